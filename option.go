@@ -1,11 +1,13 @@
 package mcompress
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -46,9 +48,14 @@ func WithGates(gates ...Gate) Option {
 	return func(s *settings) { s.gates = append(s.gates, gates...) }
 }
 
-// WithMemoryLimit bounds the memory for weights that are processed and models that are run, in bytes. The default is 256 MiB. It does
-// not set the soft limit of the Go runtime: see debug.SetMemoryLimit.
+// WithMemoryLimit bounds the memory for weights that are processed and models that are run, in bytes: a run that needs more is an error.
+// The default is 256 MiB for weights, and half of the memory that the process can get for runs. It does not set the soft limit of the Go
+// runtime: see debug.SetMemoryLimit.
 func WithMemoryLimit(bytes int64) Option { return func(s *settings) { s.memory = bytes } }
+
+// WithMaxSteps bounds the steps of one run of a model: a node that is executed counts as a step, in a loop each time, and several times if
+// it reads and writes more than 64 KiB. The default is 5 million.
+func WithMaxSteps(n int64) Option { return func(s *settings) { s.maxSteps = n } }
 
 // WithWorkers sets the number of worker threads; the default is one per CPU. Results do not depend on it.
 func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
@@ -72,6 +79,7 @@ type settings struct {
 	verify     *bool
 	gates      []Gate
 	memory     int64
+	maxSteps   int64
 	workers    int
 	progress   func(Progress)
 	reports    []string
@@ -81,13 +89,12 @@ type settings struct {
 
 const defaultMemory = 256 << 20
 
-// half of the memory limit is for recipes, or for each of two models.
-func (s *settings) half() int64 {
-	limit := s.memory
-	if limit <= 0 {
-		limit = defaultMemory
-	}
-	return max(1, limit/2)
+// recipes is the memory of lazy tensors: half of the memory limit.
+func (s *settings) recipes() int64 { return max(1, cmp.Or(max(s.memory, 0), defaultMemory)/2) }
+
+// limits are those of a run of a model.
+func (s *settings) limits() memory.Limits {
+	return memory.LimitsOf(cmp.Or(max(s.memory, 0), defaultMemory), s.memory > 0, s.maxSteps)
 }
 
 func (s *settings) threads() int {
@@ -119,7 +126,7 @@ func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, 
 
 // apply sets the options of a job.
 func (s *settings) apply(o *job.Options) error {
-	o.Workers, o.Memory = s.threads(), s.half()
+	o.Workers, o.Memory, o.Limits = s.threads(), s.recipes(), s.limits()
 	o.Digest, o.Sync, o.Errors, o.DryRun = true, true, true, s.dryRun
 	for _, format := range s.reports {
 		if job.Formats()[format] == nil {
@@ -169,8 +176,8 @@ func (s *settings) verification() (job.Verification, error) {
 	always := s.verify != nil && *s.verify
 	return job.Verification{
 		Data:    job.Data{Path: d.Path, Classes: classes, Options: options, Batch: batch(d)},
-		Backend: job.Backend{Workers: s.threads(), Memory: s.half()},
-		Layers:  true, Digest: true, Force: always || d.Path != "" || s.measured(),
+		Backend: job.Backend{Workers: s.threads(), Limits: s.limits().Half()},
+		Layers:  true, Digest: true, Required: always, Force: always || d.Path != "" || s.measured(),
 	}, nil
 }
 

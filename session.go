@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -21,8 +22,8 @@ type Port struct {
 	Type *ir.Type // nil if the model does not declare it, or if it is not a tensor
 }
 
-// NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond which weights are read from the file in
-// each run, and WithWorkers.
+// NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond half of which weights are read from the file
+// in each run, WithMaxSteps and WithWorkers.
 func NewSession(ctx context.Context, path string, options ...Option) (*Session, error) {
 	m, err := Open(path)
 	if err != nil {
@@ -40,7 +41,7 @@ func NewSession(ctx context.Context, path string, options ...Option) (*Session, 
 // NewSession is the function NewSession for an open model, which must stay open as long as the session.
 func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, error) {
 	s := settingsOf(options)
-	e, err := engine.Open(ctx, m.file.Model, engine.Options{Workers: s.threads(), MemoryLimit: s.memory})
+	e, err := engine.Open(ctx, m.file.Model, engine.Options{Workers: s.threads(), Limits: memory.Limits{Memory: s.memory, Steps: s.maxSteps}})
 	if err != nil {
 		return nil, err
 	}

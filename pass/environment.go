@@ -1,11 +1,14 @@
 package pass
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/ir"
+)
 
 // An Environment is the settings of a run, the same for all of its steps. The caller sets it; the zero value is valid.
 type Environment struct {
-	Workers int   // worker threads; below 2 for one
-	Memory  int64 // memory budget of a run of the model, in bytes; 0 for unlimited
+	Workers int           // worker threads; below 2 for one
+	Limits  memory.Limits // of a run of the model
 
 	// Precheck reads every weight before it is quantized, so that NaN, infinities and vanishing scales are
 	// found before writing. Otherwise lazy tensors find them during evaluation and return *Unfit.

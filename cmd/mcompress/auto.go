@@ -70,7 +70,7 @@ func (a *automatic) requested(p *verificationFlags) (bool, error) {
 // search returns the options of a search on one model.
 func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
 	s := tune.Options{
-		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Dir: dir,
+		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir,
 	}
 	for _, g := range gates {
 		if slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name }) {

@@ -36,12 +36,9 @@ func (r *backendFlags) check() error {
 	return nil
 }
 
-// sessionDivisor divides the memory limit between two models.
-const sessionDivisor = 2
-
 // open returns the backend of the flags.
 func (r *backendFlags) open(t *tool) (job.Backend, error) {
-	b := job.Backend{Workers: t.workers, Memory: max(1, int64(t.memory)/sessionDivisor)}
+	b := job.Backend{Workers: t.workers, Limits: t.limits().Half()}
 	if err := r.check(); err != nil || r.embedded() {
 		return b, err
 	}

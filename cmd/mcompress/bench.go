@@ -60,8 +60,9 @@ bytes are resident memory, including that of the process before the model is loa
 				return err
 			}
 			b.Workers, b.Budget, b.Dims, b.Seed = t.workers, int64(b.budget), b.dims, b.seed
+			b.Limits.Steps = t.maxSteps
 			if t.limited {
-				b.Memory = int64(t.memory)
+				b.Limits.Memory = int64(t.memory)
 			}
 			if b.profile {
 				return b.printProfiles(c.Context, t, models)
@@ -233,8 +234,8 @@ func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if err := json.NewDecoder(stdin).Decode(&j); err != nil {
 		return err
 	}
-	if j.Memory > 0 {
-		limitMemory(j.Memory)
+	if j.Limits.Memory > 0 {
+		limitMemory(j.Limits.Memory)
 	}
 	m, err := j.Run(ctx)
 	if err != nil {

@@ -153,6 +153,7 @@ func (w *writing) verification(t *tool) (*job.Verification, error) {
 		return nil, nil
 	}
 	v, err := w.proving.verification(t)
+	v.Required = w.verify
 	v.Force = w.verify || gate != "" || !v.Data.Generated()
 	v.Digest = w.digest.Value != "none"
 	return &v, err
@@ -196,7 +197,7 @@ func (t *tool) warnNotRun(command, model, why string) {
 func (w *writing) one(ctx context.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
-		Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
+		Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: settings, Holds: t.holds,
 		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}

@@ -1,6 +1,10 @@
 package main
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/mcompress/mcompress/internal/memory"
+)
 
 // recipeDivisor limits the memory of lazy tensors to a fraction of the memory limit: the rest is for the graph, the report and
 // garbage that is not collected yet.
@@ -8,6 +12,11 @@ const recipeDivisor = 2
 
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
 func limitMemory(limit int64) { debug.SetMemoryLimit(limit) }
+
+// limits returns the limits of a run of a model.
+func (t *tool) limits() memory.Limits {
+	return memory.LimitsOf(int64(t.memory), t.limited, t.maxSteps)
+}
 
 // trainingOverhead is the memory of the program in addition to the arrays of training.
 const trainingOverhead = 32 << 20

@@ -149,7 +149,7 @@ func (s *memoryFlags) planSplit(ctx context.Context, t *tool, f *onnx.File) erro
 func (s *memoryFlags) planMemory(ctx context.Context, t *tool, f *onnx.File) error {
 	plan, err := memplan.Model(ctx, f, memplan.Options{
 		Workers: t.workers, Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
-		Layout: s.layout, Measure: s.measure, Plain: s.plain,
+		Limits: t.limits(), Layout: s.layout, Measure: s.measure, Plain: s.plain,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)

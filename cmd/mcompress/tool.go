@@ -13,19 +13,21 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/memory"
 )
 
 // A tool is one run of the program: its output streams and global flags.
 type tool struct {
 	stdout, stderr *mcli.Terminal
 
-	json    bool
-	quiet   bool
-	workers int
-	memory  mcli.Size
-	limited bool // memory was given
-	version bool
-	color   mcli.Enum
+	json     bool
+	quiet    bool
+	workers  int
+	memory   mcli.Size
+	limited  bool // memory was given
+	maxSteps int64
+	version  bool
+	color    mcli.Enum
 }
 
 func newTool(stdout, stderr io.Writer) *tool {
@@ -41,7 +43,8 @@ func (t *tool) globalFlags() []cli.Flag {
 		fs.BoolVar(&t.json, "json", false, "print results as JSON")
 		fs.BoolVar(&t.quiet, "quiet", false, "no progress bar, no hints")
 		fs.IntVar(&t.workers, "workers", 0, "`number` of worker threads (default: one per CPU)")
-		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB")
+		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB (default: 256 MiB for weights, half of the available memory for runs)")
+		fs.Int64Var(&t.maxSteps, "max-steps", memory.DefaultSteps, "maximum `number` of steps of one run of a model, which bounds loops")
 		fs.Var(&t.color, "color", "`mode` of colored output: auto, always, never")
 		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")
 	})
@@ -51,6 +54,9 @@ func (t *tool) globalFlags() []cli.Flag {
 func (t *tool) begin(c *cli.Context) error {
 	if t.workers < 0 {
 		return usagef("--workers %d: must be a positive number", t.workers)
+	}
+	if t.maxSteps < 1 {
+		return usagef("--max-steps %d: must be a positive number", t.maxSteps)
 	}
 	if t.workers == 0 {
 		t.workers = runtime.GOMAXPROCS(0)

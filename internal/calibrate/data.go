@@ -39,7 +39,7 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 	}
 	defer set.Close()
 	d.noteRandom(step)
-	s, err := engine.Open(ctx, m, engine.Options{Workers: step.Env.Workers, MemoryLimit: step.Env.Memory, Keep: names})
+	s, err := engine.Open(ctx, m, engine.Options{Workers: step.Env.Workers, Limits: step.Env.Limits, Keep: names})
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -61,10 +62,10 @@ func TestObservedValuesDoNotDependOnWorkers(t *testing.T) {
 		if len(want) == 0 || len(want)%8 != 0 {
 			t.Errorf("%s: %d visits in 8 runs", model, len(want))
 		}
-		for _, s := range []*pass.Step{{Env: pass.Environment{Workers: 3}}, {Env: pass.Environment{Workers: 2, Memory: 128 << 10}}} {
+		for _, s := range []*pass.Step{{Env: pass.Environment{Workers: 3}}, {Env: pass.Environment{Workers: 2, Limits: memory.Limits{Weights: 64 << 10}}}} {
 			got, err := observe(t.Context(), t, s, model)
 			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s: values differ with %d workers in %d bytes: %v", model, s.Env.Workers, s.Env.Memory, err)
+				t.Errorf("%s: values differ with %d workers in %d bytes: %v", model, s.Env.Workers, s.Env.Limits.Weights, err)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (d *Data) Try(ctx context.Context, s *pass.Step, m *ir.Model, names []strin
 			break
 		}
 	}
-	t.session, err = engine.Open(ctx, m, engine.Options{Workers: s.Env.Workers, MemoryLimit: s.Env.Memory, Keep: names})
+	t.session, err = engine.Open(ctx, m, engine.Options{Workers: s.Env.Workers, Limits: s.Env.Limits, Keep: names})
 	return t, err
 }
 

@@ -147,7 +147,7 @@ func (l *loader) reusePrepared(p *program, s *step, d digest) bool {
 	twin := l.baseline.prepared[d]
 	s.State, s.dropped = twin.State, twin.dropped
 	for _, i := range s.dropped {
-		p.slots[s.in[i]].constant.release()
+		l.release(p.slots[s.in[i]].constant)
 	}
 	return true
 }

@@ -13,13 +13,14 @@ import (
 
 // A compiler turns graphs into programs.
 type compiler struct {
-	ctx    context.Context
-	model  *ir.Model
-	opt    Options
-	eval   *ir.Eval
-	keep   map[string]bool
-	consts map[*ir.Tensor]*constant
-	depth  int // of subgraphs
+	account *op.Account
+	ctx     context.Context
+	model   *ir.Model
+	opt     Options
+	eval    *ir.Eval
+	keep    map[string]bool
+	consts  map[*ir.Tensor]*constant
+	depth   int // of subgraphs
 }
 
 // maxDepth bounds the nesting of subgraphs.
@@ -231,7 +232,7 @@ func (c *compiler) arrays(attrs []*ir.Attr) (map[string]*ir.Array, error) {
 		if out == nil {
 			out = map[string]*ir.Array{}
 		}
-		t, err := readTensor(c.ctx, c.eval, a.Tensor)
+		t, err := readTensor(c.ctx, c.eval, c.account, a.Tensor)
 		if err != nil {
 			return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
 		}

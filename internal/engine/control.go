@@ -44,6 +44,7 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 	var out []*ir.Array
 	var err error
 	b := &bodies{in: in, r: r, i: i, s: s, c: c}
+	defer func() { b.drop(b.held) }()
 	switch s.ID.Type {
 	case "If":
 		out, err = b.branch()
@@ -59,6 +60,7 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 	if err != nil {
 		return s.wrap(err)
 	}
+	b.drop(b.held) // what is an output is counted for its slot
 	for k, o := range s.out {
 		if o == absent || !s.Consumed[k] {
 			continue
@@ -84,6 +86,30 @@ type bodies struct {
 	i  int
 	s  *step
 	c  *op.Call
+
+	held int64 // bytes of results of subgraphs in the account
+}
+
+// drop discounts n bytes of results.
+func (b *bodies) drop(n int64) {
+	b.r.account.Release(n)
+	b.held -= n
+}
+
+// dropAll discounts results that are no longer used.
+func (b *bodies) dropAll(list []*ir.Array) {
+	for _, a := range list {
+		b.drop(op.Held(a))
+	}
+}
+
+// check is an error if there is not enough memory for copies of these arrays.
+func (b *bodies) check(list []*ir.Array) error {
+	n := int64(0)
+	for _, a := range list {
+		n = op.Plus(n, op.Held(a))
+	}
+	return b.r.account.Check(n)
 }
 
 // run runs a subgraph and returns its outputs, which the caller owns. args are its inputs without captures.
@@ -98,6 +124,9 @@ func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	for _, cp := range p.captures {
 		args = append(args, b.c.In[cp.outer])
 	}
+	if err := b.r.countSteps(1); err != nil {
+		return nil, err
+	}
 	if pl := b.in.plan.bodies[b.i]; pl != nil {
 		return b.planned(name, pl[name], args)
 	}
@@ -105,11 +134,11 @@ func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.plans.put(e, inner)
+	defer p.plans.put(e, inner, b.r.account)
 	if _, err := inner.run(b.r, args, nil); err != nil {
 		return nil, err
 	}
-	return inner.results(), nil
+	return b.results(inner)
 }
 
 // planned runs a subgraph in the step's scratch memory.
@@ -122,23 +151,29 @@ func (b *bodies) planned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, 
 		inner = pl.bind(b.c.Work[:pl.memory.Size], b.r.pool)
 		b.in.bodies[b.i][name] = inner
 	}
-	defer copy(inner.values, inner.template)
+	defer inner.reset()
 	if _, err := inner.run(b.r, args, nil); err != nil {
 		return nil, err
 	}
-	return inner.results(), nil
+	return b.results(inner)
 }
 
-// results returns copies of the outputs, because the next run of the subgraph overwrites them.
-func (in *instance) results() []*ir.Array {
+// results returns copies of the outputs of a subgraph, because its next run overwrites them.
+func (b *bodies) results(in *instance) ([]*ir.Array, error) {
 	out := make([]*ir.Array, len(in.plan.prog.outputs))
 	for k, o := range in.plan.prog.outputs {
-		out[k] = &ir.Array{Kind: ir.None}
+		a := &ir.Array{Kind: ir.None}
 		if o != absent && in.values[o] != nil {
-			out[k] = in.values[o].Clone()
+			a = in.values[o]
 		}
+		n := op.Held(a)
+		if err := b.r.account.Take(n); err != nil {
+			return nil, err
+		}
+		b.held += n
+		out[k] = a.Clone()
 	}
-	return out
+	return out, nil
 }
 
 // body plans a subgraph for inputs of these types, and stores the plan under its attribute name.
@@ -150,7 +185,7 @@ func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*pla
 	for _, cp := range p.captures {
 		args = append(args, in[cp.outer])
 	}
-	b, err := p.newPlan(args, pl.pool)
+	b, err := p.newPlan(args, pl.pool, pl.account)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -265,7 +300,8 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		return nil, err
 	}
 	carried := append([]*ir.Array(nil), b.c.In[2:2+n]...)
-	collected, bytes := make([][]*ir.Array, len(body.outputs)-1-n), int64(0)
+	collected := make([][]*ir.Array, len(body.outputs)-1-n)
+	var last []*ir.Array // carried values of the previous iteration
 	for iter := int64(0); going && (trips < 0 || iter < trips); iter++ {
 		args := []*ir.Array{ir.ArrayOf([]int64{iter}), ir.ArrayOf([]bool{going})}
 		out, err := b.run("body", append(args, carried...))
@@ -275,13 +311,10 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		if going, err = condition(out[0]); err != nil {
 			return nil, err
 		}
-		carried = out[1 : 1+n]
+		b.dropAll(last)
+		last, carried = out[:1+n], out[1:1+n]
 		for k := range collected {
 			collected[k] = append(collected[k], out[1+n+k])
-			bytes += heapBytes(out[1+n+k])
-		}
-		if err := b.in.dynamicMem.check(bytes); err != nil {
-			return nil, err
 		}
 	}
 	return b.finish(carried, collected, 1+n)
@@ -308,21 +341,33 @@ func (b *bodies) finish(carried []*ir.Array, collected [][]*ir.Array, first int)
 	out := make([]*ir.Array, 0, len(carried)+len(collected))
 	for _, a := range carried {
 		if a != nil {
+			if err := b.check([]*ir.Array{a}); err != nil {
+				return nil, err
+			}
 			a = a.Clone() // without iterations it is an input
 		}
 		out = append(out, a)
 	}
 	for k, items := range collected {
-		a, err := stack(items, 0)
-		if len(items) == 0 {
-			a, err = b.s.bodies["body"].emptyStack(first+k), nil
-		}
+		a, err := b.stack(items, 0, first+k)
 		if err != nil {
 			return nil, fmt.Errorf("output %d: %w", len(out), err)
 		}
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// stack stacks the values of output k of the body along a new axis.
+func (b *bodies) stack(items []*ir.Array, axis, k int) (*ir.Array, error) {
+	if len(items) == 0 {
+		a := b.s.bodies["body"].emptyStack(k)
+		return a, op.Valid(a.Spec())
+	}
+	if err := b.check(items); err != nil {
+		return nil, err
+	}
+	return stack(items, axis)
 }
 
 // emptyStack is scan output k of a loop without iterations, of the declared type.

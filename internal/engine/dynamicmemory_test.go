@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -24,9 +25,10 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 		sizes map[string]int64
 		node  string // the node that exceeds the limit, "" for none
 	}{
-		"small":     {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, ""},
-		"large":     {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
-		"both live": {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) }, map[string]int64{"n": part, "m": part}, "zeros of m"},
+		"small":           {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part / 2}, ""},
+		"a copied output": {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, "zeros of n"},
+		"large":           {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
+		"both live":       {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) }, map[string]int64{"n": part, "m": part}, "zeros of m"},
 		"one after the other": {func(b *builder) {
 			b.output(b.op("ReduceMax", zeros(b, "n")))
 			b.output(b.op("ReduceMax", zeros(b, "m")))
@@ -50,7 +52,7 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 			for name, n := range c.sizes {
 				in[name] = ir.ArrayOf([]int64{n}, 1)
 			}
-			e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1, MemoryLimit: limit})
+			e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1, Limits: memory.Limits{Memory: limit}})
 			if err != nil {
 				t.Fatal(err)
 			}

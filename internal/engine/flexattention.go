@@ -90,7 +90,7 @@ func (b *bodies) single(id ir.OpID, in []*ir.Array, attrs ...*ir.Attr) (*ir.Arra
 	if s == nil {
 		return nil, fmt.Errorf("operator %s is not supported by the engine", id)
 	}
-	out, err := runAlone(s, op.Call{Ctx: b.c.Ctx, In: in, Pool: b.c.Pool})
+	out, err := runAlone(s, op.Call{Ctx: b.c.Ctx, In: in, Pool: b.c.Pool, Account: b.c.Account})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -81,7 +82,7 @@ func TestQDQConvIsBitIdenticalToUnfusedNodes(t *testing.T) {
 			}
 			in := map[string]*ir.Array{"x": x}
 			want, _ := runModel(t, l.model(), in, engine.Options{NoFusion: true})
-			for _, o := range []engine.Options{{Workers: 1}, {Workers: 3}, {Workers: 2, MemoryLimit: 1}} {
+			for _, o := range []engine.Options{{Workers: 1}, {Workers: 3}, {Workers: 2, Limits: memory.Limits{Weights: 1}}} {
 				got, steps := runModel(t, l.model(), in, o)
 				for k, w := range want {
 					if g := got[k]; g.String() != w.String() || !bytes.Equal(g.Data, w.Data) {

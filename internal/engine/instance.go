@@ -58,29 +58,35 @@ func (pl *plan) lastUses() [][]int {
 	return out
 }
 
+// reset releases the values of a run; the caller's arrays are not retained.
+func (in *instance) reset() {
+	copy(in.values, in.template)
+	in.dynamicMem.close()
+}
+
 // run computes the program for inputs, followed by captures, of the plan's types. Values of the slots in fetch are copied when they are
 // computed, so that fetching does not extend lifetimes. The values of outputs are valid until the next run.
 func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
 	prog := in.plan.prog
 	copy(in.values, in.template)
-	in.dynamicMem = dynamicMemory{limit: r.limit}
+	in.dynamicMem = dynamicMemory{account: r.account}
 	for i, slot := range prog.fed() {
 		in.values[slot] = args[i]
 	}
 	got := map[int]*ir.Array{}
 	var refused error
-	take := func(o int) {
+	take := func(s *step, o int) {
 		if o != absent && fetch[o] && got[o] == nil && in.values[o] != nil && refused == nil {
-			got[o], refused = r.fetched(o, in.values[o])
+			got[o], refused = r.fetched(s, o, in.values[o])
 		}
 	}
 	for _, o := range slices.Sorted(maps.Keys(fetch)) {
 		if prog.slots[o].constant != nil || in.plan.values[o] != nil && op.Known(in.plan.values[o]) {
-			take(o)
+			take(nil, o)
 		}
 	}
 	for _, slot := range prog.fed() {
-		take(slot)
+		take(nil, slot)
 	}
 	load := r.prefetch(in)
 	defer func() { _ = load.done() }() // after an error too: the memory will be another run's
@@ -98,7 +104,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 			return nil, err
 		}
 		for _, o := range s.out {
-			take(o)
+			take(s, o)
 		}
 		if refused != nil {
 			return nil, refused
@@ -125,7 +131,7 @@ func (p *program) isOutput(slot int) bool {
 // step runs step i.
 func (in *instance) step(r *execution, i int, s *step) error {
 	c := &in.calls[i]
-	c.Ctx = r.ctx
+	c.Ctx, c.Account = r.ctx, r.account
 	for k, j := range s.in {
 		c.In[k] = nil
 		if j == absent {
@@ -140,6 +146,9 @@ func (in *instance) step(r *execution, i int, s *step) error {
 		if c.Rows, err = r.eval.Open(r.ctx, k.tensor); err != nil {
 			return s.wrap(err)
 		}
+	}
+	if err := r.count(c); err != nil {
+		return s.wrap(err)
 	}
 	if r.profile == nil {
 		return in.compute(r, i, s, c)
@@ -170,10 +179,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 
 // dynamic runs a step with outputs outside the arena.
 func (in *instance) dynamic(s *step, c *op.Call) error {
-	if err := in.dynamicMem.checkStep(s, c); err != nil {
-		return err
-	}
-	out, err := runAlone(s, op.Call{Ctx: c.Ctx, In: c.In, Pool: c.Pool, Rows: c.Rows})
+	out, err := runAlone(s, op.Call{Ctx: c.Ctx, In: c.In, Pool: c.Pool, Rows: c.Rows, Account: c.Account})
 	if err != nil {
 		return err
 	}
@@ -197,7 +203,10 @@ func (in *instance) store(s *step, o int, a *ir.Array) error {
 	if s.op.View {
 		return nil // it shares its input's memory
 	}
-	return in.dynamicMem.reserve(s, o, heapBytes(in.values[o]))
+	if err := in.dynamicMem.reserve(o, op.Held(in.values[o])); err != nil {
+		return s.wrap(err)
+	}
+	return nil
 }
 
 // detach returns a, or a copy if it, or an item of it, is in the arena, whose bytes will be reused.

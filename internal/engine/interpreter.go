@@ -18,6 +18,7 @@ type Interpreter struct {
 	prog     *program
 	pool     *op.Pool
 	eval     *ir.Eval
+	account  *op.Account
 	opt      Options
 	inputs   []op.Port
 	outputs  []op.Port
@@ -29,7 +30,9 @@ type Interpreter struct {
 // Open prepares m for runs and reads its weights. The files of m stay in use until Close. An operator that the engine does not implement is
 // an *Unsupported error, returned before any weight is read.
 func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
+	o.Limits = o.Limits.Resolved()
 	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)), outputs: ports(m.Graph.Outputs)}
+	e.account = op.NewAccount(o.Limits.Memory, e.Free)
 	if err := e.load(ctx, m); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -42,19 +45,19 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 			err = fmt.Errorf("internal error while loading the model: %v", v)
 		}
 	}()
-	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
+	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, account: e.account, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
 	for _, name := range e.opt.Keep {
 		c.keep[name] = true
 	}
 	if e.prog, err = c.main(); err != nil {
 		return err
 	}
-	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly, budget: math.MaxInt64}
+	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, account: e.account, planOnly: e.opt.PlanOnly, budget: e.opt.Limits.Weights}
+	if l.budget == 0 {
+		l.budget = math.MaxInt64 // the account bounds it
+	}
 	if e.opt.Baseline != nil {
 		l.baseline = e.opt.Baseline.shared
-	}
-	if e.opt.MemoryLimit > 0 {
-		l.budget = e.opt.MemoryLimit / 2
 	}
 	if err := e.prog.each(l.foldSmall); err != nil {
 		return err
@@ -75,7 +78,7 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if err := e.prog.each((*program).count); err != nil {
 		return err
 	}
-	e.streamed = chooseStreamed(c.consts, e.opt.MemoryLimit)
+	e.streamed = chooseStreamed(c.consts, e.opt.Limits.Weights)
 	if err := e.prog.each(l.foldAndPrepare); err != nil {
 		return err
 	}
@@ -132,11 +135,13 @@ func (e *Interpreter) Weights() (held, streamed int64) { return e.weights, e.str
 
 // Free releases the memory that earlier runs left for later ones.
 func (e *Interpreter) Free() {
-	e.prog.plans.mu.Lock()
-	defer e.prog.plans.mu.Unlock()
-	for _, p := range e.prog.plans.entries {
-		p.idle = nil
+	if e.prog == nil {
+		return
 	}
+	_ = e.prog.each(func(p *program) error {
+		p.plans.free(e.account)
+		return nil
+	})
 }
 
 // Close stops the worker threads and removes temporary files.
@@ -204,7 +209,9 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 		}
 		slots[i] = true
 	}
-	return e.prog.exec(&execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile, limit: e.opt.MemoryLimit, watch: watch}, args, slots)
+	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch}
+	defer func() { e.account.Release(r.copied) }()
+	return e.prog.exec(r, args, slots)
 }
 
 // arguments orders the inputs and checks them against the model's declaration.
@@ -241,7 +248,7 @@ func fits(p op.Port, a *ir.Array) error {
 	if a.Kind != ir.Dense {
 		return nil
 	}
-	if err := a.Spec().Valid(); err != nil {
+	if err := op.Valid(a.Spec()); err != nil {
 		return err
 	}
 	if int64(len(a.Data)) != a.Bytes() || a.DType == ir.String && int64(len(a.Text)) != a.Elems() {
@@ -275,20 +282,30 @@ func declared(p op.Port, a *ir.Array) error {
 
 // An execution is the state that one call of Run shares among programs.
 type execution struct {
-	ctx     context.Context
-	pool    *op.Pool
-	eval    *ir.Eval
-	profile Profiler
-	limit   int64                             // maximum bytes of dynamically sized results of one program; 0 for no limit
-	watch   func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
+	ctx      context.Context
+	pool     *op.Pool
+	eval     *ir.Eval
+	account  *op.Account
+	profile  Profiler
+	maxSteps int64                             // 0 for no limit
+	steps    int64                             // so far
+	copied   int64                             // bytes of fetched values
+	watch    func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
 }
 
-// fetched handles a fetched value: it copies the value, or calls watch.
-func (r *execution) fetched(slot int, a *ir.Array) (*ir.Array, error) {
-	if r.watch == nil {
-		return a.Clone(), nil
+// fetched handles a fetched value of step s, nil if it is no result of a step: it copies the value, or calls watch.
+func (r *execution) fetched(s *step, slot int, a *ir.Array) (*ir.Array, error) {
+	if r.watch != nil {
+		return a, r.watch(slot, a)
 	}
-	return a, r.watch(slot, a)
+	n := op.Held(a)
+	if err := r.account.Take(n); err != nil && s != nil {
+		return nil, s.wrap(err)
+	} else if err != nil {
+		return nil, err
+	}
+	r.copied += n
+	return a.Clone(), nil
 }
 
 // keptPlans is the number of plans that a program keeps for later runs with the same types.
@@ -312,13 +329,13 @@ func (p *program) exec(r *execution, args []*ir.Array, fetch map[int]bool) (map[
 	if err != nil {
 		return nil, err
 	}
-	defer p.plans.put(e, in)
+	defer p.plans.put(e, in, r.account)
 	return in.run(r, args, fetch)
 }
 
 // take returns an instance for arguments of these types.
 func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, error) {
-	e, err := p.plans.get(p, args, r.pool)
+	e, err := p.plans.get(p, args, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -326,13 +343,16 @@ func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, err
 	in := e.idle
 	e.idle = nil
 	p.plans.mu.Unlock()
-	if in == nil {
-		in = e.plan.bind(ir.AlignedBytes(e.plan.memory.Size), r.pool)
+	if in != nil {
+		return e, in, nil
 	}
-	return e, in, nil
+	if err := r.account.Take(e.plan.memory.Size); err != nil {
+		return nil, nil, e.plan.wrapPeak(err)
+	}
+	return e, e.plan.bind(ir.AlignedBytes(e.plan.memory.Size), r.pool), nil
 }
 
-func (c *planCache) get(p *program, args []*ir.Array, pool *op.Pool) (*planned, error) {
+func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, error) {
 	types := typesOf(args)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,21 +363,48 @@ func (c *planCache) get(p *program, args []*ir.Array, pool *op.Pool) (*planned, 
 			return e, nil
 		}
 	}
-	pl, err := p.newPlan(unknown(args), pool)
+	pl, err := p.newPlan(unknown(args), r.pool, r.account)
 	if err != nil {
 		return nil, err
 	}
 	e := &planned{types: types, plan: pl}
 	c.entries = append([]*planned{e}, c.entries...)
-	c.entries = c.entries[:min(len(c.entries), keptPlans)]
+	for len(c.entries) > keptPlans {
+		c.entries[keptPlans].free(r.account)
+		c.entries = c.entries[:keptPlans]
+	}
 	return e, nil
 }
 
-func (c *planCache) put(e *planned, in *instance) {
+// put keeps an instance for the next run with this plan.
+func (c *planCache) put(e *planned, in *instance, account *op.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	copy(in.values, in.template) // the caller's arrays are not retained
-	e.idle = in
+	in.reset()
+	if e.idle == nil && slices.Contains(c.entries, e) {
+		e.idle = in
+	} else {
+		account.Release(int64(len(in.arena)))
+	}
+}
+
+// free releases idle instances, unless the cache is in use: memory may be required while a plan is made.
+func (c *planCache) free(account *op.Account) {
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		e.free(account)
+	}
+}
+
+// free releases the idle instance.
+func (e *planned) free(account *op.Account) {
+	if e.idle != nil {
+		account.Release(int64(len(e.idle.arena)))
+		e.idle = nil
+	}
 }
 
 func typesOf(args []*ir.Array) string {

@@ -12,10 +12,13 @@ import (
 // factors.
 const smallConstant = 64 << 10
 
-// readTensor reads a whole tensor into memory.
-func readTensor(ctx context.Context, e *ir.Eval, t *ir.Tensor) (*ir.Array, error) {
+// readTensor reads a whole tensor into memory, which it counts in account.
+func readTensor(ctx context.Context, e *ir.Eval, account *op.Account, t *ir.Tensor) (*ir.Array, error) {
 	a := &ir.Array{DType: t.DType, Shape: t.Shape}
-	if err := t.Valid(); err != nil {
+	if err := op.Valid(t.Spec); err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	if err := account.Take(op.Size(t.Spec)); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
 	if t.DType == ir.String && t.Elems() == 0 {
@@ -49,6 +52,7 @@ type loader struct {
 	eval *ir.Eval
 	pool *op.Pool
 
+	account  *op.Account
 	planOnly bool
 	prepared int64 // bytes held by operators
 	budget   int64 // bytes still available for folded results; larger ones are computed in each run
@@ -69,7 +73,7 @@ func (l *loader) reserve(s *step, in []*ir.Array) bool {
 	bytes := int64(0)
 	for i, spec := range specs {
 		if i < len(s.out) && s.out[i] != absent {
-			if bytes += spec.Bytes(); bytes > l.budget {
+			if bytes = op.Plus(bytes, op.Size(spec)); bytes > l.budget {
 				return false
 			}
 		}
@@ -90,17 +94,20 @@ func (l *loader) read(k *constant) error {
 		k.array.Data, k.array.Text = t.array.Data, t.array.Text
 		return nil
 	}
-	a, err := readTensor(l.ctx, l.eval, k.tensor)
+	a, err := readTensor(l.ctx, l.eval, l.account, k.tensor)
 	if err == nil {
 		k.array.Data, k.array.Text = a.Data, a.Text
+		k.counted = op.Size(k.tensor.Spec)
 	}
 	return err
 }
 
 // release drops one use of k; the last one frees its memory.
-func (k *constant) release() {
+func (l *loader) release(k *constant) {
 	if k.uses--; k.uses == 0 {
 		k.array.Data, k.array.Text = nil, nil
+		l.account.Release(k.counted)
+		k.counted = 0
 	}
 }
 
@@ -115,7 +122,7 @@ func (l *loader) foldSmall(p *program) error {
 	}
 	kept := p.steps[:0:0]
 	for _, s := range p.steps {
-		if !p.foldable(s) || l.sizes(p, s) > smallConstant && !s.op.OfShape || !l.compute(p, s) {
+		if !p.foldable(s) || !l.small(p, s) || !l.compute(p, s) {
 			kept = append(kept, s)
 		}
 	}
@@ -123,14 +130,28 @@ func (l *loader) foldSmall(p *program) error {
 	return l.ctx.Err()
 }
 
-// sizes is the number of bytes of the step's inputs.
-func (l *loader) sizes(p *program, s *step) (n int64) {
-	for _, i := range s.in {
-		if i != absent {
-			n += p.slots[i].constant.array.Bytes()
+// small reports whether the constant inputs of s, and its outputs as far as their types are known, are small.
+func (l *loader) small(p *program, s *step) bool {
+	in, bytes := make([]*ir.Array, len(s.in)), int64(0)
+	for k, i := range s.in {
+		if i == absent {
+			continue
+		}
+		in[k] = p.slots[i].constant.array
+		if bytes += max(in[k].Bytes(), textBytes(in[k])); bytes > smallConstant && !s.op.OfShape {
+			return false
 		}
 	}
-	return n
+	if s.op.Shape == nil {
+		return true
+	}
+	specs, err := s.shape(in)
+	for _, spec := range specs {
+		if err == nil && op.Size(spec) > smallConstant {
+			return false
+		}
+	}
+	return true
 }
 
 // count counts the uses of each constant.
@@ -164,7 +185,7 @@ func (l *loader) foldAndPrepare(p *program) error {
 			return err
 		}
 		if p.foldable(s) && l.foldStep(p, s) {
-			p.moveUses(s)
+			l.moveUses(p, s)
 			continue
 		}
 		kept = append(kept, s)
@@ -238,7 +259,7 @@ func (l *loader) foldStep(p *program, s *step) bool {
 }
 
 // moveUses moves the uses of s's inputs to its outputs, which are constants now.
-func (p *program) moveUses(s *step) {
+func (l *loader) moveUses(p *program, s *step) {
 	n := p.consumers()
 	for _, o := range s.out {
 		if o == absent || p.slots[o].constant == nil {
@@ -251,7 +272,7 @@ func (p *program) moveUses(s *step) {
 	}
 	for _, i := range s.in {
 		if i != absent {
-			p.slots[i].constant.release()
+			l.release(p.slots[i].constant)
 		}
 	}
 }
@@ -298,14 +319,19 @@ func (l *loader) compute(p *program, s *step) bool {
 	if !l.reserve(s, in) {
 		return false
 	}
-	out, err := runAlone(s, op.Call{Ctx: l.ctx, In: in, Pool: l.pool})
+	out, err := runAlone(s, op.Call{Ctx: l.ctx, In: in, Pool: l.pool, Account: l.account})
 	if err != nil {
 		return false
 	}
 	for i, o := range s.out {
-		if o != absent && out[i] != nil {
-			p.slots[o].constant = &constant{array: out[i]}
+		if o == absent || out[i] == nil {
+			continue
 		}
+		k := &constant{array: out[i]}
+		if n := op.Held(out[i]); !s.op.View && l.account.Take(n) == nil {
+			k.counted = n
+		}
+		p.slots[o].constant = k
 	}
 	return true
 }
@@ -324,25 +350,33 @@ func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
 		c.Out[0].Data, c.Out[0].Text = in[0].Data, in[0].Text
 		return c.Out, nil
 	}
-	if s.op.Work != nil {
-		n, err := s.scratch(in, c.Pool.Workers())
-		if err != nil {
-			return nil, err
-		}
-		c.Work = ir.AlignedBytes(n)
-	}
 	return c.Out, s.run(&c)
 }
 
-// allocate creates the outputs of c with the types that Shape returns.
-func (s *step) allocate(c *op.Call) error {
-	if s.op.Shape == nil {
-		return nil
+// allocate creates the outputs of c with the types that Shape returns, and its scratch memory, if the account has enough for them.
+func (s *step) allocate(c *op.Call) (err error) {
+	var specs []ir.Spec
+	if s.op.Shape != nil {
+		if specs, err = s.shape(c.In); err != nil {
+			return err
+		}
 	}
-	specs, err := s.shape(c.In)
-	if err != nil {
-		return err
+	scratch, need := int64(0), int64(0)
+	if s.op.Work != nil && !s.op.View {
+		if scratch, err = s.scratch(c.In, c.Pool.Workers()); err != nil {
+			return err
+		}
+		need = scratch
 	}
+	for i, spec := range specs {
+		if i < len(s.out) && s.out[i] != absent && !s.op.View {
+			need = op.Plus(need, op.Size(spec))
+		}
+	}
+	if err := c.Account.Check(need); err != nil {
+		return s.wrap(err)
+	}
+	c.Work = ir.AlignedBytes(scratch)
 	for i, spec := range specs {
 		switch {
 		case i >= len(s.out) || s.out[i] == absent:
@@ -378,11 +412,14 @@ func (l *loader) prepare(p *program, s *step) error {
 	if err != nil || made == nil {
 		return err
 	}
+	if err := l.account.Take(made.Bytes); err != nil {
+		return err
+	}
 	l.prepared += made.Bytes
 	s.State = made.State
 	for _, i := range made.Drops {
 		s.dropped = append(s.dropped, i)
-		p.slots[s.in[i]].constant.release()
+		l.release(p.slots[s.in[i]].constant)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -36,9 +37,12 @@ func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Me
 	if e.opt.PlanOnly || e.streamed > 0 {
 		return nil, errors.New("memory can be measured only for a model that was opened with all of its weights in memory")
 	}
-	pl, err := e.prog.newPlan(unknown(args), e.pool)
+	pl, err := e.prog.newPlan(unknown(args), e.pool, e.account)
 	if err != nil {
 		return nil, err
+	}
+	if err := e.account.Check(op.Plus(pl.memory.Size, 2*guardBytes)); err != nil {
+		return nil, pl.wrapPeak(err)
 	}
 	p := &probe{e: e, plan: pl, args: args, all: ir.AlignedBytes(pl.memory.Size + 2*guardBytes)}
 	first, err := p.run(ctx, 0x55)
@@ -94,7 +98,7 @@ func (p *probe) run(ctx context.Context, pattern byte) (map[int]*ir.Array, error
 			outputs[o] = true
 		}
 	}
-	got, err := in.run(&execution{ctx: ctx, pool: p.e.pool, eval: p.e.eval, profile: p.recorder}, p.args, outputs)
+	got, err := in.run(&execution{ctx: ctx, pool: p.e.pool, eval: p.e.eval, account: p.e.account, profile: p.recorder, maxSteps: p.e.opt.Limits.Steps}, p.args, outputs)
 	if err != nil {
 		return nil, err
 	}

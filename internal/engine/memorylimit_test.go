@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -32,7 +33,7 @@ func TestFoldedConstantsRespectMemoryLimit(t *testing.T) {
 		ahead  bool
 		planOf bool
 	}{{1000, true, true}, {limit / 4, false, true}, {1 << 40, false, true}, {limit / 4, false, false}} {
-		e, err := engine.Open(t.Context(), filled(c.n), engine.Options{Workers: 1, MemoryLimit: limit, PlanOnly: c.planOf})
+		e, err := engine.Open(t.Context(), filled(c.n), engine.Options{Workers: 1, Limits: memory.Limits{Memory: limit}, PlanOnly: c.planOf})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,6 +44,7 @@ type block struct{ slot, step int }
 type planner struct {
 	*plan
 	pool      *op.Pool
+	account   *op.Account
 	buffer    []int // by slot: the slot whose memory it uses; absent outside the arena
 	lastRead  []int // by slot: the last step that reads it
 	firstStep []int // by buffer: the first step of its lifetime
@@ -52,11 +53,11 @@ type planner struct {
 }
 
 // newPlan plans p for inputs, followed by captures, of these types.
-func (p *program) newPlan(in []*ir.Array, pool *op.Pool) (*plan, error) {
+func (p *program) newPlan(in []*ir.Array, pool *op.Pool, account *op.Account) (*plan, error) {
 	n := len(p.slots)
 	pl := &planner{
 		plan: &plan{prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps))},
-		pool: pool, buffer: make([]int, n), lastRead: p.lastReads(), firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
+		pool: pool, account: account, buffer: make([]int, n), lastRead: p.lastReads(), firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
 	}
 	for i, s := range p.slots {
 		pl.buffer[i] = absent
@@ -177,7 +178,7 @@ func (pl *planner) precompute(i int, s *step, in []*ir.Array) (bool, error) {
 		if a == nil || s.op.OfShape {
 			continue
 		}
-		if bytes += a.Bytes(); !op.Known(a) || bytes > maxPrecomputed {
+		if bytes += max(a.Bytes(), textBytes(a)); !op.Known(a) || bytes > maxPrecomputed {
 			return false, nil
 		}
 	}
@@ -187,12 +188,12 @@ func (pl *planner) precompute(i int, s *step, in []*ir.Array) (bool, error) {
 			return false, nil // reported when it runs
 		}
 		for _, spec := range specs {
-			if spec.Bytes() > maxPrecomputed {
+			if op.Size(spec) > maxPrecomputed {
 				return false, nil
 			}
 		}
 	}
-	out, err := runAlone(s, op.Call{In: in, Pool: pl.pool})
+	out, err := runAlone(s, op.Call{In: in, Pool: pl.pool, Account: pl.account})
 	if err != nil {
 		return false, nil
 	}
@@ -203,6 +204,14 @@ func (pl *planner) precompute(i int, s *step, in []*ir.Array) (bool, error) {
 	}
 	pl.modes[i] = precomputed
 	return true, nil
+}
+
+// textBytes is the size of a String tensor with its text; 0 for other types.
+func textBytes(a *ir.Array) int64 {
+	if a.DType != ir.String {
+		return 0
+	}
+	return op.Held(a)
 }
 
 // declare records the types of the outputs of step i and their buffers.
@@ -315,4 +324,13 @@ func (pl *planner) regions() {
 			pl.place[o] = region{pl.place[h].off, pl.values[o].Bytes()}
 		}
 	}
+}
+
+// wrapPeak adds the first node at the peak of the plan to an error about its memory.
+func (pl *plan) wrapPeak(err error) error {
+	line, invalid := memory.NewTimeline(pl.memory.Blocks, len(pl.prog.steps))
+	if invalid != nil || len(line.Peaks) == 0 {
+		return err
+	}
+	return pl.prog.steps[line.Peaks[0]].wrap(err)
 }

@@ -51,6 +51,8 @@ type constant struct {
 	rows   int        // uses that read only rows
 	kept   bool       // Run may fetch it
 	stream bool       // read from the file in each run
+
+	counted int64 // bytes in the account
 }
 
 // table is the constant that s reads only rows of, nil if there is none.

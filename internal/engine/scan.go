@@ -129,6 +129,7 @@ func (b *bodies) scan() ([]*ir.Array, error) {
 func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array, error) {
 	state := append([]*ir.Array(nil), in[:z.states]...)
 	collected := make([][]*ir.Array, len(z.outAxes))
+	var last []*ir.Array // state of the previous iteration
 	for t := range length {
 		args := slices.Clone(state)
 		for k, a := range in[z.states:] {
@@ -146,7 +147,8 @@ func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array
 		if err != nil {
 			return nil, err
 		}
-		state = out[:z.states]
+		b.dropAll(last)
+		state, last = out[:z.states], out[:z.states]
 		for k := range collected {
 			collected[k] = append(collected[k], out[z.states+k])
 		}
@@ -156,6 +158,9 @@ func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array
 
 func (b *bodies) stacks(z *scanning, state []*ir.Array, collected [][]*ir.Array) ([]*ir.Array, error) {
 	out := make([]*ir.Array, 0, len(state)+len(collected))
+	if err := b.check(state); err != nil {
+		return nil, err
+	}
 	for _, a := range state {
 		out = append(out, a.Clone())
 	}
@@ -163,15 +168,14 @@ func (b *bodies) stacks(z *scanning, state []*ir.Array, collected [][]*ir.Array)
 		if z.outBack[k] {
 			slices.Reverse(items)
 		}
-		if len(items) == 0 {
-			out = append(out, b.s.bodies["body"].emptyStack(z.states+k))
-			continue
+		axis := 0
+		if len(items) > 0 {
+			var err error
+			if axis, err = op.Axis(z.outAxes[k], len(items[0].Shape)+1); err != nil {
+				return nil, fmt.Errorf("scan output %d: %w", k, err)
+			}
 		}
-		axis, err := op.Axis(z.outAxes[k], len(items[0].Shape)+1)
-		if err != nil {
-			return nil, fmt.Errorf("scan output %d: %w", k, err)
-		}
-		a, err := stack(items, axis)
+		a, err := b.stack(items, axis, z.states+k)
 		if err != nil {
 			return nil, fmt.Errorf("scan output %d: %w", k, err)
 		}
@@ -215,13 +219,18 @@ func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 		}
 		for k, a := range out {
 			if k >= z.states {
-				a = lengthened(a, z.length)
+				if a, err = b.lengthened(a, z.length); err != nil {
+					return nil, err
+				}
 			}
 			columns[k] = append(columns[k], a)
 		}
 	}
 	var out []*ir.Array
 	for _, items := range columns {
+		if err := b.check(items); err != nil {
+			return nil, err
+		}
 		a, err := stack(items, 0)
 		if err != nil {
 			return nil, err
@@ -232,15 +241,21 @@ func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 }
 
 // lengthened pads a with zeros to n elements along its first axis.
-func lengthened(a *ir.Array, n int64) *ir.Array {
+func (b *bodies) lengthened(a *ir.Array, n int64) (*ir.Array, error) {
 	if a.Shape[0] == n {
-		return a
+		return a, nil
 	}
-	shape := slices.Clone(a.Shape)
-	shape[0] = n
-	out := ir.NewArray(a.DType, shape...)
+	spec := ir.Spec{DType: a.DType, Shape: slices.Clone(a.Shape)}
+	spec.Shape[0] = n
+	if err := op.Valid(spec); err != nil {
+		return nil, err
+	}
+	if err := b.r.account.Check(op.Size(spec)); err != nil {
+		return nil, err
+	}
+	out := ir.NewArray(spec.DType, spec.Shape...)
 	copy(out.Data, a.Data)
-	return out
+	return out, nil
 }
 
 // element is a copy of a at one index of an axis, without that axis.

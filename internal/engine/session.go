@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -21,14 +22,14 @@ type Session interface {
 type Options struct {
 	Workers int
 	Seed    uint64 // for random operators
-	// Bytes for weights and activations, 0 for no limit. Weights beyond half of it are streamed (read in each run); dynamically sized
-	// results beyond it are an error.
-	MemoryLimit int64
-	Keep        []string // inner values that Run may fetch; they are not fused away
-	KeepAll     bool     // Run may fetch every value of the main graph
-	PlanOnly    bool     // weights are not read: Usage works, Run does not
-	NoFusion    bool     // no fusions: each node runs separately
-	Profile     Profiler // runs every step; may be nil
+	// Limits bound memory and steps: beyond them Open and Run return an error that names the node, before memory is allocated. Weights
+	// beyond Limits.Weights are streamed (read in each run).
+	Limits   memory.Limits
+	Keep     []string // inner values that Run may fetch; they are not fused away
+	KeepAll  bool     // Run may fetch every value of the main graph
+	PlanOnly bool     // weights are not read: Usage works, Run does not
+	NoFusion bool     // no fusions: each node runs separately
+	Profile  Profiler // runs every step; may be nil
 
 	// Identity, if set, returns the identity of a tensor: tensors of several models with the same identity have the same data; "" means
 	// unknown. A session with an Identity can be the baseline of others.

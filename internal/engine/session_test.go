@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -24,7 +25,7 @@ func TestOutputsAreDeterministic(t *testing.T) {
 			}
 			for name, o := range map[string]engine.Options{
 				"3 workers":        {Workers: 3},
-				"weights streamed": {Workers: 2, MemoryLimit: 128 << 10},
+				"weights streamed": {Workers: 2, Limits: memory.Limits{Weights: 64 << 10}},
 			} {
 				got, _ := outputs(t, path, o)
 				for k, w := range want {

@@ -22,7 +22,7 @@ func (s *step) shape(in []*ir.Array) (specs []ir.Spec, err error) {
 		if i >= len(s.out) || s.out[i] == absent {
 			continue
 		}
-		if err := specs[i].Valid(); err != nil {
+		if err := op.Valid(specs[i]); err != nil {
 			return nil, s.wrap(fmt.Errorf("output %d: %w", i, err))
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// chooseStreamed marks the constants that are streamed, that is read in each run, so that the others use at most half of limit: the other
-// half is for activations and read buffers. Tables of which steps read only rows come first, as streaming them is cheap, then the others by
+// chooseStreamed marks the constants that are streamed, that is read in each run, so that the others use at most limit bytes. Tables of which steps read only rows come first, as streaming them is cheap, then the others by
 // size. It returns the number of streamed bytes.
 func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	if limit <= 0 {
@@ -30,7 +29,7 @@ func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	})
 	streamed := int64(0)
 	for _, k := range large {
-		if held <= limit/2 {
+		if held <= limit {
 			break
 		}
 		k.stream = true

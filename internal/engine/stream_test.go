@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -71,7 +72,7 @@ func TestStreamedTableReadsOnlyNeededRows(t *testing.T) {
 			m, _ := lookup(c.dt, c.axis, c.more)
 			want, _ := runModel(t, m, in, engine.Options{})
 			m, read := lookup(c.dt, c.axis, c.more)
-			e, err := engine.Open(t.Context(), m, engine.Options{Workers: 2, MemoryLimit: 1 << 10})
+			e, err := engine.Open(t.Context(), m, engine.Options{Workers: 2, Limits: memory.Limits{Weights: 1 << 9}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +109,7 @@ func TestTablesAreStreamedFirst(t *testing.T) {
 		b.output(b.op("MatMul", words, b.floats([]int64{tableWidth, wide * tableWidth}, make([]float32, wide*tableWidth*tableWidth)...)))
 	})
 	limit := 2 * int64(4*wide*tableWidth*tableWidth+1<<10) // for the weight, though not for both
-	e, err := engine.Open(t.Context(), m, engine.Options{MemoryLimit: limit})
+	e, err := engine.Open(t.Context(), m, engine.Options{Limits: memory.Limits{Weights: limit / 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestFailedRunStopsReading(t *testing.T) {
 	slow := &counter{ReaderAt: bytes.NewReader(make([]byte, spec.Bytes())), wait: 50 * time.Millisecond}
 	words := b.op("Gather", b.floats([]int64{2, tableWidth}, make([]float32, 2*tableWidth)...), b.input("ids", ir.Int64, "n"))
 	b.output(b.op("MatMul", words, b.AddConst("w", &ir.Tensor{Spec: spec, Source: ir.Span{R: slow}})))
-	e, err := engine.Open(t.Context(), m, engine.Options{MemoryLimit: 1 << 10})
+	e, err := engine.Open(t.Context(), m, engine.Options{Limits: memory.Limits{Weights: 1 << 9}})
 	if err != nil {
 		t.Fatal(err)
 	}

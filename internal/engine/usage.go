@@ -70,7 +70,7 @@ func (e *Interpreter) planFor(in map[string]ir.Spec) (*plan, error) {
 			return nil, fmt.Errorf("input %q: %w", p.Name, err)
 		}
 	}
-	return e.prog.newPlan(args, e.pool)
+	return e.prog.newPlan(args, e.pool, e.account)
 }
 
 // Constants are the constants that runs read, after constant folding. They occupy this memory all the time, except those that operators

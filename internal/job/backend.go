@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -13,9 +14,7 @@ import (
 type Backend struct {
 	Library *ort.Library
 	Workers int
-	// Memory is bytes for the weights of a model; the engine reads those beyond half of it for
-	// each run. 0 is no limit.
-	Memory int64
+	Limits  memory.Limits // of each of two models
 }
 
 // Embedded reports whether it is the engine of this program, which can also return values inside a graph.
@@ -34,7 +33,7 @@ func (b Backend) String() string {
 func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session, done func() error, err error) {
 	defer bugs(&err)
 	if b.Embedded() {
-		e, err := engine.Open(ctx, f.Model, engine.Options{Workers: b.Workers, MemoryLimit: b.Memory, Keep: keep})
+		e, err := engine.Open(ctx, f.Model, engine.Options{Workers: b.Workers, Limits: b.Limits, Keep: keep})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -19,7 +19,7 @@ var errRejected = errors.New("a gate did not hold")
 // check verifies the output against its source before it is published, and evaluates the gates on that.
 func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
 	v, err := r.Verify.compare(ctx, r.source, out)
-	if r.verified, err = classify(ctx, v, err); err != nil {
+	if r.verified, err = r.Verify.classify(ctx, v, err); err != nil {
 		return err
 	}
 	r.verified.Skipped = withoutFolders(r.verified.Skipped, out.Path, r.Input, r.Verify.Data.Path)
@@ -47,15 +47,19 @@ func withoutFolders(text string, paths ...string) string {
 }
 
 // classify separates errors of the output, which it returns, from reasons to skip verification: operators that the engine does
-// not support, and a source that does not run on random inputs. An output is broken if it fails where the source runs.
-func classify(ctx context.Context, v *verification.Result, err error) (*verification.Result, error) {
+// not support, and a source that does not run on random inputs, unless verification is required. An output is broken if it fails where the
+// source runs.
+func (v Verification) classify(ctx context.Context, r *verification.Result, err error) (*verification.Result, error) {
 	var side *verify.SideError
 	var missing *engine.Unsupported
 	var refused *unrunnable
 	switch {
 	case err == nil || ctx.Err() != nil:
-		return v, err
+		return r, err
 	case errors.As(err, &missing), errors.As(err, &refused):
+		if v.Required {
+			return nil, fmt.Errorf("not verified: %w", err)
+		}
 		return &verification.Result{Skipped: err.Error()}, nil
 	case errors.As(err, &side) && side.Side == verify.Second:
 		return nil, fmt.Errorf("the source runs, the result fails: %w; --no-verify writes it anyway", err)

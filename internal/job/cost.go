@@ -58,7 +58,7 @@ type plan struct {
 // plan plans a run with one worker: scratch memory depends on the number of workers, reported figures must not.
 func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (p plan, err error) {
 	defer bugs(&err)
-	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, MemoryLimit: v.Backend.Memory, PlanOnly: true})
+	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, Limits: v.Backend.Limits, PlanOnly: true})
 	if err != nil {
 		return p, err
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -24,10 +25,11 @@ type Options struct {
 	Label  string                     // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
 
-	Version string // in reports and in the metadata of the output; empty for that of this module
-	Workers int    // 0 for one per CPU
-	Memory  int64  // bytes for running recipes; 0 for 128 MiB
-	Digest  bool   // SHA-256 of inputs and outputs
+	Version string        // in reports and in the metadata of the output; empty for that of this module
+	Workers int           // 0 for one per CPU
+	Memory  int64         // bytes for running recipes; 0 for 128 MiB
+	Limits  memory.Limits // of a run of the model
+	Digest  bool          // SHA-256 of inputs and outputs
 	Sync    bool
 	DryRun  bool
 	KeepIR  bool
@@ -229,7 +231,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 		return err
 	}
 	env := pass.Environment{
-		Workers: r.Workers, Memory: r.Memory, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
+		Workers: r.Workers, Limits: r.Limits, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
 		Source: r.source.Model, Open: r.other, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.Trained,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)

@@ -1,14 +1,17 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -24,18 +27,19 @@ type Verification struct {
 	Layers    bool   // also compare values inside the graphs
 	Digest    bool   // of the data; random inputs are identified by their seed
 	Force     bool   // verify models of any size
+	Required  bool   // models that cannot be run are an error
 	Tolerance verify.Tolerance
 }
 
-// Without --verify, a compressed model is verified if its weights have at most this many bytes; layers are compared, which
-// takes additional runs, if all computed values have at most maxDefaultLayers.
+// Without --verify, a compressed model is verified if its weights have at most this many bytes, in runs of at most this many steps; layers
+// are compared, which takes additional runs, if all computed values have at most maxDefaultLayers.
 const (
 	maxDefaultWeights = 512 << 20
 	maxDefaultLayers  = 64 << 20
+	maxDefaultSteps   = memory.DefaultSteps / 5
 )
 
-// Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty. An operator that the backend
-// does not support is not an error: Skipped of the result has the reason.
+// Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty.
 func Verify(ctx context.Context, a, b string, v Verification) (*verification.Result, error) {
 	first, err := onnx.Open(a)
 	if err != nil {
@@ -44,7 +48,7 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 	defer first.Close()
 	if b == "" {
 		r, err := v.recorded(ctx, first)
-		return skip(r, withModelPath(a, b, err))
+		return r, withModelPath(a, b, err)
 	}
 	second, err := onnx.Open(b)
 	if err != nil {
@@ -56,9 +60,9 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 
 // Compare compares b with a on the same samples, for models of any size.
 func (v Verification) Compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
-	v.Force = true
+	v.Force, v.Required = true, true
 	r, err := v.compare(ctx, a, b)
-	return skip(r, withModelPath(a.Path, b.Path, err))
+	return r, withModelPath(a.Path, b.Path, err)
 }
 
 // withModelPath prefixes an error with the path of the model that caused it.
@@ -71,15 +75,6 @@ func withModelPath(a, b string, err error) error {
 		return withPath(a, err)
 	}
 	return withPath(b, err)
-}
-
-// skip turns the error of an unsupported operator into a result.
-func skip(r *verification.Result, err error) (*verification.Result, error) {
-	var missing *engine.Unsupported
-	if errors.As(err, &missing) {
-		return &verification.Result{Skipped: err.Error()}, nil
-	}
-	return r, err
 }
 
 // unrunnable is the error of a source that cannot be run, or not on random inputs. It skips verification and is not an error of
@@ -122,8 +117,42 @@ func (v Verification) sourceError(ctx context.Context, err error) error {
 	return err
 }
 
-// compare runs both models.
+// compare runs both models. If it was requested it raises the memory limit as far as the machine allows, and the result has a note.
 func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
+	limits := &v.Backend.Limits
+	if !v.Force {
+		limits.Steps = min(cmp.Or(limits.Steps, maxDefaultSteps), maxDefaultSteps)
+	}
+	given := limits.Memory
+	r, err := v.compareWithin(ctx, a, b)
+	for v.Force && raise(limits, err) {
+		r, err = v.compareWithin(ctx, a, b)
+	}
+	if err == nil && limits.Memory != given {
+		r.Notes = append(r.Notes, fmt.Sprintf("the memory limit of each model was raised from %s to %s", size(given), size(limits.Memory)))
+	}
+	return r, err
+}
+
+// raise raises the memory limit after a run that needs more, and reports whether the machine has enough.
+func raise(l *memory.Limits, err error) bool {
+	var more *engine.MemoryError
+	if !errors.As(err, &more) || l.Memory == 0 {
+		return false
+	}
+	need := more.Need + min(more.Held, math.MaxInt64-more.Need)
+	most := memory.DefaultLimit()
+	if need > most || l.Memory >= most {
+		return false
+	}
+	l.Memory = min(most, max(need+need/4, 2*l.Memory))
+	return true
+}
+
+func size(n int64) string { return humanize.IBytes(uint64(n)) }
+
+// compareWithin runs both models within the limits.
+func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
 	c, err := v.cost(ctx, a, b)
 	if err == nil {
 		err = v.checkLimits(c)
@@ -207,9 +236,9 @@ func (v Verification) annotate(r *verification.Result) *verification.Result {
 func (v Verification) checkLimits(c cost) error {
 	switch {
 	case !v.Force && c.weights > maxDefaultWeights:
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify", humanize.IBytes(uint64(c.weights)), humanize.IBytes(maxDefaultWeights))}}
-	case v.Backend.Memory > 0 && c.arena > v.Backend.Memory:
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: raise --memory-limit or use smaller batches", humanize.IBytes(uint64(c.arena)), humanize.IBytes(uint64(v.Backend.Memory)))}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify", size(c.weights), size(maxDefaultWeights))}}
+	case !v.Force && v.Backend.Limits.Memory > 0 && c.arena > v.Backend.Limits.Memory:
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: --verify raises it", size(c.arena), size(v.Backend.Limits.Memory))}}
 	}
 	return nil
 }

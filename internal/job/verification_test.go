@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -29,7 +30,7 @@ func verified(t *testing.T, input string, methods ...*pass.Method) job.Options {
 		steps = append(steps, step(t, m))
 	}
 	o := options(input, steps...)
-	o.Verify = &job.Verification{Backend: job.Backend{Workers: 2, Memory: 64 << 20}, Layers: true, Digest: true}
+	o.Verify = &job.Verification{Backend: job.Backend{Workers: 2, Limits: memory.Limits{Memory: 64 << 20}}, Layers: true, Digest: true}
 	return o
 }
 
@@ -179,9 +180,29 @@ func TestUnsupportedOperatorsSkipVerification(t *testing.T) {
 	if g := r.Report.Gates[0]; !r.Rejected || g.Held || !strings.Contains(g.Reason, "MyRelu") {
 		t.Errorf("a gate that cannot be evaluated: %+v, rejected %v", g, r.Rejected)
 	}
-	v, err := job.Verify(t.Context(), in, r.Output, job.Verification{})
-	if err != nil || !strings.Contains(v.Skipped, "MyRelu") {
+	if v, err := job.Verify(t.Context(), in, r.Output, job.Verification{}); err == nil || !strings.Contains(err.Error(), "MyRelu") {
 		t.Errorf("verify: %+v, %v", v, err)
+	}
+	o = verified(t, in, quantize.DynamicInt8{}.Method())
+	o.Verify.Required = true
+	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "not verified: ") || !strings.Contains(err.Error(), "MyRelu") {
+		t.Errorf("required verification: got %v", err)
+	}
+}
+
+// A comparison that was requested raises the memory limit as far as needed, and has a note; a default one is skipped.
+func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
+	in := take(t, "cnn.onnx")
+	small := memory.Limits{Memory: 16 << 10}
+	o := verified(t, in, quantize.DynamicInt8{}.Method())
+	o.Verify.Backend.Limits = small
+	r := run(t, o)
+	if !strings.Contains(r.NotRun, "16 KiB") {
+		t.Errorf("got %q", r.NotRun)
+	}
+	v, err := job.Verify(t.Context(), in, r.Output, job.Verification{Backend: job.Backend{Workers: 1, Limits: small}})
+	if err != nil || len(v.Outputs) == 0 || len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "the memory limit of each model was raised from 16 KiB to ") {
+		t.Errorf("got %+v, %v", v, err)
 	}
 }
 
@@ -208,12 +229,13 @@ func TestInputsRejectedByTheSource(t *testing.T) {
 func TestVerifyComparesWithRecordedOutputs(t *testing.T) {
 	folder := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", "mnist_sigmoid")
 	in := filepath.Join(folder, "model.onnx")
-	v := job.Verification{Data: job.Data{Path: filepath.Join(folder, "test_data_set_0")}, Tolerance: verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}}
+	v := job.Verification{Data: job.Data{Path: filepath.Join(folder, "test_data_set_0")}}
 	r, err := job.Verify(t.Context(), in, "", v)
 	if err != nil || r.Beyond != "" || r.Outputs[0].Errors.DB() < 80 {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	v.Tolerance = verify.Tolerance{Absolute: -1}
+	impossible := -1.0
+	v.Tolerance = verify.Tolerance{Absolute: &impossible}
 	if r, err = job.Verify(t.Context(), in, "", v); err != nil || !strings.Contains(r.Beyond, "sample 0: output ") {
 		t.Errorf("got %+v, %v", r, err)
 	}

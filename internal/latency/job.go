@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
@@ -33,8 +34,8 @@ type Job struct {
 	Seed  uint64
 
 	Workers int
-	Memory  int64 // memory limit of the engine in bytes; 0 for no limit
-	Budget  int64 // memory budget of the process in bytes; 0 for no budget
+	Limits  memory.Limits // of the engine
+	Budget  int64         // memory budget of the process in bytes; 0 for no budget
 
 	Warmup int
 	Runs   int           // minimum
@@ -172,7 +173,7 @@ func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, fu
 func (j *Job) open(ctx context.Context, m *ir.Model, p engine.Profiler) (engine.Session, error) {
 	switch j.Backend {
 	case Embedded:
-		return engine.Open(ctx, m, engine.Options{Workers: j.Workers, MemoryLimit: j.Memory, Profile: p})
+		return engine.Open(ctx, m, engine.Options{Workers: j.Workers, Limits: j.Limits, Profile: p})
 	case ORT:
 		lib, err := ort.Load(j.Library)
 		if err != nil {

@@ -17,7 +17,7 @@ func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *memory
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(ctx, m, engine.Options{Workers: o.Workers, NoFusion: o.Plain})
+	e, err := engine.Open(ctx, m, engine.Options{Workers: o.Workers, Limits: o.Limits, NoFusion: o.Plain})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report/memoryplan"
@@ -16,6 +17,7 @@ type Options struct {
 	Workers int
 	Batches []int64          // sizes of dynamic batch axes; one run of 1 if empty
 	Dims    map[string]int64 // sizes of dynamic axes by name
+	Limits  memory.Limits    // of the run that is measured
 	Budget  int64            // bytes for the largest batch; 0 for none
 	Layout  bool             // count the changes by channels last
 	Measure bool             // run the model once and measure its memory

@@ -62,7 +62,7 @@ func (k *baseline) raise(ctx context.Context, b *built) error {
 // open opens b with the activations and weights that it shares with k.
 func (t *tuner) open(ctx context.Context, b *built, k *baseline) (*engine.Interpreter, error) {
 	return engine.Open(ctx, b.Model, engine.Options{
-		Workers: t.Workers / t.concurrent, MemoryLimit: t.Memory, Baseline: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
+		Workers: t.Workers / t.concurrent, Limits: t.Limits, Baseline: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
 	})
 }
 

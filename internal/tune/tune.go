@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -29,7 +30,8 @@ type Options struct {
 
 	Dir      string // folder of temporary files
 	Workers  int
-	Memory   int64                            // memory limit for weights in bytes
+	Memory   int64                            // bytes for cached values
+	Limits   memory.Limits                    // of each session
 	Progress func(done, all int, what string) // of runs; may be nil
 }
 
@@ -174,7 +176,7 @@ func (t *tuner) activationBytes(ctx context.Context, s *engine.Interpreter) (mad
 }
 
 func (t *tuner) session(ctx context.Context, m *ir.Model) (*engine.Interpreter, error) {
-	return engine.Open(ctx, m, engine.Options{Workers: t.Workers / t.concurrent, MemoryLimit: t.Memory})
+	return engine.Open(ctx, m, engine.Options{Workers: t.Workers / t.concurrent, Limits: t.Limits})
 }
 
 func (t *tuner) progress(what string) {
@@ -199,7 +201,7 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 	}
 	b.tensors = tensorsOf(b.Model)
 	env := pass.Environment{
-		Workers: t.Workers, Memory: t.Memory, Precheck: true, Source: t.source.Model,
+		Workers: t.Workers, Limits: t.Limits, Precheck: true, Source: t.source.Model,
 		Open: func(path string) (*ir.Model, error) {
 			return nil, fmt.Errorf("%s: other models are not supported in a search", path)
 		},

@@ -26,10 +26,10 @@ type stored struct {
 	at        int64 // offset in the file, -1 if in memory
 }
 
-func newStore(eval *ir.Eval, memory int64) *store {
+func newStore(eval *ir.Eval, weights int64) *store {
 	s := &store{eval: eval, free: inMemory, gaps: map[int64][]int64{}}
-	if memory > 0 {
-		s.free = min(s.free, memory/8)
+	if weights > 0 {
+		s.free = min(s.free, weights/4)
 	}
 	return s
 }

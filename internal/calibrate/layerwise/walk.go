@@ -29,7 +29,7 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 		return nil, err
 	}
 	w := &Walk{
-		model: m, options: o, order: order, store: newStore(eval, o.MemoryLimit),
+		model: m, options: o, order: order, store: newStore(eval, o.Limits.Weights),
 		made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, index: map[*ir.Node]int{}, replaced: map[*ir.Value]*ir.Tensor{},
 	}
 	w.uses()

@@ -20,19 +20,19 @@ func Arrows() map[string][]string {
 		"internal/blas":       {"internal/kernel", "internal/engine"},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
-		"pass":               {"ir", "internal/kernel"},
+		"pass":               {"ir", "internal/kernel", "internal/memory"},
 		"onnx":               {"ir", "internal/atomicfile"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "ir", "report"},
-		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/engine", "internal/dataset", "internal/atomicfile"},
+		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
 		"internal/dev/conform": {}, // it is the reference for the others
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
 	for _, m := range methods {
-		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
+		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
 	return allowed
 }

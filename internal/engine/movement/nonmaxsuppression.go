@@ -85,8 +85,8 @@ func runNonMaxSuppression(c *op.Call) error {
 		return err
 	}
 	if s.scores.Elems() == 0 {
-		c.Make(0, ir.Int64, 0, 3)
-		return nil
+		_, err := c.Make(0, ir.Int64, 0, 3)
+		return err
 	}
 	batches, classes, n := s.scores.Shape[0], s.scores.Shape[1], s.scores.Shape[2]
 	kept := make([][]int64, batches*classes)

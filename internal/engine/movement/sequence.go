@@ -82,6 +82,13 @@ func runSequenceConstruct(c *op.Call) error {
 			return err
 		}
 	}
+	bytes := int64(0)
+	for _, a := range c.In {
+		bytes = op.Plus(bytes, op.Held(a))
+	}
+	if err := c.Account.Check(bytes); err != nil {
+		return err
+	}
 	list := make([]*ir.Array, len(c.In))
 	for i, a := range c.In {
 		list[i] = a.Clone()
@@ -115,6 +122,9 @@ func runSequenceInsert(c *op.Call) error {
 		if err := sameType(a, old[0]); err != nil {
 			return err
 		}
+	}
+	if err := c.Account.Check(op.Held(a)); err != nil {
+		return err
 	}
 	c.Out[0] = sequenceOf(slices.Concat(old[:at], []*ir.Array{a.Clone()}, old[at:]))
 	return nil
@@ -176,6 +186,9 @@ func runSplitToSequence(c *op.Call) error {
 	}
 	specs, err := partsOf(a, axis, sizes)
 	if err != nil {
+		return err
+	}
+	if err := c.Account.Check(op.Held(a)); err != nil {
 		return err
 	}
 	parts := make([]*ir.Array, len(specs))
@@ -247,7 +260,11 @@ func runConcatFromSequence(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	concat(c.Pool, c.Make(0, spec.DType, spec.Shape...), list, axis)
+	y, err := c.Make(0, spec.DType, spec.Shape...)
+	if err != nil {
+		return err
+	}
+	concat(c.Pool, y, list, axis)
 	return nil
 }
 

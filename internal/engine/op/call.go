@@ -15,18 +15,25 @@ type Call struct {
 	Out  []*ir.Array // of the types that Shape returned; nil if Shape is nil or the output has no consumer
 	Work []byte      // scratch memory of the size that Op.Work returned, aligned to 64 bytes, not cleared
 	Pool *Pool
-	Rows io.ReaderAt // the bytes of input 0, whose Data is nil then; nil unless Op.Rows applies
+	// Account is checked before memory is allocated that is neither an output of the types that Shape returned nor Work.
+	Account *Account
+	Rows    io.ReaderAt // the bytes of input 0, whose Data is nil then; nil unless Op.Rows applies
 }
 
 // Opt is input i, nil if absent.
 func (c *Call) Opt(i int) *ir.Array { return Opt(c.In, i) }
 
-// Make allocates output i, for operators without a Shape function. The caller has checked that the shape is no larger than its inputs
-// justify.
-func (c *Call) Make(i int, dt ir.DType, shape ...int64) *ir.Array {
-	a := ir.NewArray(dt, shape...)
-	c.Out[i] = a
-	return a
+// Make allocates output i, for operators without a Shape function.
+func (c *Call) Make(i int, dt ir.DType, shape ...int64) (*ir.Array, error) {
+	spec := ir.Spec{DType: dt, Shape: shape}
+	if err := Valid(spec); err != nil {
+		return nil, err
+	}
+	if err := c.Account.Check(Size(spec)); err != nil {
+		return nil, err
+	}
+	c.Out[i] = ir.NewArray(dt, shape...)
+	return c.Out[i], nil
 }
 
 // FloatOrDouble is Run of an operator on Float and Double: it runs the function for the type of input 0.

@@ -23,7 +23,11 @@ func runNonZero(c *op.Call) error {
 	}
 	at := positions(x)
 	count := len(at)
-	dst := ir.View[int64](c.Make(0, ir.Int64, int64(len(x.Shape)), int64(count)))
+	y, err := c.Make(0, ir.Int64, int64(len(x.Shape)), int64(count))
+	if err != nil {
+		return err
+	}
+	dst := ir.View[int64](y)
 	for axis, step := range op.Strides(x.Shape) {
 		d := x.Shape[axis]
 		row := dst[axis*count:][:count]

@@ -33,8 +33,11 @@ func runUnique(c *op.Call) error {
 		shape = slices.Clone(x.Shape)
 		shape[axis] = int64(len(groups))
 	}
-	writeUnique(c, c.Make(0, x.DType, shape...), x, l, groups)
-	return nil
+	y, err := c.Make(0, x.DType, shape...)
+	if err != nil {
+		return err
+	}
+	return writeUnique(c, y, x, l, groups)
 }
 
 // group collects the indices of equal slices, in ascending order each, and orders the groups by the slices' values or by their first
@@ -122,17 +125,19 @@ func compare[T numeric](a, b T) int {
 }
 
 // writeUnique writes one slice of each group, their first indices, the group of each slice, and the sizes of the groups.
-func writeUnique(c *op.Call, y, x *ir.Array, l lanes, groups [][]int) {
-	var indices, inverse, counts []int64
-	if c.HasConsumer(1) {
-		indices = ir.View[int64](c.Make(1, ir.Int64, int64(len(groups))))
+func writeUnique(c *op.Call, y, x *ir.Array, l lanes, groups [][]int) error {
+	var lists [3][]int64 // nil without consumers
+	for i, n := range []int{len(groups), l.n, len(groups)} {
+		if !c.HasConsumer(1 + i) {
+			continue
+		}
+		a, err := c.Make(1+i, ir.Int64, int64(n))
+		if err != nil {
+			return err
+		}
+		lists[i] = ir.View[int64](a)
 	}
-	if c.HasConsumer(2) {
-		inverse = ir.View[int64](c.Make(2, ir.Int64, int64(l.n)))
-	}
-	if c.HasConsumer(3) {
-		counts = ir.View[int64](c.Make(3, ir.Int64, int64(len(groups))))
-	}
+	indices, inverse, counts := lists[0], lists[1], lists[2]
 	size := int(x.DType.Bits()/8) * l.inner
 	for g, members := range groups {
 		for o := range l.outer {
@@ -155,4 +160,5 @@ func writeUnique(c *op.Call, y, x *ir.Array, l lanes, groups [][]int) {
 			}
 		}
 	}
+	return nil
 }

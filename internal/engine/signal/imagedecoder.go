@@ -31,6 +31,9 @@ var pixelFormats = map[string]struct {
 	}},
 }
 
+// bytesPerPixel is the maximum size of a pixel of a decoded image, which has 16 bits per channel.
+const bytesPerPixel = 8
+
 // runImageDecoder returns [height,width,channels]; [0,0,channels] if it cannot decode, by the specification. It supports PNG and JPEG.
 func runImageDecoder(c *op.Call) error {
 	a, err := tensor(c.In, 0, "encoded_stream")
@@ -44,13 +47,23 @@ func runImageDecoder(c *op.Call) error {
 	if !ok {
 		return fmt.Errorf("pixel_format is %q, want RGB, BGR or Grayscale", c.Text("pixel_format", "RGB"))
 	}
+	size, _, err := image.DecodeConfig(bytes.NewReader(a.Data))
+	if err == nil {
+		if err := c.Account.Check(bytesPerPixel * int64(size.Width) * int64(size.Height)); err != nil {
+			return err
+		}
+	}
 	img, _, err := image.Decode(bytes.NewReader(a.Data))
 	if err != nil {
-		c.Make(0, ir.Uint8, 0, 0, format.channels)
-		return nil
+		_, err := c.Make(0, ir.Uint8, 0, 0, format.channels)
+		return err
 	}
 	r, at := img.Bounds(), pixelsOf(img)
-	out := c.Make(0, ir.Uint8, int64(r.Dy()), int64(r.Dx()), format.channels).Data[:0]
+	y, err := c.Make(0, ir.Uint8, int64(r.Dy()), int64(r.Dx()), format.channels)
+	if err != nil {
+		return err
+	}
+	out := y.Data[:0]
 	for y := range r.Dy() {
 		for x := range r.Dx() {
 			out = format.put(out, at(x, y))

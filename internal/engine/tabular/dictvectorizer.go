@@ -71,7 +71,10 @@ func runDictVectorizer(c *op.Call) error {
 		return err
 	}
 	texts, ints := c.Texts("string_vocabulary"), c.Ints("int64_vocabulary")
-	y := c.Make(0, values.DType, 1, int64(max(len(texts), len(ints))))
+	y, err := c.Make(0, values.DType, 1, int64(max(len(texts), len(ints))))
+	if err != nil {
+		return err
+	}
 	size := int(values.DType.Bits() / 8)
 	put := func(to, from int) {
 		if values.DType == ir.String {
@@ -127,7 +130,11 @@ func runCastMap(c *op.Call) error {
 	if size < 0 || size > 1<<31 {
 		return fmt.Errorf("max_map %d is out of range", size)
 	}
-	y, put, err := castTo(c, size)
+	dt, put, err := castTo(c.Text("cast_to", "TO_FLOAT"))
+	if err != nil {
+		return err
+	}
+	y, err := c.Make(0, dt, 1, size)
 	if err != nil {
 		return err
 	}
@@ -145,11 +152,11 @@ func runCastMap(c *op.Call) error {
 	return nil
 }
 
-// castTo creates the output and returns the conversion of an element.
-func castTo(c *op.Call, size int64) (*ir.Array, func(y *ir.Array, to int, x *ir.Array, from int) error, error) {
-	switch cast := c.Text("cast_to", "TO_FLOAT"); cast {
+// castTo returns the type of the output and the conversion of an element.
+func castTo(cast string) (ir.DType, func(y *ir.Array, to int, x *ir.Array, from int) error, error) {
+	switch cast {
 	case "TO_STRING":
-		return c.Make(0, ir.String, 1, size), func(y *ir.Array, to int, x *ir.Array, from int) error {
+		return ir.String, func(y *ir.Array, to int, x *ir.Array, from int) error {
 			if x.DType == ir.String {
 				y.Text[to] = x.Text[from]
 			} else {
@@ -159,7 +166,7 @@ func castTo(c *op.Call, size int64) (*ir.Array, func(y *ir.Array, to int, x *ir.
 		}, nil
 	case "TO_FLOAT", "TO_INT64":
 		dt := map[string]ir.DType{"TO_FLOAT": ir.Float, "TO_INT64": ir.Int64}[cast]
-		return c.Make(0, dt, 1, size), func(y *ir.Array, to int, x *ir.Array, from int) error {
+		return dt, func(y *ir.Array, to int, x *ir.Array, from int) error {
 			var v [1]float64
 			if x.DType == ir.Float {
 				number.Read(v[:], x, from)
@@ -174,7 +181,7 @@ func castTo(c *op.Call, size int64) (*ir.Array, func(y *ir.Array, to int, x *ir.
 			return nil
 		}, nil
 	default:
-		return nil, nil, fmt.Errorf("cast_to is %q, want TO_FLOAT, TO_STRING or TO_INT64", cast)
+		return 0, nil, fmt.Errorf("cast_to is %q, want TO_FLOAT, TO_STRING or TO_INT64", cast)
 	}
 }
 

@@ -24,8 +24,14 @@ func concatShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 func runConcat(c *op.Call) error {
 	x, y, z := broadcast(c.In[0], c.Out[0].Shape), broadcast(c.In[1], c.Out[0].Shape), c.Out[0].Text
 	at := make([]int64, len(c.Out[0].Shape))
+	bytes := int64(0)
 	for i := range z {
-		z[i] = x.at(at) + y.at(at)
+		a, b := x.at(at), y.at(at)
+		bytes = op.Plus(bytes, int64(len(a)+len(b)))
+		if err := c.Account.Check(bytes); err != nil {
+			return err
+		}
+		z[i] = a + b
 		for k := len(at) - 1; k >= 0; k-- {
 			if at[k]++; at[k] < c.Out[0].Shape[k] {
 				break

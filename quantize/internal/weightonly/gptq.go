@@ -51,7 +51,7 @@ func (l *matrix) unsupported(w *layerwise.Walk) pass.Reason {
 
 // solve quantizes matrices in the order of execution, and returns the reasons of the others.
 func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left map[*matrix]pass.Reason, err error) {
-	w, err := layerwise.New(step.Model, step.Eval, engine.Options{Workers: step.Env.Workers, MemoryLimit: step.Env.Memory})
+	w, err := layerwise.New(step.Model, step.Eval, engine.Options{Workers: step.Env.Workers, Limits: step.Env.Limits})
 	if err != nil {
 		return nil, err
 	}
