@@ -75,7 +75,7 @@ var parameters = map[string][]Input{
 	"com.microsoft.QAttention":                       {quantized(rightMatrix(1), 4, 7), param(2, Bias)},
 	"com.microsoft.QEmbedLayerNormalization":         {quantized(rows(2), 8, 13), quantized(rows(3), 9, 14), quantized(rows(4), 10, 15), quantized(param(5, Gain), 11, 16), quantized(param(6, Shift), 12, 17)},
 	"com.microsoft.QGemm":                            {quantized(leftMatrix(0), 1, 2), quantized(rightMatrix(3), 4, 5), param(6, Bias)},
-	"com.microsoft.QMoE":                             {quantized(experts(2), 3, 11), param(4, Bias), quantized(experts(5), 6, 12), param(7, Bias), quantized(experts(8), 9, 13), param(10, Bias)},
+	"com.microsoft.QMoE":                             {quantized(experts(2), 3, 11, 15), param(4, Bias), quantized(experts(5), 6, 12, 16), param(7, Bias), quantized(experts(8), 9, 13), param(10, Bias)},
 	"com.microsoft.QuantizeLinear":                   {param(1, Setting), param(2, Setting)},
 	"com.microsoft.SimplifiedLayerNormalization":     {param(1, Gain)},
 	"com.microsoft.SkipLayerNormalization":           {param(2, Gain), param(3, Shift), param(4, InputBias)},

@@ -1,5 +1,6 @@
 // Package quant is the family of operators on quantized numbers: QuantizeLinear and DequantizeLinear, 8-bit matrix products and
-// convolutions, ONNX Runtime's QLinear operators, and products with weights of a few bits (MatMulNBits).
+// convolutions, ONNX Runtime's QLinear operators, and products, lookups and mixtures of experts with weights of a few bits (MatMulNBits,
+// GatherBlockQuantized, QMoE; and MoE, their float form).
 //
 // Results are bit-identical to the specification: divisions by a scale are divisions, halves are rounded to even, and float32 is rounded
 // after each step. Integer products are exact.
@@ -16,6 +17,6 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		quantizeOps(), integerProducts(), integerConvolutions(), matMulNBitsOps(), qLinearOps(),
+		quantizeOps(), integerProducts(), integerConvolutions(), matMulNBitsOps(), gatherBlockOps(), expertOps(), qLinearOps(),
 	)
 }

@@ -30,6 +30,11 @@ func samples() []optest.Case {
 		sample("DynamicQuantizeMatMul", nil, random(1, 5, 9), b, s, i8, random(1, 6)),
 		sample("QGemm", attrs{"transA": 0}, a, s, u8, b, s, i8, ir.NewArray(ir.Int32, 6), s, u8),
 		sample("MatMulNBits", attrs{"K": 40, "N": 6, "block_size": 32}, random(1, 3, 40), quantizedValues(2, ir.Uint8, 6, 2, 16), scale(3, 6, 2), nil, nil, random(1, 6)),
+		sample("GatherBlockQuantized", attrs{"bits": 4, "block_size": 16}, quantizedValues(1, ir.Uint8, 5, 16), ir.ArrayOf([]int64{0, 4, -1}, 3), scale(2, 5, 2), quantizedValues(3, ir.Uint8, 5, 1)),
+		sample("GatherBlockQuantized", attrs{"block_size": 16, "gather_axis": 1, "quantize_axis": 0}, quantizedValues(1, ir.Int4, 20, 5), ir.ArrayOf([]int64{0, 4, -1}, 3), scale(2, 2, 5), nil),
+		sample("MoE", attrs{"k": 2}, random(1, 3, 8), random(2, 3, 4), random(3, 4, 6, 8), random(4, 4, 6), random(5, 4, 8, 6), nil, random(6, 4, 6, 8), nil),
+		sample("QMoE", attrs{"k": 1, "block_size": 16}, random(1, 3, 32), random(2, 3, 4), quantizedValues(3, ir.Uint8, 4, 32, 16), scale(4, 4, 32, 2), nil,
+			quantizedValues(5, ir.Uint8, 4, 32, 16), scale(6, 4, 32, 2), random(7, 4, 32), nil, nil, nil, quantizedValues(8, ir.Uint8, 4, 32, 1)),
 		sample("QLinearAdd", nil, a, s, u8, a, s, u8, s, u8),
 		sample("QLinearSigmoid", nil, a, s, u8, s, u8),
 		sample("QLinearConcat", attrs{"axis": 1}, s, u8, a, s, u8, a, s, u8),
@@ -60,6 +65,6 @@ func TestMalformedNodesDoNotPanic(t *testing.T) {
 }
 
 var defects = optest.Defects{
-	Ints:  []string{"axis", "block_size", "output_dtype", "precision", "K", "N", "bits", "group", "transA", "transB", "channels_last"},
+	Ints:  []string{"axis", "block_size", "output_dtype", "precision", "K", "N", "bits", "group", "transA", "transB", "channels_last", "k", "swiglu_fusion", "expert_weight_bits", "gather_axis", "quantize_axis"},
 	Lists: []string{"pads", "strides", "kernel_shape"},
 }
