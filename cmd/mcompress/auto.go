@@ -175,6 +175,9 @@ func (a *automatic) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models [
 	if err := w.proving.adopt(o.Given(), test); err != nil {
 		return err
 	}
+	if s := &w.proving.sampling; s.data == "" && s.samples == 0 {
+		s.samples = tune.RandomSamples // the result is verified on the samples of the search
+	}
 	w.choose = a.chooser(t, c.Command.Name, dir, o, v, w.gates)
 	return w.compress(c, t, models, "auto", nil)
 }

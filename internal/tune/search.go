@@ -246,7 +246,11 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 	if err != nil {
 		return false, err
 	}
-	held := report.Passed(gates) && t.holdsWithMargin(r.Accuracy)
+	certain, err := t.holdsWithMargin(r)
+	if err != nil {
+		return false, err
+	}
+	held := report.Passed(gates) && certain
 	trial := pass.Trial{What: what, Bytes: b.size(), Accepted: held}
 	if !held {
 		t.missed, t.failed = gates, append(t.failed, c)

@@ -110,7 +110,10 @@ func open(ctx context.Context, o Options) (*tuner, error) {
 
 // prepare opens the data and the source.
 func (t *tuner) prepare(ctx context.Context) (err error) {
-	if t.set, err = t.Data.Open(t.source.Model, randomSamples); err != nil {
+	if t.Data.Samples == 0 {
+		t.Data.Samples = RandomSamples
+	}
+	if t.set, err = t.Data.Open(t.source.Model, t.Data.Samples); err != nil {
 		return err
 	}
 	if !t.set.Labelled() && slices.ContainsFunc(t.Gates, func(g report.Limit) bool { return g.Name == accuracyGate }) {
@@ -134,8 +137,9 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 // arenas is the divisor of the memory limit for the arenas of concurrent runs.
 const arenas = 4
 
-// randomSamples is the number of random samples where there is no data.
-const randomSamples = 8
+// RandomSamples is the default number of random samples where there is no data. The result is to be verified on the same number,
+// which are then the same samples.
+const RandomSamples = 8
 
 func (t *tuner) close() error {
 	var errs []error

@@ -21,7 +21,7 @@ func (t *tuner) nearest() string {
 		}
 	}
 	if missed == nil {
-		missed = []string{accuracyGate + " with a margin of two standard errors"}
+		return "no smaller file holds the gates with a margin of two standard errors"
 	}
 	return "no smaller file holds the gates; the one of minimum sensitivity misses " + strings.Join(missed, "; ")
 }

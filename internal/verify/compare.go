@@ -127,6 +127,7 @@ type comparison struct {
 // An outputSums accumulates the comparison of one output.
 type outputSums struct {
 	sums    sums
+	spread  spread
 	agree   tally
 	numeric bool
 }
@@ -253,7 +254,9 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 	}
 	if floats && measurable(want, got) {
 		d.numeric = true
+		before := d.sums
 		d.sums.add(want, got)
+		d.spread.add(d.sums.noise-before.noise, d.sums.signal-before.signal)
 	}
 	if c.Scores == "" || c.Scores == name {
 		d.agree.compare(want, got)
@@ -292,6 +295,7 @@ func (d *outputSums) output(name string) verification.Output {
 	o := verification.Output{Name: name, Agreement: d.agree.fraction()}
 	if d.numeric {
 		e := d.sums.errors()
+		e.Deviation = d.spread.deviation()
 		o.Errors = &e
 	}
 	return o

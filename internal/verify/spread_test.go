@@ -1,0 +1,36 @@
+package verify
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// The deviation is that of the ratio over many draws of the same number of runs.
+func TestDeviationOfNoiseToSignal(t *testing.T) {
+	const runs, draws = 50, 4000
+	rng := rand.New(rand.NewPCG(1, 2))
+	var ratios, deviations []float64
+	for range draws {
+		var s spread
+		for range runs {
+			signal := 1 + rng.Float64()
+			s.add(signal*0.01*rng.ExpFloat64(), signal)
+		}
+		ratios, deviations = append(ratios, s.noise/s.signal), append(deviations, s.deviation())
+	}
+	mean, square, deviation := 0.0, 0.0, 0.0
+	for i, r := range ratios {
+		mean += r / draws
+		square += r * r / draws
+		deviation += deviations[i] / draws
+	}
+	want := math.Sqrt(square-mean*mean) / mean
+	if math.Abs(deviation-want) > 0.05*want {
+		t.Errorf("mean deviation %v, want %v", deviation, want)
+	}
+	var one spread
+	if one.add(1, 2); one.deviation() != 0 {
+		t.Errorf("of one run: %v", one.deviation())
+	}
+}
