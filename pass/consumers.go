@@ -1,17 +1,15 @@
 package pass
 
-import (
-	"slices"
-
-	"github.com/mcompress/mcompress/ir"
-)
+import "github.com/mcompress/mcompress/ir"
 
 // Consumers are the nodes that consume the constant v, also in subgraphs and through the operators that Trace follows,
 // each once, in the order of uses.
 func Consumers(v *ir.Value) []*ir.Node {
 	var ns []*ir.Node
+	seen := map[*ir.Node]bool{}
 	for _, l := range LeafUses(v) {
-		if l.Node != nil && !slices.Contains(ns, l.Node) {
+		if l.Node != nil && !seen[l.Node] {
+			seen[l.Node] = true
 			ns = append(ns, l.Node)
 		}
 	}

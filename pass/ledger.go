@@ -8,6 +8,7 @@ type Ledger struct {
 	selected  Selection
 	rows      []Row
 	trainings []Training
+	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
 	seen      map[*ir.Value]bool // values with a row
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
 }
@@ -40,7 +41,7 @@ func (l *Ledger) Trained(t Training) { l.trainings = append(l.trainings, t) }
 
 func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	if l.seen == nil {
-		l.seen = map[*ir.Value]bool{}
+		l.seen, l.results = map[*ir.Value]bool{}, map[*ir.Tensor]int{}
 	}
 	l.seen[v] = true
 	r.Method, r.Tensor, r.Scope, r.Before = l.method, v.Name, Scope(v.Graph()), before
@@ -49,24 +50,16 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 	}
 	r.Module = ModulePath(v, consumers)
 	r.Counted = IsWeight(before) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
-	if old := l.changedTo(before, r); old != nil {
-		*old = old.then(r)
-		return
+	at, again := l.results[before] // an earlier change of this step, whose result r changes again
+	if again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope; again {
+		l.rows[at] = l.rows[at].then(r)
+	} else {
+		at = len(l.rows)
+		l.rows = append(l.rows, r)
 	}
-	l.rows = append(l.rows, r)
-}
-
-// changedTo is the row of an earlier change of this step whose result, before, r changes again; nil if there is none.
-func (l *Ledger) changedTo(before *ir.Tensor, r Row) *Row {
-	if r.Status != Changed {
-		return nil
+	if r.Status == Changed && len(r.After) == 1 {
+		l.results[r.After[0].Tensor] = at
 	}
-	for i := range l.rows {
-		if old := &l.rows[i]; old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
-			return old
-		}
-	}
-	return nil
 }
 
 // complete adds a row for each constant that the method added none for.

@@ -63,11 +63,6 @@ type Row struct {
 	Restore func(parts []*ir.Tensor) *ir.Tensor
 }
 
-// leftAs reports whether r is a change whose only part is t.
-func (r Row) leftAs(t *ir.Tensor) bool {
-	return r.Status == Changed && len(r.After) == 1 && r.After[0].Tensor == t
-}
-
 // then merges the change r and the change next that the same step made to its result, such as folding a normalization
 // into a weight and quantizing it.
 func (r Row) then(next Row) Row {

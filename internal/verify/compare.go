@@ -135,7 +135,7 @@ type outputSums struct {
 func newComparison(names []string, set *dataset.Set, o Options) (*comparison, error) {
 	switch {
 	case len(names) == 0:
-		return nil, errors.New("the model has no outputs")
+		return nil, &SideError{First, errors.New("the model has no outputs")}
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
