@@ -22,7 +22,7 @@ func newCarried(ctx context.Context, s *pass.Step, m *ir.Model, set *dataset.Set
 	if len(pairs) == 0 {
 		return nil, nil
 	}
-	session, err := engine.Open(ctx, m, engine.Options{Workers: s.Env.Workers, MemoryLimit: s.Env.Memory})
+	session, err := engine.Open(ctx, m, engine.Options{Workers: s.Env.Workers, Limits: s.Env.Limits})
 	if err != nil {
 		return nil, err
 	}
