@@ -1,5 +1,6 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive compat compat-sample compat-environments lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality ci
+.DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
 BINARY ?= mcompress
@@ -25,6 +26,17 @@ test: $(environment)
 test-exhaustive: $(environment)
 	MCOMPRESS_EXHAUSTIVE=1 go test -timeout 0 ./...
 	go test -timeout 0 ./internal/kernel -exhaustive
+
+# Every written form in every runtime, into docs/compatibility.md; COMPAT="-only web,weight-int8" selects some. It resumes an interrupted run.
+compat: compat-environments
+	go run ./internal/dev/compat $(COMPAT)
+
+# The sample of make test: the oldest and the newest ONNX Runtime.
+compat-sample: .compat/ort-1.17/requirements.txt .compat/ort-1.31/requirements.txt
+	CI=true go test -vet=off ./internal/dev/compat
+
+compat-environments: $(patsubst internal/dev/compat/environments/%.txt,.compat/%/requirements.txt,$(wildcard internal/dev/compat/environments/*.txt))
+compat-environments: .compat/web/package-lock.json
 
 lint:
 	go vet ./...
@@ -84,3 +96,12 @@ ci:
 
 .venv-torch/requirements.txt: internal/dev/bench/requirements-torch.txt
 	.ci/venv .venv-torch $<
+
+.compat/%/requirements.txt: internal/dev/compat/environments/%.txt
+	.ci/venv .compat/$* $<
+
+.compat/web/package-lock.json: internal/dev/compat/environments/web/package-lock.json
+	mkdir -p $(@D)
+	cp $(<D)/package.json $< $(@D)
+	npm ci --prefix $(@D) --no-audit --no-fund
+	touch $@
