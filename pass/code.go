@@ -41,17 +41,18 @@ const (
 
 // Codes of weights and models that a method does not improve.
 const (
-	Larger          Code = "larger"
-	FileLarger      Code = "file-larger"
-	NoSparseForm    Code = "no-sparse-form"
-	RoundsToZero    Code = "rounds-to-zero"
-	LayerKept       Code = "layer-kept"
-	AlreadyFactored Code = "already-factored"
-	NotScaled       Code = "not-scaled"
-	Channels        Code = "channels"
-	Balanced        Code = "balanced"
-	NoGain          Code = "no-gain"
-	NotObserved     Code = "not-observed"
+	Larger           Code = "larger"
+	FileLarger       Code = "file-larger"
+	NoSparseForm     Code = "no-sparse-form"
+	RoundsToZero     Code = "rounds-to-zero"
+	LayerKept        Code = "layer-kept"
+	NoRepeatedLayers Code = "no-repeated-layers"
+	AlreadyFactored  Code = "already-factored"
+	NotScaled        Code = "not-scaled"
+	Channels         Code = "channels"
+	Balanced         Code = "balanced"
+	NoGain           Code = "no-gain"
+	NotObserved      Code = "not-observed"
 )
 
 // Codes of normalizations and layers that are not folded or scaled.

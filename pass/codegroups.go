@@ -55,6 +55,7 @@ func CodeGroups() []CodeGroup {
 			{NoSparseForm, "No sparse form of the weight is smaller than the dense one; prune it first, or more."},
 			{RoundsToZero, "--amount is less than one element, channel or group of the weight; raise it."},
 			{LayerKept, "The weight is in a layer that is kept, or in none that is repeated; raise --amount to remove more layers."},
+			{NoRepeatedLayers, "The model has no two successive layers of one kind whose inputs and outputs of the graph, if there are any, are numbered; --allow-unchanged copies it."},
 			{AlreadyFactored, "The weight is one of two factors of the rank in the detail, and is not replaced again."},
 			{NotScaled, "The producer of the input in the detail, or of all inputs of products, cannot absorb a scale; --insert-mul, where the method has it, adds a Mul."},
 			{Channels, "The node, a consumer of the channels, does not allow scaling them."},

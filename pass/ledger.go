@@ -9,6 +9,7 @@ type Ledger struct {
 	rows      []Row
 	trainings []Training
 	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
+	layers    []RemovedLayers
 	seen      map[*ir.Value]bool // values with a row
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
 }
@@ -38,6 +39,9 @@ func (l *Ledger) Note(tensor string, reason Reason) {
 
 // Trained adds the history of a training.
 func (l *Ledger) Trained(t Training) { l.trainings = append(l.trainings, t) }
+
+// LayersRemoved adds layers that were removed.
+func (l *Ledger) LayersRemoved(r RemovedLayers) { l.layers = append(l.layers, r) }
 
 func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	if l.seen == nil {

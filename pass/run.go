@@ -14,6 +14,7 @@ import (
 type Result struct {
 	Rows      []Row      // the ledger
 	Trainings []Training // histories of training steps, in order
+	Layers    []RemovedLayers
 }
 
 // Run runs steps over m in order, and verifies the model before, between and after them. Steps read tensors by eval, which the
@@ -36,6 +37,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
 		}
 		res.Rows, res.Trainings = append(res.Rows, s.Ledger.rows...), append(res.Trainings, s.Ledger.trainings...)
+		res.Layers = append(res.Layers, s.Ledger.layers...)
 	}
 	res.finish(m, irVersion, env.KeepIR)
 	for g := range m.Graphs() {

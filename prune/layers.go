@@ -4,18 +4,23 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Layers removes layers from a model that repeats one: layers of a transformer, residual blocks of a stage. The layers to
-// keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3). The model requires
+// Layers removes layers from a model that repeats one: layers of a transformer, residual blocks of a stage. Inputs and outputs of the
+// graph that each layer has, such as the past and present keys of a decoder, are removed with it, and the others are renumbered. The
+// layers to keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3). The model requires
 // fine-tuning afterwards.
 type Layers struct {
 	pass.Selection
 	// Amount is the fraction of the layers of each kind that is removed, above 0 up to 1; 0 is the default.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the layers of each kind that is removed, above 0 up to 1; one always stays"`
+	// AllowUnchanged accepts models without repeated layers.
+	AllowUnchanged bool `flag:"allow-unchanged" usage:"copy a model without repeated layers (default: an error, exit code 4)"`
 }
 
 var layersMethod = &pass.Method{
@@ -40,52 +45,121 @@ func (o Layers) Run(_ context.Context, s *pass.Step) error {
 	if err != nil {
 		return err
 	}
-	consumers := map[*ir.Value][]*ir.Node{}
-	for _, w := range pass.Weights(s.Model) {
-		consumers[w] = pass.Consumers(w)
+	weights := pass.Weights(s.Model)
+	consumers, before := map[*ir.Value][]*ir.Node{}, map[*ir.Value]*ir.Tensor{}
+	for _, w := range weights {
+		consumers[w], before[w] = pass.Consumers(w), w.Const
 	}
-	before := map[*ir.Value]*ir.Tensor{}
-	for w := range consumers {
-		before[w] = w.Const
+	found, stay := repetitions(nodes), pass.LayerKept
+	if len(found) == 0 {
+		if !o.AllowUnchanged {
+			return fmt.Errorf("%s: the model has no repeated layers; --allow-unchanged copies it", pass.NoRepeatedLayers)
+		}
+		stay = pass.NoRepeatedLayers
 	}
-	weights, reported := pass.Weights(s.Model), map[*ir.Value]bool{}
-	runs := repetitions(nodes)
-	for _, r := range runs {
-		stay := o.leaveOut(r)
+	notes := map[*ir.Value]pass.Reason{}
+	for _, r := range found {
+		kept := o.kept(len(r))
+		if len(kept) < len(r) {
+			s.Ledger.LayersRemoved(r.without(kept))
+		}
+		r.keep(kept)
 		for _, w := range weights {
-			if w.Removed() && !reported[w] {
-				reported[w] = true
-				s.Ledger.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Reason{Code: pass.LayerRemoved, Detail: fmt.Sprintf("%d of %d kept", stay, len(r)-1)})})
+			if _, ok := notes[w]; !ok && w.Removed() {
+				notes[w] = pass.Reason{Code: pass.LayerRemoved, Detail: fmt.Sprintf("%d of %d kept", len(kept), len(r))}
 			}
 		}
 	}
 	for _, w := range weights {
-		if !w.Removed() {
-			s.Ledger.Skip(w, consumers[w], pass.Reason{Code: pass.LayerKept})
+		if w.Removed() {
+			s.Ledger.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(notes[w])})
+			continue
 		}
+		s.Ledger.Skip(w, consumers[w], pass.Reason{Code: stay})
 	}
 	return nil
 }
 
-// leaveOut removes layers from a repetition: the input of a removed layer becomes that of the next one. It returns the
-// number of layers that are kept.
-func (o Layers) leaveOut(r repetition) int {
-	n := len(r) - 1
+// kept are the positions of the layers to keep of n.
+func (o Layers) kept(n int) []int {
 	stay := max(1, n-int(rounded(o.Amount, int64(n))))
-	kept := map[int]bool{}
-	for i := range stay {
-		kept[evenly(i, stay, n)] = true
+	kept := make([]int, stay)
+	for i := range kept {
+		kept[i] = evenly(i, stay, n)
 	}
-	enters := r[0]
-	for b := range n {
-		if kept[b] {
-			enters = r[b+1]
+	return kept
+}
+
+// keep removes the other layers of a repetition: the input of a removed layer becomes that of the next one.
+func (r repetition) keep(kept []int) {
+	r.renumber(kept)
+	enters := r[0].before
+	for i, layer := range r {
+		if slices.Contains(kept, i) {
+			enters = layer.last
 			continue
 		}
-		r[b+1].ReplaceUses(enters)
-		r[b+1].Drop()
+		layer.bypass(enters)
+		layer.drop()
 	}
-	return stay
+}
+
+// bypass lets the consumers of the layer read the results of another node.
+func (s segment) bypass(before *ir.Node) {
+	if s.normalization != "" && operator.Of(s.last).Sum != nil {
+		normalize := s.normalizer(before)
+		if sum := sumOf(s.last); sum != nil {
+			sum.ReplaceUses(stream(before))
+		}
+		s.last.Outputs[0].ReplaceUses(normalize.Outputs[0])
+		takeScale(normalize, s.last)
+		return
+	}
+	for i, v := range s.last.Outputs {
+		switch {
+		case i == 0:
+			v.ReplaceUses(stream(before))
+		case v != nil && len(v.Uses()) > 0:
+			v.ReplaceUses(before.Outputs[i])
+		}
+	}
+}
+
+// normalizer is the node that normalizes the result of n for the layer after it: n itself, or a consumer.
+func (s segment) normalizer(n *ir.Node) *ir.Node {
+	if sumOf(n) != nil {
+		return n
+	}
+	for _, u := range stream(n).Uses() {
+		if u.Node != nil && normalizes(u.Node, s.normalization, stream(n)) {
+			return u.Node
+		}
+	}
+	panic("a layer of this kind normalizes its input")
+}
+
+// takeScale gives the normalization to the scale and shift of from.
+func takeScale(to, from *ir.Node) {
+	for _, role := range []operator.Role{operator.Gain, operator.Shift} {
+		for k, i := range operator.Of(to).With(role) {
+			old := to.Input(i)
+			to.SetInput(i, from.Input(operator.Of(from).With(role)[k]))
+			if old != nil {
+				old.Drop()
+			}
+		}
+	}
+}
+
+// drop removes the nodes of the layer.
+func (s segment) drop() {
+	for _, n := range slices.Backward(s.nodes) {
+		for _, v := range n.Outputs {
+			if v != nil {
+				v.Drop()
+			}
+		}
+	}
 }
 
 // evenly is the i-th of the layers to keep of n: the first, the last, and others evenly between. A single layer is the last

@@ -57,7 +57,7 @@ func TestLayersThatStayAreSpreadEvenly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range repetitions(nodes) {
-			Layers{Amount: c.amount}.leaveOut(r)
+			r.keep(Layers{Amount: c.amount}.kept(len(r)))
 		}
 		if err := m.Verify(); err != nil {
 			t.Fatal(err)
@@ -78,4 +78,71 @@ func TestLayersOfOtherShapesStay(t *testing.T) {
 	if runs := repetitions(nodes); len(runs) != 0 {
 		t.Errorf("%d runs in a model without repeated layers", len(runs))
 	}
+}
+
+// Layers with an output between them are in separate repetitions: callers read what the layer before it makes.
+func TestLayersBeforeAndAfterAnOutput(t *testing.T) {
+	m := stack(4)
+	sums := 0
+	for n := range m.Graph.Nodes() {
+		if n.Op.Is("Add") {
+			if sums++; sums == 2 {
+				m.Graph.AddOutput(n.Outputs[0])
+			}
+		}
+	}
+	if got, want := withoutHalf(t, m), []string{"in", "w1", "w3", "out"}; !slices.Equal(got, want) {
+		t.Errorf("%v stay, want %v", got, want)
+	}
+}
+
+// Layers of two branches, which read one value, are separate repetitions.
+func TestLayersOfBranches(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := m.Graph
+	x := g.AddValue("x")
+	g.Inputs = []*ir.Value{x}
+	product := func(x *ir.Value, name string) *ir.Value {
+		s := ir.Spec{DType: ir.Float, Shape: []int64{8, 8}}
+		return g.Insert(nil, "MatMul", []*ir.Value{x, g.AddConst(name, &ir.Tensor{Spec: s, Source: make(ir.Mem, s.Bytes())})})
+	}
+	stem := product(x, "stem")
+	a := g.Insert(nil, "Relu", []*ir.Value{product(g.Insert(nil, "Relu", []*ir.Value{product(stem, "a0")}), "a1")})
+	b := g.Insert(nil, "Tanh", []*ir.Value{product(g.Insert(nil, "Tanh", []*ir.Value{product(stem, "b0")}), "b1")})
+	g.AddOutput(g.Insert(nil, "Add", []*ir.Value{a, b}))
+	if got, want := withoutHalf(t, m), []string{"stem", "a1", "b1"}; !slices.Equal(got, want) {
+		t.Errorf("%v stay, want %v", got, want)
+	}
+}
+
+// Layers with outputs whose names have no numbers stay: callers could not know those that are left.
+func TestLayersWithNamedOutputsStay(t *testing.T) {
+	m := stack(4)
+	names := []string{"first", "second", "third", "last"}
+	for n := range m.Graph.Nodes() {
+		if n.Op.Is("Relu") {
+			n.Outputs[0].Name, names = names[0], names[1:]
+			m.Graph.AddOutput(n.Outputs[0])
+		}
+	}
+	if got, want := withoutHalf(t, m), []string{"in", "w0", "w1", "w2", "w3", "out"}; !slices.Equal(got, want) {
+		t.Errorf("%v stay, want %v", got, want)
+	}
+}
+
+// withoutHalf removes half of the layers and returns the constants that stay.
+func withoutHalf(t *testing.T, m *ir.Model) []string {
+	t.Helper()
+	nodes, err := m.Graph.Order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range repetitions(nodes) {
+		r.keep(Layers{Amount: 0.5}.kept(len(r)))
+	}
+	if err := m.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	return constants(m)
 }

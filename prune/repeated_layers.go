@@ -1,184 +1,175 @@
 package prune
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A repetition is the values between successive blocks of one kind: block i reads value i and makes value i+1.
-type repetition []*ir.Value
+// A repetition is two or more successive layers of one kind: each reads what the one before it makes.
+type repetition []segment
 
-// repetitions finds runs of two or more blocks. Blocks are of one kind if their nodes have the same operators, attributes and shapes of
-// weights in the same order, exactly one value connects one to the next, and their images keep their size.
+// repetitions finds repeated layers in the graph of nodes, which are in topological order.
 func repetitions(nodes []*ir.Node) []repetition {
-	var out []repetition
-	for _, g := range crossings(nodes) {
-		out = append(out, g.runs(nodes)...)
-	}
-	// The run that covers most comes first; those that overlap it are not runs of their own.
-	slices.SortStableFunc(out, func(a, b repetition) int { return b.cover(nodes) - a.cover(nodes) })
-	var separate []repetition
-	used := map[*ir.Node]bool{}
-	for _, r := range out {
-		if inside := r.nodes(nodes); !slices.ContainsFunc(inside, func(n *ir.Node) bool { return used[n] }) {
-			separate = append(separate, r)
-			for _, n := range inside {
-				used[n] = true
-			}
+	var all []repetition
+	found := map[*ir.Node]bool{}
+	for _, t := range outermost(nodes) {
+		if !t.repeats() || slices.ContainsFunc(t, func(n *ir.Node) bool { return found[n] }) {
+			continue
 		}
+		list := repeated(t.segments(nodes))
+		for _, r := range list {
+			r.mark(found)
+		}
+		all = append(all, list...)
 	}
-	return separate
+	return disjoint(all)
 }
 
-// A place is before the node of number at; value crosses it.
-type place struct {
-	at    int
-	value *ir.Value
-}
-
-// A passage is places that the same values cross, but for one.
-type passage []place
-
-// crossings are the groups of places, in order.
-func crossings(nodes []*ir.Node) []passage {
-	last := map[*ir.Value]int{}
+// outermost are the trunks, with those that enclose others before these.
+func outermost(nodes []*ir.Node) []trunk {
+	at := map[*ir.Node]int{}
 	for i, n := range nodes {
-		for _, v := range outer(n) {
-			last[v] = i
-		}
+		at[n] = i
 	}
-	for _, n := range nodes {
-		for _, v := range n.Outputs {
-			if v != nil && slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return u.Node == nil }) {
-				last[v] = len(nodes)
-			}
-		}
-	}
-	groups := map[string]passage{}
-	var keys []string
-	var live []*ir.Value
-	for i := range len(nodes) + 1 {
-		live = slices.DeleteFunc(live, func(v *ir.Value) bool { return last[v] < i })
-		for k := range live {
-			if len(live) > maxLive {
-				break
-			}
-			key := joined(slices.Concat(live[:k], live[k+1:]))
-			if groups[key] == nil {
-				keys = append(keys, key)
-			}
-			groups[key] = append(groups[key], place{i, live[k]})
-		}
-		if i == len(nodes) {
-			break
-		}
-		for _, v := range nodes[i].Outputs {
-			if v != nil && last[v] > i {
-				live = append(live, v)
-			}
-		}
-	}
-	var out []passage
-	for _, k := range keys {
-		out = append(out, groups[k])
-	}
-	return out
+	list := trunks(nodes)
+	span := func(t trunk) int { return at[t[len(t)-1]] - at[t[0]] }
+	slices.SortStableFunc(list, func(a, b trunk) int { return span(b) - span(a) })
+	return list
 }
 
-// maxLive bounds how many values may cross a place: one from block to block, and masks and positions that all read.
-const maxLive = 12
-
-// outer are the values that a node and the graphs inside it read.
-func outer(n *ir.Node) []*ir.Value {
-	vs := slices.Clone(n.Inputs())
-	for g := range n.Subgraphs() {
-		for inner := range g.Nodes() {
-			vs = append(vs, outer(inner)...)
+// repeats reports whether two nodes of t have the same operator, attributes and shapes of weights, without which nothing is repeated.
+func (t trunk) repeats() bool {
+	seen := map[string]bool{}
+	return slices.ContainsFunc(t, func(n *ir.Node) bool {
+		text := n.Op.String() + attributes(n)
+		for _, v := range n.Inputs() {
+			if v != nil && v.Const != nil {
+				text += " " + v.Const.Spec.String()
+			}
 		}
-		vs = append(vs, g.Outputs...)
-	}
-	return slices.DeleteFunc(vs, func(v *ir.Value) bool { return v == nil || v.Const != nil })
+		again := seen[text]
+		seen[text] = true
+		return again
+	})
 }
 
-func joined(vs []*ir.Value) string {
-	var b strings.Builder
-	for _, v := range vs {
-		fmt.Fprintf(&b, "%p ", v)
+// disjoint are the repetitions without those that overlap one of more nodes.
+func disjoint(all []repetition) []repetition {
+	slices.SortStableFunc(all, func(a, b repetition) int { return b.size() - a.size() })
+	var list []repetition
+	used := map[*ir.Node]bool{}
+	for _, r := range all {
+		if !r.overlaps(used) {
+			list = append(list, r)
+			r.mark(used)
+		}
 	}
-	return b.String()
+	return list
 }
 
-// runs finds blocks of one kind between the places of g: a block spans as many places as it takes until the kinds repeat.
-func (g passage) runs(nodes []*ir.Node) []repetition {
-	kinds := make([]string, max(0, len(g)-1))
-	for i := range kinds {
-		kinds[i] = kind(nodes[g[i].at:g[i+1].at], g[i].value)
+// mark adds the nodes of r to a set.
+func (r repetition) mark(set map[*ir.Node]bool) {
+	for _, layer := range r {
+		for _, n := range layer.nodes {
+			set[n] = true
+		}
 	}
+}
+
+func (r repetition) size() int {
+	size := 0
+	for _, layer := range r {
+		size += len(layer.nodes)
+	}
+	return size
+}
+
+func (r repetition) overlaps(used map[*ir.Node]bool) bool {
+	return slices.ContainsFunc(r, func(layer segment) bool {
+		return slices.ContainsFunc(layer.nodes, func(n *ir.Node) bool { return used[n] })
+	})
+}
+
+// maxPeriod is the largest number of segments in a layer.
+const maxPeriod = 256
+
+// repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds repeat.
+func repeated(segments []segment) []repetition {
 	var out []repetition
-	for period := 1; period <= len(kinds)/2; period++ {
-		for from := 0; from+2*period <= len(kinds); {
-			n := 1
-			for from+(n+1)*period <= len(kinds) && slices.Equal(kinds[from:from+period], kinds[from+n*period:from+(n+1)*period]) {
-				n++
-			}
-			if n < 2 || !strings.Contains(kinds[from], " in") || !weighty(nodes[g[from].at:g[from+period].at]) {
+	for period := 1; period <= min(maxPeriod, len(segments)/2); period++ {
+		counts := counts(segments, period)
+		for from := 0; from < len(counts); {
+			n := counts[from]
+			if n < 2 || !weighty(segments[from:from+period]) {
 				from++
 				continue
 			}
-			var r repetition
-			for b := range n + 1 {
-				r = append(r, g[from+b*period].value)
+			if r := layers(segments[start(segments, counts, from, period):], period, n); r.numbered() {
+				out = append(out, r)
 			}
-			out = append(out, r)
 			from += n * period
 		}
 	}
 	return out
 }
 
-// weighty reports whether a block has weights worth leaving out: a matrix or a filter, at least.
-func weighty(nodes []*ir.Node) bool {
-	return slices.ContainsFunc(nodes, func(n *ir.Node) bool {
-		return slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Const != nil && len(v.Const.Shape) > 1 })
+// counts are the numbers of times that period segments are repeated from each segment on, themselves included. No graph output is between
+// them.
+func counts(segments []segment, period int) []int {
+	list, same := make([]int, len(segments)), 0
+	for i := len(segments) - 1; i >= 0; i-- {
+		list[i] = 1
+		if next := i + period; next >= len(segments) || segments[i].kind != segments[next].kind {
+			same = 0
+		} else if same++; same >= period && !slices.ContainsFunc(segments[next].before.Outputs, isGraphOutput) {
+			list[i] += list[next]
+		}
+	}
+	return list
+}
+
+// start is where layers begin, from on: of the segments that are repeated as often, the one before which most branches begin, as those of
+// the residual and of queries, keys and values.
+func start(segments []segment, counts []int, from, period int) int {
+	best := from
+	for i := from + 1; i < from+period && counts[i] == counts[from]; i++ {
+		if branches(segments[i]) > branches(segments[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// branches is the number of uses of the results before a segment.
+func branches(s segment) int {
+	uses := 0
+	for _, v := range s.before.Outputs {
+		if v != nil {
+			uses += len(v.Uses())
+		}
+	}
+	return uses
+}
+
+// layers joins segments, period at a time.
+func layers(segments []segment, period, count int) repetition {
+	r := make(repetition, count)
+	for i := range r {
+		parts := segments[i*period : (i+1)*period]
+		r[i] = segment{before: parts[0].before, last: parts[period-1].last, normalization: parts[0].normalization}
+		for _, s := range parts {
+			r[i].nodes, r[i].inputs = append(r[i].nodes, s.nodes...), append(r[i].inputs, s.inputs...)
+		}
+	}
+	return r
+}
+
+// weighty reports whether a layer has weights worth removing: a matrix or a filter.
+func weighty(layer []segment) bool {
+	return slices.ContainsFunc(layer, func(s segment) bool {
+		return slices.ContainsFunc(s.nodes, func(n *ir.Node) bool {
+			return slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Const != nil && len(v.Const.Shape) > 1 })
+		})
 	})
 }
-
-// kind identifies parts of a graph: operators, attributes, shapes of constants, and whether what enters is read. Parts
-// that make images smaller are of no kind.
-func kind(nodes []*ir.Node, enters *ir.Value) string {
-	var b strings.Builder
-	for _, n := range nodes {
-		b.WriteString(n.Op.String())
-		for _, a := range n.Attrs {
-			fmt.Fprintf(&b, " %s=%d,%g,%q,%v,%v", a.Name, a.I, a.F, a.S, a.Ints, a.Floats)
-			if a.Name == "strides" && slices.ContainsFunc(a.Ints, func(s int64) bool { return s != 1 }) || a.Graph != nil {
-				fmt.Fprintf(&b, " %p", n)
-			}
-		}
-		for _, v := range n.Inputs() {
-			switch {
-			case v == nil:
-				b.WriteString(" -")
-			case v.Const != nil:
-				fmt.Fprintf(&b, " %s%v", v.Const.DType, v.Const.Shape)
-			case v == enters:
-				b.WriteString(" in")
-			default:
-				b.WriteString(" x")
-			}
-		}
-		b.WriteByte(';')
-	}
-	return b.String()
-}
-
-// nodes are those between what enters the first block and what leaves the last.
-func (r repetition) nodes(all []*ir.Node) []*ir.Node {
-	first, last := slices.Index(all, r[0].Producer()), slices.Index(all, r[len(r)-1].Producer())
-	return all[first+1 : last+1]
-}
-
-func (r repetition) cover(all []*ir.Node) int { return len(r.nodes(all)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -41,7 +42,9 @@ func loadedSteps() []string {
 	for _, m := range mcompress.Methods() {
 		switch m.Stage {
 		case pass.Prune, pass.Quantize:
-			list = append(list, m.Name)
+			if m != (prune.Layers{}).Method() { // few fixtures have repeated layers
+				list = append(list, m.Name)
+			}
 		case pass.Sparsify:
 			list = append(list, "l1 amount=0.9|"+m.Name)
 		}

@@ -57,11 +57,7 @@ func quantizedFixtures(t *testing.T) []string {
 
 func checkLedger(t *testing.T, m *pass.Method, model string) {
 	t.Helper()
-	choose := "--method"
-	if m.Command == "sparse" {
-		choose = "--format"
-	}
-	code, stdout, stderr := call(m.Command, choose, m.Name, "--dry-run", "--json", "--no-verify", model)
+	code, stdout, stderr := call(append(chosen(m), "--dry-run", "--json", "--no-verify", model)...)
 	if code != exitDone {
 		t.Errorf("%s: exit code %d\n%s", model, code, stderr)
 		return

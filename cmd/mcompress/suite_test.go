@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -74,12 +75,19 @@ func (s *suite) run(t *testing.T) {
 	s.again(t)
 }
 
-func (s *suite) args(workers, dir string) []string {
-	choose := "--method"
-	if s.m.Command == "sparse" {
-		choose = "--format"
+// chosen is the command of a method, which accepts models that it cannot change.
+func chosen(m *pass.Method) []string {
+	switch {
+	case m.Command == "sparse":
+		return []string{m.Command, "--format", m.Name}
+	case m == (prune.Layers{}).Method():
+		return []string{m.Command, "--method", m.Name, "--allow-unchanged"}
 	}
-	return []string{s.m.Command, choose, s.m.Name, "--quiet", "--no-sync", "--report", "json", "--workers", workers, "--output", dir}
+	return []string{m.Command, "--method", m.Name}
+}
+
+func (s *suite) args(workers, dir string) []string {
+	return append(chosen(s.m), "--quiet", "--no-sync", "--report", "json", "--workers", workers, "--output", dir)
 }
 
 func (s *suite) compress(t *testing.T, workers string) []string {

@@ -119,6 +119,7 @@ type run struct {
 	recipe  *report.Recipe
 	rows    []pass.Row
 	trained []pass.Training
+	layers  []pass.RemovedLayers
 	changed bool
 	path    string // of the output
 
@@ -238,7 +239,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	if err != nil {
 		return err
 	}
-	r.rows, r.trained, r.changed = res.Rows, res.Trainings, res.Changed()
+	r.rows, r.trained, r.layers, r.changed = res.Rows, res.Trainings, res.Layers, res.Changed()
 	return nil
 }
 
@@ -269,7 +270,7 @@ func (r *run) shrinks() bool {
 
 // revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved.
 func (r *run) revert(size int64) {
-	r.changed = false
+	r.changed, r.layers = false, nil
 	for i := range r.rows {
 		row := &r.rows[i]
 		if row.Status != pass.Changed {

@@ -21,13 +21,14 @@ type Options struct {
 	Layers   *Shared      // values inside both graphs, compared on the first samples; the sessions must retain them
 	Digest   bool         // of the samples, which are read a second time
 	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
+	Except   []string     // outputs that are not compared, which b may lack
 	Parallel int          // concurrent runs of b; 0 for 1
 }
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
 // inputs of a, but must have its outputs. Errors of a model are *SideErrors.
 func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*verification.Result, error) {
-	names, err := commonOutputs(a, b)
+	names, err := commonOutputs(a, b, o.Except)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +69,9 @@ func (e *SideError) Error() string { return e.Err.Error() }
 // Unwrap is the model's error.
 func (e *SideError) Unwrap() error { return e.Err }
 
-// commonOutputs are the names of a's outputs, which b must have.
-func commonOutputs(a, b engine.Session) ([]string, error) {
-	names := portNames(a.Outputs())
+// commonOutputs are the names of a's outputs without exceptions, which b must have.
+func commonOutputs(a, b engine.Session, except []string) ([]string, error) {
+	names := slices.DeleteFunc(portNames(a.Outputs()), func(name string) bool { return slices.Contains(except, name) })
 	for _, name := range names {
 		if !slices.Contains(portNames(b.Outputs()), name) {
 			return nil, &SideError{Second, fmt.Errorf("output %q of the first model is missing", name)}

@@ -83,3 +83,9 @@ func (Indexing) Axis(n *ir.Node) int64 { return n.Int("axis", n.Int("gather_axis
 
 // A State is an input that continues an earlier run from one of its outputs, and grows along an axis by the positions of the run.
 type State struct{ Input, Output, Axis int }
+
+// A Sum is the sum of its inputs that an operator normalizes: with the residual, or of embeddings.
+type Sum struct {
+	Output        int    // with the sum; the first output is the normalized sum
+	Normalization string // type of the operator that normalizes its first input alone in the same way
+}

@@ -46,6 +46,9 @@ type Facts struct {
 	Lengths   int   // of it: the input with the number of those keys of each sequence less one, 0 for none
 	Rotary    []int // of it: inputs with cosines and sines, one row for each position
 
+	// Sum is set for normalizations that first add their inputs.
+	Sum *Sum
+
 	// Spatial is set where the first input is N × C × D1 × …, with one or more spatial axes.
 	Spatial bool
 	// PerChannel is set where a channel, axis 1, of the output depends on the same channel of the first input alone.

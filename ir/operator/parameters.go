@@ -110,3 +110,10 @@ var attentionInputs = map[string]struct {
 	"com.microsoft.GroupQueryAttention": {masks: []int{10}, rotary: []int{7, 8}, total: 6, lengths: 5},
 	"com.microsoft.MultiHeadAttention":  {masks: []int{4, 5}},
 }
+
+// sums are the normalizations of sums. Outputs without use may be absent.
+var sums = map[string]*Sum{
+	"com.microsoft.EmbedLayerNormalization":          {Output: 2, Normalization: "LayerNormalization"},
+	"com.microsoft.SkipLayerNormalization":           {Output: 3, Normalization: "LayerNormalization"},
+	"com.microsoft.SkipSimplifiedLayerNormalization": {Output: 3, Normalization: "SimplifiedLayerNormalization"},
+}

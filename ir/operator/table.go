@@ -155,6 +155,9 @@ func build() map[string]*Facts {
 	for name, list := range states {
 		at(name).States = list
 	}
+	for name, sum := range sums {
+		at(name).Sum = sum
+	}
 	byValue(each, moves, func(f *Facts, m Move) { f.Move = m })
 	byValue(each, affine, func(f *Facts, a Affine) { f.Affine = a })
 	byValue(each, flattensBefore, func(f *Facts, opset int64) { f.FlattensBefore = opset })

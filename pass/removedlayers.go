@@ -1,0 +1,12 @@
+package pass
+
+// RemovedLayers are the layers that a step removed from a stack of layers of one kind.
+type RemovedLayers struct {
+	Layers  int   `json:"layers"`  // before
+	Removed []int `json:"removed"` // their numbers, from 0
+
+	// Cached is set where each layer has inputs and outputs of the graph, such as past and present keys, by which the layers are numbered.
+	Cached bool `json:"cached"`
+	// Outputs are those outputs of the source. They are gone, or are those of other layers.
+	Outputs []string `json:"-"`
+}
