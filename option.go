@@ -66,9 +66,11 @@ func WithProgress(f func(Progress)) Option { return func(s *settings) { s.progre
 // WithReports writes the report in these formats, "json", "md" or "html", next to the result.
 func WithReports(formats ...string) Option { return func(s *settings) { s.reports = formats } }
 
-// WithTarget chooses options of quantization, as far as they are not given, for a CPU that ONNX Runtime will run the result on:
-// "cpu-avx2", "cpu-vnni", "arm64" or "any".
-func WithTarget(name string) Option { return func(s *settings) { s.target = name } }
+// WithTarget names what will run the result, separated by commas: runtimes, such as "ort" (the newest ONNX Runtime), "ort-1.20", "web" or
+// "openvino", all of which are to run it, and a CPU: "cpu-avx2", "cpu-vnni", "arm64" or "any". The word "standard-ops" forbids operators
+// outside of ONNX. The target chooses the forms of weights, and options of quantization that are not given. Without it the result loads in
+// ONNX Runtime from 1.20 on, and is not slower there than the source.
+func WithTarget(names string) Option { return func(s *settings) { s.target = names } }
 
 // WithDryRun computes sizes and the report, and writes nothing.
 func WithDryRun() Option { return func(s *settings) { s.dryRun = true } }
@@ -116,11 +118,11 @@ func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, 
 	if s.target == "" {
 		return steps, nil, nil
 	}
-	i := slices.IndexFunc(quantize.Targets, func(t pass.Target) bool { return t.Name == s.target })
-	if i < 0 {
-		return nil, nil, pass.OptionErrorf("unknown target %q", s.target)
+	target, err := pass.ParseTarget(s.target, quantize.CPUs)
+	if err != nil {
+		return nil, nil, pass.OptionErrorf("unknown target %q: %w", s.target, err)
 	}
-	target, err := quantize.Targets[i].Apply(steps)
+	target, err = target.Apply(steps)
 	return steps, target, err
 }
 

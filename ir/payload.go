@@ -23,6 +23,15 @@ func Ints(is ...int64) Mem {
 	return b
 }
 
+// Int32s is the payload of Int32 elements.
+func Int32s(is ...int32) Mem {
+	b := make(Mem, 0, 4*len(is))
+	for _, i := range is {
+		b = binary.LittleEndian.AppendUint32(b, uint32(i))
+	}
+	return b
+}
+
 // ParseInts are the elements of an Int64 or Int32 payload, false for other types.
 func ParseInts(dt DType, b []byte) ([]int64, bool) {
 	is := make([]int64, 0, len(b)/4)

@@ -10,6 +10,9 @@ type Environment struct {
 	Workers int           // worker threads; below 2 for one
 	Limits  memory.Limits // of a run of the model
 
+	// Target is the runtimes and the CPU of the result; nil for the default.
+	Target *Target
+
 	// Precheck reads every weight before it is quantized, so that NaN, infinities and vanishing scales are
 	// found before writing. Otherwise lazy tensors find them during evaluation and return *Unfit.
 	Precheck bool

@@ -4,22 +4,23 @@ import "github.com/mcompress/mcompress/ir"
 
 // A Form is the form in which a weight is stored, with its effect on runtime memory.
 type Form struct {
-	Name     string
-	Dense    bool // Runtime expands it to a dense weight on loading
-	Unpacked bool // Runtime stores each value of less than 8 bits in a byte
+	Name    string
+	Dense   bool   // the runtime expands it to a dense weight on loading
+	PerByte int64  // values in a byte of the file, each of which the runtime stores in a byte; 0 if it stores the file's bytes
+	Domain  string // of its operators, if it is not ONNX's own
 }
 
 // RuntimeBytes is the runtime memory of a part of a weight that is not Dense.
 func (f Form) RuntimeBytes(t *ir.Tensor) int64 {
-	if f.Unpacked && t.DType.Bits() < 8 {
-		return t.Elems()
-	}
-	return t.Bytes()
+	return t.Bytes() * max(1, f.PerByte)
 }
 
-// Runtime is the runtime whose behaviour Form.Dense and operator.Facts.Float16CPU describe. A test in package report
+// MeasuredRuntime is the runtime whose behaviour Form.Dense and operator.Facts.Float16CPU describe. A test in package report
 // asserts the runtime memory against its optimized graph.
-const Runtime = "ONNX Runtime 1.31.1"
+const MeasuredRuntime = "ONNX Runtime 1.31.1"
+
+// MicrosoftDomain is the domain of the operators of ONNX Runtime.
+const MicrosoftDomain = "com.microsoft"
 
 // The forms of compressed weights.
 var (
@@ -38,13 +39,11 @@ var (
 	MatMulInteger = Form{Name: "matmul-integer"}
 	// GatherQuantized gathers rows of quantized values and of scales.
 	GatherQuantized = Form{Name: "gather-codes"}
-	// GatherBlocks is GatherQuantized with values of less than 8 bits, which Gather does not support: the Cast before it is folded.
-	GatherBlocks = Form{Name: "gather-blocks", Unpacked: true}
-	// Dequantize is DequantizeLinear before MatMul or Gemm, which Runtime fuses into MatMulNBits.
+	// Dequantize is DequantizeLinear before MatMul or Gemm, which the runtime fuses into MatMulNBits.
 	Dequantize = Form{Name: "dequantize-linear"}
 	// NBits is MatMulNBits, an operator of ONNX Runtime.
-	NBits = Form{Name: "matmul-nbits"}
-	// CastMul is a Cast of quantized values and a Mul by scales: folded into a dense weight.
+	NBits = Form{Name: "matmul-nbits", Domain: MicrosoftDomain}
+	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, and a Mul by scales: folded into a dense weight.
 	CastMul = Form{Name: "cast-mul", Dense: true}
 	// CastFloat16 is a Cast of float16 values: folded into a dense weight.
 	CastFloat16 = Form{Name: "cast-float16", Dense: true}
@@ -65,3 +64,7 @@ var (
 	Bitmask = Form{Name: "bitmask", Dense: true}
 	Delta   = Form{Name: "delta", Dense: true}
 )
+
+// GatherBlocks is GatherQuantized with values of less than 8 bits, which Gather does not support: runtimes fold their conversion to
+// bytes.
+func GatherBlocks(bits int) Form { return Form{Name: "gather-blocks", PerByte: int64(8 / bits)} }

@@ -213,7 +213,7 @@ func TestMalformedDeclarationsPanic(t *testing.T) {
 // A resolved recipe parses to the same options.
 func TestRecipeOfAnOptionStruct(t *testing.T) {
 	limit := 0
-	text, err := pass.RecipeText([]pass.Options{everyKind{NoOrder: true, Limit: &limit, Ratio: 0.25}}, nil)
+	text, err := pass.RecipeText([]pass.Options{everyKind{NoOrder: true, Limit: &limit, Ratio: 0.25}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestRecipeOfAnOptionStruct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := pass.RecipeText(steps, nil)
+	again, err := pass.RecipeText(steps, nil, nil)
 	if err != nil || string(again) != string(text) {
 		t.Errorf("got %s, %v, want %s", again, err, text)
 	}

@@ -16,7 +16,7 @@ import (
 //	    amount: 0.5
 //	    skip: ["*.bias"]
 //	  - method: dynamic-int8
-//	target: cpu-avx2
+//	target: ort-1.20,cpu-avx2
 //
 // The name of a target may be left out; it is returned unchanged. Unknown methods and options are errors, and so is a
 // step of an earlier stage than the step before, or an option that writes a file.
@@ -144,9 +144,10 @@ func CheckOrder(steps []Options) error {
 	return nil
 }
 
-// RecipeText is the recipe of steps with the values of all options, so that it reproduces a run even if defaults change.
-// Empty options and those that cannot be in recipes are omitted. file, which may be nil, replaces paths of files that steps read.
-func RecipeText(steps []Options, file func(path string) string) ([]byte, error) {
+// RecipeText is the recipe of steps with the values of all options, and of the target if it is not the default, so that it reproduces a
+// run even if defaults change. Empty options and those that cannot be in recipes are omitted. file, which may be nil, replaces paths of
+// files that steps read.
+func RecipeText(steps []Options, target *Target, file func(path string) string) ([]byte, error) {
 	var list []yaml.MapSlice
 	for _, s := range steps {
 		m := yaml.MapSlice{{Key: "method", Value: s.Method().Name}}
@@ -161,5 +162,9 @@ func RecipeText(steps []Options, file func(path string) string) ([]byte, error) 
 		}
 		list = append(list, m)
 	}
-	return yaml.Marshal(yaml.MapSlice{{Key: "steps", Value: list}})
+	doc := yaml.MapSlice{{Key: "steps", Value: list}}
+	if target != nil {
+		doc = append(doc, yaml.MapItem{Key: "target", Value: target.Name})
+	}
+	return yaml.Marshal(doc)
 }

@@ -35,7 +35,7 @@ func TestRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := pass.RecipeText(steps, nil)
+	text, err := pass.RecipeText(steps, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := pass.RecipeText(again, nil); err != nil || string(same) != want {
+	if same, err := pass.RecipeText(again, nil, nil); err != nil || string(same) != want {
 		t.Errorf("the resolved recipe is not stable: %s, %v", same, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestRecipeForms(t *testing.T) {
 func TestRecipeTextOfFiles(t *testing.T) {
 	method := known()[0]
 	steps := []pass.Options{&amounts{method: method, Data: "/folder/data", Log: "log"}}
-	text, err := pass.RecipeText(steps, strings.ToUpper)
+	text, err := pass.RecipeText(steps, nil, strings.ToUpper)
 	want := "steps:\n- method: prune\n  amount: \"0.5\"\n  data: /FOLDER/DATA\n  min-size: \"0\"\n"
 	if err != nil || string(text) != want {
 		t.Errorf("got %s %v, want %s", text, err, want)

@@ -4,34 +4,112 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// A Target is a kind of CPU, with the options of methods that suit it.
+// A Target is the runtimes that must run a model, and a kind of CPU with the options of methods that suit it. Nil is the default:
+// every version of ONNX Runtime from 1.20 on, on any CPU.
 type Target struct {
-	Name    string   `json:"name"`
-	CPU     string   `json:"cpu"` // description
-	Choices []Choice `json:"choices"`
+	Name        string    `json:"name"`
+	CPU         string    `json:"cpu"` // description; empty if none is given
+	Runtimes    []Runtime `json:"runtimes"`
+	StandardOps bool      `json:"standard_ops"` // only operators of ONNX
+	Choices     []Choice  `json:"choices"`
 }
 
 // A Choice is an option that a target sets unless the caller set it or one of Unless.
 type Choice struct {
-	Method string   `json:"method"`
-	Option string   `json:"option"`
-	Value  string   `json:"value"` // in force
-	Given  bool     `json:"given"` // the caller set another value
-	Why    string   `json:"why"`   // the reason for the target's value
-	Unless []string `json:"-"`     // options that exclude it
+	Method string     `json:"method"`
+	Option string     `json:"option"`
+	Value  string     `json:"value"` // in force
+	Given  bool       `json:"given"` // the caller set another value
+	Why    string     `json:"why"`   // the reason for the target's value
+	Unless []string   `json:"-"`     // options that exclude it
+	Need   Capability `json:"-"`     // of the target; 0 for none
 }
 
-// Apply sets the options of t in steps, and returns the target with its choices for these steps and the values in force.
-func (t Target) Apply(steps []Options) (*Target, error) {
-	applied := &Target{Name: t.Name, CPU: t.CPU, Choices: []Choice{}}
+// StandardOps is the word of a target that forbids operators outside of ONNX.
+const StandardOps = "standard-ops"
+
+// ParseTarget is the target of comma-separated names: runtimes, kinds of CPUs out of cpus, and standard-ops. Several runtimes are all
+// to run the result. Several CPUs are any CPU.
+func ParseTarget(text string, cpus []Target) (*Target, error) {
+	t := &Target{}
+	var names []string
+	cpu := -1
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		r, ok := FindRuntime(name)
+		at := slices.IndexFunc(cpus, func(c Target) bool { return c.Name == name })
+		switch {
+		case ok:
+			t.Runtimes, name = append(t.Runtimes, *r), r.Name
+		case at >= 0 && cpu >= 0 && cpu != at:
+			cpu = len(cpus) - 1
+		case at >= 0:
+			cpu = at
+		case name == StandardOps:
+			t.StandardOps = true
+		default:
+			return nil, fmt.Errorf("there are ort-1.17 and later, %s", strings.Join(TargetNames(cpus), ", "))
+		}
+		names = append(names, name)
+	}
+	t.Name = strings.Join(slices.Compact(names), ",")
+	if len(t.Runtimes) == 0 {
+		t.Runtimes = defaultRuntimes()
+	}
+	t.adopt(cpus, cpu)
+	return t, nil
+}
+
+// TargetNames are the words of targets, without versions.
+func TargetNames(cpus []Target) []string {
+	names := []string{"ort"}
+	for _, r := range Runtimes {
+		if _, version := minor(r.Name); !version {
+			names = append(names, r.Name)
+		}
+	}
+	for _, c := range cpus {
+		names = append(names, c.Name)
+	}
+	return append(names, StandardOps)
+}
+
+// adopt adds the choices of runtimes, and those of a CPU that they leave open.
+func (t *Target) adopt(cpus []Target, cpu int) {
+	for _, r := range t.Runtimes {
+		t.Choices = append(t.Choices, r.Choices...)
+	}
+	if cpu < 0 {
+		return
+	}
+	t.CPU = cpus[cpu].CPU
+	for _, c := range cpus[cpu].Choices {
+		if !slices.ContainsFunc(t.Choices, c.sameOption) {
+			t.Choices = append(t.Choices, c)
+		}
+	}
+}
+
+// Apply sets the options of t in steps, and returns the target with its choices for these steps and the values in force. The default
+// target sets none.
+func (t *Target) Apply(steps []Options) (*Target, error) {
+	if t == nil {
+		return nil, nil
+	}
+	applied := *t
+	applied.Choices = []Choice{}
 	for i := range steps {
 		s := settable(steps[i])
 		steps[i] = s
 		for _, c := range t.Choices {
-			if c.Method != s.Method().Name {
+			if c.Method != s.Method().Name || !t.Can(c.Need) {
 				continue
+			}
+			if o := slices.IndexFunc(t.Choices, c.conflicts); o >= 0 {
+				return nil, OptionErrorf("target %s: its runtimes require %s %s and %s of %s", t.Name, c.Option, c.Value, t.Choices[o].Value, c.Method)
 			}
 			if err := prefer(s, &c); err != nil {
 				return nil, fmt.Errorf("target %s: %s: %w", t.Name, c.Method, err)
@@ -41,15 +119,18 @@ func (t Target) Apply(steps []Options) (*Target, error) {
 			}
 		}
 	}
-	return applied, nil
+	return &applied, nil
 }
 
 // prefer sets an option of s to the value of c unless it is given, and sets c to the value in force.
 func prefer(s Options, c *Choice) error {
 	fs := flagsOf(s)
+	if given(s, c.Option) && fs.Lookup(c.Option).Value.String() == c.Value {
+		return nil
+	}
 	other := ""
 	fs.VisitAll(func(f *flag.Flag) {
-		if given(s, f.Name) && (f.Name == c.Option && f.Value.String() != c.Value || slices.Contains(c.Unless, f.Name)) {
+		if given(s, f.Name) && (f.Name == c.Option || slices.Contains(c.Unless, f.Name)) {
 			other = f.Name
 		}
 	})
@@ -60,12 +141,48 @@ func prefer(s Options, c *Choice) error {
 	return nil
 }
 
+func (c Choice) sameOption(o Choice) bool { return c.Method == o.Method && c.Option == o.Option }
+
+func (c Choice) conflicts(o Choice) bool { return c.sameOption(o) && c.Value != o.Value }
+
 // same reports whether o equals c except for the reason.
-func (c Choice) same(o Choice) bool {
-	return c.Method == o.Method && c.Option == o.Option && c.Value == o.Value
-}
+func (c Choice) same(o Choice) bool { return c.sameOption(o) && c.Value == o.Value }
 
 // Overridden reports whether the caller set an option to another value than the target's.
 func (t *Target) Overridden() bool {
 	return slices.ContainsFunc(t.Choices, func(c Choice) bool { return c.Given })
+}
+
+// runtimes are those that must run the result.
+func (t *Target) runtimes() []Runtime {
+	if t == nil {
+		return defaultRuntimes()
+	}
+	return t.Runtimes
+}
+
+// Can reports whether all runtimes of t have capabilities.
+func (t *Target) Can(c Capability) bool { return t.lacks(c) == "" }
+
+// lacks is the first runtime of t without capabilities; empty if there is none.
+func (t *Target) lacks(c Capability) string {
+	if t != nil && t.StandardOps && c&(NBits4|NBits8|NBits2) != 0 {
+		return "--standard-ops"
+	}
+	for _, r := range t.runtimes() {
+		if r.Can&c != c {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// Opset is the newest opset that all runtimes of t load.
+func (t *Target) Opset() int64 {
+	return slices.MinFunc(t.runtimes(), func(a, b Runtime) int { return int(a.Opset - b.Opset) }).Opset
+}
+
+// Without is why a form that needs capabilities is not used for t, as the detail of a reason.
+func (t *Target) Without(c Capability) string {
+	return fmt.Sprintf("%s lacks %s", t.lacks(c), c)
 }

@@ -16,7 +16,7 @@ func applyTarget(t *testing.T, want pass.Choice, given ...string) (*pass.Target,
 		t.Fatal(err)
 	}
 	other := pass.Choice{Method: "prune", Option: "amount", Value: "1", Why: "never"}
-	applied, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Apply([]pass.Options{step})
+	applied, err := (&pass.Target{Name: "here", Choices: []pass.Choice{other, want}}).Apply([]pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestTargetApply(t *testing.T) {
 func TestTargetAppliedTwice(t *testing.T) {
 	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "reason"}
 	first, step := applyTarget(t, want)
-	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Apply([]pass.Options{step, step})
+	second, err := (&pass.Target{Name: "here", Choices: []pass.Choice{want}}).Apply([]pass.Options{step, step})
 	if err != nil || len(second.Choices) != 1 || second.Overridden() || second.Choices[0].Value != first.Choices[0].Value {
 		t.Errorf("%+v became %+v, %v", first, second, err)
 	}
@@ -66,7 +66,7 @@ func TestTargetWithInvalidValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}.Apply([]pass.Options{step})
+	_, err = (&pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}).Apply([]pass.Options{step})
 	if err == nil || !strings.HasPrefix(err.Error(), "target here: quantize: ") {
 		t.Error(err)
 	}

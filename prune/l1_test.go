@@ -178,7 +178,7 @@ func TestRecipeTextReproducesOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	once, err := pass.RecipeText(steps, nil)
+	once, err := pass.RecipeText(steps, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRecipeTextReproducesOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if twice, err := pass.RecipeText(again, nil); err != nil || !bytes.Equal(once, twice) {
+	if twice, err := pass.RecipeText(again, nil, nil); err != nil || !bytes.Equal(once, twice) {
 		t.Errorf("%v: got %s, want %s", err, twice, once)
 	}
 }

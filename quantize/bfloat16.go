@@ -28,6 +28,11 @@ var bfloat16Method = &pass.Method{
 // Method describes the method.
 func (BFloat16) Method() *pass.Method { return bfloat16Method }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (BFloat16) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.BFloats16, Nearest: "float16"}}
+}
+
 // Run implements pass.Options.
 func (o BFloat16) Run(ctx context.Context, s *pass.Step) error {
 	return o.converter(&float.BFloat16Type, o.Compute).Run(ctx, s)

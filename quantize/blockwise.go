@@ -18,10 +18,11 @@ type Blockwise struct {
 	Search string `flag:"search" enum:"mse,minmax" usage:"'rule' for scales: mse (MSE-optimal clipping range, rounded such that the errors of a channel cancel) or minmax (the range of the weights, round to nearest)"`
 	// Algo is the rounding algorithm: rtn, hqq, gptq or awq.
 	Algo string `flag:"algo" enum:"rtn,hqq,gptq,awq" usage:"rounding 'algorithm': rtn (round to nearest), hqq (half-quadratic zero points), or with calibration samples: gptq (error feedback), awq (activation-aware scaling)"`
-	// Form is the form of matrix products: dequantizelinear or matmulnbits.
-	Form string `flag:"form" enum:"dequantizelinear,matmulnbits" usage:"'form' of matrix products: dequantizelinear (standard) or matmulnbits (an operator of ONNX Runtime, at any opset)"`
-	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations).
-	AccuracyLevel int64 `flag:"accuracy-level" usage:"accuracy 'level' of matmulnbits: 0 (float32) to 4 (8-bit activations: faster, less exact)"`
+	// Form is the form of matrix products: auto, dequantizelinear or matmulnbits.
+	Form string `flag:"form" enum:"auto,dequantizelinear,matmulnbits" usage:"'form' of matrix products: auto (the first one that the target runs, not slower than float), dequantizelinear (standard) or matmulnbits (com.microsoft, at any opset)"`
+	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit weights, for which no other
+	// level has a fast kernel, and 0 for others.
+	AccuracyLevel *int64 `flag:"accuracy-level" usage:"accuracy 'level' of matmulnbits: 0 (float32) to 4 (8-bit activations: faster, less exact); default 4 for 8-bit weights, else 0"`
 	// NoActOrder turns activation order of GPTQ off.
 	NoActOrder bool `flag:"act-order,not" usage:"gptq quantizes blocks, and rows in them, by descending activations (desc_act)"`
 	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
@@ -32,7 +33,7 @@ type Blockwise struct {
 
 // given reports whether an option was given that selects blockwise quantization.
 func (o Blockwise) given() bool {
-	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form != ""
+	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form != "" && o.Form != weightonly.AutoForm
 }
 
 // check reports options that exclude one another.
@@ -42,9 +43,9 @@ func (o Blockwise) check(perChannel bool) error {
 		damp = *o.Damp
 	}
 	switch {
-	case o.AccuracyLevel < 0 || o.AccuracyLevel > 4:
-		return pass.OptionErrorf("--accuracy-level %d: must be from 0 to 4", o.AccuracyLevel)
-	case o.Form != weightonly.NBitsForm && o.AccuracyLevel != 0:
+	case o.AccuracyLevel != nil && (*o.AccuracyLevel < 0 || *o.AccuracyLevel > 4):
+		return pass.OptionErrorf("--accuracy-level %d: must be from 0 to 4", *o.AccuracyLevel)
+	case o.Form != weightonly.NBitsForm && o.AccuracyLevel != nil && *o.AccuracyLevel != 0:
 		return pass.OptionErrorf("--accuracy-level requires --form matmulnbits")
 	case o.Form == weightonly.NBitsForm && perChannel:
 		return pass.OptionErrorf("--form matmulnbits is blockwise: leave out --per-channel")
@@ -59,12 +60,30 @@ func (o Blockwise) check(perChannel bool) error {
 // options are those of the implementation.
 func (o Blockwise) options(bits int, weightType string, symmetric bool) *weightonly.BlockOptions {
 	b := &weightonly.BlockOptions{Bits: bits, Block: int(o.Block), WeightType: weightType, Symmetric: symmetric, Search: o.Search, Algo: o.Algo}
-	b.Form = weightonly.Form{Name: o.Form, AccuracyLevel: o.AccuracyLevel}
+	b.Form = weightonly.Form{Name: o.Form}
+	switch {
+	case o.AccuracyLevel != nil:
+		b.Form.AccuracyLevel = *o.AccuracyLevel
+	case bits == 8:
+		b.Form.AccuracyLevel = quantizedActivations
+	}
 	b.GPTQ = weightonly.GPTQ{Data: o.data(false), ActOrder: !o.NoActOrder}
 	if o.Damp != nil {
 		b.GPTQ.Damp = *o.Damp
 	}
 	return b
+}
+
+// quantizedActivations is the accuracy level of products with 8-bit activations.
+const quantizedActivations = 4
+
+// requires returns the capability of runtimes that the form of weights of some bits needs, if it is requested.
+func (o Blockwise) requires(bits int) []pass.Requirement {
+	need := map[string]map[int]pass.Capability{
+		weightonly.NBitsForm:    {2: pass.NBits2, 4: pass.NBits4, 8: pass.NBits8},
+		weightonly.StandardForm: {2: pass.Cast2, 4: pass.Dequantize4},
+	}
+	return []pass.Requirement{{Capability: need[o.Form][bits], Option: "--form " + o.Form, Nearest: "--form " + weightonly.AutoForm}}
 }
 
 // correction is that of biases.

@@ -46,6 +46,7 @@ func TestBlockwiseFloat16(t *testing.T) {
 	const floor = 60
 	w, path := conform.Start(t), float16Model(t).save()
 	for _, v := range append(blockwiseVariants(), nbitsVariants()...) {
+		v := v.on("ort")
 		t.Run(v.String(), func(t *testing.T) {
 			if try(t, w, v, path) == nil {
 				t.Fatal("nothing was changed")

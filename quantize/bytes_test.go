@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 )
 
 var update = flag.Bool("update", false, "write the goldens in testdata anew")
@@ -29,7 +30,16 @@ func goldens() []variant {
 	}
 	for _, m := range Methods() {
 		if !m.Calibrates {
-			all = append(all, variant{m, nil})
+			v := variant{m, nil}
+			if m == (Float4{}).Method() {
+				v = v.on("embedded")
+			}
+			all = append(all, v)
+		}
+	}
+	for _, m := range []*pass.Method{WeightInt8{}.Method(), WeightInt4{}.Method(), WeightInt2{}.Method()} {
+		for _, target := range []string{"ort", "openvino"} {
+			all = append(all, variant{m, nil}.on(target))
 		}
 	}
 	return all

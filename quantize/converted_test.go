@@ -26,7 +26,7 @@ func converted(t *testing.T, v variant, path string) string {
 	if f.Model.Verify() != nil || !sorts(f.Model) {
 		return ""
 	}
-	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{v.step(t)})
+	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)}, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

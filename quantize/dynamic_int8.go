@@ -33,6 +33,11 @@ var dynamicInt8Method = &pass.Method{
 // Method describes the method.
 func (DynamicInt8) Method() *pass.Method { return dynamicInt8Method }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (DynamicInt8) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.Integers, Nearest: "weight-int8"}}
+}
+
 // Run implements pass.Options.
 func (o DynamicInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &dynamic.Quantizer{Spec: o.spec(o.ReduceRange), Embeddings: o.Embeddings, Data: o.data(false)}

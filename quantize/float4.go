@@ -10,7 +10,7 @@ import (
 )
 
 // Float4 stores weights as 4-bit floats (e2m1) in blocks with a float16 scale each, before DequantizeLinear. ONNX Runtime has no CPU
-// kernel for them: only the embedded engine runs the model.
+// kernel for them: the method requires a target that has, such as openvino or embedded.
 type Float4 struct {
 	pass.Selection
 	// Block is the number of elements that share a scale: a power of two from 16 to 256.
@@ -20,7 +20,7 @@ type Float4 struct {
 var float4Method = &pass.Method{
 	Name:    "float4",
 	Command: "quantize",
-	Doc:     "4-bit floats in blocks for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings; ONNX Runtime does not run them on CPUs; needs no data",
+	Doc:     "4-bit floats in blocks for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings; ONNX Runtime does not run them on CPUs: requires --target openvino or embedded; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &Float4{} },
@@ -35,6 +35,11 @@ func (o Float4) Check() error {
 		return pass.OptionErrorf("--block %d: must be a power of two from 16 to 256", o.Block)
 	}
 	return nil
+}
+
+// Requires returns the capability of runtimes without which there is no form.
+func (Float4) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.Floats4, Nearest: "weight-int4"}}
 }
 
 // Run implements pass.Options.

@@ -29,6 +29,11 @@ var float8Method = &pass.Method{
 // Method describes the method.
 func (Float8) Method() *pass.Method { return float8Method }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (Float8) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.Floats8, Nearest: "weight-int8"}}
+}
+
 // Run implements pass.Options.
 func (o Float8) Run(ctx context.Context, s *pass.Step) error {
 	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float8Types[o.Type], Form: pass.CastMul, PerTensor: o.PerTensor, Encode: spec.NewFloat8}

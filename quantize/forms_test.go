@@ -15,7 +15,7 @@ const (
 	blockedConv    = "com.microsoft.nchwc.Conv"
 )
 
-// ONNX Runtime's optimised graphs of our forms: integer kernels without rest of the pattern around them. Operators that are not
+// The newest ONNX Runtime's optimised graphs of our forms for it: integer kernels without rest of the pattern around them. Operators that are not
 // in want may occur; those in left must not.
 var fused = []struct {
 	method  variant
@@ -116,10 +116,28 @@ func TestFoldedFormsKeepTheGraph(t *testing.T) {
 	}
 }
 
+// Products without fast kernels after DequantizeLinear in every version of the default target are folded: the graph is the original's.
+func TestDefaultFormsKeepTheGraph(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range []variant{{WeightInt8{}.Method(), nil}, int4, int2, {WeightInt4{}.Method(), []string{"symmetric"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
+		for _, name := range []string{"mlp", "cnn", "batched", "recurrent", "subgraph_if"} {
+			want, err := w.OptimizedOps(fixture(name), conform.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out.onnx")
+			v.apply(t, fixture(name), out)
+			if got, err := w.OptimizedOps(out, conform.Options{}); err != nil || !maps.Equal(got, want) {
+				t.Errorf("%s %s: optimised to %v, the original to %v; %v", v, name, got, want, err)
+			}
+		}
+	}
+}
+
 func optimizedOps(t *testing.T, w *conform.Worker, v variant, name string) map[string]int {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	v.apply(t, fixture(name), out)
+	v.on("ort").apply(t, fixture(name), out)
 	ops, err := w.OptimizedOps(out, conform.Options{})
 	if err != nil {
 		t.Fatal(err)

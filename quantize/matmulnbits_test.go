@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // nbitsVariants are the options of MatMulNBits.
@@ -16,12 +16,12 @@ func nbitsVariants() []variant {
 		{WeightInt4{}.Method(), []string{"form=matmulnbits", "symmetric", "block=64", "weight-type=int4"}},
 		{WeightInt4{}.Method(), []string{"form=matmulnbits", "algo=hqq", "block=16"}},
 		{WeightInt2{}.Method(), []string{"form=matmulnbits", "block=16"}},
-		{WeightInt8{}.Method(), []string{"form=matmulnbits"}},
-		{WeightInt8{}.Method(), []string{"form=matmulnbits", "asymmetric", "block=128"}},
+		{WeightInt8{}.Method(), []string{"form=matmulnbits", "accuracy-level=0"}},
+		{WeightInt8{}.Method(), []string{"form=matmulnbits", "accuracy-level=0", "asymmetric", "block=128"}},
 	}
 }
 
-// Products are MatMulNBits at the original opset; outputs are valid, run, and equal those of the restored weights in ONNX Runtime
+// Products are MatMulNBits at the original opset, which other weights raise at most to that of their forms; outputs are valid, run, and equal those of the restored weights in ONNX Runtime
 // and in the embedded engine.
 func TestMatMulNBitsOutputs(t *testing.T) {
 	w := conform.Start(t)
@@ -38,7 +38,7 @@ func TestMatMulNBitsOutputs(t *testing.T) {
 				if n := nbitsProducts(t, out); n != want {
 					t.Errorf("%d MatMulNBits, want %d", n, want)
 				}
-				if got, was := opened(t, out).Model.Opset(""), opened(t, path).Model.Opset(""); got != was {
+				if got, was := opened(t, out).Model.Opset(""), opened(t, path).Model.Opset(""); got != was && got != 10 {
 					t.Errorf("opset %d became %d", was, got)
 				}
 				outputs, err := w.Compare(twin, out, conform.Options{Level: "basic"})
@@ -55,7 +55,7 @@ func TestMatMulNBitsOutputs(t *testing.T) {
 func nbitsProducts(t *testing.T, path string) (n int) {
 	t.Helper()
 	for m := range opened(t, path).Model.Nodes() {
-		if m.Op.Domain == rewrite.MicrosoftDomain && m.Op.Type == "MatMulNBits" {
+		if m.Op.Domain == pass.MicrosoftDomain && m.Op.Type == "MatMulNBits" {
 			n++
 		}
 	}
@@ -68,7 +68,7 @@ func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 	for _, more := range [][]string{nil, {"symmetric"}, {"block=128"}} {
 		dir := t.TempDir()
 		a, b := filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
-		variant{WeightInt4{}.Method(), more}.apply(t, fixture("mlp"), a)
+		variant{WeightInt4{}.Method(), more}.on("ort").apply(t, fixture("mlp"), a)
 		variant{WeightInt4{}.Method(), append([]string{"form=matmulnbits"}, more...)}.apply(t, fixture("mlp"), b)
 		outputs, err := w.Compare(a, b, conform.Options{Level: "basic"})
 		if err != nil || conform.LowestSQNR(outputs) < 100 {

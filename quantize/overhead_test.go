@@ -30,7 +30,7 @@ func TestOverheadOfNodes(t *testing.T) {
 		zeros   int64
 	}{
 		{DynamicInt8{}.Method(), product, rewrite.IntegerProductBytes, 0},
-		{WeightInt8{}.Method(), product, rewrite.DequantizeBytes, 0},
+		{WeightInt8{}.Method(), product, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
 		{WeightInt8{}.Method(), conv, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
 		{WeightInt8{}.Method(), table, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
 	} {
@@ -65,7 +65,7 @@ func TestOverheadOfBlockwiseNodes(t *testing.T) {
 		perSite, casts int64
 		layer          func(s *builder, x *ir.Value) *ir.Value
 	}{
-		{rewrite.DequantizeBytes, 0, func(s *builder, x *ir.Value) *ir.Value {
+		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
 		}},
 		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *builder, x *ir.Value) *ir.Value {
@@ -91,7 +91,7 @@ func TestOverheadOfBlockwiseNodes(t *testing.T) {
 				took += row.Before.Bytes - row.After.Bytes
 			}
 			took = (took + opened(t, out).Size()) / n
-			estimate := rewrite.GraphBytes(c.perSite, 1, s.Consts()[n-1])
+			estimate := rewrite.GraphBytes(c.perSite, 1, s.Consts()[n-1]) + rewrite.UnpackBytes
 			if elem == ir.Float16 {
 				estimate += c.casts
 			}

@@ -18,7 +18,7 @@ func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 	eval := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { eval.Close() })
 	work, dense := opened(t, path).Model, opened(t, path).Model
-	res, err := pass.Run(t.Context(), work, eval, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{v.step(t)})
+	res, err := pass.Run(t.Context(), work, eval, pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)}, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

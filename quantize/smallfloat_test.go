@@ -109,7 +109,7 @@ func TestFloat4RunsInTheEngine(t *testing.T) {
 	w := conform.Start(t)
 	for _, name := range []string{"mlp", "cnn", "transformer", "recurrent", "gemm"} {
 		path, out := fixture(name), filepath.Join(t.TempDir(), "out.onnx")
-		v := variant{Float4{}.Method(), nil}
+		v := variant{Float4{}.Method(), []string{"target=embedded"}}
 		r := v.apply(t, path, out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 		if changed(r) == 0 {
 			t.Errorf("%s: nothing was changed", name)

@@ -12,7 +12,7 @@ import (
 // Every choice of every target is a valid value of the method's option, and has a reason.
 func TestTargetsChooseValidOptions(t *testing.T) {
 	methods := []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method(), WeightInt8{}.Method(), WeightInt4{}.Method(), WeightInt2{}.Method()}
-	for _, target := range Targets {
+	for _, target := range CPUs {
 		var steps []pass.Options
 		for _, m := range methods {
 			steps = append(steps, variant{method: m}.step(t))
@@ -35,7 +35,7 @@ func TestTargetsChooseValidOptions(t *testing.T) {
 // Weights of products and convolutions have the type that the target's kernels add exactly, and outputs are valid and run.
 func TestTargetsDecideTypes(t *testing.T) {
 	w := conform.Start(t)
-	for _, target := range Targets {
+	for _, target := range CPUs {
 		weights := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Int8, "arm64": ir.Int8, "any": ir.Uint8}[target.Name]
 		activations := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Uint8, "arm64": ir.Int8, "any": ir.Uint8}[target.Name]
 		for _, method := range []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method()} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A variant is a method with options, as on a command line without dashes.
+// A variant is a method with options, as on a command line without dashes, target=NAMES among them.
 type variant struct {
 	method  *pass.Method
 	options []string
@@ -26,6 +27,9 @@ func (v variant) step(t testing.TB) pass.Options {
 	s, err := pass.NewStep(v.method, func(fs *flag.FlagSet) error {
 		for _, o := range v.options {
 			name, value, ok := strings.Cut(o, "=")
+			if name == "target" {
+				continue
+			}
 			if !ok {
 				value = "true"
 			}
@@ -41,12 +45,32 @@ func (v variant) step(t testing.TB) pass.Options {
 	return s
 }
 
+// on is v for the runtimes of a target.
+func (v variant) on(names string) variant {
+	return variant{v.method, append(slices.Clone(v.options), "target="+names)}
+}
+
+// target is that of the options, nil for the default.
+func (v variant) target(t testing.TB) *pass.Target {
+	t.Helper()
+	for _, o := range v.options {
+		if names, ok := strings.CutPrefix(o, "target="); ok {
+			target, err := pass.ParseTarget(names, CPUs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return target
+		}
+	}
+	return nil
+}
+
 // apply runs v on the model at path and writes the result to out.
 func (v variant) apply(t testing.TB, path, out string, change ...func(*job.Options)) *job.Result {
 	t.Helper()
 	o := job.Options{
 		Input: path, Output: out, Steps: []pass.Options{v.step(t)},
-		Version: "test", Workers: 2, Memory: 64 << 20,
+		Version: "test", Workers: 2, Memory: 64 << 20, Target: v.target(t),
 	}
 	for _, c := range change {
 		c(&o)

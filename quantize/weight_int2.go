@@ -16,7 +16,7 @@ type WeightInt2 struct {
 	Symmetric bool `flag:"symmetric" usage:"symmetric weights, without zero points; without it each block has a zero point"`
 	// PerChannel is one scale for each output channel instead of blocks.
 	PerChannel bool `flag:"per-channel" usage:"one scale for each output channel instead of blocks"`
-	Blockwise  `defaults:"block=32,search=mse,algo=rtn,form=dequantizelinear"`
+	Blockwise  `defaults:"block=32,search=mse,algo=rtn,form=auto"`
 }
 
 var weightInt2Method = &pass.Method{
@@ -33,6 +33,9 @@ func (WeightInt2) Method() *pass.Method { return weightInt2Method }
 
 // Check implements pass.Checker.
 func (o WeightInt2) Check() error { return o.check(o.PerChannel) }
+
+// Requires returns the capability of runtimes without which there is no form.
+func (o WeightInt2) Requires() []pass.Requirement { return o.requires(2) }
 
 // Run implements pass.Options.
 func (o WeightInt2) Run(ctx context.Context, s *pass.Step) error {

@@ -16,7 +16,7 @@ type WeightInt4 struct {
 	Symmetric bool `flag:"symmetric" usage:"symmetric weights, without zero points; without it each block has a zero point"`
 	// PerChannel is one scale for each output channel instead of blocks.
 	PerChannel bool `flag:"per-channel" usage:"one scale for each output channel instead of blocks"`
-	Blockwise  `defaults:"block=32,search=mse,algo=rtn,form=dequantizelinear"`
+	Blockwise  `defaults:"block=32,search=mse,algo=rtn,form=auto"`
 }
 
 var weightInt4Method = &pass.Method{
@@ -33,6 +33,9 @@ func (WeightInt4) Method() *pass.Method { return weightInt4Method }
 
 // Check implements pass.Checker.
 func (o WeightInt4) Check() error { return o.check(o.PerChannel) }
+
+// Requires returns the capability of runtimes without which there is no form.
+func (o WeightInt4) Requires() []pass.Requirement { return o.requires(4) }
 
 // Run implements pass.Options.
 func (o WeightInt4) Run(ctx context.Context, s *pass.Step) error {

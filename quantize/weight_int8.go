@@ -37,6 +37,9 @@ func (o WeightInt8) Check() error {
 	return o.check(false)
 }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (o WeightInt8) Requires() []pass.Requirement { return o.requires(8) }
+
 // Run implements pass.Options.
 func (o WeightInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &weightonly.Quantizer{Spec: o.spec(o.ReduceRange), Bias: o.correction()}

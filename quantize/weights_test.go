@@ -35,7 +35,7 @@ func TestTiedEmbeddingIsStoredOnce(t *testing.T) {
 		t.Errorf("%d quantized tables", n)
 	}
 	r = tied(t).apply(weights, 25)
-	r.expect(map[string]string{"table": "changed dequantize-linear"})
+	r.expect(map[string]string{"table": "changed cast-mul"})
 	if n := r.int8Constants(96); n != 1 {
 		t.Errorf("%d quantized tables", n)
 	}
@@ -202,7 +202,7 @@ func TestOpsetsThatCannotBeRaised(t *testing.T) {
 	y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 48)})
 	y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 	s.output("y", y, 6, 24)
-	r := s.apply(weights, 25)
+	r := s.apply(weights.on("ort"), 25)
 	r.expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10, Resize"})
 	out := t.TempDir() + "/out.onnx"
 	if d := dyn.apply(t, s.save(), out); changed(d) != 0 || opened(t, out).Model.Opset("") != 10 {
@@ -245,7 +245,7 @@ func TestLayersOfSingleOperators(t *testing.T) {
 		y = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{y, s.weight("w", 64, 64)}), s.weight("b", 64)})})
 	}
 	s.output("y", y, 3, 64)
-	ops, err := conform.Start(t).OptimizedOps(s.apply(weights, 25).out, conform.Options{})
+	ops, err := conform.Start(t).OptimizedOps(s.apply(weights.on("ort"), 25).out, conform.Options{})
 	if err != nil || ops[nBits] != 3 || ops["DequantizeLinear"] != 0 {
 		t.Errorf("%v, %v", ops, err)
 	}

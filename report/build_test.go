@@ -91,7 +91,7 @@ func TestBuildTotals(t *testing.T) {
 		Parameters:   Change{6, 6},
 		TensorBytes:  Change{24, 8 + 4 + 4},
 		RuntimeBytes: Change{24, 24}, // the folded weight and the bias; the scale is folded away with it
-		Runtime:      pass.Runtime,
+		Runtime:      pass.MeasuredRuntime,
 		DTypes:       []DTypeBytes{{"float", Change{24, 12}}, {"int8", Change{0, 4}}},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -16,6 +16,7 @@ type Row struct {
 	Reason     Reason   `json:"reason,omitzero"` // why it was skipped, or a note
 	Notes      []Reason `json:"notes,omitempty"` // notes about a change
 	Form       string   `json:"form,omitempty"`
+	Domain     string   `json:"domain,omitempty"` // of the form's operators, if it is not ONNX's own
 	SharedWith string   `json:"shared_with,omitempty"`
 	Superseded bool     `json:"superseded,omitempty"` // a later step replaced the result of this one
 	Before     *Stored  `json:"before,omitempty"`
@@ -56,6 +57,7 @@ func (c *chain) ledger() []Row {
 			Status:     r.Status.String(),
 			Reason:     reasonOf(r.Reason),
 			Form:       r.Form.Name,
+			Domain:     r.Form.Domain,
 			SharedWith: r.SharedWith,
 			Superseded: c.superseded(i),
 		}
@@ -96,4 +98,12 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		m.RuntimeBytes = dense
 	}
 	return m
+}
+
+// Operators is the form, with the domain of its operators if it is not ONNX's own.
+func (r Row) Operators() string {
+	if r.Domain == "" {
+		return r.Form
+	}
+	return r.Form + " (" + r.Domain + ")"
 }

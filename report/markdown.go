@@ -151,7 +151,7 @@ func (m *markdown) steps(rows []Row) {
 	var cells [][]string
 	for _, x := range rows {
 		cells = append(cells, []string{
-			prose(x.Method), inScope(x.Scope, x.Tensor), prose(x.Form), shape(x.After.DType, x.After.Shape),
+			prose(x.Method), inScope(x.Scope, x.Tensor), prose(x.Operators()), shape(x.After.DType, x.After.Shape),
 			size(x.Before.Bytes), size(x.After.Payload), size(x.After.Scales), size(x.After.Indices), sparsity(x.Sparsity), sqnr(x.Error),
 		})
 	}

@@ -123,7 +123,7 @@ func (f *folding) fold(n *ir.Node, i int, b buffer) {
 		if i == 0 {
 			f.follow(n.Outputs[0], buffer{n, b.dtype})
 		}
-	case arithmetic(n, facts):
+	case arithmetic(n, facts) && b.dtype.IsFloat(): // that of integers unpacks bytes
 		other := elems(n.Input(1 - i))
 		f.unknown = f.unknown || other < 0
 		if f.unknown || other < f.elems || other == f.elems && i == 0 {

@@ -2,12 +2,29 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mcompress/mcompress/pass"
 )
 
 // targetHead is the title of the choices for a target.
-func targetHead(t *pass.Target) string { return fmt.Sprintf("Target: %s (%s)", t.Name, t.CPU) }
+func targetHead(t *pass.Target) string {
+	var words []string
+	for _, r := range t.Runtimes {
+		if r.Untested != "" {
+			words = append(words, r.Title+", untested: "+r.Untested)
+		} else {
+			words = append(words, r.Title)
+		}
+	}
+	if t.CPU != "" {
+		words = append(words, t.CPU)
+	}
+	if t.StandardOps {
+		words = append(words, "only operators of ONNX")
+	}
+	return fmt.Sprintf("Target: %s (%s)", t.Name, strings.Join(words, "; "))
+}
 
 // targetChoice is an option set by a target, or one that the user gave instead.
 func targetChoice(c pass.Choice) string {

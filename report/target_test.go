@@ -17,7 +17,7 @@ func TestTargetIsShown(t *testing.T) {
 		{[]pass.Choice{{Method: "dynamic-int8", Option: "weight-type", Value: "uint8", Why: "others saturate"}}, "dynamic-int8: weight-type uint8, because others saturate"},
 		{[]pass.Choice{{Method: "dynamic-int8", Option: "reduce-range", Value: "true", Given: true, Why: "others saturate"}}, "dynamic-int8: reduce-range true was given and overrides the target: others saturate"},
 	} {
-		aimed := &pass.Target{Name: "cpu-avx2", CPU: "x86 with AVX2", Choices: c.choices}
+		aimed := &pass.Target{Name: "cpu-avx2", CPU: "x86 with AVX2", Runtimes: []pass.Runtime{{Name: "qnn", Title: "QNN", Untested: "no device"}}, Choices: c.choices}
 		r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Target: aimed}}).build(t)
 		valid(t, r)
 		var md bytes.Buffer
@@ -25,7 +25,7 @@ func TestTargetIsShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		page := html(t, r)
-		for _, want := range []string{"Target: cpu-avx2 (x86 with AVX2)", c.want} {
+		for _, want := range []string{"Target: cpu-avx2 (QNN, untested: no device; x86 with AVX2)", c.want} {
 			if !strings.Contains(md.String(), want) || !strings.Contains(page, want) {
 				t.Errorf("%q is missing in\n%s", want, md.String())
 			}

@@ -38,7 +38,7 @@ func totals(source, result Model, c *chain, r *Report) Totals {
 		Parameters:   parameters(r.Weights),
 		TensorBytes:  Change{sum(before), sum(after)},
 		RuntimeBytes: Change{heldBefore, heldAfter + c.expansion()},
-		Runtime:      pass.Runtime,
+		Runtime:      pass.MeasuredRuntime,
 		DTypes:       dtypes(before, after),
 	}
 	t.Ratio = round(ratio(t.FileBytes), 4)

@@ -25,6 +25,11 @@ var bsrMethod = method("bsr", "blocks that hold any value, of the matrix [first 
 // Method describes the method.
 func (BSR) Method() *pass.Method { return bsrMethod }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (BSR) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.ScatterBlocks, Nearest: "bitmask"}}
+}
+
 // Run implements pass.Options.
 func (o BSR) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(ctx, s)

@@ -17,6 +17,11 @@ var cooMethod = method("coo", "values and 64-bit positions: ONNX's own sparse te
 // Method describes the method.
 func (COO) Method() *pass.Method { return cooMethod }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (COO) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.SparseTensor, Nearest: "bitmask"}}
+}
+
 // Run implements pass.Options.
 func (COO) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newCOO}}).run(ctx, s)

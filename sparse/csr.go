@@ -19,6 +19,11 @@ var csrMethod = method("csr", "values, columns and row pointers of the matrix [f
 // Method describes the method.
 func (CSR) Method() *pass.Method { return csrMethod }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (CSR) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.Scatter, Nearest: "bitmask"}}
+}
+
 // Run implements pass.Options.
 func (CSR) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newCSR}}).run(ctx, s)

@@ -20,6 +20,11 @@ var deltaMethod = method("delta", "values and the gaps between them, in 4, 8 or 
 // Method describes the method.
 func (Delta) Method() *pass.Method { return deltaMethod }
 
+// Requires returns the capability of runtimes without which there is no form.
+func (Delta) Requires() []pass.Requirement {
+	return []pass.Requirement{{Capability: pass.Scatter, Nearest: "bitmask"}}
+}
+
 // Run implements pass.Options.
 func (Delta) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newDelta}}).run(ctx, s)

@@ -30,7 +30,7 @@ func applyCommand(t *tool) *cli.Command {
       skip: ["*.bias"]
     - method: dynamic-int8
     - method: auto
-  target: any
+  target: ort-1.20,any
 
 The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
 of data are relative to the working folder. A recipe writes no files but the outputs.`,
@@ -75,8 +75,8 @@ func (a *targetFlag) readRecipe(path string) ([]pass.Options, error) {
 		return nil, err
 	}
 	steps, target, err := pass.ParseRecipe(methods, text)
-	if err == nil && target != "" && a.name.Value == "" {
-		if err = a.name.Set(target); err != nil {
+	if err == nil && target != "" && a.names == "" {
+		if err = a.names.Set(target); err != nil {
 			err = fmt.Errorf("unknown target %q; %w", target, err)
 		}
 	}

@@ -84,9 +84,13 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 		}
 		s.Bytes = int64(float64(info.Size()) / a.ratio)
 	}
-	var err error
-	s.Candidates, err = a.among(o, !v.Data.Generated(), s.Dir)
-	a.target.candidates(s.Candidates)
+	among, err := a.among(o, !v.Data.Generated(), s.Dir)
+	if err != nil {
+		return s, err
+	}
+	if s.Target, err = a.target.target(); err == nil {
+		s.Candidates, err = a.target.candidates(among, a.candidates != nil)
+	}
 	return s, err
 }
 

@@ -46,7 +46,6 @@ func newWriting() *writing {
 	w := &writing{
 		formats: mcli.Formats{Chosen: known, Known: known},
 		digest:  mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}},
-		target:  newTargetFlag(),
 	}
 	w.proving = newVerificationFlags(&w.gates)
 	return w

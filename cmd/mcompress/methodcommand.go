@@ -43,6 +43,8 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	}
 	if m.prepare != nil {
 		own = append(own, m.prepare.flags()...)
+	}
+	if m.command == "quantize" || m.command == "sparse" {
 		own = append(own, w.target.flags()...)
 	}
 	flags := distinct(own, methodFlags(options, samples), m.testFlags(options, &test), common)

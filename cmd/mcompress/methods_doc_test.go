@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"strings"
@@ -61,6 +62,41 @@ func methodsDoc() string {
 		if rows != "" {
 			b.WriteString("\n" + optionsHead + rows)
 		}
+	}
+	b.WriteString(targetsDoc())
+	return b.String()
+}
+
+// targetsDoc is the table of runtimes.
+func targetsDoc() string {
+	var b strings.Builder
+	b.WriteString(`
+## Targets
+
+What the runtimes of ` + "`--target`" + ` load, as a form of weights needs it. The form that every runtime of the target runs, not slower than float, is used. Without a target
+these are all versions of ONNX Runtime from 1.20 on. A version between two of the table has the facts of the earlier one; ` + "`ort`" + ` is the newest.
+
+`)
+	row := func(head string, cell func(pass.Runtime) string) {
+		b.WriteString("| " + head + " |")
+		for _, r := range pass.Runtimes {
+			b.WriteString(" " + cell(r) + " |")
+		}
+		b.WriteString("\n")
+	}
+	row("", func(r pass.Runtime) string { return "`" + r.Name + "`" })
+	row("---", func(pass.Runtime) string { return "---" })
+	row("runtime", func(r pass.Runtime) string { return r.Title })
+	row("tested", func(r pass.Runtime) string { return cmp.Or(r.Untested, "yes") })
+	row("newest opset", func(r pass.Runtime) string { return fmt.Sprint(r.Opset) })
+	row("newest IR version", func(r pass.Runtime) string { return fmt.Sprint(r.IR) })
+	for _, c := range pass.Capabilities() {
+		row(c.String(), func(r pass.Runtime) string {
+			if r.Can&c != 0 {
+				return "yes"
+			}
+			return ""
+		})
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
+	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -75,13 +76,15 @@ func (s *suite) run(t *testing.T) {
 	s.again(t)
 }
 
-// chosen is the command of a method, which accepts models that it cannot change.
+// chosen is the command of a method, which accepts models that it cannot change, and a target that runs it.
 func chosen(m *pass.Method) []string {
 	switch {
 	case m.Command == "sparse":
 		return []string{m.Command, "--format", m.Name}
 	case m == (prune.Layers{}).Method():
 		return []string{m.Command, "--method", m.Name, "--allow-unchanged"}
+	case m == (quantize.Float4{}).Method(): // the default target does not run it
+		return []string{m.Command, "--method", m.Name, "--target", "embedded"}
 	}
 	return []string{m.Command, "--method", m.Name}
 }

@@ -69,7 +69,7 @@ func bytes(row report.Row) string {
 func outcome(row report.Row) string {
 	words := []string{row.Status}
 	if row.Form != "" {
-		words = append(words, row.Form)
+		words = append(words, row.Operators())
 	}
 	if row.SharedWith != "" {
 		words = append(words, "with "+row.SharedWith)

@@ -6,7 +6,7 @@ import (
 )
 
 // RecipeOf is the recipe of steps in reports.
-func RecipeOf(steps ...pass.Options) (*report.Recipe, error) { return recipe(steps, true) }
+func RecipeOf(steps ...pass.Options) (*report.Recipe, error) { return recipe(steps, nil, true) }
 
 // WithoutFolders removes folders from texts in reports.
 var WithoutFolders = withoutFolders

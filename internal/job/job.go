@@ -36,7 +36,7 @@ type Options struct {
 
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
-	Target *pass.Target  // the CPU that their options were chosen for; may be nil
+	Target *pass.Target  // runtimes and CPU of the result; nil for the default
 	Hints  []string      // of the steps, for the report
 
 	Gates     []report.Limit
@@ -67,7 +67,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.paths(); err != nil {
 		return nil, err
 	}
-	if err := checkSteps(o.Steps); err != nil {
+	if err := checkSteps(o.Steps, o.Target); err != nil {
 		return nil, err
 	}
 	res, err := o.attempt(ctx, o.DryRun)
@@ -97,11 +97,14 @@ func (o *Options) defaults() {
 }
 
 // checkSteps reports invalid steps before a model is opened.
-func checkSteps(steps []pass.Options) error {
+func checkSteps(steps []pass.Options, target *pass.Target) error {
 	for i, s := range steps {
 		if err := pass.CheckStep(s); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
+	}
+	if err := target.Check(steps); err != nil {
+		return err
 	}
 	return pass.CheckOrder(steps)
 }
@@ -228,11 +231,11 @@ func (r *run) writeFile(path string, content []byte) error {
 }
 
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
-	if r.recipe, err = recipe(r.Steps, r.Digest); err != nil {
+	if r.recipe, err = recipe(r.Steps, r.Target, r.Digest); err != nil {
 		return err
 	}
 	env := pass.Environment{
-		Workers: r.Workers, Limits: r.Limits, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
+		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
 		Source: r.source.Model, Open: r.other, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.Trained,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)

@@ -16,8 +16,8 @@ import (
 )
 
 // recipe is the recipe of steps for reports. Its digest is of the content of the files that steps read, or of their names without digests.
-func recipe(steps []pass.Options, digests bool) (*report.Recipe, error) {
-	text, err := pass.RecipeText(steps, portable)
+func recipe(steps []pass.Options, target *pass.Target, digests bool) (*report.Recipe, error) {
+	text, err := pass.RecipeText(steps, target, portable)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func recipe(steps []pass.Options, digests bool) (*report.Recipe, error) {
 	if digests {
 		identity = contentDigest
 	}
-	identified, err := pass.RecipeText(steps, identity)
+	identified, err := pass.RecipeText(steps, target, identity)
 	sum := sha256.Sum256(identified)
 	return &report.Recipe{SHA256: hex.EncodeToString(sum[:]), Text: string(text)}, err
 }

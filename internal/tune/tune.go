@@ -28,6 +28,8 @@ type Options struct {
 	Gates  []report.Limit // on verification results; at least one, or Bytes
 	Bytes  int64          // maximum file size; 0 for the smallest model that holds the gates
 
+	Target *pass.Target // of the result; nil for the default
+
 	Dir      string // folder of temporary files
 	Workers  int
 	Memory   int64                            // bytes for cached values
@@ -205,7 +207,7 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 	}
 	b.tensors = tensorsOf(b.Model)
 	env := pass.Environment{
-		Workers: t.Workers, Limits: t.Limits, Precheck: true, Source: t.source.Model,
+		Workers: t.Workers, Limits: t.Limits, Target: t.Target, Precheck: true, Source: t.source.Model,
 		Open: func(path string) (*ir.Model, error) {
 			return nil, fmt.Errorf("%s: other models are not supported in a search", path)
 		},

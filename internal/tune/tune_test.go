@@ -153,7 +153,7 @@ func TestChoiceDoesNotDependOnWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := pass.RecipeText(steps, nil)
+		recipe, err := pass.RecipeText(steps, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

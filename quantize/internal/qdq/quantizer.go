@@ -89,7 +89,7 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 		}
 	}
 	if s.Activations.is16Bit() {
-		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.Runtime, s.Activations.DType)})
+		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.MeasuredRuntime, s.Activations.DType)})
 	}
 	return s.emit(step, f, known)
 }

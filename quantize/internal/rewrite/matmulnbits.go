@@ -2,13 +2,14 @@ package rewrite
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
 // MatMulNBits replaces a product by that operator.
 func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
-	importDomain(g, MicrosoftDomain)
+	importDomain(g, pass.MicrosoftDomain)
 	if s.TransposesActivation() {
 		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
 	}
@@ -22,12 +23,15 @@ func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) 
 		in = append(in, st.ZeroPointValue)
 	}
 	bias := s.ColumnBias(b.Cols)
+	if !r.step.Env.Target.Can(pass.NBitsBias) {
+		bias = nil
+	}
 	if bias != nil {
 		in = append(in, make([]*ir.Value, 5-len(in))...)
 		in = append(in, bias)
 	}
 	y := g.Insert(at, "MatMulNBits", in, attrs...)
-	y.Producer().Op.Domain = MicrosoftDomain
+	y.Producer().Op.Domain = pass.MicrosoftDomain
 	if alpha := at.Float("alpha", 1); at.Op.Is("Gemm") && alpha != 1 {
 		y = g.Insert(at, "Mul", []*ir.Value{y, r.Scalar(s, alpha)})
 	}
@@ -48,5 +52,3 @@ func importDomain(g *ir.Graph, domain string) {
 	}
 	*list = append(*list, ir.Opset{Domain: domain, Version: 1})
 }
-
-const MicrosoftDomain = "com.microsoft"

@@ -13,7 +13,7 @@ const (
 	tensorBytes         = 20  // protobuf framing of quantized values, scales and zero points
 	BlockwiseBytes      = 400 // blockwise lookup, or Cast and Mul of blocks
 	Float16ScaleBytes   = 70  // float16 scales cast to float32, and the result cast back
-	UnpackBytes         = 300 // unpacking bytes, for each value but one
+	UnpackBytes         = 350 // unpacking bytes
 )
 
 // GraphBytes estimates the size of the nodes of v's consumers, without payloads. v's name is part of the names of three tensors

@@ -46,7 +46,18 @@ func (b *BlockLayout) RowMajor() bool { return b.ColumnMajor == b.Transposed }
 // HasZeroPoints reports whether zero points are stored: all but implied ones. With session.x64quantprecision (for CPUs without
 // VNNI) ONNX Runtime converts int8 weights to uint8, and then requires zero points of per-channel and blockwise weights.
 func (b *BlockLayout) HasZeroPoints() bool {
-	return !b.Spec.Symmetric || !b.ForNBits && (b.Spec.Low >= 0 || b.Bits == 8)
+	return !b.Spec.Symmetric || !b.ForNBits && !b.BytePacked() && (b.Spec.Low >= 0 || b.Bits == 8)
+}
+
+// ImpliedZeroPoint is the zero point of all blocks of a layout that stores none.
+func (b *BlockLayout) ImpliedZeroPoint() int32 { return (b.Spec.Low + b.Spec.High + 1) / 2 }
+
+// packedZeroPoints is the number of zero points from which bytes hold several ones: nodes that unpack them are smaller then.
+const packedZeroPoints = 1024
+
+// ZeroPointsPacked reports whether bytes hold several zero points, as they do quantized values.
+func (b *BlockLayout) ZeroPointsPacked() bool {
+	return b.BytePacked() && !b.ForNBits && b.HasZeroPoints() && b.NumBlocks()*b.Cols >= packedZeroPoints
 }
 
 func (b *BlockLayout) quantizedShape(shape []int64) []int64 {

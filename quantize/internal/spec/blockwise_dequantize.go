@@ -32,6 +32,10 @@ func (c *Blockwise) dequantize(ctx context.Context, in []io.ReaderAt, out io.Wri
 		if err := r.readZeroPoints(in[OutZeroPoints]); err != nil {
 			return err
 		}
+	} else {
+		for i := range r.zeroPoint {
+			r.zeroPoint[i] = c.Layout.ImpliedZeroPoint()
+		}
 	}
 	if c.Layout.Transposed {
 		return r.otherOrder(ctx, w)
@@ -51,7 +55,7 @@ type blockDequantizer struct {
 func (r *blockDequantizer) signed() bool { return r.Layout.Spec.Low < 0 }
 
 func (r *blockDequantizer) readZeroPoints(in io.ReaderAt) error {
-	bits := int(r.Layout.DType.Bits())
+	bits := r.Layout.zeroPointBits()
 	raw, z := make([]byte, kernel.Packed(len(r.zeroPoint), bits)), make([]byte, len(r.zeroPoint))
 	if err := ir.ReadFull(in, raw, 0); err != nil {
 		return err

@@ -37,6 +37,8 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 		return b.scaleDType(), b.scaleShape()
 	case b.ForNBits:
 		return ir.Uint8, []int64{b.Cols, ceilDiv(b.NumBlocks()*int64(b.Bits), 8)}
+	case b.ZeroPointsPacked():
+		return ir.Uint8, []int64{ceilDiv(b.NumBlocks()*b.Cols*int64(b.Bits), 8)}
 	}
 	return b.DType, b.scaleShape()
 }
@@ -92,7 +94,15 @@ func (r *blockQuantizer) packedZeroPoints() []byte {
 	if b.ForNBits {
 		return b.packColumns(r.zeroPoint, b.NumBlocks(), 8/int64(b.Bits))
 	}
-	return b.pack(r.zeroPoint, r.zeroPoint, int(b.DType.Bits()))
+	return b.pack(r.zeroPoint, r.zeroPoint, b.zeroPointBits())
+}
+
+// zeroPointBits is the size of stored zero points.
+func (b *BlockLayout) zeroPointBits() int {
+	if b.ZeroPointsPacked() {
+		return b.Bits
+	}
+	return int(b.DType.Bits())
 }
 
 // LargestFloat16 is the largest finite float16.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
@@ -20,15 +21,16 @@ type BlockOptions struct {
 	GPTQ         GPTQ
 }
 
-// BlockTypes are the quantized data types by width: signed and unsigned, and the first opset whose DequantizeLinear supports
-// blocks of them.
+// blockTypes are the quantized data types by width: signed and unsigned, the first opset whose DequantizeLinear supports blocks of
+// them, and the capabilities of runtimes that use them: Cast, and products after DequantizeLinear.
 var blockTypes = map[int]struct {
 	Signed, Unsigned ir.DType
 	opset            int64
+	cast, fused      pass.Capability
 }{
-	2: {ir.Int2, ir.Uint2, 25},
-	4: {ir.Int4, ir.Uint4, 21},
-	8: {ir.Int8, ir.Uint8, 21},
+	2: {ir.Int2, ir.Uint2, 25, pass.Cast2, pass.Fused2},
+	4: {ir.Int4, ir.Uint4, 21, pass.Cast4, pass.Fused4},
+	8: {ir.Int8, ir.Uint8, 21, 0, pass.Fused8},
 }
 
 // unsigned reports whether the quantized data type is.
@@ -57,8 +59,8 @@ func (o *BlockOptions) rounder() spec.Rounder {
 	}}
 }
 
-// layout divides a matrix into blocks of size rows, or whole columns. Without a data type in the opset, values are packed into
-// bytes, unsigned.
+// layout divides a matrix into blocks of size rows, or whole columns. Packed values are
+// bytes that hold several ones, unsigned.
 func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLayout {
 	if size == 0 || size > rows {
 		size = max(1, rows)
@@ -75,10 +77,11 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 	return b
 }
 
-// The forms of products with blockwise weights: DequantizeLinear before them, or ONNX Runtime's own MatMulNBits, which works at
-// every opset and supports float zero points.
+// The forms of products with blockwise weights: the first one that the target runs, not slower than float; DequantizeLinear before them;
+// or ONNX Runtime's own MatMulNBits, which works at every opset and supports float zero points.
 const (
-	standardForm = "dequantizelinear"
+	AutoForm     = "auto"
+	StandardForm = "dequantizelinear"
 	NBitsForm    = "matmulnbits"
 )
 
@@ -90,3 +93,6 @@ type Form struct {
 
 // usesNBits reports whether products become MatMulNBits.
 func (o *BlockOptions) usesNBits() bool { return o != nil && o.Form.Name == NBitsForm }
+
+// dequantizes reports whether products are requested to have DequantizeLinear.
+func (o *BlockOptions) dequantizes() bool { return o != nil && o.Form.Name == StandardForm }

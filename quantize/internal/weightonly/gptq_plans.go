@@ -44,9 +44,11 @@ func (o *BlockOptions) applyGPTQ(ctx context.Context, s *pass.Step, plans []*pla
 // matrix is the matrix that p stores, or the reason why GPTQ does not support it.
 func (p *plan) matrix() (*matrix, pass.Reason) {
 	var product *weights.Consumer
+	table := false
 	for _, s := range p.Consumers {
 		switch {
 		case s.Side == weights.Lookup:
+			table = true
 		case product != nil:
 			return nil, pass.Reason{Code: pass.GPTQConsumers}
 		default:
@@ -54,9 +56,9 @@ func (p *plan) matrix() (*matrix, pass.Reason) {
 		}
 	}
 	switch b := p.encoding.(*spec.Blockwise).Layout; {
-	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
+	case product == nil:
 		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "not the matrix of one product"}
-	case !b.RowMajor() && !b.ForNBits:
+	case table:
 		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "layout of lookups"}
 	default:
 		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, pass.Reason{}

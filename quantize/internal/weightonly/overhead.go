@@ -35,7 +35,10 @@ func (p *plan) overheadBlockwise(b *spec.BlockLayout) int64 {
 	}
 	n := rewrite.GraphBytes(per, max(1, len(p.Consumers)), p.Base)
 	if b.BytePacked() && !b.ForNBits {
-		n += int64(8/b.Bits-1) * rewrite.UnpackBytes
+		n += rewrite.UnpackBytes
+	}
+	if b.ZeroPointsPacked() {
+		n += rewrite.UnpackBytes
 	}
 	return n
 }

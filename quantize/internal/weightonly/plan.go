@@ -19,8 +19,6 @@ type plan struct {
 	encoding  spec.Encoding
 	form      pass.Form
 	notes     []pass.Reason
-	// unsupported is why the encoding cannot represent the weight.
-	unsupported pass.Reason
 }
 
 func (p *plan) note(r pass.Reason) { p.notes = append(p.notes, pass.Notes(r)...) }
@@ -28,10 +26,13 @@ func (p *plan) note(r pass.Reason) { p.notes = append(p.notes, pass.Notes(r)...)
 // plan chooses the form for v, or returns the reason why it is skipped.
 func (w *Quantizer) plan(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
 	p, reason := w.planAnyOpset(s, v)
-	if have := v.Graph().Opset(""); reason.None() && have < weights.CastOpset {
-		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", have, weights.CastOpset)}
+	if !reason.None() {
+		return p, reason
 	}
-	return p, reason
+	if have, need := v.Graph().Opset(""), p.opset(); have < need {
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", have, need)}
+	}
+	return p, pass.Reason{}
 }
 
 // planAnyOpset is plan without the requirement of an opset.
@@ -52,9 +53,6 @@ func (w *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason)
 	}
 	p := w.choose(v, us)
 	p.consumers, p.uses = consumers, us
-	if !p.unsupported.None() {
-		return nil, p.unsupported
-	}
 	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
 		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}
@@ -94,7 +92,7 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 // foldedPlan stores v before Cast and Mul, which every consumer supports.
 func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	if w.Blocks != nil {
-		return w.foldBlocks(v)
+		return w.foldBlocks(v, us)
 	}
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
@@ -105,8 +103,16 @@ func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	e := &spec.PerChannel{Buffers: w.buffers, Weight: v.Const, Shape: shape, Spec: w.Spec, Axis: -1}
 	e.Layout, e.ScaleShape = spec.LayoutOfAxes(shape, axes)
 	p.encoding = e
-	if w.denseReason != "" && us[0].Consumer != nil {
-		p.note(pass.Reason{Code: pass.DenseAtRunTime, Detail: w.denseReason})
+	if us[0].Consumer != nil {
+		p.note(w.dense())
 	}
 	return p
+}
+
+// opset is the first one that has the operators of the form, whatever the data type.
+func (p *plan) opset() int64 {
+	if e, ok := p.encoding.(*spec.Blockwise); ok && e.Layout.BytePacked() && !e.Layout.ForNBits {
+		return weights.UnpackOpset
+	}
+	return weights.CastOpset
 }

@@ -1,8 +1,6 @@
 package weightonly
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
@@ -19,8 +17,8 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.Dequantize}
 	var product, table *weights.Consumer
 	for _, u := range us {
-		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Side != weights.Lookup && product != nil || w.denseReason != "" || w.misread(u.Consumer) {
-			return w.foldBlocks(v)
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Side != weights.Lookup && product != nil {
+			return w.foldBlocks(v, us)
 		}
 		if u.Consumer.Side == weights.Lookup {
 			table = u.Consumer
@@ -30,24 +28,19 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 		p.Consumers = append(p.Consumers, u.Consumer)
 	}
 	var b *spec.BlockLayout
-	switch size := int64(w.Blocks.size()); {
+	switch {
 	case !weights.SameScope(v, p.Consumers) || table != nil && len(table.Shape) != 2:
-		return w.foldBlocks(v)
+		return w.foldBlocks(v, us)
 	case product == nil:
-		if p.form = pass.GatherBlocks; w.Blocks.Bits == 8 {
+		if p.form = pass.GatherBlocks(w.Blocks.Bits); w.Blocks.Bits == 8 {
 			p.form = pass.GatherQuantized
 		}
 		b = w.columnMajor(table.Shape[0], table.Shape[1])
 	case table == nil:
-		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
-		b.ColumnMajor, b.Transposed = product.Transposed, product.Transposed
-	case !product.Transposed || size > 0 && product.Shape[0]%min(size, product.Shape[0]) != 0 || w.Blocks.Bits == 2:
-		return w.foldBlocks(v)
+		return w.chooseProduct(v, product)
 	default:
-		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
-		b.ColumnMajor = true
-		if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
-			return w.foldBlocks(v)
+		if b = w.sharedLayout(product); b == nil {
+			return w.foldBlocks(v, us)
 		}
 		p.note(pass.Reason{Code: pass.StoredTwice})
 	}
@@ -55,18 +48,72 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	return p
 }
 
+// chooseProduct picks the form of the matrix of one product: DequantizeLinear, or one that runtimes fold.
+func (w *Quantizer) chooseProduct(v *ir.Value, product *weights.Consumer) *plan {
+	p := &plan{Weight: &weights.Weight{Base: v, Consumers: []*weights.Consumer{product}}, form: pass.Dequantize}
+	rows, cols := product.Shape[0], product.Shape[1]
+	size := w.dequantizedBlock(rows)
+	folds := w.denseReason != "" && !(w.large && size > 0 && rows%size == 0 && rows*cols >= pass.LargeWeight && v.Const.DType == ir.Float)
+	if folds || w.misread(product) || size < 0 {
+		p.form = pass.CastMul
+		b := w.Blocks.layout(rows, cols, Divisor(rows, int64(w.Blocks.size())), w.packed)
+		b.ColumnMajor = product.Transposed
+		p.encode(w, v, product.BaseShape(), b)
+		p.note(w.dense())
+		return p
+	}
+	b := w.Blocks.layout(rows, cols, size, false)
+	b.ColumnMajor, b.Transposed = product.Transposed, product.Transposed
+	p.encode(w, v, product.BaseShape(), b)
+	return p
+}
+
+// dequantizedBlock is the block size of DequantizeLinear for columns of some rows: the largest one up to the given one that the target
+// supports, or -1 if there is none.
+func (w *Quantizer) dequantizedBlock(rows int64) int64 {
+	size := int64(w.Blocks.size())
+	for ; size > 0 && size < rows && rows%size != 0 && !w.padding; size /= 2 {
+		if size < 2*minBlock {
+			return -1
+		}
+	}
+	return size
+}
+
+// minBlock is the smallest block size of products.
+const minBlock = 16
+
+// sharedLayout is the layout of a weight of one product and lookups, nil if they have none in common.
+func (w *Quantizer) sharedLayout(product *weights.Consumer) *spec.BlockLayout {
+	rows, size := product.Shape[0], int64(w.Blocks.size())
+	if !product.Transposed || size > 0 && rows%min(size, rows) != 0 || w.Blocks.Bits == 2 || w.denseReason != "" || w.packed || w.misread(product) {
+		return nil
+	}
+	b := w.Blocks.layout(rows, product.Shape[1], size, false)
+	b.ColumnMajor = true
+	if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
+		return nil
+	}
+	return b
+}
+
+// dense is the note about a product whose weight is dense at run time, if that is for lack of DequantizeLinear.
+func (w *Quantizer) dense() pass.Reason {
+	if w.denseReason == "" {
+		return pass.Reason{}
+	}
+	return pass.Reason{Code: pass.DenseAtRunTime, Detail: w.denseReason}
+}
+
 // encode sets the encoding of v with layout b.
 func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLayout) {
 	b.Spec.Half = v.Const.DType == ir.Float16
 	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
-	if b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
-		p.unsupported = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("%d values of %d bits in whole bytes", b.Rows*b.Cols, b.Bits)}
-	}
 }
 
 // columnMajor divides n contiguous columns into blocks of equal size.
 func (w *Quantizer) columnMajor(n, rows int64) *spec.BlockLayout {
-	b := w.Blocks.layout(rows, n, Divisor(rows, int64(w.Blocks.size())), w.denseReason != "")
+	b := w.Blocks.layout(rows, n, Divisor(rows, int64(w.Blocks.size())), w.packed)
 	b.ColumnMajor = true
 	return b
 }
@@ -82,7 +129,7 @@ func Divisor(n, size int64) int64 {
 }
 
 // foldBlocks divides v into blocks along its last axes, as few of them as hold a block.
-func (w *Quantizer) foldBlocks(v *ir.Value) *plan {
+func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
 	rows, axis := int64(1), len(shape)
@@ -91,8 +138,8 @@ func (w *Quantizer) foldBlocks(v *ir.Value) *plan {
 		rows *= shape[axis]
 	}
 	p.encode(w, v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
-	if w.denseReason != "" {
-		p.note(pass.Reason{Code: pass.DenseAtRunTime, Detail: w.denseReason})
+	if us[0].Consumer != nil {
+		p.note(w.dense())
 	}
 	return p
 }

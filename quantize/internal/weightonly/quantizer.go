@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
@@ -18,8 +19,12 @@ type Quantizer struct {
 	Blocks  *BlockOptions // instead of Spec; nil for per-channel weights
 	buffers *spec.BufferPool
 	Bias    biascorrection.Correction
-	// denseReason is the detail of pass.DenseAtRunTime, if DequantizeLinear cannot be used: the opset, and the option or node that keeps it.
+	// denseReason is the detail of pass.DenseAtRunTime, if products have no DequantizeLinear: the runtime that lacks it, or the opset
+	// and the option or node that keeps it.
 	denseReason string
+	packed      bool // quantized values of less than 8 bits are packed into bytes, for lack of a data type
+	large       bool // large matrices have DequantizeLinear all the same
+	padding     bool // blocks of DequantizeLinear need not divide rows
 }
 
 func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
@@ -28,19 +33,12 @@ func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 
 // Store quantizes vs.
 func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
-	w.denseReason, w.buffers = "", spec.NewBufferPool()
+	w.buffers = spec.NewBufferPool()
 	if err := w.Blocks.applyAWQ(ctx, s); err != nil {
 		return err
 	}
-	if to := w.opset(); weights.OpsetBelow(s.Model, to) && w.Blocks.usesNBits() {
-		w.denseReason = fmt.Sprintf("opset %d, --form %s", s.Model.Opset(""), NBitsForm)
-	} else if weights.OpsetBelow(s.Model, to) && w.raisesOpset(s, vs) {
-		var no *opset.Unsupported
-		if err := weights.RaiseOpset(ctx, s, to); errors.As(err, &no) {
-			w.denseReason = fmt.Sprintf("opset %d, %s %s", no.From, no.Op, no.Node)
-		} else if err != nil {
-			return err
-		}
+	if err := w.prepare(ctx, s, vs); err != nil {
+		return err
 	}
 	var plans []*plan
 	for _, v := range vs {
@@ -68,6 +66,60 @@ func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 	return w.rewrite(ctx, s, plans)
 }
 
+// prepare decides by the target whether products have DequantizeLinear, and whether values are packed into bytes, and raises the opset as
+// far as that requires.
+func (w *Quantizer) prepare(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
+	t, cast, fused := s.Env.Target, pass.Capability(0), pass.Fused8
+	if w.Blocks != nil {
+		cast, fused = blockTypes[w.Blocks.Bits].cast, blockTypes[w.Blocks.Bits].fused
+	}
+	w.denseReason, w.packed, w.padding = "", !t.Can(cast), t.Can(pass.Padding)
+	if !t.Can(fused) && !w.Blocks.dequantizes() {
+		w.denseReason = t.Without(fused)
+	}
+	w.large = w.Blocks != nil && w.Blocks.Bits == 4 && t.Can(pass.FusedLarge4|pass.Dequantize4)
+	if err := w.raiseToTypes(ctx, s, vs); err != nil {
+		return err
+	}
+	for _, to := range []int64{weights.UnpackOpset, weights.CastOpset} {
+		if !weights.OpsetBelow(s.Model, to) || !w.any(s, vs, func(p *plan) bool { return p.opset() == to }) {
+			continue
+		}
+		var no *opset.Unsupported
+		if err := weights.RaiseOpset(ctx, s, to); err != nil && !errors.As(err, &no) {
+			return err
+		}
+	}
+	return nil // weights of other opsets are skipped one by one
+}
+
+// raiseToTypes raises the opset to that of DequantizeLinear or of the data type if some weight is stored so. If that is not possible, none is.
+func (w *Quantizer) raiseToTypes(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
+	to := w.opset()
+	typed := func(p *plan) bool {
+		return p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8 && !w.packed
+	}
+	if !weights.OpsetBelow(s.Model, to) || !w.any(s, vs, typed) {
+		return nil
+	}
+	if w.Blocks.usesNBits() {
+		w.withoutTypes(fmt.Sprintf("opset %d, --form %s", s.Model.Opset(""), NBitsForm))
+		return nil
+	}
+	var no *opset.Unsupported
+	err := weights.RaiseOpset(ctx, s, to)
+	if errors.As(err, &no) {
+		w.withoutTypes(fmt.Sprintf("opset %d, %s %s", no.From, no.Op, no.Node))
+		return nil
+	}
+	return err
+}
+
+// withoutTypes uses neither DequantizeLinear nor data types of less than 8 bits, for the reason of an opset.
+func (w *Quantizer) withoutTypes(reason string) {
+	w.denseReason, w.packed, w.large = reason, true, false
+}
+
 // opset is the first one that supports the form of products, or the data type.
 func (w *Quantizer) opset() int64 {
 	if w.Blocks != nil {
@@ -76,12 +128,10 @@ func (w *Quantizer) opset() int64 {
 	return weights.DequantizeOpset
 }
 
-// raisesOpset reports whether some weight would be stored before DequantizeLinear, or in a data type of a later opset.
-func (w *Quantizer) raisesOpset(s *pass.Step, vs []*ir.Value) bool {
-	for _, v := range vs {
-		if p, reason := w.planAnyOpset(s, v); reason.None() && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
-			return true
-		}
-	}
-	return false
+// any reports whether the plan of some weight satisfies is.
+func (w *Quantizer) any(s *pass.Step, vs []*ir.Value, is func(*plan) bool) bool {
+	return slices.ContainsFunc(vs, func(v *ir.Value) bool {
+		p, reason := w.planAnyOpset(s, v)
+		return reason.None() && is(p)
+	})
 }

@@ -1,0 +1,214 @@
+package pass
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Capability is something that a runtime can do, or does as fast as the float model, and that forms of weights need.
+type Capability uint32
+
+// The capabilities of runtimes. The table in docs/methods.md repeats Doc.
+const (
+	Integers Capability = 1 << iota // DynamicQuantizeLinear and MatMulInteger
+	Dequantize4
+	Cast4
+	Cast2
+	Fused8
+	Fused4
+	Fused2
+	FusedLarge4
+	NBits4
+	NBits8
+	NBits2
+	NBitsBias
+	Padding
+	Floats8
+	BFloats16
+	Floats4
+	Scatter
+	ScatterBlocks
+	SparseTensor
+	lastCapability = SparseTensor
+)
+
+var capabilityDocs = map[Capability]string{
+	Integers:      "DynamicQuantizeLinear and MatMulInteger",
+	Dequantize4:   "DequantizeLinear of 4-bit integers",
+	Cast4:         "Cast of 4-bit integers",
+	Cast2:         "Cast of 2-bit integers",
+	Fused8:        "fast products with 8-bit weights after DequantizeLinear",
+	Fused4:        "fast products with 4-bit weights after DequantizeLinear",
+	Fused2:        "fast products with 2-bit weights after DequantizeLinear",
+	FusedLarge4:   "fast products with large 4-bit weights after DequantizeLinear",
+	NBits4:        "com.microsoft.MatMulNBits with 4 bits",
+	NBits8:        "com.microsoft.MatMulNBits with 8 bits",
+	NBits2:        "com.microsoft.MatMulNBits with 2 bits",
+	NBitsBias:     "the bias of MatMulNBits",
+	Padding:       "blocks that do not divide the rows of a weight",
+	Floats8:       "Cast of 8-bit floats",
+	BFloats16:     "Cast of bfloat16",
+	Floats4:       "DequantizeLinear of 4-bit floats",
+	Scatter:       "ScatterElements and CumSum of csr and delta",
+	ScatterBlocks: "ScatterND of bsr",
+	SparseTensor:  "sparse tensors of Constant",
+}
+
+// LargeWeight is the number of elements from which a float32 matrix is large: in ONNX Runtime from 1.20 on its products with 4-bit weights
+// are at least as fast as float, for any number of rows of the activation; below they may take 1.2 times as long.
+const LargeWeight = 2 << 20
+
+// String describes a single capability.
+func (c Capability) String() string { return capabilityDocs[c] }
+
+// Capabilities are all of them, in the order of documentation.
+func Capabilities() []Capability {
+	var all []Capability
+	for c := Capability(1); c <= lastCapability; c <<= 1 {
+		all = append(all, c)
+	}
+	return all
+}
+
+// A Runtime is a program that runs models, with its limits. A later version of ONNX Runtime has the facts of the last one before it.
+type Runtime struct {
+	Name     string     `json:"name"`
+	Title    string     `json:"title"`
+	Opset    int64      `json:"opset"`      // newest opset that it loads
+	IR       int64      `json:"ir_version"` // newest IR version that it loads
+	Untested string     `json:"untested,omitempty"`
+	Can      Capability `json:"-"`
+	Choices  []Choice   `json:"-"`
+	Slow     []Slowdown `json:"-"`
+}
+
+// A Slowdown is a method that makes some models slower than float on a runtime.
+type Slowdown struct {
+	Method string
+	Option string  // NAME=VALUE that it is about; empty for all
+	Models string  // the models that it was measured on
+	Speed  float64 // compared with the float model: 0.5 for half of it
+	// Transformers restricts it to models with attention.
+	Transformers bool
+}
+
+const (
+	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | Scatter | ScatterBlocks | SparseTensor
+	ort120 = ort117 | Dequantize4 | NBitsBias | FusedLarge4
+	ort122 = ort120 | NBits8
+	ort123 = ort122 | Cast4
+	ort124 = ort123 | Cast2 | NBits2
+	ort126 = ort124 | Fused8 | Fused4
+	ort131 = ort126 | Fused2
+)
+
+// slowInteger are integer activations in transformers.
+var slowInteger = []Slowdown{{Method: "static-int8", Models: "ViT", Speed: 0.45, Transformers: true}}
+
+// slowHalf are those of versions without kernels for float16, too.
+var slowHalf = append([]Slowdown{{Method: "float16", Option: "compute=float16", Models: "ten models", Speed: 0.58}}, slowInteger...)
+
+const (
+	noDevice  = "no device; limits as published"
+	noRuntime = "limits as published"
+)
+
+// Runtimes are the runtimes that models are prepared for. docs/decisions/targets.md has the measurements.
+var Runtimes = []Runtime{
+	{Name: "ort-1.17", Title: "ONNX Runtime 1.17", Opset: 20, IR: 9, Can: ort117, Slow: slowHalf},
+	{Name: "ort-1.20", Title: "ONNX Runtime 1.20", Opset: 21, IR: 10, Can: ort120, Slow: slowHalf},
+	{Name: "ort-1.22", Title: "ONNX Runtime 1.22", Opset: 22, IR: 10, Can: ort122, Slow: slowHalf},
+	{Name: "ort-1.23", Title: "ONNX Runtime 1.23", Opset: 23, IR: 11, Can: ort123, Slow: slowHalf},
+	{Name: "ort-1.24", Title: "ONNX Runtime 1.24", Opset: 25, IR: 13, Can: ort124, Slow: slowHalf},
+	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126, Slow: slowInteger},
+	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131, Slow: slowInteger},
+	{
+		Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124 &^ FusedLarge4,
+		Slow: []Slowdown{{Method: "static-int8", Models: "nine models", Speed: 0.68}, {Method: "dynamic-int8", Models: "nine models", Speed: 0.75}},
+	},
+	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4},
+	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding},
+	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4, Untested: noDevice},
+	{
+		Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Slow: slowInteger,
+		Choices: genaiChoices,
+	},
+	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding, Untested: noDevice, Choices: qnnChoices},
+	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16, Untested: noDevice, Choices: tensorRTChoices},
+	{Name: "embedded", Title: "the embedded engine", Opset: 26, IR: 13, Can: 2*lastCapability - 1},
+}
+
+// The reasons of the choices for runtimes.
+const (
+	nbitsNative = "onnxruntime-genai's own models have MatMulNBits at accuracy level 4, which has the fastest kernels"
+	symmetricQ  = "TensorRT quantizes symmetrically, to int8"
+	int4Blocks  = "TensorRT has 4-bit weights in symmetric blocks of 64 or 128"
+	qnnUnsigned = "the HTP computes with uint8 activations"
+)
+
+var genaiChoices = []Choice{
+	{Method: "weight-int4", Option: "form", Value: "matmulnbits", Why: nbitsNative, Need: NBits4},
+	{Method: "weight-int4", Option: "accuracy-level", Value: "4", Why: nbitsNative, Need: NBits4, Unless: []string{"form"}},
+}
+
+var qnnChoices = []Choice{{Method: "static-int8", Option: "activation-type", Value: "uint8", Why: qnnUnsigned}}
+
+var tensorRTChoices = []Choice{
+	{Method: "static-int8", Option: "weight-type", Value: "int8", Why: symmetricQ},
+	{Method: "static-int8", Option: "activation-type", Value: "int8", Why: symmetricQ},
+	{Method: "static-int8", Option: "activation-symmetric", Value: "true", Why: symmetricQ},
+	{Method: "weight-int4", Option: "weight-type", Value: "int4", Why: int4Blocks},
+	{Method: "weight-int4", Option: "symmetric", Value: "true", Why: int4Blocks},
+	{Method: "weight-int4", Option: "block", Value: "128", Why: int4Blocks, Unless: []string{"per-channel"}},
+}
+
+// ortName is the name of a version of ONNX Runtime without its number.
+const ortName = "ort-1."
+
+// oldest is the first version of ONNX Runtime that results load in by default.
+const oldest = 20
+
+// minor is the minor version of ONNX Runtime that a name has; ok is false for other names.
+func minor(name string) (n int, ok bool) {
+	text, ok := strings.CutPrefix(name, ortName)
+	n, err := strconv.Atoi(text)
+	return n, ok && err == nil && strconv.Itoa(n) == text
+}
+
+// newest is the newest version of ONNX Runtime in the table.
+func newest() Runtime {
+	i := slices.IndexFunc(Runtimes, func(r Runtime) bool { return r.Name == "web" })
+	return Runtimes[i-1]
+}
+
+// FindRuntime is the runtime of a name: one of the table, "ort" for the newest ONNX Runtime, or "ort-1.N".
+func FindRuntime(name string) (*Runtime, bool) {
+	if name == "ort" {
+		r := newest()
+		return &r, true
+	}
+	last, _ := minor(newest().Name)
+	n, version := minor(name)
+	var found *Runtime
+	for _, r := range Runtimes {
+		first, ok := minor(r.Name)
+		if r.Name == name || version && ok && first <= n && n <= last {
+			found = &r
+		}
+	}
+	if found != nil && version {
+		found.Name, found.Title = name, fmt.Sprintf("ONNX Runtime 1.%d", n)
+	}
+	return found, found != nil
+}
+
+// defaultRuntimes are those that results load in, not slower than float, without a target: all versions of ONNX Runtime from oldest on.
+func defaultRuntimes() []Runtime {
+	return slices.DeleteFunc(slices.Clone(Runtimes), func(r Runtime) bool {
+		n, ok := minor(r.Name)
+		return !ok || n < oldest
+	})
+}
