@@ -54,13 +54,6 @@ func TestVerificationText(t *testing.T) {
 	}
 }
 
-func TestSkippedVerificationHasAReason(t *testing.T) {
-	got := textOf(t, Verification{A: "a.onnx", Result: &verification.Result{Skipped: "of the weather"}})
-	if want := "a.onnx\n  not run  of the weather\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestRecordedOutputsText(t *testing.T) {
 	r := &verification.Result{Data: &verification.Data{Samples: 1}, Outputs: []verification.Output{{Name: "y"}}, Beyond: "sample 0: it is off"}
 	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "tolerance  exceeded: sample 0: it is off\n") {

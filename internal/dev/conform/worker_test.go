@@ -18,7 +18,7 @@ func TestVersionsAreThePinnedOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, version := range versions {
-		if want := name + "==" + version; !strings.Contains(string(pinned), want+"\n") {
+		if want := name + "==" + version; !strings.Contains(string(pinned), want+" \\\n") {
 			t.Errorf("the worker has %s, which requirements.txt does not pin", want)
 		}
 	}
