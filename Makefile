@@ -32,7 +32,7 @@ compat: compat-environments
 	go run ./internal/dev/compat $(COMPAT)
 
 # The sample of make test: the oldest and the newest ONNX Runtime.
-compat-sample: .compat/ort-1.17/requirements.txt .compat/ort-1.31/requirements.txt
+compat-sample: .compat/ort-1.17/requirements.txt .compat/ort-1.31/requirements.txt .compat/reference/requirements.txt
 	CI=true go test -vet=off ./internal/dev/compat
 
 compat-environments: $(patsubst internal/dev/compat/environments/%.txt,.compat/%/requirements.txt,$(wildcard internal/dev/compat/environments/*.txt))
