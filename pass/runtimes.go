@@ -81,17 +81,6 @@ type Runtime struct {
 	Untested string     `json:"untested,omitempty"`
 	Can      Capability `json:"-"`
 	Choices  []Choice   `json:"-"`
-	Slow     []Slowdown `json:"-"`
-}
-
-// A Slowdown is a method that makes some models slower than float on a runtime.
-type Slowdown struct {
-	Method string
-	Option string  // NAME=VALUE that it is about; empty for all
-	Models string  // the models that it was measured on
-	Speed  float64 // compared with the float model: 0.5 for half of it
-	// Transformers restricts it to models with attention.
-	Transformers bool
 }
 
 const (
@@ -104,12 +93,6 @@ const (
 	ort131 = ort126 | Fused2
 )
 
-// slowInteger are integer activations in transformers.
-var slowInteger = []Slowdown{{Method: "static-int8", Models: "ViT", Speed: 0.45, Transformers: true}}
-
-// slowHalf are those of versions without kernels for float16, too.
-var slowHalf = append([]Slowdown{{Method: "float16", Option: "compute=float16", Models: "ten models", Speed: 0.58}}, slowInteger...)
-
 const (
 	noDevice  = "no device; limits as published"
 	noRuntime = "limits as published"
@@ -117,25 +100,19 @@ const (
 
 // Runtimes are the runtimes that models are prepared for. docs/decisions/targets.md has the measurements.
 var Runtimes = []Runtime{
-	{Name: "ort-1.17", Title: "ONNX Runtime 1.17", Opset: 20, IR: 9, Can: ort117, Slow: slowHalf},
-	{Name: "ort-1.20", Title: "ONNX Runtime 1.20", Opset: 21, IR: 10, Can: ort120, Slow: slowHalf},
-	{Name: "ort-1.22", Title: "ONNX Runtime 1.22", Opset: 22, IR: 10, Can: ort122, Slow: slowHalf},
-	{Name: "ort-1.23", Title: "ONNX Runtime 1.23", Opset: 23, IR: 11, Can: ort123, Slow: slowHalf},
-	{Name: "ort-1.24", Title: "ONNX Runtime 1.24", Opset: 25, IR: 13, Can: ort124, Slow: slowHalf},
-	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126, Slow: slowInteger},
-	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131, Slow: slowInteger},
-	{
-		Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124 &^ FusedLarge4,
-		Slow: []Slowdown{{Method: "static-int8", Models: "nine models", Speed: 0.68}, {Method: "dynamic-int8", Models: "nine models", Speed: 0.75}},
-	},
+	{Name: "ort-1.17", Title: "ONNX Runtime 1.17", Opset: 20, IR: 9, Can: ort117},
+	{Name: "ort-1.20", Title: "ONNX Runtime 1.20", Opset: 21, IR: 10, Can: ort120},
+	{Name: "ort-1.22", Title: "ONNX Runtime 1.22", Opset: 22, IR: 10, Can: ort122},
+	{Name: "ort-1.23", Title: "ONNX Runtime 1.23", Opset: 23, IR: 11, Can: ort123},
+	{Name: "ort-1.24", Title: "ONNX Runtime 1.24", Opset: 25, IR: 13, Can: ort124},
+	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126},
+	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
+	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124 &^ FusedLarge4},
 	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4},
 	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding},
 	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4, Untested: noDevice},
-	{
-		Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Slow: slowInteger,
-		Choices: genaiChoices,
-	},
+	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
 	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding, Untested: noDevice, Choices: qnnChoices},
 	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16, Untested: noDevice, Choices: tensorRTChoices},
 	{Name: "embedded", Title: "the embedded engine", Opset: 26, IR: 13, Can: 2*lastCapability - 1},
