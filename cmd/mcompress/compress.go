@@ -132,7 +132,11 @@ func (w *writing) better(ctx context.Context, t *tool, model, out string, res *j
 	if w.alternative == nil || res == nil || t.json || !mcli.NeedsAlternative(res.Report) {
 		return ""
 	}
-	o := job.Options{Input: model, Output: out, Steps: []pass.Options{w.alternative}, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), DryRun: true}
+	o, err := w.job(t, model, out, []pass.Options{w.alternative})
+	if err != nil {
+		return ""
+	}
+	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports = true, false, nil, false, nil
 	other, err := job.Run(ctx, o)
 	if err != nil {
 		return ""
@@ -193,27 +197,36 @@ func (t *tool) warnNotRun(command, model, why string) {
 	printError(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
 }
 
-func (w *writing) one(ctx context.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (*job.Result, error) {
-	o := job.Options{
-		Input: model, Output: out, Label: label, Steps: steps,
-		Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
-		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: settings, Holds: t.holds,
-		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
-	}
+// one compresses a model by the steps, or by those that a search chooses.
+func (w *writing) one(ctx context.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
+	var search *pass.Search
 	if w.choose != nil {
-		var err error
-		if o.Steps, o.Search, err = w.choose(ctx, model); err != nil {
+		if steps, search, err = w.choose(ctx, model); err != nil {
 			return nil, fmt.Errorf("%s: %w", model, err)
 		}
 	}
-	var err error
-	if o.Target, err = w.target.apply(o.Steps); err != nil {
+	o, err := w.job(t, model, out, steps)
+	if err != nil {
 		return nil, err
 	}
-	o.Hints = mcli.Hints(o.Steps, o.Target)
+	o.Label, o.Search, o.Verify, o.ExportDir = label, search, settings, w.exportDir
 	if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()
 	}
 	return job.Run(ctx, o)
+}
+
+// job returns the options of the flags for running the steps on a model, with the options of the target set in them.
+func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.Options, err error) {
+	o = job.Options{
+		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Holds: t.holds,
+		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
+	}
+	if o.Target, err = w.target.apply(steps); err != nil {
+		return o, err
+	}
+	o.Hints = mcli.Hints(steps, o.Target)
+	return o, nil
 }

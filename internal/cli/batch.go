@@ -68,7 +68,23 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 	if err := t.write(w); err != nil {
 		return err
 	}
+	if err := b.alternatives(w); err != nil {
+		return err
+	}
 	return b.caveat(w, s)
+}
+
+// alternatives are the lines about models that another method makes much smaller.
+func (b Batch) alternatives(w io.Writer) error {
+	for _, o := range b {
+		if o.Alternative == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "alternative for %s: %s\n", o.Model, o.Alternative); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // caveat qualifies output SQNRs that rest on random inputs.

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+)
+
+// The alternative of a summary has the compression ratio that its method then has for the same target, which differs from that of the
+// default one.
+func TestTheAlternativeIsForTheTarget(t *testing.T) {
+	model := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", "mnist_cntk", "model.onnx")
+	ratio := func(pattern string, args ...string) float64 {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"mcompress", "quantize", "--dry-run", model}, args...), &stdout, &stderr); code != exitDone {
+			t.Fatalf("exit code %d: %s", code, stderr.String())
+		}
+		m := regexp.MustCompile(pattern).FindStringSubmatch(stdout.String())
+		if m == nil {
+			t.Fatalf("no %s in %s", pattern, stdout.String())
+		}
+		x, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return math.Round(10*x) / 10
+	}
+	const promised, is = `--method weight-int8 gives about (\d\.\d)`, `file size .*  (\d\.\d\d)×`
+	byDefault := ratio(promised)
+	for _, target := range []string{"openvino", "ort"} {
+		got, want := ratio(promised, "--target", target), ratio(is, "--target", target, "--method", "weight-int8", "--digest", "none")
+		if got != want || got == byDefault {
+			t.Errorf("--target %s: got %g×, want %g× and not %g×", target, got, want, byDefault)
+		}
+	}
+}
