@@ -72,6 +72,10 @@ func WithReports(formats ...string) Option { return func(s *settings) { s.report
 // ONNX Runtime from 1.20 on, and is not slower there than the source.
 func WithTarget(names string) Option { return func(s *settings) { s.target = names } }
 
+// WithStripMetadata leaves the doc strings and metadata of graphs, functions, nodes, attributes, values and tensors out of the result, such
+// as stack traces of exporters. Those of the model itself stay.
+func WithStripMetadata() Option { return func(s *settings) { s.strip = true } }
+
 // WithDryRun computes sizes and the report, and writes nothing.
 func WithDryRun() Option { return func(s *settings) { s.dryRun = true } }
 
@@ -86,6 +90,7 @@ type settings struct {
 	progress   func(Progress)
 	reports    []string
 	target     string
+	strip      bool
 	dryRun     bool
 }
 
@@ -129,7 +134,7 @@ func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, 
 // apply sets the options of a job.
 func (s *settings) apply(o *job.Options) error {
 	o.Workers, o.Memory, o.Limits = s.threads(), s.recipes(), s.limits()
-	o.Digest, o.Sync, o.Errors, o.DryRun = true, true, true, s.dryRun
+	o.Digest, o.Sync, o.Errors, o.DryRun, o.Strip = true, true, true, s.dryRun, s.strip
 	for _, format := range s.reports {
 		if job.Formats()[format] == nil {
 			return pass.OptionErrorf("unknown report format %q", format)

@@ -36,6 +36,8 @@ type cursor struct {
 	start int64 // offset of buf[0]
 	what  []string
 	depth int
+
+	metadata int64 // bytes of documentation so far
 }
 
 // A field is one field of a message: its tag is at at, its value in [off, end).

@@ -174,6 +174,8 @@ func (d *decoder) function(m *ir.Model, f field) error {
 			return err
 		case functionDefault:
 			return d.functionDefault(&fx, f)
+		case functionDoc, functionMeta:
+			return d.addDoc(&fx.rest, f)
 		}
 		return d.add(&fx.rest, f)
 	})

@@ -21,7 +21,14 @@ type protoGraph struct {
 type protoInfo struct {
 	name string
 	typ  *ir.Type
+	infoSource
+}
+
+// An infoSource is a ValueInfoProto as it is in the file.
+type infoSource struct {
 	raw  extra // the whole field
+	bare extra // the fields of the message without documentation; nil if it has none
+	doc  int64 // bytes of documentation
 }
 
 type protoSparse struct {
@@ -43,7 +50,7 @@ type graphExtra struct {
 type info struct {
 	value *ir.Value
 	typ   *ir.Type
-	raw   extra
+	infoSource
 }
 
 // A constNode is the origin of a lifted Constant node: the node itself, and the
@@ -93,6 +100,8 @@ func (d *decoder) graphField(g *protoGraph, f field) error {
 		return d.info(&g.outputs, f)
 	case graphValueInfo:
 		return d.info(&g.infos, f)
+	case graphDoc, graphMeta:
+		return d.addDoc(&g.rest, f)
 	}
 	return d.add(&g.rest, f)
 }
@@ -116,6 +125,8 @@ func (d *decoder) info(to *[]protoInfo, f field) error {
 			i.name, err = d.string(f)
 		case infoType:
 			typ = append(typ, f)
+		case infoDoc, infoMeta:
+			i.doc += f.end - f.at
 		}
 		return err
 	})
@@ -125,8 +136,28 @@ func (d *decoder) info(to *[]protoInfo, f field) error {
 	if i.typ, err = d.typ(typ); err != nil {
 		return err
 	}
+	if i.doc > 0 {
+		if err := d.bare(&i, f); err != nil {
+			return err
+		}
+	}
+	if err := d.add(&i.raw, f); err != nil {
+		return err
+	}
 	*to = append(*to, i)
-	return d.add(&(*to)[len(*to)-1].raw, f)
+	return nil
+}
+
+// bare sets the fields of i without documentation.
+func (c *cursor) bare(i *protoInfo, f field) error {
+	c.metadata += i.doc
+	i.bare = extra{}
+	return c.each(f.off, f.end, func(f field) error {
+		if f.num == infoDoc || f.num == infoMeta {
+			return nil
+		}
+		return c.add(&i.bare, f)
+	})
 }
 
 // typ reads a TypeProto; only tensor types are represented, others are nil.

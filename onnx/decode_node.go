@@ -57,6 +57,9 @@ func (d *decoder) node(g *protoGraph, f field) error {
 			return d.attr(p, f)
 		case nodeMeta:
 			readModule(d, p, f)
+			return d.addDoc(&x, f)
+		case nodeDoc:
+			return d.addDoc(&x, f)
 		}
 		return d.add(&x, f)
 	})
@@ -133,6 +136,8 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 		}
 	case attrSparse:
 		in.sparse = append(in.sparse, f)
+	case attrDoc:
+		return d.addDoc(x, f)
 	case attrRef:
 		a.Ref, err = d.string(f)
 	default:
@@ -147,7 +152,7 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 // scalar decodes numbers and strings, alone and in lists. The field rides along too.
 func (d *decoder) scalar(a *ir.Attr, f field) (err error) {
 	if f.len() > maxList {
-		a.Elided = a.Elided || f.num != attrDoc
+		a.Elided = true
 		return nil
 	}
 	switch f.num {

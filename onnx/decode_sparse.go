@@ -11,8 +11,9 @@ import (
 )
 
 // sparse reads a SparseTensorProto. The result's payload is the dense tensor,
-// expanded block by block when it is read.
+// expanded block by block when it is read. It is written back as it came, so its documentation does not count.
 func (d *decoder) sparse(pieces []field) (*ir.Sparse, *ir.Tensor, error) {
+	defer func(before int64) { d.metadata = before }(d.metadata)
 	off := pieces[0].off
 	s := &ir.Sparse{}
 	var values, indices []field

@@ -88,6 +88,8 @@ func (d *decoder) tensorField(t *ir.Tensor, o *tensorOrigin, p *payload, f field
 		return nil
 	case tensorExternal:
 		return d.externalEntry(o, p, f)
+	case tensorDoc, tensorMeta:
+		return d.addDoc(&o.rest, f)
 	case tensorLocation:
 		if f.v == 1 {
 			p.outside = true

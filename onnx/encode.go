@@ -6,7 +6,23 @@ import (
 
 // An encoder lays out a model: everything but payloads becomes literal bytes.
 type encoder struct {
-	data *dataFile // where payloads of some size go, nil if they stay in the model file
+	data     *dataFile // where payloads of some size go, nil if they stay in the model file
+	strip    bool      // without documentation
+	metadata int64     // bytes of documentation so far
+}
+
+// extra is rope.extra of fields that may contain documentation.
+func (e *encoder) extra(r *rope, x any) {
+	cs, _ := x.(extra)
+	for _, c := range cs {
+		if c.doc && e.strip {
+			continue
+		}
+		if c.doc {
+			e.metadata += c.n + int64(len(c.lit))
+		}
+		r.chunks([]chunk{c})
+	}
 }
 
 // model encodes m. metadata_props are last, so that values which are known only at
@@ -74,7 +90,7 @@ func (e *encoder) function(f *ir.Function) *rope {
 	r := &rope{}
 	r.optional(functionName, f.ID.Type)
 	if fx, ok := f.Extra.(*functionExtra); ok {
-		r.extra(fx.rest)
+		e.extra(r, fx.rest)
 		for _, a := range fx.defaults {
 			r.message(functionDefault, e.attr(a))
 		}
@@ -91,7 +107,7 @@ func (e *encoder) function(f *ir.Function) *rope {
 	}
 	r.optional(functionDomain, f.ID.Domain)
 	r.optional(functionOverload, f.ID.Overload)
-	infos(r, functionInfo, f.Body)
+	e.infos(r, functionInfo, f.Body)
 	return r
 }
 
@@ -105,13 +121,13 @@ func (e *encoder) graph(g *ir.Graph) *rope {
 		x = &graphExtra{}
 	}
 	for _, v := range g.Inputs {
-		r.info(graphInput, v, x.inputs[v.Name])
+		e.info(r, graphInput, v, x.inputs[v.Name])
 	}
 	for _, v := range g.Outputs {
-		r.info(graphOutput, v, x.outputs[v.Name])
+		e.info(r, graphOutput, v, x.outputs[v.Name])
 	}
-	infos(r, graphValueInfo, g)
-	r.extra(x.rest)
+	e.infos(r, graphValueInfo, g)
+	e.extra(r, x.rest)
 	return r
 }
 
@@ -187,7 +203,7 @@ func (e *encoder) constant(v *ir.Value) *rope {
 
 func (e *encoder) node(n *ir.Node, inputs, outputs []*ir.Value) *rope {
 	r := &rope{}
-	r.extra(n.Extra)
+	e.extra(r, n.Extra)
 	for _, v := range inputs {
 		r.text(nodeInput, name(v))
 	}
@@ -213,25 +229,31 @@ func name(v *ir.Value) string {
 
 // infos writes the value infos of values that no pass removed; one for a name that
 // nothing makes is kept as it came.
-func infos(r *rope, n num, g *ir.Graph) {
+func (e *encoder) infos(r *rope, n num, g *ir.Graph) {
 	x, ok := g.Extra.(*graphExtra)
 	if !ok {
 		return
 	}
 	for _, i := range x.infos {
 		if !i.value.Removed() {
-			r.info(n, i.value, i)
+			e.info(r, n, i.value, i)
 		}
 	}
 }
 
 // info writes a ValueInfoProto: as it was read, or encoded again if v's type or name changed.
-func (r *rope) info(n num, v *ir.Value, i info) {
-	if i.raw != nil && i.typ == v.Type {
+func (e *encoder) info(r *rope, n num, v *ir.Value, i info) {
+	m := &rope{}
+	switch same := i.raw != nil && i.typ == v.Type; {
+	case same && i.doc > 0 && e.strip:
+		m.chunks(i.bare)
+		r.message(n, m)
+		return
+	case same:
+		e.metadata += i.doc
 		r.chunks(i.raw)
 		return
 	}
-	m := &rope{}
 	m.text(infoName, v.Name)
 	if v.Type != nil {
 		m.message(infoType, typeRope(v.Type))

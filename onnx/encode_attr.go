@@ -27,7 +27,7 @@ func (e *encoder) attr(a *ir.Attr) *rope {
 		r.message(attrGraphs, e.graph(g))
 	}
 	if a.Extra != nil { // read from a file: scalars ride along
-		r.extra(a.Extra)
+		e.extra(r, a.Extra)
 		return r
 	}
 	e.scalar(r, a)

@@ -58,7 +58,7 @@ func (e *encoder) tensor(t *ir.Tensor, name string) *rope {
 	if o == nil {
 		o = &tensorOrigin{form: formRaw}
 	}
-	r.extra(o.rest)
+	e.extra(r, o.rest)
 	e.payload(r, t, o)
 	return r
 }

@@ -54,6 +54,6 @@ func ExampleLayout() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Println(onnx.Layout(f.Model, "mlp.onnx", false).Size())
+	fmt.Println(onnx.Layout(f.Model, "mlp.onnx", onnx.LayoutOptions{}).Size())
 	// Output: 547869
 }

@@ -6,6 +6,7 @@ type chunk struct {
 	lit    []byte
 	src    *source
 	off, n int64
+	doc    bool // documentation: see StripMetadata
 }
 
 // keepInMemory is the size up to which a field that rides along is copied.
@@ -15,21 +16,29 @@ const keepInMemory = 4 << 10
 type extra []chunk
 
 // add appends the field f as it is in the file.
-func (c *cursor) add(x *extra, f field) error {
+func (c *cursor) add(x *extra, f field) error { return c.addChunk(x, f, false) }
+
+// addDoc is add of a doc_string or an entry of metadata_props below the model.
+func (c *cursor) addDoc(x *extra, f field) error {
+	c.metadata += f.end - f.at
+	return c.addChunk(x, f, true)
+}
+
+func (c *cursor) addChunk(x *extra, f field, doc bool) error {
 	n := f.end - f.at
 	if n > keepInMemory {
-		*x = append(*x, chunk{src: c.src, off: f.at, n: n})
+		*x = append(*x, chunk{src: c.src, off: f.at, n: n, doc: doc})
 		return nil
 	}
 	b, err := c.bytes(f.at, f.end)
 	if err != nil {
 		return err
 	}
-	if k := len(*x); k > 0 && (*x)[k-1].src == nil {
+	if k := len(*x); k > 0 && (*x)[k-1].src == nil && (*x)[k-1].doc == doc {
 		(*x)[k-1].lit = append((*x)[k-1].lit, b...)
 		return nil
 	}
-	*x = append(*x, chunk{lit: b})
+	*x = append(*x, chunk{lit: b, doc: doc})
 	return nil
 }
 

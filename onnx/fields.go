@@ -31,6 +31,8 @@ const (
 	graphOutput      num = 12
 	graphValueInfo   num = 13
 	graphSparse      num = 15
+	graphDoc         num = 10
+	graphMeta        num = 16
 
 	functionName     num = 1
 	functionInput    num = 4
@@ -41,6 +43,8 @@ const (
 	functionInfo     num = 12
 	functionDefault  num = 11
 	functionOverload num = 13
+	functionDoc      num = 8
+	functionMeta     num = 14
 
 	nodeInput     num = 1
 	nodeOutput    num = 2
@@ -50,6 +54,7 @@ const (
 	nodeDomain    num = 7
 	nodeOverload  num = 8
 	nodeMeta      num = 9
+	nodeDoc       num = 6
 
 	attrName       num = 1
 	attrF          num = 2
@@ -82,6 +87,8 @@ const (
 	tensorUint64s  num = 11
 	tensorExternal num = 13
 	tensorLocation num = 14
+	tensorDoc      num = 12
+	tensorMeta     num = 16
 
 	sparseValues  num = 1
 	sparseIndices num = 2
@@ -89,6 +96,8 @@ const (
 
 	infoName num = 1
 	infoType num = 2
+	infoDoc  num = 3
+	infoMeta num = 4
 
 	typeTensor  num = 1
 	tensorElem  num = 1

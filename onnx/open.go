@@ -15,8 +15,9 @@ type File struct {
 	Model *ir.Model
 	Path  string
 
-	main   *source
-	folder *folder
+	main     *source
+	folder   *folder
+	metadata int64
 }
 
 // A Part is one of the files that a model consists of.
@@ -48,6 +49,7 @@ func open(path string, main *source, data *folder) (_ *File, err error) {
 	if file.Model, err = d.decode(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	file.metadata = d.metadata
 	return file, nil
 }
 
@@ -106,6 +108,9 @@ func (f *File) Size() int64 {
 	}
 	return n
 }
+
+// Metadata is the number of bytes of the doc_string and metadata_props of graphs, functions, nodes, attributes, values and tensors.
+func (f *File) Metadata() int64 { return f.metadata }
 
 // External reports whether some payload is outside of the model file.
 func (f *File) External() bool { return len(f.folder.seen) > 0 }

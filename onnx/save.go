@@ -20,7 +20,7 @@ const inlineLimit = 1<<31 - 1
 type SaveOptions struct {
 	Workers  int   // recipes that run at the same time; 0 for one per CPU
 	Memory   int64 // bytes that running recipes may hold together, one larger job runs alone; 0 for 128 MiB
-	External bool  // payloads go into a data file next to the model, whatever its size
+	External bool  // as in LayoutOptions
 	Digest   bool  // compute SHA-256 of the written files
 	Sync     bool  // flush the files to the disk before they are renamed; not of Stage, whose set has that option
 
@@ -48,27 +48,41 @@ func (o SaveOptions) defaults(dir string) (_ SaveOptions, done func() error) {
 
 // A Plan is a model laid out: every size and offset is known, no payload was read.
 type Plan struct {
-	model *ir.Model
-	skel  *rope
-	data  *dataFile // nil for a model in one file
+	model    *ir.Model
+	skel     *rope
+	data     *dataFile // nil for a model in one file
+	metadata int64
+}
+
+// LayoutOptions are the options of laying out a model.
+type LayoutOptions struct {
+	External bool // payloads go into a data file next to the model, whatever its size
+
+	// Strip leaves out the doc_string and metadata_props of graphs, functions, nodes, attributes, values and tensors, such as the stack
+	// traces of exporters. Those of the model itself stay.
+	Strip bool
 }
 
 // Layout plans m as the file of the given base name. Models that do not fit into one
 // message get a data file called name.data.
-func Layout(m *ir.Model, name string, external bool) *Plan {
-	if !external {
-		p := &Plan{model: m, skel: (&encoder{}).model(m)}
+func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
+	if !o.External {
+		e := &encoder{strip: o.Strip}
+		p := &Plan{model: m, skel: e.model(m), metadata: e.metadata}
 		if p.skel.n <= inlineLimit {
 			return p
 		}
 	}
-	d := &dataFile{name: name + ".data", at: map[*ir.Tensor]int64{}}
-	p := &Plan{model: m, skel: (&encoder{data: d}).model(m), data: d}
-	if len(d.parts) == 0 {
+	e := &encoder{data: &dataFile{name: name + ".data", at: map[*ir.Tensor]int64{}}, strip: o.Strip}
+	p := &Plan{model: m, skel: e.model(m), data: e.data, metadata: e.metadata}
+	if len(e.data.parts) == 0 {
 		p.data = nil
 	}
 	return p
 }
+
+// Metadata is the number of bytes of doc strings and metadata below the model that p has.
+func (p *Plan) Metadata() int64 { return p.metadata }
 
 // Size is the number of bytes that all files of p will have.
 func (p *Plan) Size() int64 {
@@ -90,7 +104,7 @@ type Written struct {
 // Memory stays within o.Memory, without the skeleton. Equal models give equal bytes
 // whatever the options' Workers and Memory are.
 func Save(ctx context.Context, m *ir.Model, path string, o SaveOptions) ([]Written, error) {
-	return Layout(m, filepath.Base(path), o.External).Write(ctx, path, o)
+	return Layout(m, filepath.Base(path), LayoutOptions{External: o.External}).Write(ctx, path, o)
 }
 
 // Write is Save for a model that is laid out already, under the base name of path.
@@ -207,9 +221,9 @@ func seal(files []*output) ([]Written, error) {
 // new name; the bytes of a model in one file stay as they are.
 func (f *File) Same(name string) *Plan {
 	if f.External() {
-		return Layout(f.Model, name, true)
+		return Layout(f.Model, name, LayoutOptions{External: true})
 	}
-	p := &Plan{model: f.Model, skel: &rope{}}
+	p := &Plan{model: f.Model, skel: &rope{}, metadata: f.metadata}
 	p.skel.gap(part{chunk: chunk{src: f.main, n: f.main.size}, n: f.main.size})
 	return p
 }

@@ -105,7 +105,7 @@ func TestWrittenIsWhatWasPlanned(t *testing.T) {
 				}
 				size += w.Size
 			}
-			if plan := Layout(f.Model, "out.onnx", external); plan.Size() != size {
+			if plan := Layout(f.Model, "out.onnx", LayoutOptions{External: external}); plan.Size() != size {
 				t.Errorf("%s: planned %d bytes, wrote %d", filepath.Base(path), plan.Size(), size)
 			}
 			if again := mustOpen(t, out); again.Size() != size {
@@ -286,12 +286,12 @@ func zeroModel(n int64) *ir.Model {
 func TestLargeModelsGetExternalData(t *testing.T) {
 	// The payload that just fills what one message may hold.
 	fits := int64(2_000_000_000)
-	fits += inlineLimit - Layout(zeroModel(fits), "m.onnx", false).Size()
-	if p := Layout(zeroModel(fits), "m.onnx", false); p.data != nil || p.Size() != 1<<31-1 {
+	fits += inlineLimit - Layout(zeroModel(fits), "m.onnx", LayoutOptions{}).Size()
+	if p := Layout(zeroModel(fits), "m.onnx", LayoutOptions{}); p.data != nil || p.Size() != 1<<31-1 {
 		t.Errorf("a model of %d bytes has a data file: %v", p.Size(), p.data != nil)
 	}
 	for _, n := range []int64{fits + 1, 5_000_000_000, 1 << 40} {
-		p := Layout(zeroModel(n), "m.onnx", false)
+		p := Layout(zeroModel(n), "m.onnx", LayoutOptions{})
 		if p.data == nil {
 			t.Fatalf("%d bytes stay in the model", n)
 		}
@@ -308,7 +308,7 @@ func TestExternalPayloadsAreAlignedAndStoredOnce(t *testing.T) {
 		m.Graph.AddConst("a", tensor)
 		m.Graph.AddConst("b", tensor)
 	}
-	p := Layout(m, "m.onnx", true)
+	p := Layout(m, "m.onnx", LayoutOptions{External: true})
 	var sizes []int64
 	end := int64(0)
 	for _, q := range p.data.parts {

@@ -79,7 +79,7 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 		if v.Type == nil {
 			v.Type = i.typ
 		}
-		x.infos = append(x.infos, info{v, v.Type, i.raw})
+		x.infos = append(x.infos, info{v, v.Type, i.infoSource})
 	}
 	// A type may be stated in either place, so the last one counts.
 	for _, is := range []map[string]info{x.inputs, x.outputs} {
@@ -111,7 +111,7 @@ func (d *decoder) buildInputs(s *scope, g *protoGraph, x *graphExtra, at int64) 
 		v.Type = i.typ
 		s.now[i.name] = v
 		s.g.Inputs = append(s.g.Inputs, v)
-		x.inputs[i.name] = info{v, i.typ, i.raw}
+		x.inputs[i.name] = info{v, i.typ, i.infoSource}
 	}
 	for _, name := range g.params {
 		if s.now[name] != nil {
@@ -221,7 +221,7 @@ func (s *scope) buildOutputs(g *protoGraph, x *graphExtra) {
 		if v.Type == nil {
 			v.Type = i.typ
 		}
-		x.outputs[i.name] = info{v, v.Type, i.raw}
+		x.outputs[i.name] = info{v, v.Type, i.infoSource}
 		s.g.AddOutput(v)
 	}
 	for _, name := range g.results {

@@ -34,14 +34,14 @@ func (o countLarge) Run(_ context.Context, s *pass.Step) error {
 
 // A method adds a row for each weight that it supports. The pipeline adds those of all other weights.
 func Example() {
-	steps, _, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, min: 4}]"))
+	recipe, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, min: 4}]"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	m := product(floats([]int64{2, 2}, 1, 2, 3, 4), floats([]int64{2, 1}, 1, 2))
 	e := ir.NewEval("")
 	defer e.Close()
-	res, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: 1}, steps)
+	res, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: 1}, recipe.Steps)
 	if err != nil {
 		log.Fatal(err)
 	}

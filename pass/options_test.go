@@ -213,19 +213,19 @@ func TestMalformedDeclarationsPanic(t *testing.T) {
 // A resolved recipe parses to the same options.
 func TestRecipeOfAnOptionStruct(t *testing.T) {
 	limit := 0
-	text, err := pass.RecipeText([]pass.Options{everyKind{NoOrder: true, Limit: &limit, Ratio: 0.25}}, nil, nil)
+	text, err := (&pass.Recipe{Steps: []pass.Options{everyKind{NoOrder: true, Limit: &limit, Ratio: 0.25}}}).Text(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, _, err := pass.ParseRecipe([]*pass.Method{kinds}, text)
+	recipe, err := pass.ParseRecipe([]*pass.Method{kinds}, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := pass.RecipeText(steps, nil, nil)
+	again, err := recipe.Text(nil)
 	if err != nil || string(again) != string(text) {
 		t.Errorf("got %s, %v, want %s", again, err, text)
 	}
-	o := steps[0].(*everyKind)
+	o := recipe.Steps[0].(*everyKind)
 	if !o.NoOrder || o.Limit == nil || *o.Limit != 0 || o.Ratio != 0.25 {
 		t.Errorf("got %+v", o)
 	}

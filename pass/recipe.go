@@ -9,6 +9,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
+// A Recipe is a pipeline: steps in order, and settings that hold for all of them.
+type Recipe struct {
+	Steps         []Options
+	Target        string // of ParseTarget; empty for the default one
+	StripMetadata bool   // write no doc strings and metadata but those of the model itself
+}
+
 // ParseRecipe reads a pipeline from YAML:
 //
 //	steps:
@@ -17,28 +24,31 @@ import (
 //	    skip: ["*.bias"]
 //	  - method: dynamic-int8
 //	target: ort-1.20,cpu-avx2
+//	strip-metadata: true
 //
-// The name of a target may be left out; it is returned unchanged. Unknown methods and options are errors, and so is a
+// Settings may be left out; a target is returned unchanged. Unknown methods and options are errors, and so is a
 // step of an earlier stage than the step before, or an option that writes a file.
-func ParseRecipe(known []*Method, text []byte) (steps []Options, target string, err error) {
+func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 	var doc struct {
 		Steps  []yaml.MapSlice `yaml:"steps"`
 		Target string          `yaml:"target"`
+		Strip  bool            `yaml:"strip-metadata"`
 	}
 	if err := parseYAML(text, &doc); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if len(doc.Steps) == 0 {
-		return nil, "", errors.New("a recipe needs a list called steps, each with a method")
+		return nil, errors.New("a recipe needs a list called steps, each with a method")
 	}
+	r := &Recipe{Target: doc.Target, StripMetadata: doc.Strip}
 	for i, d := range doc.Steps {
 		s, err := parseStep(known, d)
 		if err != nil {
-			return nil, "", fmt.Errorf("step %d: %w", i+1, err)
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
 		}
-		steps = append(steps, s)
+		r.Steps = append(r.Steps, s)
 	}
-	return steps, doc.Target, CheckOrder(steps)
+	return r, CheckOrder(r.Steps)
 }
 
 func parseStep(known []*Method, d yaml.MapSlice) (Options, error) {
@@ -144,12 +154,11 @@ func CheckOrder(steps []Options) error {
 	return nil
 }
 
-// RecipeText is the recipe of steps with the values of all options, and of the target if it is not the default, so that it reproduces a
-// run even if defaults change. Empty options and those that cannot be in recipes are omitted. file, which may be nil, replaces paths of
-// files that steps read.
-func RecipeText(steps []Options, target *Target, file func(path string) string) ([]byte, error) {
+// Text is the recipe as YAML with the values of all options, so that it reproduces a run even if defaults change. Empty options and those
+// that cannot be in recipes are omitted. file, which may be nil, replaces paths of files that steps read.
+func (r *Recipe) Text(file func(path string) string) ([]byte, error) {
 	var list []yaml.MapSlice
-	for _, s := range steps {
+	for _, s := range r.Steps {
 		m := yaml.MapSlice{{Key: "method", Value: s.Method().Name}}
 		for _, o := range Values(s) {
 			switch {
@@ -163,8 +172,11 @@ func RecipeText(steps []Options, target *Target, file func(path string) string) 
 		list = append(list, m)
 	}
 	doc := yaml.MapSlice{{Key: "steps", Value: list}}
-	if target != nil {
-		doc = append(doc, yaml.MapItem{Key: "target", Value: target.Name})
+	if r.Target != "" {
+		doc = append(doc, yaml.MapItem{Key: "target", Value: r.Target})
+	}
+	if r.StripMetadata {
+		doc = append(doc, yaml.MapItem{Key: "strip-metadata", Value: true})
 	}
 	return yaml.Marshal(doc)
 }

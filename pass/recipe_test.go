@@ -31,11 +31,11 @@ func known() []*pass.Method {
 }
 
 func TestRecipe(t *testing.T) {
-	steps, _, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 0.25\n    skip: [a*, 'op:Gemm']\n  - method: quantize\n"))
+	recipe, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 0.25\n    skip: [a*, 'op:Gemm']\n  - method: quantize\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := pass.RecipeText(steps, nil, nil)
+	text, err := recipe.Text(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +43,11 @@ func TestRecipe(t *testing.T) {
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	again, _, err := pass.ParseRecipe(known(), text)
+	again, err := pass.ParseRecipe(known(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := pass.RecipeText(again, nil, nil); err != nil || string(same) != want {
+	if same, err := again.Text(nil); err != nil || string(same) != want {
 		t.Errorf("the resolved recipe is not stable: %s, %v", same, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestRecipeErrors(t *testing.T) {
 		{"\xff\xfes\x00", "a recipe must be UTF-8"},
 		{"steps:\n  - method: quantize\n  - method: prune", "step 2: prune (prune) cannot follow quantize (quantize)"},
 	} {
-		_, _, err := pass.ParseRecipe(known(), []byte(c.text))
+		_, err := pass.ParseRecipe(known(), []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: got %v, want one line with %q", c.text, err, c.want)
 		}
@@ -107,8 +107,8 @@ func TestRecipeForms(t *testing.T) {
 		"# a\n---\n# b\nsteps:\r\n  - {method: prune}\r\n---\n# c\n",
 		`{"steps": [{"method": "prune", "skip": ["a", "b"]}]}`,
 	} {
-		if steps, _, err := pass.ParseRecipe(known(), []byte(text)); err != nil || len(steps) != 1 {
-			t.Errorf("%q: %d steps, %v", text, len(steps), err)
+		if recipe, err := pass.ParseRecipe(known(), []byte(text)); err != nil || len(recipe.Steps) != 1 {
+			t.Errorf("%q: %v, %v", text, recipe, err)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestRecipeForms(t *testing.T) {
 func TestRecipeTextOfFiles(t *testing.T) {
 	method := known()[0]
 	steps := []pass.Options{&amounts{method: method, Data: "/folder/data", Log: "log"}}
-	text, err := pass.RecipeText(steps, nil, strings.ToUpper)
+	text, err := (&pass.Recipe{Steps: steps}).Text(strings.ToUpper)
 	want := "steps:\n- method: prune\n  amount: \"0.5\"\n  data: /FOLDER/DATA\n  min-size: \"0\"\n"
 	if err != nil || string(text) != want {
 		t.Errorf("got %s %v, want %s", text, err, want)
@@ -128,18 +128,18 @@ func FuzzParseRecipe(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		steps, _, err := pass.ParseRecipe(known(), []byte(text))
+		recipe, err := pass.ParseRecipe(known(), []byte(text))
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("an error of several lines: %v", err)
 		}
-		if err == nil && len(steps) == 0 {
+		if err == nil && len(recipe.Steps) == 0 {
 			t.Error("no steps and no error")
 		}
 	})
 }
 
 func TestAnOptionGivenTwice(t *testing.T) {
-	_, _, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 1\n    amount: 2"))
+	_, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 1\n    amount: 2"))
 	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want an error of one line", err)
 	}

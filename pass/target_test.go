@@ -73,8 +73,8 @@ func TestTargetWithInvalidValue(t *testing.T) {
 }
 
 func TestRecipeNamesATarget(t *testing.T) {
-	steps, target, err := pass.ParseRecipe(known(), []byte("target: there\nsteps:\n  - method: prune\n"))
-	if err != nil || target != "there" || len(steps) != 1 {
-		t.Errorf("%v, %q, %v", steps, target, err)
+	recipe, err := pass.ParseRecipe(known(), []byte("target: there\nsteps:\n  - method: prune\n"))
+	if err != nil || recipe.Target != "there" || len(recipe.Steps) != 1 {
+		t.Errorf("%v, %v", recipe, err)
 	}
 }

@@ -174,11 +174,11 @@ func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 func TestRecipeTextReproducesOptions(t *testing.T) {
 	known := []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod}
 	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n- method: l2\n  amount: 0\n"
-	steps, _, err := pass.ParseRecipe(known, []byte(given))
+	recipe, err := pass.ParseRecipe(known, []byte(given))
 	if err != nil {
 		t.Fatal(err)
 	}
-	once, err := pass.RecipeText(steps, nil, nil)
+	once, err := recipe.Text(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,11 +187,11 @@ func TestRecipeTextReproducesOptions(t *testing.T) {
 			t.Errorf("no %s in %s", part, once)
 		}
 	}
-	again, _, err := pass.ParseRecipe(known, once)
+	again, err := pass.ParseRecipe(known, once)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if twice, err := pass.RecipeText(again, nil, nil); err != nil || !bytes.Equal(once, twice) {
+	if twice, err := again.Text(nil); err != nil || !bytes.Equal(once, twice) {
 		t.Errorf("%v: got %s, want %s", err, twice, once)
 	}
 }

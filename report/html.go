@@ -103,6 +103,9 @@ func (r *Report) tiles() []tile {
 	if w := r.worst(); w != nil {
 		ts = append(ts, tile{"Lowest SQNR of a weight", sqnr(w.Error), visible(w.named()), ""})
 	}
+	if m := t.Metadata; m != nil {
+		ts = append(ts, tile{"Doc strings and metadata", size(m.After), size(m.Before) + " before", ""})
+	}
 	if a := t.Activations; a != nil {
 		ts = append(ts, tile{"Peak activations", size(a.After), size(a.Before) + " before", ""})
 	}

@@ -84,6 +84,9 @@ func (m *markdown) summary(r *Report) {
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
 		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
 	}
+	if m := t.Metadata; m != nil {
+		rows = append(rows, []string{"Doc strings and metadata", size(m.Before), size(m.After), ""})
+	}
 	if w := r.worst(); w != nil {
 		rows = append(rows, []string{"Lowest SQNR of a weight", "", bold(sqnr(w.Error)), inScope(w.Scope, w.named())})
 	}

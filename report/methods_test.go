@@ -238,7 +238,7 @@ func (j *job) input(t *testing.T) Input {
 		t.Fatal(err)
 	}
 	in.Rows = res.Rows
-	text, err := pass.RecipeText(steps, nil, nil)
+	text, err := (&pass.Recipe{Steps: steps}).Text(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,6 +101,9 @@ type Model struct {
 	Files []File
 	IR    *ir.Model
 
+	// Metadata is the bytes of doc strings and metadata below the model.
+	Metadata int64
+
 	// Planned means that IR was not opened from files but is still to be written. Recipes in it
 	// count as their outputs.
 	Planned bool

@@ -21,6 +21,7 @@ type Totals struct {
 	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
 	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
 
+	Metadata    *Change `json:"metadata_bytes,omitempty"`   // doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there are none
 	Activations *Change `json:"activation_bytes,omitempty"` // peak bytes of live activations; nil where the models were not run
 }
 
@@ -40,6 +41,9 @@ func totals(source, result Model, c *chain, r *Report) Totals {
 		RuntimeBytes: Change{heldBefore, heldAfter + c.expansion()},
 		Runtime:      pass.MeasuredRuntime,
 		DTypes:       dtypes(before, after),
+	}
+	if source.Metadata+result.Metadata > 0 {
+		t.Metadata = &Change{source.Metadata, result.Metadata}
 	}
 	t.Ratio = round(ratio(t.FileBytes), 4)
 	return t

@@ -31,6 +31,7 @@ func applyCommand(t *tool) *cli.Command {
     - method: dynamic-int8
     - method: auto
   target: ort-1.20,any
+  strip-metadata: true
 
 The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
 of data are relative to the working folder. A recipe writes no files but the outputs.`,
@@ -40,10 +41,12 @@ of data are relative to the working folder. A recipe writes no files but the out
 			if err != nil {
 				return err
 			}
-			steps, err := w.target.readRecipe(args[0])
+			recipe, err := w.target.readRecipe(args[0])
 			if err != nil {
 				return err
 			}
+			steps := recipe.Steps
+			w.strip = w.strip || recipe.StripMetadata
 			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
 				return err
 			}
@@ -64,8 +67,8 @@ func dataOptions(steps []pass.Options, test testSet) []pass.Option {
 	return given
 }
 
-// readRecipe reads steps, and the target if none is given.
-func (a *targetFlag) readRecipe(path string) ([]pass.Options, error) {
+// readRecipe reads a recipe, and sets its target if none is given.
+func (a *targetFlag) readRecipe(path string) (*pass.Recipe, error) {
 	text, err := readAtMost(path, pass.MaxRecipe+1)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -74,16 +77,16 @@ func (a *targetFlag) readRecipe(path string) ([]pass.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, target, err := pass.ParseRecipe(methods, text)
-	if err == nil && target != "" && a.names == "" {
-		if err = a.names.Set(target); err != nil {
-			err = fmt.Errorf("unknown target %q; %w", target, err)
+	recipe, err := pass.ParseRecipe(methods, text)
+	if err == nil && recipe.Target != "" && a.names == "" {
+		if err = a.names.Set(recipe.Target); err != nil {
+			err = fmt.Errorf("unknown target %q; %w", recipe.Target, err)
 		}
 	}
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
 	}
-	return steps, nil
+	return recipe, nil
 }
 
 // readAtMost reads the first bytes of a file, or of a pipe.

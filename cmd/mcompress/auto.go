@@ -27,6 +27,7 @@ type automatic struct {
 	size            mcli.Size
 	ratio           float64
 	target          *targetFlag
+	strip           *bool // --strip-metadata
 }
 
 // candidates are the default candidates, each a method and its options, in the order in which methods can be combined.
@@ -70,7 +71,7 @@ func (a *automatic) requested(p *verificationFlags) (bool, error) {
 // search returns the options of a search on one model.
 func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
 	s := tune.Options{
-		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir,
+		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Strip: *a.strip,
 	}
 	for _, g := range gates {
 		if slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name }) {

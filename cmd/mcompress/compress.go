@@ -26,6 +26,7 @@ type writing struct {
 	dryRun    bool
 	noSync    bool
 	keepIR    bool
+	strip     bool
 	gates     []report.Limit
 
 	target targetFlag
@@ -57,6 +58,7 @@ func (w *writing) flags() []cli.Flag {
 		fs.BoolVar(&w.dryRun, "dry-run", false, "print sizes and the ledger of all tensors, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "skip fsync")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the IR version of the model; below 4, new initializers are also graph inputs")
+		fs.BoolVar(&w.strip, "strip-metadata", false, "leave out the doc strings and metadata of graphs, functions, nodes, attributes, values and tensors, such as stack traces of exporters; those of the model itself stay")
 	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
 		fs.BoolVar(&w.verify, "verify", false, "verify the result against the source before saving it, whatever its size (default: up to 512 MiB of weights)")
 		fs.BoolVar(&w.noVerify, "no-verify", false, "skip verification")
@@ -221,7 +223,7 @@ func (w *writing) one(ctx context.Context, t *tool, model, out, label string, st
 func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.Options, err error) {
 	o = job.Options{
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
-		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Holds: t.holds,
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Holds: t.holds,
 		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
 	}
 	if o.Target, err = w.target.apply(steps); err != nil {

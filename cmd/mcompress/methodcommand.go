@@ -38,7 +38,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		}
 	})
 	if m.auto != nil {
-		m.auto.target = &w.target
+		m.auto.target, m.auto.strip = &w.target, &w.strip
 		own = append(own, m.auto.flags()...)
 	}
 	if m.prepare != nil {

@@ -32,6 +32,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	}{{"file size", r.Totals.FileBytes}, {"runtime memory", r.Totals.RuntimeBytes}} {
 		t.add(c.name, change(s, c.Change))
 	}
+	if m := r.Totals.Metadata; m != nil && 100*m.After >= r.Totals.FileBytes.After {
+		t.add("metadata", fmt.Sprintf("%s of doc strings and metadata, %s of the file; --strip-metadata leaves them out", size(m.After), percent(float64(m.After)/float64(r.Totals.FileBytes.After))))
+	}
 	t.add("coverage", coverage(r))
 	for i, text := range reasons(r) {
 		t.add(first(i, "skipped"), text)

@@ -45,7 +45,7 @@ func (r *run) compare(ctx context.Context) (*Result, error) {
 	if in.Source.Files, err = r.summed(ctx, r.source); err != nil {
 		return nil, withPath(r.Input, err)
 	}
-	in.Result = report.Model{Path: r.Output, IR: r.work.Model}
+	in.Result = report.Model{Path: r.Output, IR: r.work.Model, Metadata: r.work.Metadata()}
 	if in.Result.Files, err = r.summed(ctx, r.work); err != nil {
 		return nil, withPath(r.Output, err)
 	}

@@ -6,7 +6,9 @@ import (
 )
 
 // RecipeOf is the recipe of steps in reports.
-func RecipeOf(steps ...pass.Options) (*report.Recipe, error) { return recipe(steps, nil, true) }
+func RecipeOf(steps ...pass.Options) (*report.Recipe, error) {
+	return (&Options{Steps: steps, Digest: true}).recipe()
+}
 
 // WithoutFolders removes folders from texts in reports.
 var WithoutFolders = withoutFolders

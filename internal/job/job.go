@@ -33,6 +33,7 @@ type Options struct {
 	Sync    bool
 	DryRun  bool
 	KeepIR  bool
+	Strip   bool // write no doc strings and metadata but those of the model itself: see onnx.LayoutOptions
 
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
@@ -231,7 +232,7 @@ func (r *run) writeFile(path string, content []byte) error {
 }
 
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
-	if r.recipe, err = recipe(r.Steps, r.Target, r.Digest); err != nil {
+	if r.recipe, err = r.Options.recipe(); err != nil {
 		return err
 	}
 	env := pass.Environment{
@@ -247,18 +248,23 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 }
 
 // layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is
-// copied.
+// copied, without its metadata if that is to be stripped.
 func (r *run) layout() *onnx.Plan {
 	name := filepath.Base(r.path)
+	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip}
+	unchanged := r.source.Same(name)
+	if r.Strip && r.source.Metadata() > 0 {
+		unchanged = onnx.Layout(r.source.Model, name, o)
+	}
 	if r.changed {
 		r.provenance()
-		p := onnx.Layout(r.work.Model, name, r.source.External())
-		if p.Size() < r.source.Size() || !r.shrinks() {
+		p := onnx.Layout(r.work.Model, name, o)
+		if p.Size() < unchanged.Size() || !r.shrinks() {
 			return p
 		}
-		r.revert(p.Size())
+		r.revert(p.Size(), unchanged.Size())
 	}
-	return r.source.Same(name)
+	return unchanged
 }
 
 // shrinks reports whether the purpose of some step is a smaller file.
@@ -272,7 +278,7 @@ func (r *run) shrinks() bool {
 }
 
 // revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved.
-func (r *run) revert(size int64) {
+func (r *run) revert(size, unchanged int64) {
 	r.changed, r.layers = false, nil
 	for i := range r.rows {
 		row := &r.rows[i]
@@ -282,7 +288,7 @@ func (r *run) revert(size int64) {
 		*row = pass.Row{
 			Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers, Module: row.Module,
 			Before: row.Before, Counted: row.Counted,
-			Reason: pass.Reason{Code: pass.FileLarger, Detail: fmt.Sprintf("%d bytes → %d bytes", r.source.Size(), size)},
+			Reason: pass.Reason{Code: pass.FileLarger, Detail: fmt.Sprintf("%d bytes → %d bytes", unchanged, size)},
 		}
 	}
 }

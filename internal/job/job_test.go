@@ -129,12 +129,12 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 	}
 	first := run(t, options(in, steps...))
 	known := []*pass.Method{prune.L1{}.Method(), quantize.DynamicInt8{}.Method(), sparse.Auto{}.Method()}
-	again, _, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
+	again, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, workers := range []int{1, 2, 8} {
-		o := options(in, again...)
+		o := options(in, again.Steps...)
 		o.Workers, o.Output = workers, filepath.Join(t.TempDir(), "out.onnx")
 		if got, want := digest(t, run(t, o).Output), digest(t, first.Output); got != want {
 			t.Errorf("%d workers: %s, want %s", workers, got, want)

@@ -15,17 +15,21 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// recipe is the recipe of steps for reports. Its digest is of the content of the files that steps read, or of their names without digests.
-func recipe(steps []pass.Options, target *pass.Target, digests bool) (*report.Recipe, error) {
-	text, err := pass.RecipeText(steps, target, portable)
+// recipe is the recipe for reports. Its digest is of the content of the files that steps read, or of their names without digests.
+func (o *Options) recipe() (*report.Recipe, error) {
+	r := pass.Recipe{Steps: o.Steps, StripMetadata: o.Strip}
+	if o.Target != nil {
+		r.Target = o.Target.Name
+	}
+	text, err := r.Text(portable)
 	if err != nil {
 		return nil, err
 	}
 	identity := filepath.Base
-	if digests {
+	if o.Digest {
 		identity = contentDigest
 	}
-	identified, err := pass.RecipeText(steps, target, identity)
+	identified, err := r.Text(identity)
 	sum := sha256.Sum256(identified)
 	return &report.Recipe{SHA256: hex.EncodeToString(sum[:]), Text: string(text)}, err
 }

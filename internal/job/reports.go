@@ -22,7 +22,7 @@ func (r *run) evaluate(ctx context.Context, p *onnx.Plan) (*report.Report, error
 	}
 	in := r.input()
 	in.Source.Files = files(r.source, nil)
-	in.Result = report.Model{IR: p.Model(), Planned: true}
+	in.Result = report.Model{IR: p.Model(), Planned: true, Metadata: p.Metadata()}
 	for i, path := range p.Paths(r.path) {
 		in.Result.Files = append(in.Result.Files, report.File{Name: filepath.Base(path), Bytes: p.Sizes()[i]})
 	}
@@ -89,7 +89,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 	}
 	in := r.input()
 	in.Source.Files = files(r.source, sums)
-	in.Result = report.Model{Path: r.path, IR: out.Model}
+	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata()}
 	for _, w := range written {
 		in.Result.Files = append(in.Result.Files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
 	}
@@ -114,7 +114,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 func (r *run) input() report.Input {
 	return report.Input{
 		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
-		Source: report.Model{Path: r.Input, IR: r.source.Model},
+		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
 		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Training: r.trained, Search: r.Search, Target: r.Target, Hints: r.Hints, Eval: r.eval, Workers: r.Workers,
 	}
 }

@@ -127,7 +127,7 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 	}
 	s := c.save
 	s.Progress = c.progress()
-	written, err := onnx.Layout(f.Model, c.stageName(k), f.External()).Stage(ctx, c.set, filepath.Join(c.dir, c.stageName(k)), s)
+	written, err := onnx.Layout(f.Model, c.stageName(k), onnx.LayoutOptions{External: f.External()}).Stage(ctx, c.set, filepath.Join(c.dir, c.stageName(k)), s)
 	if err != nil {
 		return err
 	}

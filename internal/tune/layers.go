@@ -72,7 +72,7 @@ func (t *tuner) unchanged(ctx context.Context) (bytes int64, names map[string]bo
 			names[v.Name] = true
 		}
 	}
-	return plain.size(), names, plain.close()
+	return plain.size(t.Strip), names, plain.close()
 }
 
 // measured measures each variant of each layer. The file without any candidate has the given number of bytes.
@@ -231,7 +231,7 @@ func (t *tuner) variant(ctx context.Context, k *baseline, l *layer, v *variant, 
 		return err
 	}
 	defer b.close()
-	v.bytes = l.bytes + b.size() - bytes
+	v.bytes = l.bytes + b.size(t.Strip) - bytes
 	d, err := t.outputErrorOf(ctx, b, k)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)

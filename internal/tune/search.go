@@ -116,7 +116,7 @@ func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what stri
 		return err
 	}
 	defer b.close()
-	if b.size() < t.search.Trials[t.search.Chosen].Bytes {
+	if b.size(t.Strip) < t.search.Trials[t.search.Chosen].Bytes {
 		_, err = t.evaluate(ctx, b, c, what)
 	}
 	return err
@@ -210,7 +210,7 @@ func (t *tuner) size(ctx context.Context, layers []*layer, c choice) (int64, err
 		return 0, err
 	}
 	defer b.close()
-	return b.size(), nil
+	return b.size(t.Strip), nil
 }
 
 func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*built, error) {
@@ -251,7 +251,7 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 		return false, err
 	}
 	held := report.Passed(gates) && certain
-	trial := pass.Trial{What: what, Bytes: b.size(), Accepted: held}
+	trial := pass.Trial{What: what, Bytes: b.size(t.Strip), Accepted: held}
 	if !held {
 		t.missed, t.failed = gates, append(t.failed, c)
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	Target *pass.Target // of the result; nil for the default
 
 	Dir      string // folder of temporary files
+	Strip    bool   // sizes are without metadata: see onnx.LayoutOptions
 	Workers  int
 	Memory   int64                            // bytes for cached values
 	Limits   memory.Limits                    // of each session
@@ -222,5 +223,7 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 
 func (b *built) close() error { return errors.Join(b.File.Close(), b.eval.Close()) }
 
-// size is the size of the written files in bytes.
-func (b *built) size() int64 { return onnx.Layout(b.Model, "model.onnx", b.External()).Size() }
+// size is the size of the written files in bytes, with or without metadata.
+func (b *built) size(strip bool) int64 {
+	return onnx.Layout(b.Model, "model.onnx", onnx.LayoutOptions{External: b.External(), Strip: strip}).Size()
+}

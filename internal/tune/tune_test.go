@@ -153,7 +153,7 @@ func TestChoiceDoesNotDependOnWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := pass.RecipeText(steps, nil, nil)
+		recipe, err := (&pass.Recipe{Steps: steps}).Text(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
