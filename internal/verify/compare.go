@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report/verification"
@@ -99,15 +100,33 @@ func runBoth(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, 
 	return want, got, nil
 }
 
-// InputsOf are the inputs that s has: a compressed model may lack some of its source's.
+// InputsOf are the inputs that s has, floats in its data types: a compressed model may lack some of its source's inputs, or have them in
+// 16 bits.
 func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
 	mine := map[string]*ir.Array{}
-	for _, name := range portNames(s.Inputs()) {
-		if x := in[name]; x != nil {
-			mine[name] = x
+	for _, p := range s.Inputs() {
+		if x := in[p.Name]; x != nil {
+			mine[p.Name] = cast(x, p.Type)
 		}
 	}
 	return mine
+}
+
+// castBlock is the number of elements that cast converts at once.
+const castBlock = 4 << 10
+
+// cast is x in the float type of t. Other arrays are returned as they are.
+func cast(x *ir.Array, t *ir.Type) *ir.Array {
+	if t == nil || x.Kind != ir.Dense || x.DType == t.Elem || number.Check(x.DType) != nil || number.Check(t.Elem) != nil || !x.DType.IsFloat() || !t.Elem.IsFloat() {
+		return x
+	}
+	y, buf := ir.NewArray(t.Elem, x.Shape...), make([]float64, castBlock)
+	for at, n := 0, int(x.Elems()); at < n; at += castBlock {
+		block := buf[:min(castBlock, n-at)]
+		number.Read(block, x, at)
+		number.Write(y, at, block)
+	}
+	return y
 }
 
 // A comparison accumulates a Result.
