@@ -29,6 +29,7 @@ func loadedSteps() []string {
 		"weight-int8 block=32",
 		"weight-int4 form=matmulnbits",
 		"l1 amount=0.9|float16 compute=float16|bitmask",
+		"l2 amount=0.5|bsr",
 		"float16 compute=float16|weight-int4 form=matmulnbits",
 		"float16 compute=float16|weight-int4",
 		"float16 compute=float16|weight-int8",
