@@ -44,6 +44,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := order(g); err != nil {
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
+		nameNodes(g)
 	}
 	return res, nil
 }
