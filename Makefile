@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive compat compat-sample compat-environments lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -37,6 +37,15 @@ compat-sample: .compat/ort-1.17/requirements.txt .compat/ort-1.31/requirements.t
 
 compat-environments: $(patsubst internal/dev/compat/environments/%.txt,.compat/%/requirements.txt,$(wildcard internal/dev/compat/environments/*.txt))
 compat-environments: .compat/web/package-lock.json
+
+# Every command on models that the tests do not have, which are downloaded or made; ZOO="-models silero" selects some. It is resumable.
+zoo: $(environment) zoo-models
+	go run ./internal/dev/zoo $(ZOO)
+
+zoo-models: .zoo/genai/requirements.txt .zoo/optimum/requirements.txt .zoo/models/wheels
+	.zoo/genai/bin/python internal/dev/zoo/genai.py .zoo/models/genai
+	.zoo/genai/bin/python internal/dev/zoo/dynamo.py .zoo/models/dynamo
+	.zoo/optimum/bin/python internal/dev/zoo/optimum_onnx.py .zoo/models/optimum
 
 lint:
 	go vet ./...
@@ -105,3 +114,11 @@ ci:
 	cp $(<D)/package.json $< $(@D)
 	npm ci --prefix $(@D) --no-audit --no-fund
 	touch $@
+
+.zoo/%/requirements.txt: internal/dev/zoo/environments/%.txt .venv-quality/requirements.txt
+	.ci/venv .zoo/$* $<
+	ls -d $(CURDIR)/.venv-quality/lib/python*/site-packages > $$(ls -d .zoo/$*/lib/python*/site-packages)/torch.pth
+
+.zoo/models/wheels: internal/dev/zoo/wheels.txt
+	rm -rf $@
+	python3 internal/dev/zoo/wheels.py $< $@

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcompress/mcompress/report/verification"
+)
+
+// A run is a command that ended.
+type run struct {
+	code           int
+	stdout, stderr string
+	seconds        float64
+	finding        string // empty if it behaves
+}
+
+// crashes are texts of failures inside the program.
+var crashes = []string{"panic:", "goroutine ", "fatal error:", "runtime error", "internal error"}
+
+// start runs the program under the limits of time and memory.
+func (s *sweep) start(ctx context.Context, dir string, args ...string) run {
+	limited, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	shell := fmt.Sprintf(`ulimit -v %d && exec "$@"`, s.memory/1024)
+	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", s.program}, args...)...)
+	cmd.Dir, cmd.WaitDelay = dir, time.Second
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	err := cmd.Run()
+	r := run{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), seconds: math.Round(100*time.Since(began).Seconds()) / 100}
+	switch text := r.stdout + r.stderr; {
+	case limited.Err() != nil:
+		r.finding = fmt.Sprintf("no end within %v", s.limit)
+	case err != nil && !errors.As(err, new(*exec.ExitError)):
+		r.finding = err.Error()
+	case r.code < 0 || r.code > 4:
+		r.finding = fmt.Sprintf("exit code %d", r.code)
+	case slices.ContainsFunc(crashes, func(crash string) bool { return strings.Contains(text, crash) }):
+		r.finding = "crash"
+	case r.code != 0:
+		r.finding = r.refusal()
+	}
+	return r
+}
+
+// names are texts of errors that name what is unsupported: a value or an operator, or the code of a reason.
+var names = []string{`"`, "not supported", "no-repeated-layers"}
+
+// refusal describes what is wrong with an exit code other than 0: a model that cannot be compressed is unsupported, by a name.
+func (r run) refusal() string {
+	switch {
+	case r.code != 4:
+		return fmt.Sprintf("exit code %d", r.code)
+	case !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(r.message(), name) }):
+		return "the error does not name what is unsupported"
+	}
+	return ""
+}
+
+// message is the error, the last line on stderr.
+func (r run) message() string {
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	return lines[len(lines)-1]
+}
+
+// compare runs verify on the model and a result, and returns the lowest SQNR of its outputs, infinite where they are equal.
+func (s *sweep) compare(ctx context.Context, dir string, a, b string, args ...string) (float64, error) {
+	r := s.start(ctx, dir, append([]string{"verify", a, b, "--json", "--no-layers"}, args...)...)
+	if r.code != 0 {
+		return 0, errors.New(strings.TrimSpace(r.finding + " " + r.message()))
+	}
+	var result struct{ Verification verification.Result }
+	if err := json.Unmarshal([]byte(r.stdout), &result); err != nil {
+		return 0, err
+	}
+	lowest := math.Inf(1)
+	for _, o := range result.Verification.Outputs {
+		if o.Errors != nil && o.Errors.SQNR != nil {
+			lowest = min(lowest, *o.Errors.SQNR)
+		}
+	}
+	return lowest, nil
+}
