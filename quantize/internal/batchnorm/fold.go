@@ -16,22 +16,40 @@ type Unfolded struct {
 	Reason    pass.Reason
 }
 
-// Fold folds all BatchNormalizations of the model: it adds ledger rows of changed weights and returns those that it did not fold.
+// Fold folds all BatchNormalizations of the model, and Mul and Add by channel: it adds ledger rows of changed weights and returns the
+// BatchNormalizations that it did not fold.
 func Fold(ctx context.Context, s *pass.Step) ([]Unfolded, error) {
 	f := &folder{step: s, Editor: rescale.New(s)}
-	for _, n := range slices.Collect(s.Model.Nodes()) {
-		if err := f.node(ctx, n); err != nil {
-			return nil, err
+	err := f.each(ctx, f.node)
+	return f.unfolded, err
+}
+
+// FoldNormalizations is Fold without Mul and Add.
+func FoldNormalizations(ctx context.Context, s *pass.Step) error {
+	f := &folder{step: s, Editor: rescale.New(s)}
+	return f.each(ctx, func(ctx context.Context, n *ir.Node) error {
+		if !n.Op.Is("BatchNormalization") {
+			return nil
 		}
-	}
-	f.Report(pass.FoldedIn, pass.FoldedAway)
-	return f.unfolded, nil
+		return f.node(ctx, n)
+	})
 }
 
 type folder struct {
 	*rescale.Editor
 	step     *pass.Step
 	unfolded []Unfolded
+}
+
+// each folds the nodes of the model.
+func (f *folder) each(ctx context.Context, fold func(context.Context, *ir.Node) error) error {
+	for _, n := range slices.Collect(f.step.Model.Nodes()) {
+		if err := fold(ctx, n); err != nil {
+			return err
+		}
+	}
+	f.Report(pass.FoldedIn, pass.FoldedAway)
+	return nil
 }
 
 // node folds n if it multiplies and shifts channels.

@@ -7,6 +7,7 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/batchnorm"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
@@ -24,6 +25,10 @@ func (w *Converter) Run(ctx context.Context, s *pass.Step) error {
 	need := w.opset
 	if w.Compute {
 		need = w.computeOpset
+		// ONNX Runtime would fold them into weights that are rounded already, and round again.
+		if err := batchnorm.FoldNormalizations(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := raiseIfBelow(ctx, s, need, w.opset); err != nil {
 		return err
