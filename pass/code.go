@@ -98,6 +98,7 @@ const (
 	GPTQLayout    Code = "gptq-layout"
 	GPTQScope     Code = "gptq-scope"
 	GPTQInputs    Code = "gptq-inputs"
+	AWQUnscaled   Code = "awq-unscaled"
 	WasInput      Code = "was-graph-input"
 )
 

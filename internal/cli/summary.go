@@ -45,6 +45,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	if i := slices.IndexFunc(r.Ledger, randomCalibration); i >= 0 {
 		t.add("calibration", s.bad(r.Ledger[i].Reason.String()))
 	}
+	if i := slices.IndexFunc(r.Ledger, unscaled); i >= 0 {
+		t.add("awq", s.bad(r.Ledger[i].Reason.String()))
+	}
 	if v := r.Verification; v != nil {
 		t.add("verification", comparison(s, v))
 		if caveat := v.Data.Caveat(); caveat != "" {
@@ -175,6 +178,9 @@ func untouched(r *report.Report) []report.Row {
 
 // randomCalibration reports whether row is the note of a method that had no calibration data.
 func randomCalibration(row report.Row) bool { return row.Reason.Code == pass.RandomCalibration }
+
+// unscaled reports whether row is the note of AWQ that it changed nothing.
+func unscaled(row report.Row) bool { return row.Reason.Code == pass.AWQUnscaled }
 
 // gateText is a gate with its result.
 func gateText(s Style, g report.Gate) string {

@@ -21,7 +21,7 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 	}
 	f := smoothing.NewFolded(step)
 	if len(f.Products) == 0 {
-		step.Ledger.Note("", pass.Reason{Code: pass.NotScaled})
+		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled, Detail: "no input of products can be scaled by its producer"})
 		return nil
 	}
 	seen, err := o.activations(ctx, step, f)
@@ -30,10 +30,16 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 	}
 	s := &gptqRun{GPTQ: &o.GPTQ, step: step, pool: op.NewPool(step.Env.Workers)}
 	defer s.pool.Close()
+	any := false
 	for _, p := range f.Products {
-		if err := s.scaleInputs(ctx, p, seen[p.X.Name], o); err != nil {
+		scaled, err := s.scaleInputs(ctx, p, seen[p.X.Name], o)
+		if err != nil {
 			return err
 		}
+		any = any || scaled
+	}
+	if !any {
+		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled, Detail: "no scale of the channels lowers the quantization error"})
 	}
 	f.Report(pass.AbsorbedScale)
 	return nil
@@ -65,24 +71,24 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 	})
 }
 
-// scaleInputs searches the factors of one activation, and applies them to the model.
-func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) error {
+// scaleInputs searches the factors of one activation, applies them to the model, and reports whether there are any.
+func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) (bool, error) {
 	k := p.Layers[0].Inputs
 	var ws []solve.Matrix
 	for _, l := range p.Layers {
 		product := weights.ConsumerAt(l.Node, false)
 		if len(x) == 0 || product == nil || !product.Unsupported.None() {
-			return nil
+			return false, nil
 		}
 		w, err := s.read(ctx, &matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: product.Transposed})
 		if err != nil {
-			return err
+			return false, err
 		}
 		ws = append(ws, solve.Matrix{W: w, N: int(l.Outputs)})
 	}
 	by := solve.AWQ(s.pool, x, int(k), ws, o.layout(k, 1, int64(o.size()), false).Spec)
 	if !slices.ContainsFunc(by, func(f float64) bool { return f != 1 }) {
-		return nil
+		return false, nil
 	}
-	return p.Scale(ctx, by)
+	return true, p.Scale(ctx, by)
 }
