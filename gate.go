@@ -33,6 +33,9 @@ func MinAgreement(fraction float64) Gate { return Gate{Name: "min-agreement", Bo
 // MaxAccuracyDrop is the maximum drop of accuracy, a fraction of the samples. It requires data with labels.
 func MaxAccuracyDrop(fraction float64) Gate { return Gate{Name: "max-accuracy-drop", Bound: fraction} }
 
+// MaxMetricDrop is the maximum drop of the metric of WithMetric or WithEvaluator, in its unit.
+func MaxMetricDrop(by float64) Gate { return Gate{Name: "max-metric-drop", Bound: by} }
+
 // measured reports whether the gate is on outputs.
 func (g Gate) measured() bool {
 	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name })

@@ -2,12 +2,15 @@ package mcompress
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -48,6 +51,10 @@ func WithGates(gates ...Gate) Option {
 	return func(s *settings) { s.gates = append(s.gates, gates...) }
 }
 
+// WithMetric measures a metric on the data, besides accuracy: one of "top1", "top5", "f1", "map", "cer", "spearman", "embedding-cosine",
+// "nearest-centroid" and "perplexity", with options after colons, as in "cer:blank=0". The gate MaxMetricDrop bounds its drop.
+func WithMetric(name string) Option { return func(s *settings) { s.metric = name } }
+
 // WithMemoryLimit bounds the memory for weights that are processed and models that are run, in bytes: a run that needs more is an error.
 // The default is 256 MiB for weights, and half of the memory that the process can get for runs. It does not set the soft limit of the Go
 // runtime: see debug.SetMemoryLimit.
@@ -84,6 +91,7 @@ type settings struct {
 	data, test Data
 	verify     *bool
 	gates      []Gate
+	metric     string
 	memory     int64
 	maxSteps   int64
 	workers    int
@@ -180,12 +188,36 @@ func (s *settings) verification() (job.Verification, error) {
 	if err != nil {
 		return job.Verification{}, &pass.OptionError{Err: err}
 	}
+	measure, err := s.measure(d)
+	if err != nil {
+		return job.Verification{}, &pass.OptionError{Err: err}
+	}
 	always := s.verify != nil && *s.verify
 	return job.Verification{
+		Metric:  measure,
 		Data:    job.Data{Path: d.Path, Classes: classes, Options: options, Batch: batch(d)},
 		Backend: job.Backend{Workers: s.threads(), Limits: s.limits().Half()},
 		Layers:  true, Digest: true, Required: always, Force: always || d.Path != "" || s.measured(),
 	}, nil
+}
+
+// measure is the metric on the data, nil for none.
+func (s *settings) measure(d Data) (metric.Measure, error) {
+	bounded := slices.ContainsFunc(s.gates, func(g Gate) bool { return g.Name == "max-metric-drop" })
+	switch {
+	case s.metric == "" && bounded:
+		return nil, errors.New("MaxMetricDrop requires WithMetric or WithEvaluator")
+	case s.metric == "":
+		return nil, nil
+	}
+	c, err := metric.Parse(s.metric)
+	if err != nil {
+		return nil, err
+	}
+	if d.Path == "" && c.Needs != metric.Reference {
+		return nil, fmt.Errorf("metric %s requires data", c.Name)
+	}
+	return c, nil
 }
 
 // classes is the data whose classes number the labels of the test data, nil without test data.

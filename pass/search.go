@@ -28,9 +28,12 @@ type Variant struct {
 
 // A Trial is a combination that was run. Metrics that the model does not have are absent.
 type Trial struct {
-	What     string   `json:"what"`
-	Bytes    int64    `json:"bytes"` // of the file
-	SQNR     *float64 `json:"sqnr_db,omitempty"`
-	Drop     *float64 `json:"accuracy_drop,omitempty"`
-	Accepted bool     `json:"held"`
+	What  string   `json:"what"`
+	Bytes int64    `json:"bytes"` // of the file
+	SQNR  *float64 `json:"sqnr_db,omitempty"`
+	Drop  *float64 `json:"accuracy_drop,omitempty"`
+
+	MetricDrop *float64 `json:"metric_drop,omitempty"` // of the chosen metric, in its unit
+
+	Accepted bool `json:"held"`
 }

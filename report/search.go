@@ -39,6 +39,9 @@ func searchText(s *pass.Search) string {
 	if t.Drop != nil {
 		text += fmt.Sprintf(", change of accuracy %+.2f percentage points", 0-100**t.Drop)
 	}
+	if t.MetricDrop != nil {
+		text += fmt.Sprintf(", drop of the metric %.4g", *t.MetricDrop)
+	}
 	return text + "."
 }
 

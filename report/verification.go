@@ -101,6 +101,9 @@ func (m *markdown) verification(r *verification.Result) {
 	if a := v.Accuracy; a != nil {
 		m.line("Accuracy: **%s**.", a.Text())
 	}
+	if a := v.Metric; a != nil {
+		m.line("Metric %s: **%s**.", prose(a.Name), a.Text())
+	}
 	if b := v.Breaks; b != nil {
 		m.line("Largest drop: %s at %s, output of %s %s.", b.Text(), code(pass.Named(b.Value, b.Module)), prose(b.Op), code(b.Node))
 	}

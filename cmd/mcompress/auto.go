@@ -63,7 +63,7 @@ func (a *automatic) requested(p *verificationFlags) (bool, error) {
 	case a.ratio != 0 && !(a.ratio > 1):
 		return false, usagef("--target-ratio %v: must be above 1", a.ratio)
 	case a.on && a.size == 0 && a.ratio == 0 && p.outputGate() == "":
-		return false, usagef("--auto requires a goal: --max-accuracy-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
+		return false, usagef("--auto requires a goal: --max-accuracy-drop, --max-metric-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
 	}
 	return true, nil
 }
@@ -71,7 +71,7 @@ func (a *automatic) requested(p *verificationFlags) (bool, error) {
 // search returns the options of a search on one model.
 func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
 	s := tune.Options{
-		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Strip: *a.strip,
+		Input: model, Data: v.Data, Scores: v.Scores, Metric: v.Metric, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Strip: *a.strip,
 	}
 	for _, g := range gates {
 		if slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name }) {

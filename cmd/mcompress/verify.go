@@ -19,6 +19,7 @@ import (
 type verificationFlags struct {
 	sampling
 	*backendFlags
+	metricFlags
 	scores   string
 	noLayers bool
 	gates    *[]report.Limit
@@ -33,6 +34,7 @@ func (p *verificationFlags) flags(more func(*flag.FlagSet)) []cli.Flag {
 		p.backendFlags.declare(fs)
 		fs.StringVar(&p.scores, "scores", "", "`output` with classes or scores (default: the first suitable one)")
 		fs.BoolVar(&p.noLayers, "no-layers", false, "compare outputs only, not the layers")
+		p.metricFlags.declare(fs)
 		if more != nil {
 			more(fs)
 		}
@@ -47,6 +49,7 @@ func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
 	add("min-cosine", mcli.Fraction, "minimum `cosine` similarity of every float output")
 	add("min-agreement", mcli.Fraction, "minimum top-1 agreement, a `fraction` of the samples")
 	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples; requires data with labels")
+	add("max-metric-drop", mcli.Decimal, "maximum drop of --metric or --evaluator, a `number` in its unit")
 }
 
 // outputGate returns the name of a gate that requires verification, or "".
@@ -68,8 +71,12 @@ func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 	if data.Generated() && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == "max-accuracy-drop" }) {
 		return job.Verification{}, usagef("--max-accuracy-drop requires samples with labels: name them with --data")
 	}
+	measure, err := p.metricFlags.measure(data, *p.gates)
+	if err != nil {
+		return job.Verification{}, err
+	}
 	backend, err := p.backendFlags.open(t)
-	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
+	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
 }
 
 func verifyCommand(t *tool) *cli.Command {
@@ -90,8 +97,8 @@ func verifyCommand(t *tool) *cli.Command {
 		Name:      "verify",
 		Usage:     "run two models on the same samples, or one on recorded outputs, and compare their outputs",
 		ArgsUsage: "A [B]",
-		Description: `Compares B with A: the error of each output and of each layer, top-1 agreement, and with labels the
-accuracy of both. A alone is compared with the outputs recorded in the data: an error above
+		Description: `Compares B with A: the error of each output and of each layer, top-1 agreement, with labels the
+accuracy of both, and the metric of --metric or --evaluator. A alone is compared with the outputs recorded in the data: an error above
 --atol + --rtol·|recorded| is exit code 3. The defaults are 1e-5 and 1e-3 for float32 and double, 0.001 and
 0.004 for float16, 0.008 and 0.03 for bfloat16, and 0 for integers.`,
 		Flags: slices.Concat(p.flags(nil), group("recorded outputs", func(fs *flag.FlagSet) {

@@ -56,6 +56,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 		if v.Accuracy != nil {
 			t.add("accuracy", v.Accuracy.Text())
 		}
+		if v.Metric != nil {
+			t.add("metric", Escape(v.Metric.Name)+" "+v.Metric.Text())
+		}
 	}
 	for i, g := range r.Gates {
 		t.add(first(i, "gates"), gateText(s, g))

@@ -75,6 +75,9 @@ func (v Verification) ran(t *textTable, s Style) {
 	if r.Accuracy != nil {
 		t.add("accuracy", r.Accuracy.Text())
 	}
+	if r.Metric != nil {
+		t.add("metric", Escape(r.Metric.Name)+" "+r.Metric.Text())
+	}
 	if b := r.Breaks; b != nil {
 		t.add("largest drop", fmt.Sprintf("at %s (%s %s): %s", pass.Named(b.Value, b.Module), b.Op, b.Node, b.Text()))
 	}

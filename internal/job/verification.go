@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -29,6 +30,7 @@ type Verification struct {
 	Force     bool   // verify models of any size
 	Required  bool   // models that cannot be run are an error
 	Tolerance verify.Tolerance
+	Metric    metric.Measure // besides accuracy; nil for none
 
 	except []string // outputs that are not compared
 }
@@ -182,7 +184,7 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 
 // run opens both models and compares them.
 func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verification.Result, err error) {
-	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated(), Except: v.except}
+	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated(), Except: v.except, Metric: v.Metric}
 	var keep []string
 	if v.Layers {
 		if o.Layers, err = verify.CommonValues(ctx, a.Model, b.Model); err != nil {
@@ -218,7 +220,7 @@ func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification
 		return nil, &verify.SideError{Side: verify.First, Err: err}
 	}
 	defer done()
-	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest})
+	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest, Metric: v.Metric})
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ var measures = map[bool]string{false: "noise", true: "divergence"}
 // byScores reports whether all gates are about classes.
 func (t *tuner) byScores() bool {
 	for _, g := range t.Gates {
-		if g.Name == "min-sqnr" || g.Name == "min-cosine" {
+		if g.Name == "min-sqnr" || g.Name == "min-cosine" || g.Name == metricGate && !t.Metric.OfClasses() {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 const (
 	accuracyGate = "max-accuracy-drop"
+	metricGate   = "max-metric-drop"
 	slack        = 1e-9 // of fractions, for rounding errors
 	marginErrors = 2    // standard errors
 	minCount     = 10   // minimum bound, in samples, for a bound by counts
@@ -22,7 +23,20 @@ func (t *tuner) holdsWithMargin(r *verification.Result) (bool, error) {
 		return true, nil
 	}
 	gates, err := report.EvaluateGates(withMargin(r), t.Gates)
-	return report.Passed(gates) && accuracyHolds(r, t.Gates), err
+	return report.Passed(gates) && accuracyHolds(r, t.Gates) && metricHolds(r.Metric, t.Gates), err
+}
+
+// metricHolds reports whether the drop of the metric is within its bound with the margin. A metric without a standard error has none.
+func metricHolds(m *verification.Metric, gates []report.Limit) bool {
+	if m == nil || m.Error == nil {
+		return true
+	}
+	for _, g := range gates {
+		if g.Name == metricGate && m.Drop()+marginErrors**m.Error > g.Bound+slack {
+			return false
+		}
+	}
+	return true
 }
 
 // accuracyHolds reports whether the accuracy drop is within its bound with the margin.
@@ -77,12 +91,5 @@ func drop(a *verification.Accuracy, n int, bound float64) float64 {
 	if l := a.Likelihood; l != nil && bound*float64(n) < minCount {
 		return l.Drop + marginErrors*l.Error
 	}
-	by := *a.Before - a.After
-	return by + marginErrors*standardError(a, n)
-}
-
-// standardError is the standard error of the difference of accuracies on the same n samples: most differences are 0.
-func standardError(a *verification.Accuracy, n int) float64 {
-	by := *a.Before - a.After
-	return math.Sqrt(max(0, float64(a.Differ)/float64(n)-by*by) / float64(n))
+	return *a.Before - a.After + marginErrors*a.Error
 }

@@ -238,7 +238,7 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
 	defer s.Close()
-	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent})
+	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
@@ -261,6 +261,10 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 	if a := r.Accuracy; a != nil && a.Before != nil {
 		drop := math.Round((*a.Before-a.After)*1e9) / 1e9
 		trial.Drop = &drop
+	}
+	if m := r.Metric; m != nil && !math.IsNaN(m.Drop()) {
+		drop := math.Round(m.Drop()*1e9) / 1e9
+		trial.MetricDrop = &drop
 	}
 	t.search.Trials = append(t.search.Trials, trial)
 	if last := len(t.search.Trials) - 1; held && t.Bytes == 0 && (t.best == nil || trial.Bytes < t.search.Trials[t.search.Chosen].Bytes) {

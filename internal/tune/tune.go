@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -25,6 +26,7 @@ type Options struct {
 
 	Data   job.Data
 	Scores string         // output of classes or scores; empty for the first suitable one
+	Metric metric.Measure // besides accuracy; nil for none
 	Gates  []report.Limit // on verification results; at least one, or Bytes
 	Bytes  int64          // maximum file size; 0 for the smallest model that holds the gates
 

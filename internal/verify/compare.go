@@ -11,6 +11,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -24,6 +25,8 @@ type Options struct {
 	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
 	Except   []string     // outputs that are not compared, which b may lack
 	Parallel int          // concurrent runs of b; 0 for 1
+
+	Metric metric.Measure // besides accuracy; nil for none
 }
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
@@ -37,6 +40,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	if err != nil {
 		return nil, err
 	}
+	defer c.close()
 	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
 		return c.start(ctx, a, b, batch)
 	}
@@ -132,16 +136,17 @@ func cast(x *ir.Array, t *ir.Type) *ir.Array {
 // A comparison accumulates a Result.
 type comparison struct {
 	Options
-	set           *dataset.Set
-	names         []string // of the outputs
-	outputs       map[string]*outputSums
-	layers        map[string]*sums
-	batch         int
-	samples       int
-	before, after tally
-	differ        int64 // samples that only one model classifies correctly
-	drop          likelihoodDrop
-	states        [2]*dataset.State // of the models
+	set      *dataset.Set
+	names    []string // of the outputs
+	outputs  map[string]*outputSums
+	layers   map[string]*sums
+	batch    int
+	samples  int
+	single   bool          // outputs are compared with recorded ones, not with those of a model
+	accuracy metric.Scorer // top-1 accuracy; nil if outputs and labels have none
+	metric   metric.Scorer // nil for none
+	drop     likelihoodDrop
+	states   [2]*dataset.State // of the models
 }
 
 // An outputSums accumulates the comparison of one output.
@@ -159,7 +164,8 @@ func newComparison(names []string, set *dataset.Set, o Options) (*comparison, er
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	return &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch), states: [2]*dataset.State{dataset.NewState(set.Carry()), dataset.NewState(set.Carry())}}, nil
+	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch), states: [2]*dataset.State{dataset.NewState(set.Carry()), dataset.NewState(set.Carry())}}
+	return c, c.openMetrics()
 }
 
 // layerSamples is the number of samples on which layers are compared: enough to rank them.
@@ -199,10 +205,12 @@ func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *datas
 			return err
 		}
 	}
-	if err := c.add(batch, p.want, p.got); err != nil {
-		return &SideError{Second, err}
+	var none *metric.Inapplicable
+	err := c.add(batch, p.want, p.got)
+	if err == nil || errors.As(err, &none) {
+		return err
 	}
-	return nil
+	return &SideError{Second, err}
 }
 
 // add accumulates the outputs of a batch. Outputs that want lacks are not compared.
@@ -218,18 +226,7 @@ func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) e
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
-	if labels := batch.Classes(); labels != nil {
-		before, after := predictions(want, c.scoreOutputs(), batch.N), predictions(got, c.scoreOutputs(), batch.N)
-		c.before.label(before, labels)
-		c.after.label(after, labels)
-		for i := range min(len(before), len(after)) {
-			if (before[i] == labels[i]) != (after[i] == labels[i]) {
-				c.differ++
-			}
-		}
-		c.drop.add(want, got, c.scoreOutputs(), labels, func(i int) bool { return c.Fitted[batch.First+i] })
-	}
-	return nil
+	return c.addMetrics(batch, want, got)
 }
 
 // scoreOutputs are the outputs that may hold classes or scores.
@@ -238,13 +235,6 @@ func (c *comparison) scoreOutputs() []string {
 		return []string{c.Scores}
 	}
 	return c.names
-}
-
-// label counts correctly classified samples.
-func (t *tally) label(classes, labels []int64) {
-	for i, class := range classes {
-		t.count(class == labels[i])
-	}
 }
 
 // output accumulates one output of one run; sequences and maps item by item.
@@ -295,8 +285,8 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 			r.Outputs = append(r.Outputs, d.output(name))
 		}
 	}
-	if after := c.after.fraction(); after != nil {
-		r.Accuracy = &verification.Accuracy{Before: c.before.fraction(), After: *after, Differ: c.differ, Likelihood: c.drop.of()}
+	if err := c.measured(ctx, r); err != nil {
+		return nil, err
 	}
 	if c.Layers != nil {
 		r.Layers, r.Breaks = c.Layers.list(c.layers)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -42,7 +43,7 @@ func (f *likelihoodDrop) of() *verification.Likelihood {
 func likelihoods(out map[string]*ir.Array, order []string, labels []int64) []float64 {
 	for _, name := range order {
 		a := out[name]
-		if a == nil || a.Kind != ir.Dense || !a.DType.IsFloat() || len(top1(a)) != len(labels) {
+		if a == nil || a.Kind != ir.Dense || !a.DType.IsFloat() || len(metric.Top1(a)) != len(labels) {
 			continue
 		}
 		var ps []float64

@@ -46,21 +46,23 @@ func (tol Tolerance) of(dt ir.DType) (relative, absolute float64) {
 
 // Recorded runs a on the samples of set and compares its outputs with the recorded
 // ones. Result.Beyond names the first number beyond the tolerance. Data with
-// labels and without outputs gives the accuracy only.
+// labels and without outputs gives the accuracy and the metric only.
 func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*verification.Result, error) {
-	if len(set.Recorded()) == 0 && !set.Labelled() {
+	if len(set.Recorded()) == 0 && !set.Labelled() && o.Metric == nil {
 		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
 	}
 	c, err := newComparison(portNames(a.Outputs()), set, o)
 	if err != nil {
 		return nil, err
 	}
+	defer c.close()
+	c.single = true
 	beyond := ""
-	for batch, err := range set.Batches(ctx, dataset.Order{Size: c.batch}) {
+	for batch, err := range set.Sequences(ctx, dataset.Order{Size: c.batch}) {
 		if err != nil {
 			return nil, err
 		}
-		got, err := a.Run(ctx, batch.Inputs, c.names)
+		got, err := c.run(ctx, a, c.states[0], batch)
 		if err != nil {
 			return nil, &SideError{First, err}
 		}
@@ -78,9 +80,6 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 	r, err := c.result(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if r.Accuracy != nil {
-		r.Accuracy.Before = nil
 	}
 	r.Beyond = beyond
 	return r, nil

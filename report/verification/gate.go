@@ -21,6 +21,7 @@ func Rules() []Rule {
 		{Name: "min-cosine", Value: (*Result).minCosine},
 		{Name: "min-agreement", Value: (*Result).minAgreement},
 		{Name: "max-accuracy-drop", Value: (*Result).accuracyDrop, Maximum: true},
+		{Name: "max-metric-drop", Value: (*Result).metricDrop, Maximum: true},
 	}
 }
 
@@ -64,6 +65,18 @@ func (r *Result) accuracyDrop() (float64, string) {
 		return math.NaN(), "accuracy needs samples with labels, and an output of classes or scores"
 	}
 	return math.Round(1e9*(*r.Accuracy.Before-r.Accuracy.After)) / 1e9, "" // 0.99 - 0.98 is not quite 0.01
+}
+
+func (r *Result) metricDrop() (float64, string) {
+	switch {
+	case r.Skipped != "":
+		return math.NaN(), "the models were not run: " + r.Skipped
+	case r.Metric == nil || r.Metric.Single:
+		return math.NaN(), "it needs two models and a metric: --metric or --evaluator"
+	case math.IsNaN(r.Metric.Drop()):
+		return math.NaN(), r.Metric.Name + " is undefined: " + r.Metric.Text()
+	}
+	return math.Round(1e9*r.Metric.Drop()) / 1e9, ""
 }
 
 // noNumber is why an output has no finite SQNR.

@@ -71,3 +71,14 @@ func TestAccuracyDropIsRounded(t *testing.T) {
 		t.Errorf("without labels: got %v, %q", v, why)
 	}
 }
+
+func TestMetricDropOfUndefinedMetricsHasAReason(t *testing.T) {
+	if v, why := valueOf(t, &Result{Metric: &Metric{Name: "cer", Before: num(0.1), After: num(0.125)}}, "max-metric-drop"); v != 0.025 || why != "" {
+		t.Errorf("got %v, %q", v, why)
+	}
+	for _, r := range []*Result{{}, {Metric: &Metric{Name: "f1", After: num(1), Single: true}}, {Metric: &Metric{Name: "spearman", Before: num(1)}}} {
+		if v, why := valueOf(t, r, "max-metric-drop"); !math.IsNaN(v) || why == "" {
+			t.Errorf("%+v: got %v, %q", r.Metric, v, why)
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package verification
 
+import "math"
+
 // A Result is a comparison of models.
 type Result struct {
 	// Skipped is why nothing was run; the rest is empty then.
@@ -10,6 +12,7 @@ type Result struct {
 	Outputs  []Output  `json:"outputs,omitempty"`
 	Beyond   string    `json:"beyond,omitempty"`   // the first number beyond the tolerance, where outputs were recorded
 	Accuracy *Accuracy `json:"accuracy,omitempty"` // where the samples have labels
+	Metric   *Metric   `json:"metric,omitempty"`   // the chosen metric
 	Breaks   *Break    `json:"breaks,omitempty"`   // the layer with the largest drop in SQNR
 	Layers   []Layer   `json:"layers,omitempty"`   // in the order of the first model's nodes
 
@@ -41,7 +44,7 @@ type Accuracy struct {
 	Before *float64 `json:"before,omitempty"`
 	After  float64  `json:"after"`
 
-	Differ     int64       `json:"-"` // samples that only one model classifies correctly
+	Error      float64     `json:"-"` // standard error of the difference
 	Likelihood *Likelihood `json:"-"` // nil without scores
 }
 
@@ -50,6 +53,28 @@ type Accuracy struct {
 type Likelihood struct {
 	Drop  float64 // mean
 	Error float64 // standard error of Drop
+}
+
+// A Metric is a measure of both models on the samples, of which the report has the digest. A single model has no Before.
+type Metric struct {
+	Name           string   `json:"name"`
+	Before         *float64 `json:"before,omitempty"` // absent where it is undefined
+	After          *float64 `json:"after,omitempty"`  // absent where it is undefined
+	HigherIsBetter bool     `json:"higher_is_better"`
+	Error          *float64 `json:"standard_error,omitempty"` // of the difference, over samples; absent where it is unknown
+
+	Single bool `json:"-"` // of one model
+}
+
+// Drop is by how much the second model is worse, NaN where it is unknown.
+func (m *Metric) Drop() float64 {
+	switch {
+	case m.Before == nil || m.After == nil:
+		return math.NaN()
+	case m.HigherIsBetter:
+		return *m.Before - *m.After
+	}
+	return *m.After - *m.Before
 }
 
 // Activations are the peak bytes of live activations of each model.

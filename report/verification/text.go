@@ -42,6 +42,36 @@ func (a *Accuracy) Text() string {
 	return fmt.Sprintf("%s → %s (%+.2f percentage points)", Percent(*a.Before), Percent(a.After), 100*(a.After-*a.Before))
 }
 
+// Text is the metric of both models with the drop and its standard error, or of the only one.
+func (m *Metric) Text() string {
+	number := func(x *float64) string {
+		if x == nil {
+			return "undefined"
+		}
+		return fmt.Sprintf("%.5g", *x)
+	}
+	if m.Single {
+		return number(m.After)
+	}
+	text := number(m.Before) + " → " + number(m.After)
+	drop := m.Drop()
+	if math.IsNaN(drop) {
+		return text
+	}
+	switch {
+	case drop > 0:
+		text += fmt.Sprintf(" (worse by %.3g", drop)
+	case drop < 0:
+		text += fmt.Sprintf(" (better by %.3g", -drop)
+	default:
+		text += " (no change"
+	}
+	if m.Error != nil {
+		text += fmt.Sprintf(", standard error %.2g", *m.Error)
+	}
+	return text + ")"
+}
+
 // Percent is a fraction in percent with two decimals at most. Only a fraction of 1 is 100 %.
 func Percent(fraction float64) string {
 	p := math.Round(1e4*fraction) / 100

@@ -1,6 +1,9 @@
 package verification
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestOutputText(t *testing.T) {
 	num := func(x float64) *float64 { return &x }
@@ -38,6 +41,28 @@ func TestOnlyAFractionOf1Is100Percent(t *testing.T) {
 	for v, want := range map[float64]string{1: "100 %", 0.99999: "99.99 %", 0.985: "98.5 %", 0: "0 %"} {
 		if got := Percent(v); got != want {
 			t.Errorf("%g: got %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestMetricText(t *testing.T) {
+	num := func(x float64) *float64 { return &x }
+	for _, c := range []struct {
+		m    Metric
+		want string
+		drop float64
+	}{
+		{Metric{Before: num(0.9), After: num(0.85), HigherIsBetter: true, Error: num(0.0123)}, "0.9 → 0.85 (worse by 0.05, standard error 0.012)", 0.05},
+		{Metric{Before: num(21.5), After: num(21.25)}, "21.5 → 21.25 (better by 0.25)", -0.25},
+		{Metric{Before: num(1), After: num(1)}, "1 → 1 (no change)", 0},
+		{Metric{Before: num(1)}, "1 → undefined", math.NaN()},
+		{Metric{After: num(0.5), Single: true}, "0.5", math.NaN()},
+	} {
+		if got := c.m.Text(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+		if got := c.m.Drop(); math.Abs(got-c.drop) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.drop) {
+			t.Errorf("%s: drop %v, want %v", c.want, got, c.drop)
 		}
 	}
 }

@@ -19,6 +19,7 @@ OPERATIONS = {
     "optimized": "optimized",
     "ort_dynamic": "ort_dynamic",
     "accuracy": "accuracy",
+    "metric": "metric",
     "sparse": "sparse_file",
     "memory": "memory",
     "generate": "generate",

@@ -24,7 +24,8 @@ func Arrows() map[string][]string {
 		"onnx":               {"ir", "internal/atomicfile"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
-		"internal/verify":    {"internal/engine", "internal/dataset", "ir", "report"},
+		"internal/metric":    {"internal/engine", "internal/atomicfile", "ir"},
+		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
@@ -34,6 +35,7 @@ func Arrows() map[string][]string {
 	for _, m := range methods {
 		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
+	allowed["distill"] = append(allowed["distill"], "internal/metric")
 	return allowed
 }
 
