@@ -3,6 +3,7 @@ package distill
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
@@ -46,6 +47,9 @@ func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
 	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
 	defer func() { err = errors.Join(err, t.close()) }()
+	if len(t.params.selected) == 0 {
+		return untrainable(step)
+	}
 	teacher, err := teacherOf(step, s)
 	if err != nil {
 		return err
@@ -89,6 +93,19 @@ func selected(s *pass.Step) map[string]bool {
 		}
 	}
 	return names
+}
+
+// untrainable is the error of a model without trainable weights in the step's selection.
+func untrainable(s *pass.Step) error {
+	if len(grad.Trainable(s.Model, nil)) > 0 {
+		return errors.New("none of the selected weights is trainable")
+	}
+	for _, v := range pass.Weights(s.Model) {
+		if t := v.Const.DType; t != ir.Float && t != ir.Double {
+			return fmt.Errorf("the model has no trainable weights: tensor %q is %s; training supports float32, so export or fine-tune the model in float32 and convert it afterwards", v.Name, t)
+		}
+	}
+	return errors.New("the model has no trainable weights")
 }
 
 // report returns the record of the training for the report.

@@ -51,9 +51,6 @@ func (ps *parameters) load(ctx context.Context, e *ir.Eval, tape *grad.Tape) (er
 		ps.byName[p.Name] = w
 		ps.weights = append(ps.weights, w)
 	}
-	if len(ps.weights) == 0 {
-		return errors.New("the model has no trainable weights")
-	}
 	return nil
 }
 
