@@ -7,6 +7,4 @@ type RemovedLayers struct {
 
 	// Cached is set where each layer has inputs and outputs of the graph, such as past and present keys, by which the layers are numbered.
 	Cached bool `json:"cached"`
-	// Outputs are those outputs of the source. They are gone, or are those of other layers.
-	Outputs []string `json:"-"`
 }

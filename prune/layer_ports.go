@@ -135,13 +135,6 @@ func (r repetition) without(kept []int) pass.RemovedLayers {
 			}
 		}
 	}
-	for _, p := range outputs {
-		for _, v := range g.Outputs {
-			if _, ok := p.number(v.Name); ok {
-				removed.Outputs = append(removed.Outputs, v.Name)
-			}
-		}
-	}
 	return removed
 }
 

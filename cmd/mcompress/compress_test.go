@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
@@ -37,6 +38,24 @@ func TestTheAlternativeIsForTheTarget(t *testing.T) {
 		got, want := ratio(promised, "--target", target), ratio(is, "--target", target, "--method", "weight-int8", "--digest", "none")
 		if got != want || got == byDefault {
 			t.Errorf("--target %s: got %g×, want %g× and not %g×", target, got, want, byDefault)
+		}
+	}
+}
+
+// Caches of removed layers are no error of verify, but noted.
+func TestVerifyAfterTheRemovalOfLayers(t *testing.T) {
+	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "qwen35_tiny", "model.onnx")
+	pruned := filepath.Join(t.TempDir(), "pruned.onnx")
+	for _, args := range [][]string{
+		{"prune", "--method", "layers", "--report", "none", "-o", pruned, model},
+		{"verify", model, pruned},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"mcompress"}, args...), &stdout, &stderr); code != exitDone {
+			t.Fatalf("%s: exit code %d: %s", args[0], code, stderr.String())
+		}
+		if note := "outputs present.*.key are not compared: the second model has 1 of 2"; args[0] == "verify" && !strings.Contains(stdout.String(), note) {
+			t.Errorf("no note in %s", stdout.String())
 		}
 	}
 }

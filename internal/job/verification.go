@@ -31,8 +31,6 @@ type Verification struct {
 	Required  bool   // models that cannot be run are an error
 	Tolerance verify.Tolerance
 	Metric    metric.Measure // besides accuracy; nil for none
-
-	except []string // outputs that are not compared
 }
 
 // Without --verify, a compressed model is verified if its weights have at most this many bytes, in runs of at most this many steps; layers
@@ -184,7 +182,7 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 
 // run opens both models and compares them.
 func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verification.Result, err error) {
-	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated(), Except: v.except, Metric: v.Metric}
+	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated(), Metric: v.Metric}
 	var keep []string
 	if v.Layers {
 		if o.Layers, err = verify.CommonValues(ctx, a.Model, b.Model); err != nil {

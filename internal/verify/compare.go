@@ -23,16 +23,15 @@ type Options struct {
 	Layers   *Shared      // values inside both graphs, compared on the first samples; the sessions must retain them
 	Digest   bool         // of the samples, which are read a second time
 	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
-	Except   []string     // outputs that are not compared, which b may lack
 	Parallel int          // concurrent runs of b; 0 for 1
 
 	Metric metric.Measure // besides accuracy; nil for none
 }
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
-// inputs of a, but must have its outputs. Errors of a model are *SideErrors.
+// inputs of a, but must have its outputs, except those of removed layers. Errors of a model are *SideErrors.
 func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*verification.Result, error) {
-	names, err := commonOutputs(a, b, o.Except)
+	names, notes, err := commonOutputs(portNames(a.Outputs()), portNames(b.Outputs()))
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +40,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 		return nil, err
 	}
 	defer c.close()
+	c.notes = notes
 	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
 		return c.start(ctx, a, b, batch)
 	}
@@ -74,15 +74,23 @@ func (e *SideError) Error() string { return e.Err.Error() }
 // Unwrap is the model's error.
 func (e *SideError) Unwrap() error { return e.Err }
 
-// commonOutputs are the names of a's outputs without exceptions, which b must have.
-func commonOutputs(a, b engine.Session, except []string) ([]string, error) {
-	names := slices.DeleteFunc(portNames(a.Outputs()), func(name string) bool { return slices.Contains(except, name) })
-	for _, name := range names {
-		if !slices.Contains(portNames(b.Outputs()), name) {
-			return nil, &SideError{Second, fmt.Errorf("output %q of the first model is missing", name)}
+// commonOutputs are the outputs of the first model, want, that those of the second one, got, are compared with. Only those of layers
+// that the second one does not have may be missing, which notes state.
+func commonOutputs(want, got []string) (names, notes []string, err error) {
+	names = want
+	for {
+		i := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(got, name) })
+		if i < 0 {
+			return names, notes, nil
 		}
+		l := layersOf(names[i], names, got)
+		if l == nil {
+			return nil, nil, &SideError{Second, fmt.Errorf("output %q of the first model is missing", names[i])}
+		}
+		var note string
+		names, note = l.without(names, got)
+		notes = append(notes, note)
 	}
-	return names, nil
 }
 
 func portNames(ports []op.Port) []string {
@@ -138,6 +146,7 @@ type comparison struct {
 	Options
 	set      *dataset.Set
 	names    []string // of the outputs
+	notes    []string
 	outputs  map[string]*outputSums
 	layers   map[string]*sums
 	batch    int
@@ -276,7 +285,7 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 
 // result is that of all batches.
 func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
-	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}}
+	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}, Notes: c.notes}
 	if c.samples == 0 {
 		return nil, errors.New("the data has no samples")
 	}
