@@ -21,6 +21,8 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.summary(r)
 	m.gates(r.Gates)
 	m.verification(r.Verification)
+	m.copied(r.Copied)
+	m.removed(r.Removed)
 	m.training(r.Training)
 	m.search(r.Search)
 	m.target(r.Target)

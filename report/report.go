@@ -30,6 +30,8 @@ type Report struct {
 	Ledger        []Row    `json:"ledger"`
 
 	Verification *verification.Result `json:"verification,omitempty"` // nil where the models were not to be run
+	Copied       *Copied              `json:"copied,omitempty"`       // nil where only the model was written
+	Removed      []pass.RemovedLayers `json:"removed_layers,omitempty"`
 	Training     []pass.Training      `json:"training,omitempty"`
 	Search       *pass.Search         `json:"search,omitempty"` // nil where methods were not chosen by measurement
 	Target       *pass.Target         `json:"target,omitempty"` // nil where options were not chosen for one
@@ -81,6 +83,8 @@ type Input struct {
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
 	Verification   *verification.Result // of Source and Result; nil if the models were not run
+	Copied         *Copied
+	Removed        []pass.RemovedLayers
 	Training       []pass.Training
 	Search         *pass.Search
 	Target         *pass.Target
@@ -130,6 +134,8 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
 		Verification:  ranOnly(in.Verification),
+		Copied:        in.Copied,
+		Removed:       in.Removed,
 		Training:      in.Training,
 		Search:        in.Search,
 		Target:        in.Target,

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -30,6 +29,7 @@ type writing struct {
 	gates     []report.Limit
 
 	target targetFlag
+	folder []string // the models, if the output is a folder
 
 	// choose searches the steps for a model; nil if they are given.
 	choose func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error)
@@ -54,7 +54,7 @@ func newWriting() *writing {
 
 func (w *writing) flags() []cli.Flag {
 	return slices.Concat(group("output", func(fs *flag.FlagSet) {
-		outPathVar(fs, &w.output, "output", "`path` of the result, or of a folder, which several models require (default: NAME.METHOD.onnx next to the model)")
+		outPathVar(fs, &w.output, "output", "`path` of the result, or of a folder, which several models require: an existing one, or a path with a slash at the end; files next to the model, such as configuration and tokenizer, are copied to it if one is config.json or genai_config.json (default: NAME.METHOD.onnx next to the model)")
 		fs.BoolVar(&w.dryRun, "dry-run", false, "print sizes and the ledger of all tensors, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "skip fsync")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the IR version of the model; below 4, new initializers are also graph inputs")
@@ -102,9 +102,14 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		return err
 	}
 	t.warnOrder(c.Command.Name, steps)
-	if w.output != "" && outs[0] != w.output && !w.dryRun {
-		if err := os.MkdirAll(w.output, 0o777); err != nil {
-			return err
+	if w.output != "" && outs[0] != w.output {
+		w.folder = models
+		if !w.dryRun {
+			undo, err := mcli.MakeFolder(w.output)
+			if err != nil {
+				return err
+			}
+			defer undo()
 		}
 	}
 	batch := make(mcli.Batch, len(models))
@@ -211,7 +216,7 @@ func (w *writing) one(ctx context.Context, t *tool, model, out, label string, st
 	if err != nil {
 		return nil, err
 	}
-	o.Label, o.Search, o.Verify, o.ExportDir = label, search, settings, w.exportDir
+	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder = label, search, settings, w.exportDir, w.folder
 	if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()

@@ -36,6 +36,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 		t.add("metadata", fmt.Sprintf("%s of doc strings and metadata, %s of the file; --strip-metadata leaves them out", size(m.After), percent(float64(m.After)/float64(r.Totals.FileBytes.After))))
 	}
 	t.add("coverage", coverage(r))
+	for i, l := range r.Removed {
+		t.add(first(i, "layers"), report.RemovedText(l))
+	}
 	for i, text := range reasons(r) {
 		t.add(first(i, "skipped"), text)
 	}
@@ -62,6 +65,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	}
 	for i, g := range r.Gates {
 		t.add(first(i, "gates"), gateText(s, g))
+	}
+	if r.Copied != nil {
+		t.add("copied", r.Copied.Text())
 	}
 	if len(res.Reports) > 0 {
 		t.add("report", s.dim(together(res.Reports)))

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -22,6 +23,7 @@ type Options struct {
 	Input  string                     // path of the model; its name in messages if Source is set
 	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
 	Output string                     // empty for Name.Label.onnx next to the input
+	Folder []string                   // the models of this call, if the files next to the model are copied with it; nil if not
 	Label  string                     // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
 
@@ -125,7 +127,8 @@ type run struct {
 	trained []pass.Training
 	layers  []pass.RemovedLayers
 	changed bool
-	path    string // of the output
+	folder  *folder.Folder // nil if only the model is written
+	path    string         // of the output
 
 	verified *verification.Result // nil until the output has been run
 }
@@ -196,12 +199,21 @@ func (r *run) close() error {
 // begin prepares the output, so that one that cannot be written is an error before the work.
 func (r *run) begin() (err error) {
 	dir := filepath.Dir(r.Output)
+	sources := r.source.Paths()
+	if r.Folder != nil && folder.Has(r.Input) {
+		if r.folder, err = folder.Open(r.Input, r.Output, r.Folder); err != nil {
+			return err
+		}
+		if r.folder != nil {
+			sources = append(sources, r.folder.Paths()...)
+		}
+	}
 	if !r.DryRun {
 		if err := atomicfile.Check(r.Output); err != nil {
 			return err
 		}
 		if r.Source == nil {
-			if r.set.Access, err = atomicfile.Like(r.source.Paths()...); err != nil {
+			if r.set.Access, err = atomicfile.Like(sources...); err != nil {
 				return err
 			}
 		}

@@ -100,6 +100,11 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 			return nil, err
 		}
 	}
+	if r.folder != nil && r.path == r.Output {
+		if err := r.folder.Write(r.set, r.layers); err != nil {
+			return nil, err
+		}
+	}
 	res := &Result{Input: r.Input, Output: r.path}
 	if r.verified != nil {
 		res.NotRun = r.verified.Skipped
@@ -112,10 +117,15 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 }
 
 func (r *run) input() report.Input {
+	var copied *report.Copied
+	if r.folder != nil && r.path == r.Output {
+		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted}
+	}
 	return report.Input{
-		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
+		Copied: copied,
+		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
-		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Training: r.trained, Search: r.Search, Target: r.Target, Hints: r.Hints, Eval: r.eval, Workers: r.Workers,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Training: r.trained, Search: r.Search, Target: r.Target, Hints: r.Hints, Eval: r.eval, Workers: r.Workers,
 	}
 }
 

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Copied is the files of the model's folder that the result's folder has too, by name: configuration, tokenizer, other models.
+type Copied struct {
+	Files   []string `json:"files"`
+	Omitted []string `json:"omitted,omitempty"` // folders, and files that are too large
+}
+
+// Text lists the files in a line.
+func (c *Copied) Text() string {
+	text := strings.Join(c.Files, ", ")
+	if len(c.Omitted) > 0 {
+		text += fmt.Sprintf("; not copied: %s", strings.Join(c.Omitted, ", "))
+	}
+	return text
+}
+
+// copied writes the files that were copied.
+func (m *markdown) copied(c *Copied) {
+	if c != nil {
+		m.line("Files copied from the folder of the model: %s.", prose(c.Text()))
+	}
+}
