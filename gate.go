@@ -36,7 +36,16 @@ func MaxAccuracyDrop(fraction float64) Gate { return Gate{Name: "max-accuracy-dr
 // MaxMetricDrop is the maximum drop of the metric of WithMetric or WithEvaluator, in its unit.
 func MaxMetricDrop(by float64) Gate { return Gate{Name: "max-metric-drop", Bound: by} }
 
+// MaxLatencyRatio is the maximum time of a run divided by that of the source, the minimum of interleaved runs in the embedded engine. The
+// machine must be otherwise idle.
+func MaxLatencyRatio(factor float64) Gate { return Gate{Name: "max-latency-ratio", Bound: factor} }
+
 // measured reports whether the gate is on outputs.
 func (g Gate) measured() bool {
 	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name })
+}
+
+// timed reports whether the gate is on time.
+func (g Gate) timed() bool {
+	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name && r.Timed })
 }

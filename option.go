@@ -197,6 +197,7 @@ func (s *settings) verification() (job.Verification, error) {
 		Metric:  measure,
 		Data:    job.Data{Path: d.Path, Classes: classes, Options: options, Batch: batch(d)},
 		Backend: job.Backend{Workers: s.threads(), Limits: s.limits().Half()},
+		Latency: slices.ContainsFunc(s.gates, Gate.timed),
 		Layers:  true, Digest: true, Required: always, Force: always || d.Path != "" || s.measured(),
 	}, nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// nameNodes makes the names of g's nodes distinct. An unnamed node has the name of its first output in some runtimes, so it gets a name
+// nameNodes makes the names of g's nodes distinct. An unnamed node has the name of its first output in some runtimes, so it is named
 // where another node has that one.
 func nameNodes(g *ir.Graph) {
 	count := map[string]int{} // nodes of a name

@@ -36,10 +36,10 @@ type rule struct {
 func rules() []rule {
 	rs := []rule{
 		{name: "require-coverage", value: known(func(r *Report) float64 { return r.Coverage.fraction() }), show: percentText},
-		{name: "min-ratio", value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }), show: func(v float64) string { return fmt.Sprintf("%.6g×", v) }},
+		{name: "min-ratio", value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }), show: factor},
 		{name: "max-size", value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }), atMost: true, show: func(v float64) string { return count(int64(v)) + " bytes" }},
 	}
-	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": numberText, "max-metric-drop": numberText}
+	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": numberText, "max-metric-drop": numberText, "max-latency-ratio": factor}
 	for _, of := range verification.Rules() {
 		show := shows[of.Name]
 		if show == nil {
@@ -61,6 +61,8 @@ func ran(of verification.Rule) func(*Report) (float64, string) {
 func percentText(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }
 
 func numberText(v float64) string { return fmt.Sprintf("%.9g", v) }
+
+func factor(v float64) string { return fmt.Sprintf("%.6g×", v) }
 
 func decibels(v float64) string { return fmt.Sprintf("%.6g dB", v) }
 

@@ -50,17 +50,29 @@ func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
 	add("min-agreement", mcli.Fraction, "minimum top-1 agreement, a `fraction` of the samples")
 	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples; requires data with labels")
 	add("max-metric-drop", mcli.Decimal, "maximum drop of --metric or --evaluator, a `number` in its unit")
+	add("max-latency-ratio", mcli.Factor, "maximum time of a run divided by that of the source, a `factor`: minimum of interleaved runs by --backend")
 }
 
 // outputGate returns the name of a gate that requires verification, or "".
 func (p *verificationFlags) outputGate() string {
+	return p.gateOf(func(verification.Rule) bool { return true })
+}
+
+// gateOf returns the name of a gate with a rule of some kind, or "".
+func (p *verificationFlags) gateOf(kind func(verification.Rule) bool) string {
 	for _, rule := range verification.Rules() {
-		if slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == rule.Name }) {
+		if kind(rule) && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == rule.Name }) {
 			return rule.Name
 		}
 	}
 	return ""
 }
+
+// timed reports whether a rule is about time.
+func timed(r verification.Rule) bool { return r.Timed }
+
+// accurate reports whether a rule is about the outputs.
+func accurate(r verification.Rule) bool { return !r.Timed }
 
 // verification returns the verification settings of the flags.
 func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
@@ -76,7 +88,7 @@ func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 		return job.Verification{}, err
 	}
 	backend, err := p.backendFlags.open(t)
-	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
+	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Latency: p.gateOf(timed) != "", Digest: true}, err
 }
 
 func verifyCommand(t *tool) *cli.Command {

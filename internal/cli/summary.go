@@ -215,7 +215,7 @@ func limit(g report.Gate, v float64, shown string) string {
 		return size(int64(v))
 	case "require-coverage":
 		return percent(v)
-	case "min-ratio":
+	case "min-ratio", "max-latency-ratio":
 		return fmt.Sprintf("%.4g×", v)
 	}
 	return shown

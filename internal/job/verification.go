@@ -26,6 +26,7 @@ type Verification struct {
 	Backend   Backend
 	Scores    string // the output with classes or scores; empty for the first suitable one
 	Layers    bool   // also compare values inside the graphs
+	Latency   bool   // also measure the time of a run of each model
 	Digest    bool   // of the data; random inputs are identified by their seed
 	Force     bool   // verify models of any size
 	Required  bool   // models that cannot be run are an error
@@ -174,6 +175,11 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	if err != nil {
 		return nil, v.sourceError(ctx, explained(set, err))
 	}
+	if v.Latency {
+		if r.Latency, err = v.latency(ctx, a, b, set); err != nil {
+			return nil, v.sourceError(ctx, explained(set, err))
+		}
+	}
 	if c.known {
 		r.Activations = &verification.Activations{Before: c.before, After: c.after}
 	}
@@ -201,6 +207,21 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 	}
 	defer done()
 	return verify.Compare(ctx, first, second, set, o)
+}
+
+// latency times both models, in sessions of their own: those that also return layers do not fuse operators.
+func (v Verification) latency(ctx context.Context, a, b *onnx.File, set *dataset.Set) (*verification.Latency, error) {
+	first, done, err := v.Backend.Open(ctx, a, nil)
+	if err != nil {
+		return nil, &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
+	}
+	defer done()
+	second, done, err := v.Backend.Open(ctx, b, nil)
+	if err != nil {
+		return nil, &verify.SideError{Side: verify.Second, Err: err}
+	}
+	defer done()
+	return verify.Latency(ctx, first, second, set, verify.Options{Batch: v.Data.Batch})
 }
 
 // recorded runs a alone.

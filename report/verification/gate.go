@@ -9,6 +9,7 @@ import (
 type Rule struct {
 	Name    string
 	Maximum bool // the bound is a maximum, not a minimum
+	Timed   bool // the quantity is measured by a clock, not a function of the models and the data
 	// Value is the quantity; where it is infinite or NaN, why is the reason. NaN means not
 	// measured, and is within no bound.
 	Value func(*Result) (v float64, why string)
@@ -22,6 +23,7 @@ func Rules() []Rule {
 		{Name: "min-agreement", Value: (*Result).minAgreement},
 		{Name: "max-accuracy-drop", Value: (*Result).accuracyDrop, Maximum: true},
 		{Name: "max-metric-drop", Value: (*Result).metricDrop, Maximum: true},
+		{Name: "max-latency-ratio", Value: (*Result).latencyRatio, Maximum: true, Timed: true},
 	}
 }
 
@@ -77,6 +79,16 @@ func (r *Result) metricDrop() (float64, string) {
 		return math.NaN(), r.Metric.Name + " is undefined: " + r.Metric.Text()
 	}
 	return math.Round(1e9*r.Metric.Drop()) / 1e9, ""
+}
+
+func (r *Result) latencyRatio() (float64, string) {
+	switch {
+	case r.Skipped != "":
+		return math.NaN(), "the models were not run: " + r.Skipped
+	case r.Latency == nil || r.Latency.Before == 0:
+		return math.NaN(), "latency was not measured"
+	}
+	return r.Latency.After / r.Latency.Before, ""
 }
 
 // noNumber is why an output has no finite SQNR.

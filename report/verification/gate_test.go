@@ -82,3 +82,12 @@ func TestMetricDropOfUndefinedMetricsHasAReason(t *testing.T) {
 		}
 	}
 }
+
+func TestLatencyRatio(t *testing.T) {
+	if v, why := valueOf(t, &Result{Latency: &Latency{Before: 0.5, After: 0.75, Runs: 9}}, "max-latency-ratio"); v != 1.5 || why != "" {
+		t.Errorf("got %v, %q", v, why)
+	}
+	if v, why := valueOf(t, &Result{}, "max-latency-ratio"); !math.IsNaN(v) || why == "" {
+		t.Errorf("without times: got %v, %q", v, why)
+	}
+}

@@ -17,7 +17,8 @@ type Result struct {
 	Layers   []Layer   `json:"layers,omitempty"`   // in the order of the first model's nodes
 
 	Activations *Activations `json:"activation_bytes,omitempty"`
-	Notes       []string     `json:"notes,omitempty"` // on bounds of the comparison
+	Latency     *Latency     `json:"latency,omitempty"` // nil unless a gate requires it
+	Notes       []string     `json:"notes,omitempty"`   // on bounds of the comparison
 }
 
 // Data describes the samples. Random inputs follow from the seed.
@@ -75,6 +76,13 @@ func (m *Metric) Drop() float64 {
 		return *m.Before - *m.After
 	}
 	return *m.After - *m.Before
+}
+
+// Latency is the minimum time of a run of each model, measured in turn in one process.
+type Latency struct {
+	Before float64 `json:"before_seconds"`
+	After  float64 `json:"after_seconds"`
+	Runs   int     `json:"runs"` // of each model
 }
 
 // Activations are the peak bytes of live activations of each model.
