@@ -15,6 +15,7 @@ import (
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
 )
 
 func step(t *testing.T, name string, options ...pass.Option) pass.Options {
@@ -216,5 +217,39 @@ func TestFineTuneAndDistill(t *testing.T) {
 	res, err = mcompress.Distill(ctx, fixture("cnn.onnx"), "", student, append(options, step(t, "channel"), step(t, "distill", few))...)
 	if err != nil || len(res.Report.Training) != 1 || res.Report.Totals.FileBytes.After >= res.Report.Totals.FileBytes.Before {
 		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// An evaluator of the library measures both models, and the gate on its drop rejects.
+func TestEvaluatorOfTheLibrary(t *testing.T) {
+	calls := 0
+	e := mcompress.Evaluator(func(_ context.Context, f mcompress.EvaluatorFiles) (mcompress.EvaluatorValue, error) {
+		calls++
+		value := mcompress.EvaluatorValue{Name: "mine", Value: 1, HigherIsBetter: true}
+		if f.Candidate != f.Reference {
+			value.Value = 0.25
+		}
+		_, err := os.Stat(f.Data)
+		return value, err
+	})
+	out := filepath.Join(t.TempDir(), "small.onnx")
+	res, err := mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithEvaluator(e), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)))
+	if err != nil || !res.Rejected || calls != 2 {
+		t.Fatalf("got %+v after %d calls, %v", res, calls, err)
+	}
+	if m := res.Report.Verification.Metric; m.Name != "mine" || *m.Before != 1 || *m.After != 0.25 {
+		t.Errorf("got %+v", m)
+	}
+	res, err = mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithMetric("embedding-cosine"), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)))
+	if err != nil || res.Rejected {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	for _, options := range [][]mcompress.Step{
+		{mcompress.WithMetric("f1"), mcompress.WithEvaluator(e)}, {mcompress.WithGates(mcompress.MaxMetricDrop(1))}, {mcompress.WithMetric("f1")}, {mcompress.WithMetric("x")},
+	} {
+		var invalid *pass.OptionError
+		if _, err := mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, options...); !errors.As(err, &invalid) {
+			t.Errorf("got %v", err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
@@ -55,6 +56,26 @@ func WithGates(gates ...Gate) Option {
 // "nearest-centroid" and "perplexity", with options after colons, as in "cer:blank=0". The gate MaxMetricDrop bounds its drop.
 func WithMetric(name string) Option { return func(s *settings) { s.metric = name } }
 
+// EvaluatorFiles are the .npz files of an Evaluator: outputs of the reference and of the model by their names, and inputs and "labels". The first
+// axis of arrays is samples; an array whose runs differ in other axes is one array for each run, NAME.0, NAME.1 and so on. They are removed
+// after the call.
+type EvaluatorFiles = metric.Files
+
+// An EvaluatorValue is the metric that an Evaluator measures.
+type EvaluatorValue = metric.Value
+
+// An Evaluator measures a metric of the model of the candidate file, which is the reference in the first of two calls.
+type Evaluator = metric.Evaluator
+
+// WithEvaluator measures a metric by a function, instead of WithMetric. The gate MaxMetricDrop bounds its drop.
+func WithEvaluator(e Evaluator) Option { return func(s *settings) { s.evaluator = e } }
+
+// EvaluatorCommand is the Evaluator that runs a program for at most the given time, with the paths of the reference, candidate and data files
+// after its arguments. The program writes a JSON object with name, value and higher_is_better to its standard output.
+func EvaluatorCommand(limit time.Duration, program string, args ...string) Evaluator {
+	return metric.Command(append([]string{program}, args...), limit)
+}
+
 // WithMemoryLimit bounds the memory for weights that are processed and models that are run, in bytes: a run that needs more is an error.
 // The default is 256 MiB for weights, and half of the memory that the process can get for runs. It does not set the soft limit of the Go
 // runtime: see debug.SetMemoryLimit.
@@ -92,6 +113,7 @@ type settings struct {
 	verify     *bool
 	gates      []Gate
 	metric     string
+	evaluator  Evaluator
 	memory     int64
 	maxSteps   int64
 	workers    int
@@ -206,6 +228,10 @@ func (s *settings) verification() (job.Verification, error) {
 func (s *settings) measure(d Data) (metric.Measure, error) {
 	bounded := slices.ContainsFunc(s.gates, func(g Gate) bool { return g.Name == "max-metric-drop" })
 	switch {
+	case s.metric != "" && s.evaluator != nil:
+		return nil, errors.New("WithMetric and WithEvaluator exclude each other")
+	case s.evaluator != nil:
+		return s.evaluator, nil
 	case s.metric == "" && bounded:
 		return nil, errors.New("MaxMetricDrop requires WithMetric or WithEvaluator")
 	case s.metric == "":

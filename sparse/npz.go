@@ -2,11 +2,9 @@ package sparse
 
 import (
 	"archive/zip"
-	"encoding/binary"
-	"fmt"
 	"io"
-	"strings"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -21,25 +19,10 @@ func (n npz) array(name, descr string, shape []int64, write func(io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(npyHeader(descr, shape)); err != nil {
+	if _, err := w.Write(dataset.NPYHeader(descr, shape)); err != nil {
 		return err
 	}
 	return write(w)
-}
-
-// npyHeader is that of version 1.0 of NumPy's format: the elements after it start at a
-// multiple of 64 bytes.
-func npyHeader(descr string, shape []int64) []byte {
-	var dims strings.Builder
-	for _, d := range shape {
-		fmt.Fprintf(&dims, "%d,", d)
-	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, dims.String())
-	const prefix, align = 10, 64
-	text += strings.Repeat(" ", align-1-(prefix+len(text))%align) + "\n"
-	b := []byte("\x93NUMPY\x01\x00")
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
-	return append(b, text...)
 }
 
 // npyType is NumPy's name of dt. It has no 16-bit types that SciPy takes: they are

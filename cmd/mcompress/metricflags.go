@@ -4,6 +4,7 @@ import (
 	"flag"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/metric"
@@ -11,18 +12,30 @@ import (
 )
 
 // metricFlags are the flags of the metric of verification.
-type metricFlags struct{ metric string }
+type metricFlags struct {
+	metric, evaluator string
+	limit             time.Duration
+}
+
+// maxEvaluation is the default limit of one run of an evaluator.
+const maxEvaluation = 10 * time.Minute
 
 func (m *metricFlags) declare(fs *flag.FlagSet) {
 	fs.StringVar(&m.metric, "metric", "", "`name` of the metric to measure besides accuracy: "+strings.Join(metric.Names(), ", ")+"; options follow colons, as in cer:blank=0")
+	fs.StringVar(&m.evaluator, "evaluator", "", "`command` that measures a metric of your own; it is run without a shell, with the paths of three .npz files as last arguments (outputs of the reference, outputs of the model, inputs and labels), and writes {\"name\": text, \"value\": number, \"higher_is_better\": boolean} to stdout")
+	fs.DurationVar(&m.limit, "evaluator-timeout", maxEvaluation, "maximum `time` of one run of --evaluator")
 }
 
 // measure is the metric of the flags, nil for none.
 func (m *metricFlags) measure(data job.Data, gates []report.Limit) (metric.Measure, error) {
 	bounded := slices.ContainsFunc(gates, func(l report.Limit) bool { return l.Name == "max-metric-drop" })
 	switch {
+	case m.metric != "" && m.evaluator != "":
+		return nil, usagef("--metric and --evaluator exclude each other")
+	case m.evaluator != "":
+		return m.command()
 	case m.metric == "" && bounded:
-		return nil, usagef("--max-metric-drop requires --metric")
+		return nil, usagef("--max-metric-drop requires --metric or --evaluator")
 	case m.metric == "":
 		return nil, nil
 	}
@@ -34,4 +47,15 @@ func (m *metricFlags) measure(data job.Data, gates []report.Limit) (metric.Measu
 		return nil, usagef("--metric %s requires samples: name them with --data", c.Name)
 	}
 	return c, nil
+}
+
+func (m *metricFlags) command() (metric.Measure, error) {
+	args, err := metric.Split(m.evaluator)
+	if err != nil {
+		return nil, usagef("--evaluator %q: %v", m.evaluator, err)
+	}
+	if m.limit <= 0 {
+		return nil, usagef("--evaluator-timeout %v: must be positive", m.limit)
+	}
+	return metric.Command(args, m.limit), nil
 }

@@ -202,3 +202,17 @@ func (l *literal) tuple() []int64 {
 	l.expect(")")
 	return items
 }
+
+// NPYHeader is the header of an .npy file, version 1.0 of NumPy's format: the elements after it start at a multiple of 64 bytes.
+func NPYHeader(descr string, shape []int64) []byte {
+	var dims strings.Builder
+	for _, d := range shape {
+		fmt.Fprintf(&dims, "%d,", d)
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, dims.String())
+	const prefix, align = 10, 64
+	text += strings.Repeat(" ", align-1-(prefix+len(text))%align) + "\n"
+	b := []byte("\x93NUMPY\x01\x00")
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+	return append(b, text...)
+}

@@ -12,8 +12,8 @@ type matches struct{ both, predicted, labelled float64 }
 // counts are the matches by class.
 type counts map[int64]matches
 
-// binary is the only class of predictions by a threshold.
-const binary = 1
+// positive is the only class of predictions by a threshold.
+const positive = 1
 
 // newF1 is the mean of the F1 of all classes in labels or predictions, 2·tp / (2·tp + fp + fn), as scikit-learn's f1_score(average="macro"); of one
 // score for each label the F1 of scores above the threshold, as average="binary". On masks it is the Dice coefficient.
@@ -53,10 +53,10 @@ func (c counts) add(p *predicted, i, k int, label int64, threshold float64) {
 	if p.classes != 1 {
 		class = p.class(i, k)
 	} else if p.score(i, k, 0) > threshold {
-		class = binary
+		class = positive
 	}
 	count := func(class int64, f func(m *matches)) {
-		if p.classes == 1 && class != binary || class == none {
+		if p.classes == 1 && class != positive || class == none {
 			return
 		}
 		m := c[class]

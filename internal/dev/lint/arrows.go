@@ -24,7 +24,7 @@ func Arrows() map[string][]string {
 		"onnx":               {"ir", "internal/atomicfile"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
-		"internal/metric":    {"internal/engine", "internal/atomicfile", "ir"},
+		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
