@@ -116,6 +116,17 @@ func TestBadRuns(t *testing.T) {
 	}
 }
 
+// A recorded output may have another shape than the model declares, as real models do.
+func TestRunWithAnotherShapeOfOutput(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "input_0.pb"), floats(1))
+	write(t, filepath.Join(dir, "output_0.pb"), floats(1, 2))
+	b := all(t, mustOpen(t, dir, inputs(input("x", "float[n]")), inputs(input("y", "float[3,n]")), Options{}), Order{})[0]
+	if y := b.Outputs["y"]; y == nil || !slices.Equal(y.Shape, []int64{2}) {
+		t.Errorf("y is %v", y)
+	}
+}
+
 // ONNX's own tests open unmodified; sequences and optionals keep their kinds.
 func TestRunsOfONNXsTests(t *testing.T) {
 	tried := 0

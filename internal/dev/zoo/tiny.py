@@ -117,5 +117,20 @@ def tokenizer(folder):
 def save(name, folder, dtype=torch.float32):
     """Writes a checkpoint of random weights as from the Hugging Face hub."""
     os.makedirs(folder, exist_ok=True)
-    build(name, dtype).save_pretrained(folder)
+    model = build(name, dtype)
+    model.save_pretrained(folder)
+    if name == "gpt-oss":
+        experts(model.config, os.path.join(folder, "model.safetensors"))
     tokenizer(folder)
+
+
+def experts(c, path):
+    """Adds experts in MXFP4 to a checkpoint, which those of GPT-OSS have: blocks of 32 numbers of 4 bits, and a scale of 8 bits for each."""
+    from safetensors.torch import load_file, save_file
+    weights = load_file(path)
+    for i in range(c.num_hidden_layers):
+        for matrix, rows, columns in (("gate_up_proj", 2 * c.intermediate_size, c.hidden_size), ("down_proj", c.hidden_size, c.intermediate_size)):
+            shape = (c.num_local_experts, rows, columns // 32)
+            weights[f"model.layers.{i}.mlp.experts.{matrix}_blocks"] = torch.randint(0, 256, (*shape, 16), dtype=torch.uint8)
+            weights[f"model.layers.{i}.mlp.experts.{matrix}_scales"] = torch.randint(118, 123, shape, dtype=torch.uint8)
+    save_file(weights, path, metadata={"format": "pt"})
