@@ -4,7 +4,6 @@
 A model that the builder cannot make has a line in OUT/failed.txt, with the builder's error.
 """
 import contextlib, io, os, runpy, shutil, sys, tempfile, warnings
-import transformers
 import tiny
 
 warnings.simplefilter("ignore")
@@ -18,18 +17,6 @@ VARIANTS = {
     "fp32": ("fp32", []),
 }
 NAMES = [n for n in tiny.DECODERS if n not in ("gpt2", "opt", "bloom", "falcon", "gpt-neox", "gemma", "llama-tied")] + ["whisper"]
-
-
-class FlatConfig(transformers.AutoConfig):
-    """Configurations whose frequencies of Gemma 3 are as the builder reads them, not by kind of attention as in transformers 5."""
-
-    @classmethod
-    def from_pretrained(cls, *args, **more):
-        c = transformers.models.auto.AutoConfig.from_pretrained(*args, **more)
-        if c.model_type == "gemma3_text":
-            c.rope_local_base_freq = c.rope_parameters["sliding_attention"]["rope_theta"]
-            c.rope_parameters = c.rope_parameters["full_attention"]
-        return c
 
 
 def make(name, variant, out):
@@ -49,7 +36,6 @@ def make(name, variant, out):
 
 
 def main(out, *names):
-    transformers.AutoConfig = FlatConfig
     failed = []
     for name in names or NAMES:
         for variant in VARIANTS:

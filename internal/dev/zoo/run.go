@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,10 +70,10 @@ func (r run) refusal() string {
 	return ""
 }
 
-// message is the error, the last line on stderr.
+// message is the error, the last line on stderr, or of the results if there is none.
 func (r run) message() string {
-	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
-	return lines[len(lines)-1]
+	lines := strings.Split(strings.TrimSpace(cmp.Or(r.stderr, r.stdout)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // compare runs verify on the model and a result, and returns the lowest SQNR of its outputs, infinite where they are equal.

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine/linear/attention"
@@ -87,8 +88,13 @@ func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
 			return fmt.Errorf("input %d is %s: quantized caches and weights of norms are not supported, and types must be equal", i, a)
 		}
 	}
-	if p.dt != ir.Float && !half(p.dt) || n.Bool("sliding_window_cache", false) || n.HasConsumer(3) {
-		return fmt.Errorf("not supported: queries of %s, sliding_window_cache or output_qk", p.dt)
+	switch {
+	case p.dt != ir.Float && !half(p.dt):
+		return fmt.Errorf("not supported: queries of %s", p.dt)
+	case n.Bool("sliding_window_cache", false):
+		return errors.New("not supported: attribute sliding_window_cache, caches of the last positions only")
+	case n.HasConsumer(3):
+		return errors.New("not supported: output output_qk")
 	}
 	return nil
 }

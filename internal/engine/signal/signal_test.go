@@ -141,6 +141,19 @@ func TestFramesAreTransformed(t *testing.T) {
 	}
 }
 
+// Exporters of feature extractors write signals without the last axis of one element.
+func TestSignalOfTwoAxes(t *testing.T) {
+	x := wave(10, 1)
+	want, err := run("STFT", 17, nil, ir.ArrayOf(x, 1, 10, 1), scalarOf(3), nil, scalarOf(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := run("STFT", 17, nil, ir.ArrayOf(x, 1, 10), scalarOf(3), nil, scalarOf(4))
+	if err != nil || !slices.Equal(got.Shape, want.Shape) || !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("%v, want %v: %v", got, want, err)
+	}
+}
+
 // The expected values are sums of cosines at 0, π/2, π, 3π/2 or, symmetric, at 0, 2π/3, 4π/3, 2π.
 func TestWindows(t *testing.T) {
 	for _, c := range []struct {

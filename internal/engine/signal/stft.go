@@ -22,8 +22,11 @@ func newSTFT(n *op.Node, in []*ir.Array) (*stft, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(a.Shape) == 2 { // as ONNX Runtime accepts it
+		a = &ir.Array{DType: a.DType, Shape: []int64{a.Shape[0], a.Shape[1], 1}, Data: a.Data}
+	}
 	if len(a.Shape) != 3 || !a.DType.IsFloat() || a.Shape[2] < 1 || a.Shape[2] > 2 {
-		return nil, fmt.Errorf("signal is %s, want floats of shape [batch,length,1] or [batch,length,2]", a)
+		return nil, fmt.Errorf("signal is %s, want floats of shape [batch,length], [batch,length,1] or [batch,length,2]", a)
 	}
 	s := &stft{signal: a, frame: a.Shape[1]}
 	if s.step, err = length(in, 1, "frame_step"); err != nil {
