@@ -24,6 +24,8 @@ const (
 	NBits8
 	NBits2
 	NBitsBias
+	GatherNBits
+	GatherNBits2
 	Padding
 	Floats8
 	BFloats16
@@ -47,6 +49,8 @@ var capabilityDocs = map[Capability]string{
 	NBits8:        "com.microsoft.MatMulNBits with 8 bits",
 	NBits2:        "com.microsoft.MatMulNBits with 2 bits",
 	NBitsBias:     "the bias of MatMulNBits",
+	GatherNBits:   "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
+	GatherNBits2:  "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
 	Padding:       "blocks that do not divide the rows of a weight",
 	Floats8:       "Cast of 8-bit floats",
 	BFloats16:     "Cast of bfloat16",
@@ -55,6 +59,9 @@ var capabilityDocs = map[Capability]string{
 	ScatterBlocks: "ScatterND of bsr",
 	SparseTensor:  "sparse tensors of Constant",
 }
+
+// microsoft are the capabilities that need operators of MicrosoftDomain.
+const microsoft = NBits4 | NBits8 | NBits2 | NBitsBias | GatherNBits | GatherNBits2
 
 // LargeWeight is the number of elements from which a float32 matrix is large: in ONNX Runtime from 1.20 on its products with 4-bit weights
 // are at least as fast as float, for any number of rows of the activation; below they may take 1.2 times as long.
@@ -87,10 +94,10 @@ const (
 	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | Scatter | ScatterBlocks | SparseTensor
 	ort120 = ort117 | Dequantize4 | NBitsBias | FusedLarge4
 	ort122 = ort120 | NBits8
-	ort123 = ort122 | Cast4
+	ort123 = ort122 | Cast4 | GatherNBits
 	ort124 = ort123 | Cast2 | NBits2
 	ort126 = ort124 | Fused8 | Fused4
-	ort131 = ort126 | Fused2
+	ort131 = ort126 | Fused2 | GatherNBits2
 )
 
 const (
@@ -126,9 +133,10 @@ const (
 	qnnUnsigned = "the HTP computes with uint8 activations"
 )
 
+// genaiChoices has the accuracy level first: it depends on whether the caller gave a form.
 var genaiChoices = []Choice{
-	{Method: "weight-int4", Option: "form", Value: "matmulnbits", Why: nbitsNative, Need: NBits4},
 	{Method: "weight-int4", Option: "accuracy-level", Value: "4", Why: nbitsNative, Need: NBits4, Unless: []string{"form"}},
+	{Method: "weight-int4", Option: "form", Value: "matmulnbits", Why: nbitsNative, Need: NBits4},
 }
 
 var qnnChoices = []Choice{{Method: "static-int8", Option: "activation-type", Value: "uint8", Why: qnnUnsigned}}

@@ -166,7 +166,7 @@ func (t *Target) Can(c Capability) bool { return t.lacks(c) == "" }
 
 // lacks is the first runtime of t without capabilities; empty if there is none.
 func (t *Target) lacks(c Capability) string {
-	if t != nil && t.StandardOps && c&(NBits4|NBits8|NBits2) != 0 {
+	if t != nil && t.StandardOps && c&microsoft != 0 {
 		return "--standard-ops"
 	}
 	for _, r := range t.runtimes() {

@@ -73,11 +73,9 @@ func TestBlockwiseFloat16(t *testing.T) {
 	}
 }
 
-// fusedProducts is how many float16 products stay quantized: all of them, except the one with the table where the lookup prevents
-// the transposition.
+// fusedProducts is how many float16 products stay quantized: all of them, except the one with the table where whole rows are blocks.
 func fusedProducts(v variant) int {
-	whole := slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64") && !slices.Contains(v.options, "symmetric")
-	if v.method == (WeightInt2{}).Method() || whole {
+	if slices.Contains(v.options, "per-channel") {
 		return 3
 	}
 	return 4

@@ -78,3 +78,20 @@ func checkTypes(t *testing.T, what string, n *ir.Node, weights, activations ir.D
 		t.Errorf("%s: %s makes %s, want %s", what, n.Label(), n.Input(2).Const.DType, activations)
 	}
 }
+
+// The form that a target chooses does not count as the caller's: the accuracy level follows it.
+func TestGenaiChoosesFormAndAccuracyLevel(t *testing.T) {
+	target, err := pass.ParseTarget("genai", CPUs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []pass.Options{variant{method: WeightInt4{}.Method()}.step(t)}
+	if _, err := target.Apply(steps); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range pass.Values(steps[0]) {
+		if want, ok := map[string]string{"form": "matmulnbits", "accuracy-level": "4"}[o.Name]; ok && o.Value != want {
+			t.Errorf("--%s %s, want %s", o.Name, o.Value, want)
+		}
+	}
+}

@@ -66,7 +66,7 @@ var homogeneous = []string{"Abs", "LeakyRelu", "Neg", "PRelu", "Relu"}
 // float16CPU are the operators that ONNX Runtime 1.31.1 computes in float16 on CPUs.
 var float16CPU = []string{
 	"Cast", "Concat", "DequantizeLinear", "Expand", "Gather", "Identity", "LayerNormalization", "Reshape", "Slice", "Squeeze", "Transpose",
-	"Unsqueeze", "Where", "com.microsoft.MatMulNBits",
+	"Unsqueeze", "Where", "com.microsoft.GatherBlockQuantized", "com.microsoft.MatMulNBits",
 }
 
 // affine are the operators with x + c, x - c, x·c and x/c.

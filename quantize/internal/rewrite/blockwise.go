@@ -38,6 +38,10 @@ func (r *Rewriter) asRowMajor(st *Blockwise, v *ir.Value) *ir.Value {
 // Cast.
 func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 	g, at := s.Node.Graph(), s.Node
+	if st.Layout.ForNBits {
+		r.Replace(s, st.gatherBytes(r, s))
+		return
+	}
 	rows := func(v *ir.Value) *ir.Value { return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()}) }
 	quantized := rows(r.castToBytes(st, st.Quantized))
 	var zero *ir.Value
@@ -142,7 +146,7 @@ func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Va
 	x := g.Insert(at, "Reshape", []*ir.Value{r.Cast(g, at, packed, ir.Int32), shape(-1, 1)})
 	x = g.Insert(at, "Div", []*ir.Value{x, number([]int64{int64(per)}, units...)})
 	x = g.Insert(at, "Mod", []*ir.Value{x, number(nil, 1<<st.Layout.Bits)})
-	if count%int64(per) != 0 {
+	if !st.Layout.ForNBits && count%int64(per) != 0 {
 		x = g.Insert(at, "Slice", []*ir.Value{g.Insert(at, "Reshape", []*ir.Value{x, shape(-1)}), shape(0), shape(count)})
 	}
 	return x

@@ -12,12 +12,16 @@ func (r *Rewriter) Gather(s *weights.Consumer, st Stored) { st.gather(r, s) }
 func (st *PerChannel) gather(r *Rewriter, s *weights.Consumer) {
 	g, at := s.Node.Graph(), s.Node
 	rows := func(v *ir.Value) *ir.Value {
-		if st.Axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {
-			return v // one for all rows, or one for each column
+		if v.Const != nil && len(v.Const.Shape) == 0 {
+			return v
+		}
+		byRow := st.Axis == s.ChannelAxis()
+		if v = r.reshape(st, v, byRow); !byRow {
+			return v
 		}
 		return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()})
 	}
-	x := r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.orient(st, false), s.Activation()}), ir.Float)
+	x := r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.orient(st, s.Transposed), s.Activation()}), ir.Float)
 	if z := r.zeroPoint(st); z != nil {
 		x = g.Insert(at, "Sub", []*ir.Value{x, r.Cast(g, at, rows(z), ir.Float)})
 	}

@@ -37,10 +37,13 @@ func (c *Blockwise) dequantize(ctx context.Context, in []io.ReaderAt, out io.Wri
 			r.zeroPoint[i] = c.Layout.ImpliedZeroPoint()
 		}
 	}
-	if c.Layout.Transposed {
-		return r.otherOrder(ctx, w)
+	switch {
+	case !c.Layout.Transposed:
+		return r.sameOrder(ctx, w)
+	case c.Layout.RowMajor():
+		return r.columnsOfRows(ctx, w)
 	}
-	return r.sameOrder(ctx, w)
+	return r.rowsOfColumns(ctx, w)
 }
 
 // A blockDequantizer dequantizes one weight.
@@ -124,8 +127,8 @@ func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
 	}
 }
 
-// otherOrder dequantizes a row-major quantized weight into a column-major weight. It holds all quantized values.
-func (r *blockDequantizer) otherOrder(ctx context.Context, w *FloatWriter) error {
+// columnsOfRows dequantizes a row-major quantized weight into a column-major weight. It holds all quantized values.
+func (r *blockDequantizer) columnsOfRows(ctx context.Context, w *FloatWriter) error {
 	rows, cols := r.Layout.Rows, r.Layout.Cols
 	q, err := r.load(rows*cols, 0)
 	if err != nil {
@@ -141,6 +144,34 @@ func (r *blockDequantizer) otherOrder(ctx context.Context, w *FloatWriter) error
 		r.rows(x[:rows*n], part[:rows*n], 0, col, n)
 		out := turned[:rows*n]
 		kernel.Transpose(out, x[:rows*n], int(rows), int(n))
+		if err := w.Flush(ctx, &out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsOfColumns dequantizes a column-major quantized weight into a row-major weight. It holds all quantized values.
+func (r *blockDequantizer) rowsOfColumns(ctx context.Context, w *FloatWriter) error {
+	rows, cols, block := r.Layout.Rows, r.Layout.Cols, int64(r.Layout.Spec.Block)
+	q, err := r.load(rows*cols, 0)
+	if err != nil {
+		return err
+	}
+	tall := min(rows, max(1, pass.Block/cols/block)*block)
+	x, turned := make([]float32, tall*cols), make([]float32, tall*cols)
+	for row := int64(0); row < rows; row += tall {
+		n := min(tall, rows-row)
+		for col := range cols {
+			at, to := col*r.Layout.NumBlocks()+row/block, x[col*n:][:n]
+			for from := q[col*rows+row:][:n]; len(from) > 0; at++ {
+				m := min(block, int64(len(from)))
+				kernel.Dequantize(to[:m], from[:m], r.signed(), r.scale[at], r.zeroPoint[at])
+				to, from = to[m:], from[m:]
+			}
+		}
+		out := turned[:n*cols]
+		kernel.Transpose(out, x[:n*cols], int(cols), int(n))
 		if err := w.Flush(ctx, &out); err != nil {
 			return err
 		}

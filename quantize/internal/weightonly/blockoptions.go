@@ -22,15 +22,15 @@ type BlockOptions struct {
 }
 
 // blockTypes are the quantized data types by width: signed and unsigned, the first opset whose DequantizeLinear supports blocks of
-// them, and the capabilities of runtimes that use them: Cast, and products after DequantizeLinear.
+// them, and the capabilities of runtimes that use them: Cast, products after DequantizeLinear, and MatMulNBits.
 var blockTypes = map[int]struct {
-	Signed, Unsigned ir.DType
-	opset            int64
-	cast, fused      pass.Capability
+	Signed, Unsigned   ir.DType
+	opset              int64
+	cast, fused, nbits pass.Capability
 }{
-	2: {ir.Int2, ir.Uint2, 25, pass.Cast2, pass.Fused2},
-	4: {ir.Int4, ir.Uint4, 21, pass.Cast4, pass.Fused4},
-	8: {ir.Int8, ir.Uint8, 21, 0, pass.Fused8},
+	2: {ir.Int2, ir.Uint2, 25, pass.Cast2, pass.Fused2, pass.NBits2},
+	4: {ir.Int4, ir.Uint4, 21, pass.Cast4, pass.Fused4, pass.NBits4},
+	8: {ir.Int8, ir.Uint8, 21, 0, pass.Fused8, pass.NBits8},
 }
 
 // unsigned reports whether the quantized data type is.

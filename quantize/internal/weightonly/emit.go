@@ -19,6 +19,10 @@ func (w *Quantizer) emit(step *pass.Step, g []*plan) rewrite.Stored {
 		switch p.form.Name {
 		case pass.NBits.Name:
 			for _, s := range p.Consumers {
+				if s.Side == weights.Lookup {
+					r.Gather(s, st)
+					continue
+				}
 				r.MatMulNBits(s, st.(*rewrite.Blockwise), w.Blocks.Form.AccuracyLevel)
 			}
 			continue

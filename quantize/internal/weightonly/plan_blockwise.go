@@ -32,14 +32,15 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	case !weights.SameScope(v, p.Consumers) || table != nil && len(table.Shape) != 2:
 		return w.foldBlocks(v, us)
 	case product == nil:
-		if p.form = pass.GatherBlocks(w.Blocks.Bits); w.Blocks.Bits == 8 {
-			p.form = pass.GatherQuantized
+		p.form = pass.GatherQuantized
+		if b = w.rowsInBytes(table); b == nil {
+			p.form = pass.GatherBlocks(w.Blocks.Bits)
+			b = w.tableBlocks(table)
 		}
-		b = w.columnMajor(table.Shape[0], table.Shape[1])
 	case table == nil:
 		return w.chooseProduct(v, product)
 	default:
-		if b = w.sharedLayout(product); b == nil {
+		if b = w.sharedLayout(product, table); b == nil {
 			return w.foldBlocks(v, us)
 		}
 		p.note(pass.Reason{Code: pass.StoredTwice})
@@ -83,14 +84,14 @@ func (w *Quantizer) dequantizedBlock(rows int64) int64 {
 // minBlock is the smallest block size of products.
 const minBlock = 16
 
-// sharedLayout is the layout of a weight of one product and lookups, nil if they have none in common.
-func (w *Quantizer) sharedLayout(product *weights.Consumer) *spec.BlockLayout {
+// sharedLayout is the layout of a weight of one product and lookups of its columns, nil if they have none in common.
+func (w *Quantizer) sharedLayout(product, table *weights.Consumer) *spec.BlockLayout {
 	rows, size := product.Shape[0], int64(w.Blocks.size())
-	if !product.Transposed || size > 0 && rows%min(size, rows) != 0 || w.Blocks.Bits == 2 || w.denseReason != "" || w.packed || w.misread(product) {
+	if !sameMatrix(product, table) || size > 0 && rows%min(size, rows) != 0 || w.Blocks.Bits == 2 || w.denseReason != "" || w.packed || w.misread(product) {
 		return nil
 	}
 	b := w.Blocks.layout(rows, product.Shape[1], size, false)
-	b.ColumnMajor = true
+	b.ColumnMajor, b.Transposed = product.Transposed, !product.Transposed
 	if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
 		return nil
 	}
@@ -109,6 +110,14 @@ func (w *Quantizer) dense() pass.Reason {
 func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLayout) {
 	b.Spec.Half = v.Const.DType == ir.Float16
 	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
+}
+
+// tableBlocks divides the rows of a table into blocks of equal size.
+func (w *Quantizer) tableBlocks(table *weights.Consumer) *spec.BlockLayout {
+	rows, cols, columnMajor := table.Matrix()
+	b := w.columnMajor(cols, rows)
+	b.ColumnMajor, b.Transposed = columnMajor, !columnMajor
+	return b
 }
 
 // columnMajor divides n contiguous columns into blocks of equal size.

@@ -24,26 +24,61 @@ func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayo
 	return b
 }
 
-// chooseBits picks MatMulNBits for a right operand of products that see it in one orientation; nil for other weights.
+// chooseBits picks MatMulNBits for the right operand of products that read the same columns, and for lookups of these; nil for other
+// weights.
 func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
-	if !w.Blocks.usesNBits() {
-		return nil
-	}
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.NBits}
+	lookups := 0
 	for _, u := range us {
-		if u.Consumer == nil || u.Consumer.Side == weights.Lookup || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Transposed != us[0].Consumer.Transposed || u.Consumer.VectorActivation() {
+		s := u.Consumer
+		if s == nil || !s.StaysQuantized(v, ir.Float, ir.Float16) || len(s.Shape) != 2 || s.Side != weights.Lookup && s.VectorActivation() || !sameMatrix(s, us[0].Consumer) {
 			return nil
 		}
-		p.Consumers = append(p.Consumers, u.Consumer)
+		if s.Side == weights.Lookup {
+			lookups++
+		}
+		p.Consumers = append(p.Consumers, s)
 	}
-	if !weights.SameScope(v, p.Consumers) {
+	tied := lookups > 0 && lookups < len(us)
+	if lookups == len(us) || !w.Blocks.usesNBits() && !(tied && w.tiedNBits(v)) || !weights.SameScope(v, p.Consumers) {
 		return nil
 	}
 	s := p.Consumers[0]
-	b := w.Blocks.nbitsLayout(s.Shape[0], s.Shape[1], s.Transposed)
+	b := w.Blocks.nbitsLayout(s.Matrix())
+	b.FloatZeroPoints = b.FloatZeroPoints && !tied // a lookup has integers
 	if b.FloatZeroPoints {
 		p.note(pass.Reason{Code: pass.FloatZeroPoints})
 	}
 	p.encode(w, v, s.BaseShape(), b)
 	return p
+}
+
+// sameMatrix reports whether a and b read the same columns of the weight.
+func sameMatrix(a, b *weights.Consumer) bool {
+	rows, cols, columnMajor := a.Matrix()
+	r, c, m := b.Matrix()
+	return rows == r && cols == c && columnMajor == m
+}
+
+// tiedNBits reports whether a weight of a product and of lookups has MatMulNBits without a request: the product is not slower than float,
+// and with values of less than a byte no operators of ONNX read the same bytes in both.
+func (w *Quantizer) tiedNBits(v *ir.Value) bool {
+	if !w.nbits || w.Blocks.Bits == 8 || w.Blocks.size() == 0 || w.Blocks.dequantizes() {
+		return false
+	}
+	return w.fused || w.Blocks.Bits == 4 && v.Const.Elems() >= pass.LargeWeight
+}
+
+// rowsInBytes is the layout of a table whose rows are whole bytes of quantized values, and of zero points; nil if they are not.
+func (w *Quantizer) rowsInBytes(table *weights.Consumer) *spec.BlockLayout {
+	rows, cols, columnMajor := table.Matrix()
+	block := Divisor(rows, int64(w.Blocks.size()))
+	b := w.Blocks.layout(rows, cols, block, true)
+	b.DType, b.ForNBits, b.ColumnMajor, b.Transposed = ir.Uint8, true, columnMajor, !columnMajor
+	b.Spec.Low, b.Spec.High = 0, 1<<b.Bits-1
+	wholeBytes := func(n int64) bool { return n*int64(b.Bits)%8 == 0 }
+	if !wholeBytes(int64(b.Spec.Block)) || b.HasZeroPoints() && !wholeBytes(b.NumBlocks()) {
+		return nil
+	}
+	return b
 }

@@ -25,6 +25,8 @@ type Quantizer struct {
 	packed      bool // quantized values of less than 8 bits are packed into bytes, for lack of a data type
 	large       bool // large matrices have DequantizeLinear all the same
 	padding     bool // blocks of DequantizeLinear need not divide rows
+	fused       bool // the runtime fuses DequantizeLinear of small matrices, too
+	nbits       bool // the runtime has MatMulNBits
 }
 
 func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
@@ -72,9 +74,11 @@ func (w *Quantizer) prepare(ctx context.Context, s *pass.Step, vs []*ir.Value) e
 	t, cast, fused := s.Env.Target, pass.Capability(0), pass.Fused8
 	if w.Blocks != nil {
 		cast, fused = blockTypes[w.Blocks.Bits].cast, blockTypes[w.Blocks.Bits].fused
+		w.nbits = t.Can(blockTypes[w.Blocks.Bits].nbits)
 	}
+	w.fused = t.Can(fused)
 	w.denseReason, w.packed, w.padding = "", !t.Can(cast), t.Can(pass.Padding)
-	if !t.Can(fused) && !w.Blocks.dequantizes() {
+	if !w.fused && !w.Blocks.dequantizes() {
 		w.denseReason = t.Without(fused)
 	}
 	w.large = w.Blocks != nil && w.Blocks.Bits == 4 && t.Can(pass.FusedLarge4|pass.Dequantize4)
@@ -97,7 +101,8 @@ func (w *Quantizer) prepare(ctx context.Context, s *pass.Step, vs []*ir.Value) e
 func (w *Quantizer) raiseToTypes(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
 	to := w.opset()
 	typed := func(p *plan) bool {
-		return p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8 && !w.packed
+		e, blocks := p.encoding.(*spec.Blockwise)
+		return p.form.Name == pass.Dequantize.Name || blocks && e.Layout.Bits < 8 && !e.Layout.BytePacked()
 	}
 	if !weights.OpsetBelow(s.Model, to) || !w.any(s, vs, typed) {
 		return nil

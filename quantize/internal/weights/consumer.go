@@ -148,8 +148,8 @@ func (s *Consumer) unsupported(o *pass.Operand) pass.Reason {
 		return pass.Reason{}
 	case axis != 0:
 		unsupported.Detail = fmt.Sprintf("axis %d", axis)
-	case s.Transposed || !slices.Equal(o.Shape, o.Base.Const.Shape):
-		unsupported.Detail = "transposed or reshaped table"
+	case !slices.Equal(s.BaseShape(), o.Base.Const.Shape):
+		unsupported.Detail = "reshaped table"
 	case len(s.Shape) < 2:
 		unsupported.Detail = "table of rank 1"
 	default:
@@ -177,7 +177,7 @@ func (s *Consumer) ChannelAxis() int {
 	case rank == 1:
 		return -1
 	case s.Side == Lookup:
-		return 0
+		axis = 0
 	case s.Side == Left:
 		axis = rank - 2
 	}
@@ -185,6 +185,15 @@ func (s *Consumer) ChannelAxis() int {
 		return 1 - axis
 	}
 	return axis
+}
+
+// Matrix is the size of the matrix of a product, or of the transposed table of a lookup, so that a lookup reads columns. ColumnMajor
+// reports whether the base holds its columns one after another.
+func (s *Consumer) Matrix() (rows, cols int64, columnMajor bool) {
+	if s.Side == Lookup {
+		return s.Shape[1], s.Shape[0], !s.Transposed
+	}
+	return s.Shape[0], s.Shape[1], s.Transposed
 }
 
 // Mirror turns W·X into the transpose of Xᵀ·Wᵀ. It requires the rank of X; a vector is its own transpose.
