@@ -126,6 +126,7 @@ const (
 	StoredTwice          Code = "stored-twice"
 	DenseAtRunTime       Code = "dense-at-run-time"
 	RandomCalibration    Code = "random-calibration"
+	SlowerThanFloat      Code = "slower-than-float"
 	RangesUnknown        Code = "ranges-unknown"
 	ActivationRange      Code = "activation-range"
 	ActivationOutOfRange Code = "activation-out-of-range"

@@ -124,6 +124,7 @@ func CodeGroups() []CodeGroup {
 			{FloatZeroPoints, "The weight has float zero points, which ONNX Runtime dequantizes in every run; symmetric quantization is faster."},
 			{StoredTwice, "The table has two quantized copies at run time, as the lookup requires one byte per value."},
 			{DenseAtRunTime, "The runtime expands the weight to float when it loads the model, for the reason in the detail; only the file is smaller."},
+			{SlowerThanFloat, "The method is known to make models slower than float in a runtime of the target, by the factor in the detail; --max-latency-ratio measures the model at hand."},
 			{RandomCalibration, "Calibration used random inputs; give real ones with --data."},
 			{RangesUnknown, "The ranges of activations were not measured, so values may overflow; give samples with --data."},
 			{ActivationRange, "The detail is the largest activation on the samples, and the range of the data type."},

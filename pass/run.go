@@ -40,6 +40,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		res.Layers = append(res.Layers, s.Ledger.layers...)
 	}
 	res.finish(m, irVersion, env.KeepIR)
+	res.noteSlower(m, env.Target, steps)
 	for g := range m.Graphs() {
 		if err := order(g); err != nil {
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)

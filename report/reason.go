@@ -131,6 +131,7 @@ var sentences = map[pass.Code]string{
 	pass.OpsetRaised:    "opset raised",
 	pass.WasInput:       "no longer a graph input, as callers cannot replace it",
 
+	pass.SlowerThanFloat:   "slower than float",
 	pass.RandomCalibration: "calibrated on random inputs; use --data for real ones",
 
 	pass.Unmatched: "no tensor of the result matches it",

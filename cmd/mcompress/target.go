@@ -63,8 +63,8 @@ func (a *targetFlag) apply(steps []pass.Options) (*pass.Target, error) {
 	return t.Apply(steps)
 }
 
-// candidates are cs with the options of the target. Those without a form for it are left out of the default ones; given ones are an
-// error.
+// candidates are cs with the options of the target. Those without a form for it, and those known to be slower than
+// float there, are left out of the default ones; given ones without a form are an error.
 func (a *targetFlag) candidates(cs []tune.Candidate, given bool) ([]tune.Candidate, error) {
 	t, err := a.target()
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *targetFlag) candidates(cs []tune.Candidate, given bool) ([]tune.Candida
 		switch {
 		case err != nil && given:
 			return nil, err
-		case err == nil:
+		case err == nil && (given || t == nil || t.Slower(step) == ""):
 			runs = append(runs, tune.Candidate{Name: c.Name, Step: withTarget(t, c.Step)})
 		}
 	}

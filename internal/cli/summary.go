@@ -51,6 +51,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	if i := slices.IndexFunc(r.Ledger, unscaled); i >= 0 {
 		t.add("awq", s.bad(r.Ledger[i].Reason.String()))
 	}
+	for i, row := range slices.DeleteFunc(slices.Clone(r.Ledger), func(row report.Row) bool { return row.Reason.Code != pass.SlowerThanFloat }) {
+		t.add(first(i, "speed"), s.bad(row.Method+": "+row.Reason.Detail))
+	}
 	if v := r.Verification; v != nil {
 		t.add("verification", comparison(s, v))
 		if caveat := v.Data.Caveat(); caveat != "" {

@@ -133,6 +133,13 @@ func TestPageIsThatOfTheResults(t *testing.T) {
 	if string(written) != page(m) {
 		t.Error("docs/compatibility.md is not the page of results.json: make compat")
 	}
+	slow, err := slowdowns(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written, err = os.ReadFile(filepath.Join(root, "pass", "slowdowns.go")); err != nil || string(written) != string(slow) {
+		t.Errorf("pass/slowdowns.go is not that of results.json: make compat (%v)", err)
+	}
 }
 
 // TestEveryFormHasAVariant requires a file with each form of package pass.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -77,7 +78,14 @@ func run(ctx context.Context, only selected, seconds float64) error {
 	if err := committed.write(path); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, "docs", "compatibility.md"), []byte(page(committed)), 0o644); err != nil {
+	slow, err := slowdowns(committed)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		os.WriteFile(filepath.Join(root, "docs", "compatibility.md"), []byte(page(committed)), 0o644),
+		os.WriteFile(filepath.Join(root, "pass", "slowdowns.go"), slow, 0o644))
+	if err != nil {
 		return err
 	}
 	return os.Remove(partial)

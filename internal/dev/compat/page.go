@@ -45,6 +45,7 @@ func page(m *matrix) string {
 			b.WriteByte('\n')
 		}
 	}
+	b.WriteString(exceptionTable(m))
 	b.WriteString("\n## Errors\n\nThe first error of each command in each runtime, of models whose float model is right there.\n\n| command | runtime | model | error |\n|---|---|---|---|\n")
 	for _, e := range errorsOf(m) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s: %s |\n", e.variant, strings.Join(e.runtimes, ", "), e.model, e.state, escaped(e.text))
