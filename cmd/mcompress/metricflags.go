@@ -14,6 +14,7 @@ import (
 // metricFlags are the flags of the metric of verification.
 type metricFlags struct {
 	metric, evaluator string
+	perplexity        string // data of token ids
 	limit             time.Duration
 }
 
@@ -23,6 +24,7 @@ const maxEvaluation = 10 * time.Minute
 func (m *metricFlags) declare(fs *flag.FlagSet) {
 	fs.StringVar(&m.metric, "metric", "", "`name` of the metric to measure besides accuracy: "+strings.Join(metric.Names(), ", ")+"; options follow colons, as in cer:blank=0")
 	fs.StringVar(&m.evaluator, "evaluator", "", "`command` that measures a metric of your own; it is run without a shell, with the paths of three .npz files as last arguments (outputs of the reference, outputs of the model, inputs and labels), and writes {\"name\": text, \"value\": number, \"higher_is_better\": boolean} to stdout")
+	fs.StringVar(&m.perplexity, "perplexity", "", "`path` of token ids: --metric perplexity on these samples, instead of --data: .npy of one axis, .bin of 16 or 32 bits, or any data with the input of token ids")
 	fs.DurationVar(&m.limit, "evaluator-timeout", maxEvaluation, "maximum `time` of one run of --evaluator")
 }
 
@@ -32,10 +34,14 @@ func (m *metricFlags) measure(data job.Data, gates []report.Limit) (metric.Measu
 	switch {
 	case m.metric != "" && m.evaluator != "":
 		return nil, usagef("--metric and --evaluator exclude each other")
+	case m.perplexity != "" && (m.metric != "" || m.evaluator != ""):
+		return nil, usagef("--perplexity excludes --metric and --evaluator")
+	case m.perplexity != "":
+		return metric.Parse("perplexity")
 	case m.evaluator != "":
 		return m.command()
 	case m.metric == "" && bounded:
-		return nil, usagef("--max-metric-drop requires --metric or --evaluator")
+		return nil, usagef("--max-metric-drop requires --metric, --evaluator or --perplexity")
 	case m.metric == "":
 		return nil, nil
 	}

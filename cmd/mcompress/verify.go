@@ -76,7 +76,11 @@ func accurate(r verification.Rule) bool { return !r.Timed }
 
 // verification returns the verification settings of the flags.
 func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
-	data, err := p.sampling.source(t)
+	samples := p.sampling
+	if p.perplexity != "" {
+		samples.data, samples.labels, samples.columns, samples.classes = p.perplexity, "", nil, nil
+	}
+	data, err := samples.source(t)
 	if err != nil {
 		return job.Verification{}, err
 	}

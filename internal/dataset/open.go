@@ -27,13 +27,27 @@ type location struct {
 func formats() []format {
 	return []format{
 		{"NumPy arrays (.npz)", starts("PK"), single(openNPZ)},
-		{"a NumPy array (.npy)", starts(npyMagic), func(paths []string, _ []Input, _ Options) (*samples, error) {
-			return openSingle(paths, func(c *content) (*array, error) { return parseNPY(c, "") })
+		{"a NumPy array (.npy)", starts(npyMagic), func(paths []string, inputs []Input, o Options) (*samples, error) {
+			s, err := openSingle(paths, func(c *content) (*array, error) { return parseNPY(c, "") })
+			if err != nil {
+				return s, err
+			}
+			return asTokens(s, inputs, o)
 		}},
 		{"IDX (images,labels)", func(at location) bool { return isIDX(at.head) }, func(paths []string, _ []Input, _ Options) (*samples, error) {
 			return openSingle(paths, parseIDX)
 		}},
-		{"CIFAR-10 (.bin)", ends(".bin"), func(paths []string, _ []Input, _ Options) (*samples, error) { return openCIFAR(paths) }},
+		{"CIFAR-10 or token ids (.bin)", ends(".bin"), func(paths []string, inputs []Input, o Options) (*samples, error) {
+			ids, ok := sequence(inputs)
+			if !ok || len(paths) > 1 {
+				return openCIFAR(paths)
+			}
+			s, err := openTokens(paths[0], ids)
+			if err != nil {
+				return s, err
+			}
+			return asTokens(s, inputs, o)
+		}},
 		{"CSV (.csv, .tsv)", isCSV, func(paths []string, _ []Input, o Options) (*samples, error) {
 			return single(func(path string) (*samples, error) { return openCSV(path, o) })(paths, nil, o)
 		}},
@@ -104,6 +118,7 @@ func (at location) isImages() bool {
 //   - one .npy or IDX file for a model of one input, and its labels in another
 //   - a .csv or .tsv file, for one input of all columns or for inputs named after columns
 //   - CIFAR-10 records, in any number of .bin files
+//   - for a language model, token ids: an .npy file of one axis, or a .bin file of 16 or 32 bits each; samples are consecutive tokens
 //   - a folder of images; or one folder of images per class
 //   - ONNX test data: a folder of input_N.pb and output_N.pb, or of such folders
 //
@@ -130,6 +145,9 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 			return nil, err
 		}
 		return newSet(r, o), nil
+	}
+	if _, language := sequence(inputs); language && isText(at) {
+		return nil, fmt.Errorf("%s: texts are not tokenized; write the ids of their tokens with the model's tokenizer, as .npy or as .bin of 16 or 32 bits", paths[0])
 	}
 	for _, f := range formats() {
 		if f.is(at) {

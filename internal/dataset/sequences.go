@@ -61,6 +61,9 @@ func (s *Set) Sequences(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	case len(s.Carry()) > 0:
 		return s.chained(ctx, o)
 	}
+	if t, ok := s.feed.(*table); ok && t.ids != "" {
+		return t.withTargets(s.Batches(ctx, o))
+	}
 	return s.Batches(ctx, o)
 }
 
@@ -137,7 +140,7 @@ func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
 	for _, p := range t.derive.made {
 		delete(run.Inputs, p.Name)
 	}
-	run.Targets = targets(b.Inputs[t.derive.tokens.Name], from, to)
+	run.Targets = t.targets(b, from, to)
 	return run, t.derive.fill(run.Inputs, int64(b.N), to-from, from)
 }
 

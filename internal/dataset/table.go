@@ -14,6 +14,7 @@ type table struct {
 	labels  *bound // nil without labels
 	fills   []Input
 	derive  *derivation // of inputs that are not in the data; nil without any
+	ids     string      // the input of token ids; empty without one
 	opts    Options
 	n       int64 // samples
 	batched bool  // the model has a batch axis
@@ -92,6 +93,9 @@ func (t *table) bindInputs(inputs []Input) error {
 // derived removes the inputs that the data lacks and that follow from token ids, or that are carried from run to run.
 func (t *table) derived(inputs, fed []Input) ([]Input, error) {
 	ids, ok := sequence(fed)
+	if ok {
+		t.ids = ids.Name
+	}
 	d := &derivation{inputs: inputs, tokens: ids, given: t.opts.Dims}
 	var rest []Input
 	for _, in := range fed {
