@@ -24,7 +24,7 @@ func padded(bytes int64, n *ir.Node, shape []int64) int64 {
 
 // absorbed reports whether the runtime removes n with its constant input i, or fuses n into the Conv before it: of BatchNormalization
 // a bias is left, which takes the place of that of Conv.
-func absorbed(n *ir.Node, i int) bool {
+func (c *constants) absorbed(n *ir.Node, i int) bool {
 	if n.Op.Is("Dropout") {
 		return i > 0
 	}
@@ -32,13 +32,8 @@ func absorbed(n *ir.Node, i int) bool {
 		return false
 	}
 	conv := n.Input(0).Producer()
-	if conv == nil || !conv.Op.Is("Conv") || conv.Outputs[0].OnlyConsumer() != n || !foldable(conv.Input(1)) {
+	if conv == nil || !conv.Op.Is("Conv") || conv.Outputs[0].OnlyConsumer() != n || !c.foldable(conv.Input(1)) {
 		return false
 	}
 	return operator.Of(n).Input(i).Role != operator.Shift || len(conv.Inputs()) > 2
-}
-
-// foldable reports whether the runtime folds v into a constant.
-func foldable(v *ir.Value) bool {
-	return v.Const != nil || v.Producer() != nil && folds(v.Producer())
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"slices"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 )
@@ -14,9 +12,9 @@ func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
 		return
 	}
 	f.copies[b] = f.bytes(b.dtype)
-	shape := matrix(n.Input(0))
+	shape := f.matrix(n.Input(0))
 	product, transposed := productOf(n)
-	if product == nil || len(shape) != 2 {
+	if product == nil || shape == nil {
 		return
 	}
 	rows, cols := shape[0], shape[1]
@@ -36,25 +34,6 @@ func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
 	case 2:
 		f.copies[b] = cols * ((blocks*b.dtype.Bits() + 7) / 8)
 	}
-}
-
-// matrix is the shape of the constant expression v, a matrix that is cast or transposed; nil for others.
-func matrix(v *ir.Value) []int64 {
-	if v.Const != nil {
-		return v.Const.Shape
-	}
-	n := v.Producer()
-	switch {
-	case n == nil:
-		return nil
-	case n.Op.Is("Cast"):
-		return matrix(n.Input(0))
-	case n.Op.Is("Transpose"):
-		shape := slices.Clone(matrix(n.Input(0)))
-		slices.Reverse(shape)
-		return shape
-	}
-	return nil
 }
 
 // productOf is the product of an activation that is not quantized and the output of n.

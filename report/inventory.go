@@ -28,13 +28,14 @@ type scoped struct{ scope, name string }
 
 func newIndex(m *ir.Model) *index {
 	x := &index{consts: map[place]*ir.Tensor{}, scoped: map[scoped]*ir.Tensor{}, loaded: map[*ir.Tensor]*folding{}, ordinal: map[*ir.Graph]int{}}
+	all := newConstants(m)
 	for g := range m.Graphs() {
 		x.graphs = append(x.graphs, g)
 		scope := pass.Scope(g)
 		for _, v := range g.Consts() {
 			x.consts[place{g, v.Name}] = v.Const
 			x.scoped[scoped{scope, v.Name}] = v.Const
-			x.loaded[v.Const] = newFolding(v)
+			x.loaded[v.Const] = all.folding(v)
 		}
 	}
 	return x
@@ -80,7 +81,7 @@ type entry struct {
 // entries ranges over the tensors of m: constants, and tensors in attributes.
 func entries(m Model) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		seen := map[*ir.Tensor]bool{}
+		all, seen := newConstants(m.IR), map[*ir.Tensor]bool{}
 		each := func(e entry) bool {
 			if seen[e.Tensor] {
 				return true
@@ -90,7 +91,7 @@ func entries(m Model) iter.Seq[entry] {
 		}
 		for g := range m.IR.Graphs() {
 			for _, v := range g.Consts() {
-				if !each(constant(v, m.Planned)) {
+				if !each(all.entry(v, m.Planned)) {
 					return
 				}
 			}
@@ -107,11 +108,11 @@ func entries(m Model) iter.Seq[entry] {
 	}
 }
 
-// constant is the entry of v, whose parts are the stored tensors: an opened model computes
+// entry is the entry of v, whose parts are the stored tensors: an opened model computes
 // only dense tensors from sparse ones.
-func constant(v *ir.Value, planned bool) entry {
+func (c *constants) entry(v *ir.Value, planned bool) entry {
 	t := v.Const
-	e := entry{t, []*ir.Tensor{t}, loadedBytes(v)}
+	e := entry{t, []*ir.Tensor{t}, c.loadedBytes(v)}
 	if o, ok := t.Source.(ir.Output); ok && !planned {
 		e.parts = o.Of.In
 	}

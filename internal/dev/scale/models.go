@@ -1,0 +1,149 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A kind is a shape of graph that is made in any size.
+type kind struct {
+	name string
+	grow func(g *ir.Graph, x *ir.Value, n int) *ir.Value // adds about n nodes or initializers after x and returns the output
+}
+
+// kinds are the shapes of graphs.
+var kinds = []kind{
+	{"nodes", nodes},
+	{"initializers", initializers},
+	{"layers", layers},
+	{"unused", unused},
+	{"consumers", consumers},
+	{"folded", folded},
+	{"doubled", doubled},
+	{"nested", nested},
+}
+
+// size is the number of rows and columns of weights.
+const size = 8
+
+// model returns a graph of a kind with about n nodes or initializers.
+func (k kind) model(n int) *ir.Model {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+	g := m.Graph
+	g.Name = k.name
+	x := g.AddValue("x")
+	x.Type = row()
+	g.Inputs = append(g.Inputs, x)
+	y := k.grow(g, product(g, x), n)
+	y.Type = row()
+	g.AddOutput(y)
+	return m
+}
+
+// row is the type of the model's input and output.
+func row() *ir.Type { return &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: size}}} }
+
+// weight adds an initializer of the given shape.
+func weight(g *ir.Graph, shape ...int64) *ir.Value {
+	w := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: shape}}
+	values := make([]float32, w.Elems())
+	for i := range values {
+		values[i] = float32(i%7) / 8
+	}
+	w.Source = ir.Floats(values...)
+	return g.AddConst("weight."+strconv.Itoa(len(g.Consts())), w)
+}
+
+// product multiplies x by a weight.
+func product(g *ir.Graph, x *ir.Value) *ir.Value {
+	return g.Insert(nil, "MatMul", []*ir.Value{x, weight(g, size, size)})
+}
+
+// nodes is a chain of nodes without weights.
+func nodes(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for range n {
+		x = g.Insert(nil, "Relu", []*ir.Value{x})
+	}
+	return x
+}
+
+// initializers are the operands of sums of a thousand each.
+func initializers(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for first := 0; first < n; first += 1000 {
+		in := []*ir.Value{x}
+		for range min(1000, n-first) {
+			in = append(in, weight(g, 1, size))
+		}
+		x = g.Insert(nil, "Sum", in)
+	}
+	return x
+}
+
+// layers are products with n weights.
+func layers(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for range n {
+		x = product(g, x)
+	}
+	return x
+}
+
+// unused are n initializers that no node reads.
+func unused(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for range n {
+		weight(g, 1, size)
+	}
+	return x
+}
+
+// consumers read one value, and one node reads them all.
+func consumers(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	var all []*ir.Value
+	for range n {
+		all = append(all, g.Insert(nil, "Relu", []*ir.Value{x}))
+	}
+	return g.Insert(nil, "Sum", all)
+}
+
+// folded is a constant expression: a chain of sums of weights.
+func folded(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	w := weight(g, 1, size)
+	for range n {
+		w = g.Insert(nil, "Add", []*ir.Value{w, weight(g, 1, size)})
+	}
+	return g.Insert(nil, "Add", []*ir.Value{x, w})
+}
+
+// doubled is a constant expression of 2^n paths: a chain of nodes that read the previous one twice.
+func doubled(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	w := weight(g, 1, size)
+	for range n {
+		w = g.Insert(nil, "Mul", []*ir.Value{w, w})
+	}
+	return g.Insert(nil, "Add", []*ir.Value{x, w})
+}
+
+// nested are If nodes, each in the branches of the one before; they read x.
+func nested(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	condition := g.AddConst("condition", &ir.Tensor{Spec: ir.Spec{DType: ir.Bool, Shape: []int64{}}, Source: ir.Mem{1}})
+	return branches(g, x, condition, n)
+}
+
+func branches(g *ir.Graph, x, condition *ir.Value, depth int) *ir.Value {
+	if depth == 0 {
+		return g.Insert(nil, "Relu", []*ir.Value{x})
+	}
+	n := g.NewNode(ir.OpID{Type: "If"}, []*ir.Value{condition})
+	y := g.NewValue("t")
+	n.SetOutputs(y)
+	g.Append(n)
+	then := ir.NewSubgraph(g, n)
+	then.Name = "then"
+	then.AddOutput(branches(then, x, condition, depth-1))
+	other := ir.NewSubgraph(g, n)
+	other.Name = "else"
+	other.AddOutput(other.Insert(nil, "Neg", []*ir.Value{x}))
+	n.Attrs = []*ir.Attr{{Name: "then_branch", Type: ir.AttrGraph, Graph: then}, {Name: "else_branch", Type: ir.AttrGraph, Graph: other}}
+	return y
+}
