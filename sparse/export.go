@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +25,7 @@ import (
 // become "_". e is what the run evaluated tensors with, and its input is still open. The
 // files are published by set.
 func Export(ctx context.Context, e *ir.Eval, rows []pass.Row, dir string, set *atomicfile.Set) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := set.MakeDir(dir); err != nil {
 		return err
 	}
 	taken := map[string]bool{}

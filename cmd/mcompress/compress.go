@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
@@ -105,7 +106,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if w.output != "" && outs[0] != w.output {
 		w.folder = models
 		if !w.dryRun {
-			undo, err := mcli.MakeFolder(w.output)
+			undo, err := atomicfile.MakeDir(w.output)
 			if err != nil {
 				return err
 			}

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"flag"
-	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
@@ -61,9 +61,12 @@ func (s *splitFlags) write(ctx context.Context, t *tool, path string) error {
 	dir := s.output
 	if dir == "" {
 		dir = filepath.Dir(path)
-	} else if err := os.MkdirAll(dir, 0o777); err != nil {
+	}
+	undo, err := atomicfile.MakeDir(dir)
+	if err != nil {
 		return err
 	}
+	defer undo()
 	eval := ir.NewEval(dir)
 	defer eval.Close()
 	o := onnx.SaveOptions{Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Digest: s.digest.Value != "none", Sync: !s.noSync, Eval: eval}

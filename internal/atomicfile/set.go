@@ -16,6 +16,7 @@ type Set struct {
 	Sync   bool // flush files to the disk before they are renamed
 
 	folders  map[string]*Folder // by the folder of the final place
+	made     []func()           // removes folders of MakeDir
 	files    []*File
 	renaming func() // called before each rename; for tests, nil otherwise
 }
@@ -63,6 +64,13 @@ func (s *Set) Folder(path string) (string, error) {
 	}
 	s.folders[dir] = f
 	return f.Path, nil
+}
+
+// MakeDir makes a folder for files of the set, and missing parents. Close removes those that are still empty.
+func (s *Set) MakeDir(path string) error {
+	undo, err := MakeDir(path)
+	s.made = append(s.made, undo)
+	return err
 }
 
 // WriteFile creates a file with the given content.
@@ -158,7 +166,7 @@ func (f *File) unpublish() error {
 	return f.Fail(os.Remove(f.Path))
 }
 
-// Close removes the files that are not published, and the temporary folders.
+// Close removes the files that are not published, the temporary folders, and those of MakeDir that are empty.
 func (s *Set) Close() error {
 	var errs []error
 	for _, f := range s.files {
@@ -167,7 +175,10 @@ func (s *Set) Close() error {
 	for _, folder := range s.folders {
 		errs = append(errs, folder.Close())
 	}
-	s.files, s.folders = nil, nil
+	for _, undo := range slices.Backward(s.made) {
+		undo()
+	}
+	s.files, s.folders, s.made = nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -44,16 +44,3 @@ func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
-
-// MakeFolder creates a folder and those above it. undo removes those that it created and that are empty, after an error.
-func MakeFolder(path string) (undo func(), err error) {
-	var created []string
-	for dir := filepath.Clean(path); !exists(dir); dir = filepath.Dir(dir) {
-		created = append(created, dir)
-	}
-	return func() {
-		for _, dir := range created {
-			_ = os.Remove(dir) // not empty, or gone
-		}
-	}, os.MkdirAll(path, 0o777)
-}

@@ -59,7 +59,7 @@ func (r *run) reportPath(format string) (string, error) {
 	dir := r.ReportDir
 	if dir == "" {
 		dir = filepath.Dir(r.path)
-	} else if err := os.MkdirAll(dir, 0o777); err != nil {
+	} else if err := r.set.MakeDir(dir); err != nil {
 		return "", err
 	}
 	return filepath.Join(dir, filepath.Base(stem(r.path))+".report."+format), nil
