@@ -73,7 +73,7 @@ func (b *graphBuilder) updateGraph(ctx context.Context, params []*parameter) (_ 
 	}
 	graph.Graph().AddOutput(o.squareSum())
 	g.outputs = []string{graph.Graph().Outputs[0].Name}
-	g.session, err = engine.Open(ctx, graph.Model, engine.Options{Workers: b.workers})
+	g.session, err = engine.Open(ctx, graph.Model, b.session())
 	return g, err
 }
 
@@ -93,7 +93,7 @@ func (b *graphBuilder) normGraph(ctx context.Context) (_ *updateGraph, err error
 		graph.Graph().AddOutput(v)
 		g.outputs = append(g.outputs, v.Name)
 	}
-	g.session, err = engine.Open(ctx, graph.Model, engine.Options{Workers: b.workers})
+	g.session, err = engine.Open(ctx, graph.Model, b.session())
 	return g, err
 }
 

@@ -39,7 +39,7 @@ func newAugmenter(ctx context.Context, l *loader) (*augmenter, error) {
 		x = graph.Own(typ, 1, []*ir.Value{x, counter}, append(attrs, imageSize(spec.Shape)...)...)[0]
 	}
 	graph.Graph().AddOutput(x)
-	s, err := engine.Open(ctx, graph.Model, engine.Options{Workers: l.workers})
+	s, err := engine.Open(ctx, graph.Model, l.session())
 	if err != nil {
 		return nil, err
 	}

@@ -75,12 +75,12 @@ func (l *loader) sameAsSingle(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, nil
 	}
-	batched, err := engine.Open(ctx, tape.Model, engine.Options{Workers: l.workers})
+	batched, err := engine.Open(ctx, tape.Model, l.session())
 	if err != nil {
 		return false, err
 	}
 	defer batched.Close()
-	single, err := engine.Open(ctx, l.model, engine.Options{Workers: l.workers})
+	single, err := engine.Open(ctx, l.model, l.session())
 	if err != nil {
 		return false, err
 	}

@@ -57,7 +57,7 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	for _, p := range tape.Params {
 		e.step.feeds[p.Value.Name] = b.params.byName[p.Name].array
 	}
-	if e.session, err = engine.Open(ctx, tape.Model, engine.Options{Workers: b.workers}); err != nil {
+	if e.session, err = engine.Open(ctx, tape.Model, b.session()); err != nil {
 		return nil, err
 	}
 	e.step.session = e.session

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -16,7 +15,6 @@ import (
 // copy of the model, so that they are the ones that it finally stores.
 type fakeQuant struct {
 	step        pass.Options
-	limits      memory.Limits                 // of a run of the model
 	dryRun      bool                          // nothing will be trained
 	weights     map[string]*fakeQuantWeight   // by the names of parameters
 	activations map[edge]*fakeQuantActivation // with static scales
@@ -43,7 +41,7 @@ func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
 			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", method)
 		}
 		return &fakeQuant{
-			step: step, limits: s.Env.Limits, dryRun: s.Env.DryRun,
+			step: step, dryRun: s.Env.DryRun,
 			weights: map[string]*fakeQuantWeight{}, activations: map[edge]*fakeQuantActivation{},
 		}, nil
 	}
@@ -55,7 +53,7 @@ func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
 func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: f.limits, Precheck: true, DryRun: f.dryRun}}
+	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits, Precheck: true, DryRun: f.dryRun}}
 	res, err := pass.Run(ctx, s.Model, s.Eval, s.Env, []pass.Options{f.step})
 	if err != nil {
 		return err

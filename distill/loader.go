@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -17,7 +19,13 @@ type environment struct {
 	model   *ir.Model
 	eval    *ir.Eval
 	workers int
-	folder  string // for temporary files
+	limits  memory.Limits // of each session
+	folder  string        // for temporary files
+}
+
+// session are the options of a session.
+func (env *environment) session() engine.Options {
+	return engine.Options{Workers: env.workers, Limits: env.limits}
 }
 
 // A loader provides the training and validation samples, and the shapes of the model's inputs.

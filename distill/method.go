@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -45,6 +46,7 @@ func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
 		return pass.OptionErrorf("training samples are missing; use --data")
 	}
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
+	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
 	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
 	defer func() { err = errors.Join(err, t.close()) }()
 	if len(t.params.selected) == 0 {

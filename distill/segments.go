@@ -54,6 +54,6 @@ func (pl *planner) planStep(ctx context.Context, p *layout) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.arena, err = st.plan(ctx, pl.workers)
+	st.arena, err = st.plan(ctx, pl.session())
 	return st, err
 }

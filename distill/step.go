@@ -40,8 +40,8 @@ func (st *step) setLosses(losses []*ir.Value, targets []target) {
 }
 
 // open opens a session for the step.
-func (st *step) open(ctx context.Context, workers int, seed uint64) (err error) {
-	if st.session, err = engine.Open(ctx, st.tape.Model, engine.Options{Workers: workers, Seed: seed}); err != nil {
+func (st *step) open(ctx context.Context, o engine.Options) (err error) {
+	if st.session, err = engine.Open(ctx, st.tape.Model, o); err != nil {
 		return err
 	}
 	st.arena, err = arenaOf(st.session)
@@ -49,8 +49,9 @@ func (st *step) open(ctx context.Context, workers int, seed uint64) (err error) 
 }
 
 // plan returns the size of the step's arena in bytes.
-func (st *step) plan(ctx context.Context, workers int) (int64, error) {
-	s, err := engine.Open(ctx, st.tape.Model, engine.Options{Workers: workers, PlanOnly: true})
+func (st *step) plan(ctx context.Context, o engine.Options) (int64, error) {
+	o.PlanOnly = true
+	s, err := engine.Open(ctx, st.tape.Model, o)
 	if err != nil {
 		return 0, err
 	}

@@ -34,7 +34,7 @@ func newTeacher(ctx context.Context, m *ir.Model, terms []term, l *loader) (*tea
 	if err != nil {
 		return nil, err
 	}
-	s, err := engine.Open(ctx, model, engine.Options{Workers: l.workers})
+	s, err := engine.Open(ctx, model, l.session())
 	if err != nil {
 		return nil, err
 	}

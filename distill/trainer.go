@@ -107,7 +107,9 @@ func (t *trainer) openGraphs(ctx context.Context) (err error) {
 	if t.step, err = t.graphs.step(ctx, t.layout); err != nil {
 		return err
 	}
-	if err = t.step.open(ctx, t.workers, *t.settings.Seed); err != nil {
+	o := t.session()
+	o.Seed = *t.settings.Seed
+	if err = t.step.open(ctx, o); err != nil {
 		return err
 	}
 	if t.update, err = t.graphs.accumulatedUpdate(ctx, t.layout); err != nil {

@@ -38,7 +38,7 @@ func (g *Graph) NewValue(hint string) *Value {
 // SetConst makes v a constant of its graph, or replaces the payload it has.
 func (v *Value) SetConst(t *Tensor) {
 	if v.Const == nil {
-		v.graph.consts = append(v.graph.consts, v)
+		v.graph.consts = append(v.graph.Consts(), v)
 	}
 	v.Const = t
 }

@@ -119,26 +119,31 @@ func (n *Node) release() {
 // constant, or the node that makes it and what that node and its subgraphs read, in
 // turn. Graph inputs stay, constants among them too.
 func (v *Value) Drop() {
-	if len(v.uses) > 0 {
-		return
+	for stack := []*Value{v}; len(stack) > 0; {
+		last := stack[len(stack)-1]
+		stack = append(stack[:len(stack)-1], last.drop()...)
 	}
-	if v.Const != nil {
+}
+
+// drop removes v, if nothing reads it, with the node that makes it, and returns what that node read, the first last.
+func (v *Value) drop() []*Value {
+	n := v.producer
+	switch {
+	case len(v.uses) > 0:
+		return nil
+	case v.Const != nil:
 		if !v.IsInput() {
 			v.graph.RemoveConst(v)
 		}
-		return
-	}
-	n := v.producer
-	if n == nil || slices.ContainsFunc(n.Outputs, func(o *Value) bool { return o != nil && len(o.uses) > 0 }) {
-		return
+		return nil
+	case n == nil || slices.ContainsFunc(n.Outputs, func(o *Value) bool { return o != nil && len(o.uses) > 0 }):
+		return nil
 	}
 	reads := slices.Collect(n.reads)
 	n.Remove()
-	for _, in := range reads {
-		if !in.graph.within(n) {
-			in.Drop()
-		}
-	}
+	reads = slices.DeleteFunc(reads, func(in *Value) bool { return in.graph.within(n) })
+	slices.Reverse(reads)
+	return reads
 }
 
 // within reports whether g is a subgraph of n, or inside one.
@@ -151,13 +156,12 @@ func (g *Graph) within(n *Node) bool {
 	return false
 }
 
-// RemoveConst removes the constant v from g. An input loses its default value.
+// RemoveConst removes the constant v from g. An input loses its default value. The time does not depend on the number of constants.
 func (g *Graph) RemoveConst(v *Value) {
-	i := slices.Index(g.consts, v)
-	if i < 0 {
+	if v.graph != g || v.Const == nil || v.removed {
 		return
 	}
-	g.consts = slices.Delete(g.consts, i, i+1)
+	g.stale = true
 	if v.IsInput() {
 		v.Const = nil
 		return

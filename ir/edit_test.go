@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -358,5 +359,21 @@ func TestAttributes(t *testing.T) {
 	n.SetAttr(&Attr{Name: "i", Type: AttrInt, I: 9, Ref: "outer"})
 	if n.Int("i", 1) != 1 {
 		t.Error("a reference was taken for a value")
+	}
+}
+
+// Recursion would need a stack as deep as the chain, and lists that close gaps would take minutes.
+func TestDropOfALongChain(t *testing.T) {
+	const n = 200_000
+	g := NewModel().Graph
+	v := g.AddConst("w", &Tensor{Spec: Spec{DType: Float, Shape: []int64{1}}})
+	for range n {
+		w := g.AddConst("w", &Tensor{Spec: Spec{DType: Float, Shape: []int64{1}}})
+		v = g.Insert(nil, "Add", []*Value{v, w})
+	}
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	v.Drop()
+	if g.First() != nil || len(g.Consts()) != 0 {
+		t.Errorf("%d constants are left", len(g.Consts()))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 )
 
@@ -50,6 +51,7 @@ type Graph struct {
 	model       *Model
 	function    *Function // set for a function's body
 	consts      []*Value  // initializers and lifted Constant nodes, in file order
+	stale       bool      // consts has removed ones
 	first, last *Node
 }
 
@@ -213,7 +215,13 @@ func (g *Graph) root() *Graph {
 }
 
 // Consts are g's constants in file order, newer ones at the end.
-func (g *Graph) Consts() []*Value { return g.consts }
+func (g *Graph) Consts() []*Value {
+	if g.stale {
+		g.consts = slices.DeleteFunc(g.consts, func(v *Value) bool { return v.removed || v.Const == nil })
+		g.stale = false
+	}
+	return g.consts
+}
 
 // Nodes ranges over g's own nodes in order. Removing the current node and
 // inserting before it are safe.

@@ -114,7 +114,7 @@ func (p *printer) graph(g *Graph) {
 func (p *printer) insides(g *Graph) {
 	var write []func()
 	inputs, outputs := valueSet(g.Inputs), valueSet(g.Outputs)
-	for _, v := range g.consts {
+	for _, v := range g.Consts() {
 		if !inputs[v] {
 			write = append(write, func() { p.initializer(v) })
 		}
@@ -154,7 +154,7 @@ func (p *printer) body(g *Graph) {
 	p.line("{")
 	p.block(func() {
 		if g.function != nil && g.Outer == nil {
-			for _, v := range g.consts {
+			for _, v := range g.Consts() {
 				p.line(identifier(v.Name), " = Constant <value = ")
 				p.tensor(v.Const, v.Const.Name)
 				p.put("> ()")

@@ -38,7 +38,7 @@ type checker struct {
 }
 
 func (c checker) graph(g *Graph) error {
-	for _, v := range g.consts {
+	for _, v := range g.Consts() {
 		if err := v.Const.Valid(); err != nil {
 			return fmt.Errorf("initializer %q: %w", v.Name, err)
 		}
@@ -57,7 +57,7 @@ func (c checker) graph(g *Graph) error {
 	if err := c.nodes(g); err != nil {
 		return err
 	}
-	return readBack(slices.Concat(g.Inputs, g.consts))
+	return readBack(slices.Concat(g.Inputs, g.Consts()))
 }
 
 func (c checker) nodes(g *Graph) error {

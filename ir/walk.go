@@ -73,7 +73,7 @@ func (m *Model) Values() iter.Seq[*Value] {
 }
 
 func (g *Graph) values(yield func(*Value) bool) bool {
-	for _, vs := range [][]*Value{g.Inputs, g.consts, g.Outputs} {
+	for _, vs := range [][]*Value{g.Inputs, g.Consts(), g.Outputs} {
 		if !each(vs, yield) {
 			return false
 		}

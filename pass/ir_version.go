@@ -1,6 +1,8 @@
 package pass
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 )
@@ -15,9 +17,7 @@ func raiseIR(m *ir.Model, was int64) (raised bool) {
 	if was >= constsWithoutInputs {
 		return false
 	}
-	for _, v := range m.Graph.Consts() {
-		m.Graph.RemoveInput(v)
-	}
+	m.Graph.Inputs = slices.DeleteFunc(m.Graph.Inputs, func(v *ir.Value) bool { return v.Const != nil })
 	return true
 }
 

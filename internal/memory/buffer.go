@@ -6,7 +6,8 @@ import "slices"
 type buffer struct {
 	values []int
 	bytes  int64
-	first  int // the producer of the first of them; -1 for inputs
+	first  int  // the producer of the first of them; -1 for inputs
+	shared bool // one of the values has several consumers, or one in the backward pass, or is an output
 }
 
 // assignBuffers assigns each value a buffer: that of a value that it overwrites, or a new one.
@@ -21,7 +22,8 @@ func (s *schedule) assignBuffers() {
 		for k, v := range n.Makes {
 			if from := s.from(i, n, v); k == 0 && from >= 0 {
 				s.bufferOf[v] = s.bufferOf[from]
-				s.buffers[s.bufferOf[v]].values = append(s.buffers[s.bufferOf[v]].values, v)
+				b := &s.buffers[s.bufferOf[v]]
+				b.values, b.shared = append(b.values, v), b.shared || s.isShared(v)
 				continue
 			}
 			s.own(v)
@@ -31,7 +33,7 @@ func (s *schedule) assignBuffers() {
 
 func (s *schedule) own(v int) {
 	s.bufferOf[v] = len(s.buffers)
-	s.buffers = append(s.buffers, buffer{values: []int{v}, bytes: s.Values[v].Bytes, first: s.producer[v]})
+	s.buffers = append(s.buffers, buffer{values: []int{v}, bytes: s.Values[v].Bytes, first: s.producer[v], shared: s.isShared(v)})
 }
 
 // from returns the value whose buffer the first result of node i reuses, -1 for none.
@@ -50,13 +52,9 @@ func (s *schedule) from(i int, n TapeNode, result int) int {
 // free reports whether node i may write in place: the buffer has no other consumers, also in the backward pass, and is produced in the
 // same segment, which would be recomputed from overwritten values otherwise.
 func (s *schedule) free(r buffer, i int) bool {
-	if r.first < 0 || s.segment(r.first) != s.segment(i) {
-		return false
-	}
-	for _, v := range r.values {
-		if len(s.consumers[v]) > 1 || len(s.savers[v]) > 0 || s.Values[v].Output {
-			return false
-		}
-	}
-	return true
+	return r.first >= 0 && !r.shared && s.segment(r.first) == s.segment(i)
+}
+
+func (s *schedule) isShared(v int) bool {
+	return len(s.consumers[v]) > 1 || len(s.savers[v]) > 0 || s.Values[v].Output
 }

@@ -20,7 +20,7 @@ func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
 		return errors.New("the file changed while it was being read")
 	}
 	part := o.part(p.starts, k)
-	for _, v := range slices.Concat(part.inputs, part.outputs) {
+	for _, v := range slices.Concat(part.inputs.list, part.outputs.list) {
 		if err := declare(v, types); err != nil {
 			return err
 		}
@@ -56,18 +56,20 @@ func declare(v *ir.Value, types map[string]*ir.Type) error {
 
 // results are the part's outputs: model outputs first, in model order.
 func (p *part) results(g *ir.Graph) []*ir.Value {
-	return sorted(p.outputs, g.Outputs)
+	return sorted(p.outputs.list, g.Outputs)
 }
 
 // sorted is list with the elements of ranked first, in its order.
 func sorted(list, ranked []*ir.Value) []*ir.Value {
-	var first []*ir.Value
+	var all, out ordered[*ir.Value]
+	all.add(list...)
 	for _, v := range ranked {
-		if slices.Contains(list, v) {
-			first = add(first, v)
+		if all.known[v] {
+			out.add(v)
 		}
 	}
-	return add(first, list...)
+	out.add(list...)
+	return out.list
 }
 
 // entries are the part's inputs: model inputs first, in model order, then outputs of earlier stages.
@@ -75,11 +77,11 @@ func sorted(list, ranked []*ir.Value) []*ir.Value {
 func (p *part) entries(g *ir.Graph) []*ir.Value {
 	var list []*ir.Value
 	for _, v := range g.Inputs {
-		if slices.Contains(p.inputs, v) || v.Const != nil && slices.Contains(p.consts, v) {
+		if p.inputs.known[v] || v.Const != nil && p.consts.known[v] {
 			list = append(list, v)
 		}
 	}
-	for _, v := range p.inputs {
+	for _, v := range p.inputs.list {
 		if v.Producer() == nil {
 			continue
 		}

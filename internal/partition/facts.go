@@ -14,13 +14,13 @@ func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stag
 	s := &Stage{Nodes: end - first, First: c.nodes[first].Label(), Last: c.nodes[end-1].Label(), Inputs: []Port{}, Outputs: []Port{}, Crosses: []Port{}}
 	part := c.part(starts, k)
 	s.Nodes += len(part.aside)
-	for _, v := range part.consts {
+	for _, v := range part.consts.list {
 		s.Weights += v.Const.Bytes()
 	}
-	for _, v := range part.inputs {
+	for _, v := range part.inputs.list {
 		s.Inputs = append(s.Inputs, c.port(v, starts))
 	}
-	for _, v := range part.outputs {
+	for _, v := range part.outputs.list {
 		declared[v.Name] = c.types.declaration(v)
 		s.Outputs = append(s.Outputs, c.port(v, starts))
 	}
@@ -65,7 +65,7 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 		index[v] = len(blocks)
 		blocks = append(blocks, memory.Block{Name: v.Name, Kind: memory.Activation, Bytes: c.types.bytes(v), First: from, Last: to})
 	}
-	for _, v := range p.inputs {
+	for _, v := range p.inputs.list {
 		live(v, 0, 0)
 	}
 	for i, n := range c.nodes[first:end] {
@@ -84,7 +84,7 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 			}
 		}
 	}
-	for _, v := range p.outputs {
+	for _, v := range p.outputs.list {
 		if at, known := index[v]; known {
 			blocks[at].Last = end - first - 1
 		}
@@ -105,7 +105,9 @@ func (c *cutter) shared(starts []int) []Shared {
 			if in[v] == nil {
 				order = append(order, v)
 			}
-			in[v] = add(in[v], stageOf(starts, i)+1)
+			if stage := stageOf(starts, i) + 1; len(in[v]) == 0 || in[v][len(in[v])-1] != stage {
+				in[v] = append(in[v], stage)
+			}
 		}
 	}
 	list := []Shared{}

@@ -1,8 +1,6 @@
 package partition
 
 import (
-	"slices"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 )
@@ -44,21 +42,30 @@ func newOutline(g *ir.Graph) (*outline, error) {
 	return o, nil
 }
 
+// maxAside is the maximum number of nodes of an expression of constants that is duplicated. Those after it are partitioned like others:
+// lists of all constants in a long expression would have the square of its length.
+const maxAside = 100
+
 // constants records the constants that n needs, and reports whether n needs only constants.
 func (o *outline) constants(n *ir.Node) bool {
 	constant := foldable(n)
+	var consts ordered[*ir.Value]
+	var aside ordered[*ir.Node]
 	for v := range reads(n) {
 		from := v.Producer()
 		switch {
 		case v.Const != nil:
-			o.consts[n] = add(o.consts[n], v)
+			consts.add(v)
 		case from != nil && o.isAside(from):
-			o.aside[n] = add(add(o.aside[n], o.aside[from]...), from)
-			o.consts[n] = add(o.consts[n], o.consts[from]...)
+			aside.add(o.aside[from]...)
+			aside.add(from)
+			consts.add(o.consts[from]...)
+			constant = constant && len(aside.list) < maxAside
 		default:
 			constant = false
 		}
 	}
+	o.consts[n], o.aside[n] = consts.list, aside.list
 	return constant
 }
 
@@ -66,15 +73,6 @@ func (o *outline) constants(n *ir.Node) bool {
 func (o *outline) isAside(n *ir.Node) bool {
 	_, cut := o.at[n]
 	return !cut
-}
-
-func add[T comparable](list []T, more ...T) []T {
-	for _, x := range more {
-		if !slices.Contains(list, x) {
-			list = append(list, x)
-		}
-	}
-	return list
 }
 
 // foldable reports whether n is deterministic and can be duplicated: a standard ONNX operator

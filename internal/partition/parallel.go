@@ -135,7 +135,9 @@ func (c *cutter) precedingProducts(n *ir.Node) (found []*ir.Node, ok bool) {
 		switch {
 		case !cut: // a constant
 		case c.product(from):
-			found = add(found, from)
+			if !slices.Contains(found, from) {
+				found = append(found, from)
+			}
 		default:
 			through, _ := c.through(from)
 			open = append(open, through...)

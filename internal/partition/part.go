@@ -1,16 +1,31 @@
 package partition
 
-import (
-	"slices"
-
-	"github.com/mcompress/mcompress/ir"
-)
+import "github.com/mcompress/mcompress/ir"
 
 // A part is the nodes and values of one stage.
 type part struct {
-	nodes, aside    map[*ir.Node]bool // partitioned nodes, and constant-only nodes
-	consts          []*ir.Value
-	inputs, outputs []*ir.Value
+	nodes, aside map[*ir.Node]bool // partitioned nodes, and constant-only nodes
+	consts       ordered[*ir.Value]
+	inputs       ordered[*ir.Value]
+	outputs      ordered[*ir.Value]
+}
+
+// An ordered is a list without duplicates.
+type ordered[T comparable] struct {
+	list  []T
+	known map[T]bool
+}
+
+func (o *ordered[T]) add(more ...T) {
+	if o.known == nil {
+		o.known = map[T]bool{}
+	}
+	for _, x := range more {
+		if !o.known[x] {
+			o.known[x] = true
+			o.list = append(o.list, x)
+		}
+	}
 }
 
 // part collects stage k. Model outputs that no partitioned node produces belong to the last
@@ -26,7 +41,7 @@ func (o *outline) part(starts []int, k int) *part {
 		}
 		for _, v := range o.made(first + i) {
 			if o.last[v] >= end {
-				p.outputs = append(p.outputs, v)
+				p.outputs.add(v)
 			}
 		}
 	}
@@ -38,7 +53,7 @@ func (o *outline) part(starts []int, k int) *part {
 
 // needs adds the constants of n.
 func (p *part) needs(o *outline, n *ir.Node) {
-	p.consts = add(p.consts, o.consts[n]...)
+	p.consts.add(o.consts[n]...)
 	for _, a := range o.aside[n] {
 		p.aside[a] = true
 	}
@@ -48,7 +63,7 @@ func (p *part) needs(o *outline, n *ir.Node) {
 func (p *part) reads(o *outline, v *ir.Value, first int) {
 	n := v.Producer()
 	if at, cut := o.at[n]; v.Const == nil && (n == nil || cut && at < first) {
-		p.inputs = add(p.inputs, v)
+		p.inputs.add(v)
 	}
 }
 
@@ -61,15 +76,13 @@ func (p *part) loose(o *outline) {
 		case cut:
 			continue
 		case v.Const != nil:
-			p.consts = add(p.consts, v)
+			p.consts.add(v)
 		case n == nil:
-			p.inputs = add(p.inputs, v)
+			p.inputs.add(v)
 		default:
 			p.aside[n] = true
 			p.needs(o, n)
 		}
-		if !slices.Contains(p.outputs, v) {
-			p.outputs = append(p.outputs, v)
-		}
+		p.outputs.add(v)
 	}
 }
