@@ -42,7 +42,15 @@ func NewEval(dir string) *Eval {
 
 // Open returns t's payload. It costs nothing for a payload in a file or in memory
 // and for views; any other recipe runs at its first Open.
-func (e *Eval) Open(ctx context.Context, t *Tensor) (io.ReaderAt, error) {
+func (e *Eval) Open(ctx context.Context, t *Tensor) (io.ReaderAt, error) { return e.open(ctx, t, 0) }
+
+// maxDepth is the maximum number of lazy tensors that one is computed from, one after another.
+const maxDepth = 4096
+
+func (e *Eval) open(ctx context.Context, t *Tensor, depth int) (io.ReaderAt, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("tensor %q is computed in more than %d steps", t.Name, maxDepth)
+	}
 	switch s := t.Source.(type) {
 	case Mem:
 		return bytes.NewReader(s), nil
@@ -50,9 +58,9 @@ func (e *Eval) Open(ctx context.Context, t *Tensor) (io.ReaderAt, error) {
 		return io.NewSectionReader(s.R, s.Off, t.Bytes()), nil
 	case Output:
 		if s.Of.View != nil {
-			return e.view(ctx, s.Of)
+			return e.view(ctx, s.Of, depth)
 		}
-		return e.output(ctx, s)
+		return e.output(ctx, s, depth)
 	}
 	return nil, fmt.Errorf("tensor %q has no payload that can be read", t.Name)
 }
@@ -85,13 +93,17 @@ func ReadFull(r io.ReaderAt, b []byte, off int64) error {
 // Run runs r into out, one writer an output, and checks that each got exactly the
 // bytes its Spec declares.
 func (e *Eval) Run(ctx context.Context, r *Recipe, out []io.Writer) error {
+	return e.checked(ctx, r, out, 0)
+}
+
+func (e *Eval) checked(ctx context.Context, r *Recipe, out []io.Writer, depth int) error {
 	counted := make([]*counter, len(r.Out))
 	ws := make([]io.Writer, len(r.Out))
 	for i := range r.Out {
 		counted[i] = &counter{w: out[i]}
 		ws[i] = counted[i]
 	}
-	if err := e.run(ctx, r, ws); err != nil {
+	if err := e.run(ctx, r, ws, depth); err != nil {
 		return fmt.Errorf("%s: tensor %q: %w", r.Name, r.Out[0].Name, err)
 	}
 	for i, s := range r.Out {
@@ -102,15 +114,15 @@ func (e *Eval) Run(ctx context.Context, r *Recipe, out []io.Writer) error {
 	return nil
 }
 
-func (e *Eval) run(ctx context.Context, r *Recipe, out []io.Writer) error {
+func (e *Eval) run(ctx context.Context, r *Recipe, out []io.Writer, depth int) error {
 	if r.View != nil {
-		v, err := e.view(ctx, r)
+		v, err := e.view(ctx, r, depth)
 		if err != nil {
 			return err
 		}
 		return Copy(ctx, out[0], v, r.Out[0].Bytes())
 	}
-	in, err := e.inputs(ctx, r)
+	in, err := e.inputs(ctx, r, depth)
 	if err != nil {
 		return err
 	}
@@ -165,26 +177,26 @@ func (e *Eval) Temp() (*os.File, error) {
 	return f, nil
 }
 
-func (e *Eval) inputs(ctx context.Context, r *Recipe) ([]io.ReaderAt, error) {
+func (e *Eval) inputs(ctx context.Context, r *Recipe, depth int) ([]io.ReaderAt, error) {
 	in := make([]io.ReaderAt, len(r.In))
 	for i, t := range r.In {
 		var err error
-		if in[i], err = e.Open(ctx, t); err != nil {
+		if in[i], err = e.open(ctx, t, depth+1); err != nil {
 			return nil, err
 		}
 	}
 	return in, nil
 }
 
-func (e *Eval) view(ctx context.Context, r *Recipe) (io.ReaderAt, error) {
-	in, err := e.inputs(ctx, r)
+func (e *Eval) view(ctx context.Context, r *Recipe, depth int) (io.ReaderAt, error) {
+	in, err := e.inputs(ctx, r, depth)
 	if err != nil {
 		return nil, err
 	}
 	return io.NewSectionReader(r.View(in), 0, r.Out[0].Bytes()), nil
 }
 
-func (e *Eval) output(ctx context.Context, o Output) (io.ReaderAt, error) {
+func (e *Eval) output(ctx context.Context, o Output, depth int) (io.ReaderAt, error) {
 	e.mu.Lock()
 	res := e.made[o.Of]
 	if res == nil {
@@ -192,7 +204,7 @@ func (e *Eval) output(ctx context.Context, o Output) (io.ReaderAt, error) {
 		e.made[o.Of] = res
 	}
 	e.mu.Unlock()
-	res.once.Do(func() { res.err = e.keep(ctx, o.Of, res) })
+	res.once.Do(func() { res.err = e.keep(ctx, o.Of, res, depth) })
 	if res.err != nil {
 		return nil, res.err
 	}
@@ -200,7 +212,7 @@ func (e *Eval) output(ctx context.Context, o Output) (io.ReaderAt, error) {
 }
 
 // keep runs r and holds on to every output.
-func (e *Eval) keep(ctx context.Context, r *Recipe, res *result) error {
+func (e *Eval) keep(ctx context.Context, r *Recipe, res *result, depth int) error {
 	ws := make([]io.Writer, len(r.Out))
 	for i, s := range r.Out {
 		if s.Bytes() < spoolAbove {
@@ -214,7 +226,7 @@ func (e *Eval) keep(ctx context.Context, r *Recipe, res *result) error {
 		}
 		ws[i], res.outs = f, append(res.outs, io.NewSectionReader(f, 0, s.Bytes()))
 	}
-	return e.Run(ctx, r, ws)
+	return e.checked(ctx, r, ws, depth)
 }
 
 type memory struct{ b []byte }

@@ -221,3 +221,23 @@ func (zeroes) ReadAt(b []byte, _ int64) (int, error) {
 	clear(b)
 	return len(b), nil
 }
+
+// Views of views are read by recursion, which is bounded.
+func TestDepthOfLazyTensorsIsBounded(t *testing.T) {
+	spec := Spec{Name: "w", DType: Uint8, Shape: []int64{1}}
+	last := &Tensor{Spec: spec, Source: Mem{1}}
+	e := NewEval("")
+	defer e.Close()
+	for i := range maxDepth + 1 {
+		if i == maxDepth {
+			if _, err := e.Open(t.Context(), last); err != nil {
+				t.Error(err)
+			}
+		}
+		r := &Recipe{Name: "same", In: []*Tensor{last}, Out: []Spec{spec}, View: func(in []io.ReaderAt) io.ReaderAt { return in[0] }}
+		last = &Tensor{Spec: spec, Source: Output{r, 0}}
+	}
+	if _, err := e.Open(t.Context(), last); err == nil || !strings.Contains(err.Error(), "computed in more than") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -20,12 +20,19 @@ func Consumers(v *ir.Value) []*ir.Node {
 // node is a graph output.
 func LeafUses(v *ir.Value) []ir.Use {
 	var ls []ir.Use
-	for _, u := range v.Uses() {
+	for rest := [][]ir.Use{v.Uses()}; len(rest) > 0; {
+		last := len(rest) - 1
+		if len(rest[last]) == 0 {
+			rest = rest[:last]
+			continue
+		}
+		u := rest[last][0]
+		rest[last] = rest[last][1:]
 		if u.Node == nil || u.Index > 0 || chain[u.Node.Op.Type] == nil || !ir.DefaultDomain(u.Node.Op.Domain) {
 			ls = append(ls, u)
 			continue
 		}
-		ls = append(ls, LeafUses(u.Node.Outputs[0])...)
+		rest = append(rest, u.Node.Outputs[0].Uses())
 	}
 	return ls
 }

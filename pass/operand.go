@@ -18,29 +18,26 @@ type Operand struct {
 
 // Trace finds the constant that v is a view, transpose or cast of. It returns nil if there is none.
 func Trace(v *ir.Value) *Operand {
+	var path []*ir.Node // from v to the constant
+	for ; v != nil && v.Const == nil; v = v.Producer().Input(0) {
+		n := v.Producer()
+		if n == nil || !ir.DefaultDomain(n.Op.Domain) || n.Outputs[0] != v || chain[n.Op.Type] == nil {
+			return nil
+		}
+		path = append(path, n)
+	}
 	if v == nil {
 		return nil
 	}
-	if v.Const != nil {
-		return &Operand{Base: v, Shape: v.Const.Shape, Elem: v.Const.DType}
+	o := &Operand{Base: v, Shape: v.Const.Shape, Elem: v.Const.DType}
+	for _, n := range slices.Backward(path) {
+		if o.Trouble = FromCaller(n); o.Trouble.None() {
+			chain[n.Op.Type](o, n)
+		}
+		if !o.Trouble.None() {
+			break
+		}
 	}
-	n := v.Producer()
-	if n == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) == 0 || n.Outputs[0] != v {
-		return nil
-	}
-	step := chain[n.Op.Type]
-	if step == nil {
-		return nil
-	}
-	o := Trace(n.Input(0))
-	if o == nil || !o.Trouble.None() {
-		return o
-	}
-	if reason := FromCaller(n); !reason.None() {
-		o.Trouble = reason
-		return o
-	}
-	step(o, n)
 	return o
 }
 

@@ -1,6 +1,7 @@
 package pass_test
 
 import (
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -108,5 +109,23 @@ func TestTraceFollowsEveryView(t *testing.T) {
 		if o := pass.Trace(m.Graph.Insert(nil, op, in, attrs...)); (o != nil && o.Trouble.None()) != (op != "Relu") {
 			t.Errorf("%s: %+v", op, o)
 		}
+	}
+}
+
+// Recursion would need a stack as deep as the chain.
+func TestLongChainsOfViews(t *testing.T) {
+	g := ir.NewModel().Graph
+	w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{2, 3}}})
+	v := w
+	for range 1_000_000 {
+		v = g.Insert(nil, "Identity", []*ir.Value{v})
+	}
+	g.AddOutput(v)
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
+	if o := pass.Trace(v); o == nil || o.Base != w || !o.Trouble.None() {
+		t.Errorf("got %v, want the constant", o)
+	}
+	if uses := pass.LeafUses(w); len(uses) != 1 || uses[0].Node != nil {
+		t.Errorf("got %v, want the output of the graph", uses)
 	}
 }

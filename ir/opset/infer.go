@@ -35,6 +35,7 @@ func Elem(v *ir.Value) ir.DType { return newInference(visits).elem(v) }
 // which ends circles.
 type inference struct {
 	left   int
+	depth  int                    // of the search: queries that led to each other
 	shapes map[*ir.Value][]ir.Dim // nil: unknown
 	elems  map[*ir.Value]ir.DType
 
@@ -46,14 +47,20 @@ func newInference(visits int) *inference {
 	return &inference{left: visits, shapes: map[*ir.Value][]ir.Dim{}, elems: map[*ir.Value]ir.DType{}}
 }
 
-// visit reports whether one more value may be visited.
+// maxDepth bounds the recursion along chains of values that are not known yet.
+const maxDepth = 4096
+
+// visit reports whether one more value may be visited; leave ends the visit.
 func (f *inference) visit() bool {
-	if f.left == 0 {
+	if f.left == 0 || f.depth == maxDepth {
 		return false
 	}
 	f.left--
+	f.depth++
 	return true
 }
+
+func (f *inference) leave() { f.depth-- }
 
 func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	if v == nil {
@@ -76,6 +83,7 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	if n == nil || !f.visit() {
 		return nil, false
 	}
+	defer f.leave()
 	f.shapes[v] = nil
 	s, ok := f.inferred(n, output(n, v))
 	if declared {
@@ -128,6 +136,7 @@ func (f *inference) elem(v *ir.Value) ir.DType {
 	if n == nil || !ir.DefaultDomain(n.Op.Domain) || !f.visit() {
 		return ir.Undefined
 	}
+	defer f.leave()
 	f.elems[v] = ir.Undefined
 	f.elems[v] = f.elemOf(n, output(n, v))
 	return f.elems[v]

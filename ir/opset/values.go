@@ -40,6 +40,7 @@ func (f *inference) floats(v *ir.Value) ([]float64, bool) {
 	if n == nil || len(n.Outputs) != 1 || !f.visit() {
 		return nil, false
 	}
+	defer f.leave()
 	f.values[v] = nil
 	rule := valueRuleOf(n)
 	if rule == nil {

@@ -21,6 +21,11 @@ var kinds = []kind{
 	{"consumers", consumers},
 	{"folded", folded},
 	{"doubled", doubled},
+	{"views", views},
+	{"casts", casts},
+	{"affine", affine},
+	{"residual", residual},
+	{"shapes", shapes},
 	{"nested", nested},
 }
 
@@ -122,6 +127,51 @@ func doubled(g *ir.Graph, x *ir.Value, n int) *ir.Value {
 		w = g.Insert(nil, "Mul", []*ir.Value{w, w})
 	}
 	return g.Insert(nil, "Add", []*ir.Value{x, w})
+}
+
+// views are a chain of views of a weight.
+func views(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	w := weight(g, size, size)
+	for range n / 2 {
+		w = g.Insert(nil, "Identity", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0))})
+	}
+	return g.Insert(nil, "MatMul", []*ir.Value{x, w})
+}
+
+// casts is a chain of casts of activations.
+func casts(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for range n / 2 {
+		half := g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Float16)))
+		x = g.Insert(nil, "Cast", []*ir.Value{half}, ir.IntAttr("to", int64(ir.Float)))
+	}
+	return product(g, x)
+}
+
+// affine is a chain of factors and terms of channels.
+func affine(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	by, bias := weight(g, size), weight(g, size)
+	for range n / 2 {
+		x = g.Insert(nil, "Add", []*ir.Value{g.Insert(nil, "Mul", []*ir.Value{x, by}), bias})
+	}
+	return product(g, x)
+}
+
+// residual is a chain of sums of an activation and its product.
+func residual(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	w := weight(g, size, size)
+	for range n / 2 {
+		x = g.Insert(nil, "Add", []*ir.Value{x, g.Insert(nil, "MatMul", []*ir.Value{x, w})})
+	}
+	return x
+}
+
+// shapes are reshapes to the shapes of earlier values.
+func shapes(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for range n / 3 {
+		shape := g.Insert(nil, "Shape", []*ir.Value{x})
+		x = g.Insert(nil, "Sigmoid", []*ir.Value{g.Insert(nil, "Reshape", []*ir.Value{x, shape})})
+	}
+	return product(g, x)
 }
 
 // nested are If nodes, each in the branches of the one before; they read x.
