@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality bench-language ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -93,6 +93,10 @@ bench-distill: $(environment)
 # Quantizers compared with ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick omits the larger real models.
 bench-quality: .venv-quality/requirements.txt
 	$(run_bench) -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
+
+# Language models in int4, compared with onnxruntime-genai's builder and ONNX Runtime's quantizer: half an hour and 16 GB; BENCH=-quick takes a tiny model.
+bench-language: $(environment) .zoo/genai/requirements.txt
+	$(run_bench) -only language $(BENCH)
 
 ci:
 	.ci/run

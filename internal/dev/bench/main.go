@@ -28,6 +28,7 @@ func main() {
 	flag.IntVar(&b.runs, "runs", 5, "runs of each command; medians count")
 	flag.BoolVar(&b.large, "large", false, "measure the model of 27 GB too")
 	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
+	flag.StringVar(&b.genai, "genai", ".zoo/genai/bin/python", "interpreter with onnxruntime-genai, for the section of language models")
 	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers on small models")
 	only := flag.String("only", "", "comma-separated `sections` to run; all if empty")
 	out := flag.String("o", "docs/benchmarks.md", "file to write")
@@ -70,6 +71,7 @@ var sections = []struct {
 	{"quality", (*bench).quality, true},
 	{"real-quality", (*bench).realQuality, true},
 	{"auto", (*bench).auto, true},
+	{"language", (*bench).language, true},
 }
 
 // A bench is one run.
@@ -77,7 +79,7 @@ type bench struct {
 	dir, shared, python string
 	runs                int
 	large, quick        bool
-	torch               string // interpreter
+	torch, genai        string // interpreters
 	tool                string // the built binary
 }
 

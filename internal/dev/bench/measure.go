@@ -50,12 +50,21 @@ func complete(script string) string { return runtimeScript + "\n\n" + script }
 
 // part runs a part of a script, which its first argument names, and returns what it prints.
 func (b *bench) part(ctx context.Context, name, script string, args []string) (string, error) {
+	text, err := b.stdout(ctx, b.python, append([]string{"-c", complete(script)}, args...)...)
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return text, nil
+}
+
+// stdout runs a command and returns what it prints.
+func (b *bench) stdout(ctx context.Context, name string, args ...string) (string, error) {
 	var complaint strings.Builder
-	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", complete(script)}, args...)...)
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, args[0], err, last(complaint.String()))
+		return "", fmt.Errorf("%w: %s", err, last(complaint.String()))
 	}
 	return string(out), nil
 }
