@@ -62,9 +62,13 @@ func (f *Folder) Close() error {
 	return errors.Join(f.lock.Close(), remove(f.Path))
 }
 
-// remove removes the lock last: a folder without it is not recognized.
+// remove removes the lock last: a folder without it is not recognized. Another process may remove the folder at the same time, as its lock
+// is free.
 func remove(path string) error {
 	entries, err := os.ReadDir(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
