@@ -22,6 +22,7 @@ func Columns() map[string][]string {
 	columns := map[string][]string{
 		"variadic": variadic, "commutative": commutative, "nonlinearities": nonlinearities, "unary": unary, "broadcasts": broadcasts,
 		"randoms": randoms, "zeroGradients": zeroGradients, "homogeneous": homogeneous, "selects": selects,
+		"rectifiers": rectifiers, "keepMeans": keepMeans,
 	}
 	join(columns, "moves", moves)
 	join(columns, "affine", affine)

@@ -55,6 +55,10 @@ type Facts struct {
 	PerChannel bool
 	// Homogeneous is set where f(s·x) = s·f(x) for s > 0, element by element or channel by channel.
 	Homogeneous bool
+	// Rectifies is set where outputs of inputs with a mean of 0 have a positive mean: they are never negative, or hardly.
+	Rectifies bool
+	// KeepsMean is set where outputs have a mean if the first input has one, and otherwise hardly; of Variadic operators all inputs.
+	KeepsMean bool
 	// Predicate is set where the elements of the output are bool, whatever those of the inputs.
 	Predicate bool
 	// Reduction is set for the Reduce operators.

@@ -293,6 +293,36 @@ func TestHomogeneousOperators(t *testing.T) {
 	})
 }
 
+// Of inputs with a mean of 0, the outputs have a mean of a tenth of their magnitude or more.
+func TestRectifiers(t *testing.T) {
+	rows(t, func(f *operator.Facts) bool { return f.Rectifies }, func(t *testing.T, name string, f *operator.Facts) {
+		x := ir.NewArray(ir.Float, shape...)
+		for i := range ir.View[float32](x) {
+			ir.View[float32](x)[i] = float32(2*(i%2) - 1)
+		}
+		in := inputs(name, f, x)
+		switch name {
+		case "Clip":
+			in = []*ir.Array{x, ir.ArrayOf([]float32{0}), ir.ArrayOf([]float32{6})}
+		case "PRelu":
+			in = []*ir.Array{x, ir.ArrayOf([]float32{0.25}, 1)}
+		}
+		y, err := compute(name, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, magnitude := 0.0, 0.0
+		for _, v := range ir.View[float32](y) {
+			if v == v { // Sqrt
+				sum, magnitude = sum+float64(v), magnitude+float64(max(v, -v))
+			}
+		}
+		if sum < magnitude/10 || sum == 0 {
+			t.Errorf("sum of outputs %g, of magnitudes %g", sum, magnitude)
+		}
+	})
+}
+
 func TestCommutativeOperators(t *testing.T) {
 	rows(t, func(f *operator.Facts) bool { return f.Commutative || f.Affine != operator.NotAffine }, func(t *testing.T, name string, f *operator.Facts) {
 		in, y := supported(t, name, f)

@@ -63,6 +63,16 @@ var perChannel = []string{"BatchNormalization", "InstanceNormalization"}
 // homogeneous are the operators, views and pools aside, with f(s·x) = s·f(x) for s > 0.
 var homogeneous = []string{"Abs", "LeakyRelu", "Neg", "PRelu", "Relu"}
 
+// rectifiers are the operators whose outputs have a positive mean, whatever that of the inputs. Clip is mostly Relu with a maximum.
+var rectifiers = []string{
+	"Abs", "Celu", "Clip", "Elu", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "ReduceL1", "ReduceL2", "ReduceSumSquare",
+	"Relu", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Swish", "ThresholdedRelu",
+	"com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
+}
+
+// keepMeans are the operators, pools and moves aside, whose outputs have a mean where the first input has.
+var keepMeans = []string{"Cast", "Dropout", "LRN", "Pad", "ReduceMax", "ReduceMean", "ReduceSum", "Resize", "Upsample"}
+
 // float16CPU are the operators that ONNX Runtime 1.31.1 computes in float16 on CPUs.
 var float16CPU = []string{
 	"Cast", "Concat", "DequantizeLinear", "Expand", "Gather", "Identity", "LayerNormalization", "Reshape", "Slice", "Squeeze", "Transpose",
@@ -174,6 +184,8 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.PerChannel = true }, perChannel, pools)
 	each(func(f *Facts) { f.Float16CPU = true }, float16CPU)
 	each(func(f *Facts) { f.Homogeneous = true }, homogeneous, pools, moves[View])
+	each(func(f *Facts) { f.Rectifies = true }, rectifiers)
+	each(func(f *Facts) { f.KeepsMean = true }, keepMeans, pools, moves[View], moves[Permutes], moves[Picks], moves[Compares])
 	each(func(f *Facts) { f.Selects = true }, selects)
 	each(func(f *Facts) { f.Variadic = true }, variadic)
 	each(func(f *Facts) { f.Commutative = true }, commutative)

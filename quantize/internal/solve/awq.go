@@ -79,7 +79,7 @@ func (m Matrix) scaledLoss(p gemm.Pool, x []float32, f []float64, g Spec) float6
 		scaled[i] = w * float32(f[i/m.N])
 	}
 	c := newQuantized(k, m.N, g)
-	Balanced(c, scaled)
+	MSE(c, scaled)
 	for i, w := range m.W {
 		errors[i] = w - c.Weight(i/m.N, i%m.N)/float32(f[i/m.N])
 	}

@@ -57,7 +57,7 @@ func TestValuesAreRoundedForStoredScales(t *testing.T) {
 			g.Half = true
 			c, b, h := NewQuantized(k, n, g), NewQuantized(k, n, g), NewQuantized(k, n, g)
 			Nearest(c, w)
-			Balanced(b, w)
+			MSE(b, w)
 			HQQ(h, w)
 			for _, s := range append(append(append([]float32{}, c.Scale...), b.Scale...), h.Scale...) {
 				if _, ok := narrowed(s); !ok || s == 0 {

@@ -17,18 +17,18 @@ const (
 
 // HQQ quantizes w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. HQQ's zero
 // points are real numbers; here each is rounded to an integer, and kept where its squared error is below that of
-// Balanced. Symmetric weights have fixed zero points and are left to Balanced. If c.Point is allocated, zero points stay
+// MSE. Symmetric weights have fixed zero points and are left to MSE. If c.Point is allocated, zero points stay
 // real: see free.
 func HQQ(c *Quantized, w []float32) {
 	if c.Spec.Symmetric {
-		Balanced(c, w)
+		MSE(c, w)
 		return
 	}
 	newTile(c).each(w, func(t *tile) {
 		t.search()
 		if c.Point == nil {
 			t.halfQuadratic()
-			t.balance(t.x)
+			t.quantize(t.x)
 		} else {
 			t.free()
 		}

@@ -24,7 +24,7 @@ func (t *tile) free() {
 	t.center(&point)
 	t.narrowPoints(&point)
 	t.move(&point)
-	t.balance(t.moved)
+	t.quantize(t.moved)
 	at := t.row/t.Spec.Block*t.N + t.col
 	copy(t.Point[at:][:t.cols], point[:])
 }

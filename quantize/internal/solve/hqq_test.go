@@ -34,7 +34,7 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 		w := matrix(size.k, size.n)
 		whole, c := NewQuantized(size.k, size.n, g), NewQuantized(size.k, size.n, g)
 		c.Point = make([]float32, len(c.Scale))
-		Balanced(whole, w)
+		MSE(whole, w)
 		HQQ(c, w)
 		var errWhole, errReal float64
 		means := make([]float64, len(c.Scale))

@@ -31,12 +31,12 @@ func Nearest(c *Quantized, w []float32) {
 	})
 }
 
-// Balanced quantizes w with MSE-optimal scales and zero points, and with error feedback along each column, so that the errors of a
-// column sum to about 0: the common mean of the inputs multiplies that sum.
-func Balanced(c *Quantized, w []float32) {
+// MSE quantizes w with MSE-optimal scales and zero points, and, if c.Spec has it, with error feedback along each column, so that the
+// errors of a column sum to about 0.
+func MSE(c *Quantized, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.search()
-		t.balance(t.x)
+		t.quantize(t.x)
 	})
 }
 
@@ -149,6 +149,15 @@ func (t *tile) round(x []float32) {
 	dst, stride := t.destination()
 	kernel.RoundBlock(dst, stride, x, &t.scale, &t.shift, t.Spec.levels())
 	t.keep()
+}
+
+// quantize rounds x, with error feedback if the Spec has it.
+func (t *tile) quantize(x []float32) {
+	if t.Spec.Feedback {
+		t.balance(x)
+	} else {
+		t.round(x)
+	}
 }
 
 // balance rounds x with error feedback: the accumulated error of the rows above is compensated. The last rows are rounded again,

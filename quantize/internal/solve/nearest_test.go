@@ -39,12 +39,16 @@ func TestNearestIsNearest(t *testing.T) {
 	const k, n = 75, 21
 	w := weightsOf(k, n)
 	for _, g := range nearestSpecs() {
-		c, b := NewQuantized(k, n, g), NewQuantized(k, n, g)
+		c, m := NewQuantized(k, n, g), NewQuantized(k, n, g)
+		g.Feedback = true
+		b := NewQuantized(k, n, g)
 		Nearest(c, w)
-		Balanced(b, w)
+		MSE(m, w)
+		MSE(b, w)
 		for i := range k {
 			for j := range n {
 				c.wantNearest(t, w[i*n+j], i, j, 0.5)
+				m.wantNearest(t, w[i*n+j], i, j, 0.5)
 				b.wantNearest(t, w[i*n+j], i, j, 0.75)
 			}
 		}
@@ -52,13 +56,14 @@ func TestNearestIsNearest(t *testing.T) {
 }
 
 // With error feedback the errors of a column sum to less than a quarter of those of round to nearest.
-func TestBalancedSumsToZero(t *testing.T) {
+func TestErrorFeedbackSumsToZero(t *testing.T) {
 	const k, n = 768, 64
 	w := weightsOf(k, n)
 	for _, g := range nearestSpecs() {
 		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
+			g.Feedback = true
 			c := NewQuantized(k, n, g)
-			Balanced(c, w)
+			MSE(c, w)
 			balanced, plain := 0., 0.
 			for j := range n {
 				var moved, kept float64
@@ -91,18 +96,21 @@ func (c *Quantized) wantNearest(t *testing.T, w float32, i, j int, most float64)
 	}
 }
 
-// The scale search has no larger squared error than the full range, except for the small cost of error feedback.
+// The scale search has no larger squared error than the full range, and error feedback a small one.
 func TestSearchIsNoWorseThanSpan(t *testing.T) {
 	const k, n = 96, 40
 	w := weightsOf(k, n)
 	for _, g := range nearestSpecs() {
 		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
 			spanned, searched := NewQuantized(k, n, g), NewQuantized(k, n, g)
+			g.Feedback = true
+			balanced := NewQuantized(k, n, g)
 			Nearest(spanned, w)
-			Balanced(searched, w)
-			a, b := spanned.squares(w), searched.squares(w)
-			if b > a*1.05 {
-				t.Errorf("squared error %g, %g without a search", b, a)
+			MSE(searched, w)
+			MSE(balanced, w)
+			a, b, c := spanned.squares(w), searched.squares(w), balanced.squares(w)
+			if b > a*1.01 || b > c || c > a*1.05 {
+				t.Errorf("squared error %g, %g without a search, %g with error feedback", b, a, c)
 			}
 		})
 	}

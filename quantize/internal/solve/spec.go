@@ -13,6 +13,7 @@ type Spec struct {
 	Low, High int32
 	Symmetric bool
 	Block     int
+	Feedback  bool // error feedback along columns: the inputs have a common mean, which multiplies the sum of a column's errors
 	Half      bool // scales, and real zero points, are stored as float16
 }
 

@@ -51,7 +51,7 @@ func BenchmarkBlockwise(b *testing.B) {
 			k := &BlockLayout{Rows: benchRows, Cols: benchCols, Bits: 4, DType: ir.Uint4, Spec: solve.Spec{High: 15, Block: 32}}
 			k.ColumnMajor, k.Transposed = c.columnMajor, c.transposed
 			k.Rounder = Rounder{Round: func(q *solve.Quantized, w []float32) error {
-				solve.Balanced(q, w)
+				solve.MSE(q, w)
 				return nil
 			}}
 			e := Blockwise{Shape: []int64{benchRows, benchCols}, Layout: k}

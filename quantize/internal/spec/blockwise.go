@@ -288,8 +288,10 @@ func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error
 	return nil
 }
 
-// same reports whether b and o quantize equal weights to equal values.
+// same reports whether b and o quantize equal weights to values that can replace each other: with or without error feedback.
 func (b *BlockLayout) same(o *BlockLayout) bool {
+	spec := o.Spec
+	spec.Feedback = b.Spec.Feedback
 	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed && b.ForNBits == o.ForNBits &&
-		b.FloatZeroPoints == o.FloatZeroPoints && b.Spec == o.Spec && b.DType == o.DType
+		b.FloatZeroPoints == o.FloatZeroPoints && b.Spec == spec && b.DType == o.DType
 }

@@ -86,7 +86,9 @@ func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []fl
 		}
 		ws = append(ws, solve.Matrix{W: w, N: int(l.Outputs)})
 	}
-	by := solve.AWQ(s.pool, x, int(k), ws, o.layout(k, 1, int64(o.size()), false).Spec)
+	spec := o.layout(k, 1, int64(o.size()), false).Spec
+	spec.Feedback = weights.HasMean(p.X)
+	by := solve.AWQ(s.pool, x, int(k), ws, spec)
 	if !slices.ContainsFunc(by, func(f float64) bool { return f != 1 }) {
 		return false, nil
 	}

@@ -46,7 +46,7 @@ func (o *BlockOptions) size() int {
 
 // rounder is the rounding algorithm.
 func (o *BlockOptions) rounder() spec.Rounder {
-	by := solve.Balanced
+	by := solve.MSE
 	switch {
 	case o.Algo == "hqq":
 		by = solve.HQQ

@@ -100,7 +100,7 @@ func beatsRoundToNearest(t *testing.T, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		solve.Balanced(quantized, w)
+		solve.MSE(quantized, w)
 		return quantized
 	})
 	if got <= want+1 {

@@ -108,7 +108,7 @@ func (w *Quantizer) dense() pass.Reason {
 
 // encode sets the encoding of v with layout b.
 func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLayout) {
-	b.Spec.Half = v.Const.DType == ir.Float16
+	b.Spec.Half, b.Spec.Feedback = v.Const.DType == ir.Float16, weights.InputsHaveMean(v)
 	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
 }
 
