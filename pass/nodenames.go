@@ -6,16 +6,18 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// nameNodes makes the names of g's nodes distinct. An unnamed node has the name of its first output in some runtimes, so it is named
-// where another node has that one.
+// nameNodes makes the names of g's nodes distinct. Some runtimes name an unnamed node by its first output, so such a node is
+// named where another one has that name.
 func nameNodes(g *ir.Graph) {
 	count := map[string]int{} // nodes of a name
 	for n := range g.Nodes() {
 		count[n.Name]++
 	}
+	last := map[string]int{} // by stem, the last number tried
 	free := func(stem string) string {
-		for i := 2; ; i++ {
-			if name := stem + "_" + strconv.Itoa(i); count[name] == 0 {
+		for last[stem] = max(last[stem], 1); ; {
+			last[stem]++
+			if name := stem + "_" + strconv.Itoa(last[stem]); count[name] == 0 {
 				count[name] = 1
 				return name
 			}
