@@ -103,14 +103,17 @@ func (b *bodies) dropAll(list []*ir.Array) {
 	}
 }
 
-// check is an error if there is not enough memory for copies of these arrays.
-func (b *bodies) check(list []*ir.Array) error {
-	n := int64(0)
-	for _, a := range list {
-		n = op.Plus(n, op.Held(a))
+// take counts n bytes of results.
+func (b *bodies) take(n int64) error {
+	if err := b.r.account.Take(n); err != nil {
+		return err
 	}
-	return b.r.account.Check(n)
+	b.held += n
+	return nil
 }
+
+// check is an error if there is not enough memory for a copy of a.
+func (b *bodies) check(a *ir.Array) error { return b.r.account.Check(op.Held(a)) }
 
 // run runs a subgraph and returns its outputs, which the caller owns. args are its inputs without captures.
 func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
@@ -166,11 +169,9 @@ func (b *bodies) results(in *instance) ([]*ir.Array, error) {
 		if o != absent && in.values[o] != nil {
 			a = in.values[o]
 		}
-		n := op.Held(a)
-		if err := b.r.account.Take(n); err != nil {
+		if err := b.take(op.Held(a)); err != nil {
 			return nil, err
 		}
-		b.held += n
 		out[k] = a.Clone()
 	}
 	return out, nil
@@ -300,7 +301,10 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		return nil, err
 	}
 	carried := append([]*ir.Array(nil), b.c.In[2:2+n]...)
-	collected := make([][]*ir.Array, len(body.outputs)-1-n)
+	collected := make([]*stacker, len(body.outputs)-1-n)
+	for k := range collected {
+		collected[k] = &stacker{b: b}
+	}
 	var last []*ir.Array // carried values of the previous iteration
 	for iter := int64(0); going && (trips < 0 || iter < trips); iter++ {
 		args := []*ir.Array{ir.ArrayOf([]int64{iter}), ir.ArrayOf([]bool{going})}
@@ -313,11 +317,14 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		}
 		b.dropAll(last)
 		last, carried = out[:1+n], out[1:1+n]
-		for k := range collected {
-			collected[k] = append(collected[k], out[1+n+k])
+		for k, c := range collected {
+			if err := c.add(out[1+n+k]); err != nil {
+				return nil, fmt.Errorf("output %d: %w", n+k, err)
+			}
 		}
+		b.dropAll(out[1+n:])
 	}
-	return b.finish(carried, collected, 1+n)
+	return b.finish(carried, collected)
 }
 
 // bounds are the maximum trip count, negative if unbounded, and the initial condition.
@@ -336,38 +343,31 @@ func (b *bodies) bounds() (trips int64, going bool, err error) {
 	return trips, going, err
 }
 
-// finish returns the loop-carried values and the stacked scan outputs. first is the index of the first scan output of the body.
-func (b *bodies) finish(carried []*ir.Array, collected [][]*ir.Array, first int) ([]*ir.Array, error) {
+// finish returns the loop-carried values or states, and the stacked scan outputs, which are the last outputs of the body.
+func (b *bodies) finish(carried []*ir.Array, collected []*stacker) ([]*ir.Array, error) {
 	out := make([]*ir.Array, 0, len(carried)+len(collected))
 	for _, a := range carried {
 		if a != nil {
-			if err := b.check([]*ir.Array{a}); err != nil {
+			if err := b.check(a); err != nil {
 				return nil, err
 			}
 			a = a.Clone() // without iterations it is an input
 		}
 		out = append(out, a)
 	}
-	for k, items := range collected {
-		a, err := b.stack(items, 0, first+k)
+	body := b.s.bodies["body"]
+	for k, c := range collected {
+		a, err := c.result()
+		if a == nil && err == nil {
+			a = body.emptyStack(len(body.outputs) - len(collected) + k)
+			err = op.Valid(a.Spec())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("output %d: %w", len(out), err)
 		}
 		out = append(out, a)
 	}
 	return out, nil
-}
-
-// stack stacks the values of output k of the body along a new axis.
-func (b *bodies) stack(items []*ir.Array, axis, k int) (*ir.Array, error) {
-	if len(items) == 0 {
-		a := b.s.bodies["body"].emptyStack(k)
-		return a, op.Valid(a.Spec())
-	}
-	if err := b.check(items); err != nil {
-		return nil, err
-	}
-	return stack(items, axis)
 }
 
 // emptyStack is scan output k of a loop without iterations, of the declared type.

@@ -33,8 +33,9 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 			b.output(b.op("ReduceMax", zeros(b, "n")))
 			b.output(b.op("ReduceMax", zeros(b, "m")))
 		}, map[string]int64{"n": part, "m": part}, ""},
-		"a sequence": {func(b *builder) { b.output(b.op("SequenceConstruct", zeros(b, "n"), b.floats([]int64{1}, 1))) }, map[string]int64{"n": part}, "the sequence"},
-		"a loop":     {func(b *builder) { b.output(collecting(b, b.input("n", ir.Int64, "1"))) }, map[string]int64{"n": 1 << 40}, "the loop"},
+		"a sequence":                     {func(b *builder) { b.output(b.op("SequenceConstruct", zeros(b, "n"), b.floats([]int64{1}, 1))) }, map[string]int64{"n": part}, "the sequence"},
+		"a loop":                         {func(b *builder) { b.output(collecting(b, b.input("n", ir.Int64, "1"), 1<<10)) }, map[string]int64{"n": 1 << 40}, "the loop"},
+		"a loop with small scan outputs": {func(b *builder) { b.output(collecting(b, b.input("n", ir.Int64, "1"), 1)) }, map[string]int64{"n": 20_000}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := ir.NewModel()
@@ -70,15 +71,15 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 	}
 }
 
-// collecting is a loop whose scan output takes 4 KiB for each of n iterations.
-func collecting(b *builder, n *ir.Value) *ir.Value {
+// collecting is a loop whose scan output has a row of this width for each of n iterations.
+func collecting(b *builder, n *ir.Value, width int64) *ir.Value {
 	loop := b.NewNode(ir.OpID{Type: "Loop"}, []*ir.Value{n, nil})
 	loop.Name = "the loop"
 	body := &builder{ir.NewSubgraph(b.Graph, loop)}
 	body.input("iteration", ir.Int64)
 	going := body.input("going", ir.Bool)
 	body.output(body.op("Identity", going))
-	body.output(body.op("Expand", body.cast(going, ir.Float), body.ints(1<<10)))
+	body.output(body.op("Expand", body.cast(going, ir.Float), body.ints(width)))
 	loop.SetAttr(&ir.Attr{Name: "body", Type: ir.AttrGraph, Graph: body.Graph})
 	loop.SetOutputs(b.NewValue("collected"))
 	b.Append(loop)

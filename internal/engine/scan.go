@@ -128,7 +128,10 @@ func (b *bodies) scan() ([]*ir.Array, error) {
 // scanOne scans one sequence of the given length.
 func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array, error) {
 	state := append([]*ir.Array(nil), in[:z.states]...)
-	collected := make([][]*ir.Array, len(z.outAxes))
+	collected := make([]*stacker, len(z.outAxes))
+	for k := range collected {
+		collected[k] = &stacker{b: b, axis: z.outAxes[k], backward: z.outBack[k], capacity: length}
+	}
 	var last []*ir.Array // state of the previous iteration
 	for t := range length {
 		args := slices.Clone(state)
@@ -149,39 +152,14 @@ func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array
 		}
 		b.dropAll(last)
 		state, last = out[:z.states], out[:z.states]
-		for k := range collected {
-			collected[k] = append(collected[k], out[z.states+k])
-		}
-	}
-	return b.stacks(z, state, collected)
-}
-
-func (b *bodies) stacks(z *scanning, state []*ir.Array, collected [][]*ir.Array) ([]*ir.Array, error) {
-	out := make([]*ir.Array, 0, len(state)+len(collected))
-	if err := b.check(state); err != nil {
-		return nil, err
-	}
-	for _, a := range state {
-		out = append(out, a.Clone())
-	}
-	for k, items := range collected {
-		if z.outBack[k] {
-			slices.Reverse(items)
-		}
-		axis := 0
-		if len(items) > 0 {
-			var err error
-			if axis, err = op.Axis(z.outAxes[k], len(items[0].Shape)+1); err != nil {
+		for k, c := range collected {
+			if err := c.add(out[z.states+k]); err != nil {
 				return nil, fmt.Errorf("scan output %d: %w", k, err)
 			}
 		}
-		a, err := b.stack(items, axis, z.states+k)
-		if err != nil {
-			return nil, fmt.Errorf("scan output %d: %w", k, err)
-		}
-		out = append(out, a)
+		b.dropAll(out[z.states:])
 	}
-	return out, nil
+	return b.finish(state, collected)
 }
 
 // scanBatch is opset 8: axis 0 is a batch, whose sequences may have different lengths.
@@ -197,7 +175,10 @@ func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 	batch := in[z.states].Shape[0]
 	one := *z
 	one.inAxes = make([]int, z.scans) // an element of the batch has its sequence axis first
-	columns := make([][]*ir.Array, z.states+len(z.outAxes))
+	columns := make([]*stacker, z.states+len(z.outAxes))
+	for k := range columns {
+		columns[k] = &stacker{b: b, capacity: batch}
+	}
 	for n := range batch {
 		items := make([]*ir.Array, len(in))
 		for k, a := range in {
@@ -223,19 +204,20 @@ func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 					return nil, err
 				}
 			}
-			columns[k] = append(columns[k], a)
+			if err := columns[k].add(a); err != nil {
+				return nil, err
+			}
 		}
 	}
-	var out []*ir.Array
-	for _, items := range columns {
-		if err := b.check(items); err != nil {
+	out := make([]*ir.Array, len(columns))
+	for k, c := range columns {
+		var err error
+		if out[k], err = c.result(); err != nil {
 			return nil, err
 		}
-		a, err := stack(items, 0)
-		if err != nil {
-			return nil, err
+		if out[k] == nil {
+			return nil, fmt.Errorf("the batch is empty")
 		}
-		out = append(out, a)
 	}
 	return out, nil
 }
@@ -266,26 +248,6 @@ func element(a *ir.Array, axis int, at int64) (*ir.Array, error) {
 	out := ir.NewArray(a.DType, slices.Delete(slices.Clone(a.Shape), axis, axis+1)...)
 	outer, inner := op.Product(a.Shape[:axis]), op.Product(a.Shape[axis+1:])
 	return out, move(outer, inner, func(o int64) (int64, int64) { return o, o*a.Shape[axis] + at }, out, a)
-}
-
-// stack stacks arrays of one type along a new axis.
-func stack(items []*ir.Array, axis int) (*ir.Array, error) {
-	if len(items) == 0 {
-		return nil, fmt.Errorf("no arrays to stack")
-	}
-	first := items[0]
-	n := int64(len(items))
-	out := ir.NewArray(first.DType, slices.Insert(slices.Clone(first.Shape), axis, n)...)
-	outer, inner := op.Product(first.Shape[:axis]), op.Product(first.Shape[axis:])
-	for i, a := range items {
-		if a.String() != first.String() {
-			return nil, fmt.Errorf("%s and %s cannot be stacked", first, a)
-		}
-		if err := move(outer, inner, func(o int64) (int64, int64) { return o*n + int64(i), o }, out, a); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // move copies runs of inner elements: at returns for each run its position in to and in from.
