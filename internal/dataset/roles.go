@@ -126,7 +126,7 @@ func outputOf(v *ir.Value) *ir.Value {
 	return nil
 }
 
-// growth is the axis of a cache that a run extends, -1 if there is none.
+// growth is the axis of a cache that a run extends, -1 if there is none, as in a cache of the last positions only.
 func (in Input) growth() int {
 	if in.value == nil {
 		return -1
@@ -139,7 +139,9 @@ func (in Input) growth() int {
 			continue
 		}
 		for _, s := range operator.Of(u.Node).States {
-			if s.Input == u.Index {
+			if s.Input == u.Index && operator.SlidingWindow(u.Node) > 0 {
+				return -1
+			} else if s.Input == u.Index {
 				return s.Axis
 			}
 		}

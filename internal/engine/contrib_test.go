@@ -22,6 +22,7 @@ type contribCase struct {
 	names     []string
 	in        map[string]*ir.Array
 	cast      map[string]int // element types that ONNX's text has no arrays of: the input is cast to them
+	unused    []string       // further outputs of the node, which are not compared
 }
 
 // text is the model, whose inputs are all given at run time.
@@ -47,8 +48,8 @@ func (c contribCase) text() string {
 	for len(args) > 0 && args[len(args)-1] == `""` {
 		args = args[:len(args)-1]
 	}
-	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]> g (%s) => (%s y) { %s y = com.microsoft.%s<%s>(%s) }`,
-		strings.Join(params, ", "), out, strings.Join(casts, " "), c.op, c.attrs, strings.Join(args, ", "))
+	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]> g (%s) => (%s y) { %s %s = com.microsoft.%s<%s>(%s) }`,
+		strings.Join(params, ", "), out, strings.Join(casts, " "), strings.Join(append([]string{"y"}, c.unused...), ", "), c.op, c.attrs, strings.Join(args, ", "))
 }
 
 // agrees compares the engine with ONNX Runtime.
@@ -279,4 +280,27 @@ func small(a *ir.Array, dt ir.DType) *ir.Array {
 	half := ir.NewArray(dt, a.Shape...)
 	kernel.F16FromF32(ir.View[uint16](half), x)
 	return half
+}
+
+// A sliding cache of GroupQueryAttention, of the window's size and larger, before and after it is full.
+func TestSlidingWindowCacheAgreesWithONNXRuntime(t *testing.T) {
+	lib, r := ortLibrary(t), rand.New(rand.NewPCG(6, 1))
+	for _, capacity := range []int64{4, 6} {
+		for total := int32(1); total < 14; total++ {
+			for _, queries := range []int64{1, 3, int64(total)} {
+				if queries > int64(total) {
+					continue
+				}
+				c := contribCase{op: "GroupQueryAttention", attrs: "num_heads = 4, kv_num_heads = 2, local_window_size = 4, do_rotary = 1, sliding_window_cache = 1",
+					unused: []string{"present_key", "present_value"},
+					names:  []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "cos", "sin", "", "bias"}, in: map[string]*ir.Array{
+						"q": drawn(r, ir.Float, false, 1, queries, 64), "k": drawn(r, ir.Float, false, 1, queries, 32), "v": drawn(r, ir.Float, false, 1, queries, 32),
+						"past_key": drawn(r, ir.Float, false, 1, 2, capacity, 16), "past_value": drawn(r, ir.Float, false, 1, 2, capacity, 16),
+						"lengths": ir.ArrayOf([]int32{total - 1}, 1), "total": ir.ArrayOf([]int32{total}, 1),
+						"cos": drawn(r, ir.Float, false, 16, 8), "sin": drawn(r, ir.Float, false, 16, 8), "bias": drawn(r, ir.Float, false, 1, 4, queries, int64(total)),
+					}}
+				c.agrees(t, lib, 1e-5)
+			}
+		}
+	}
 }

@@ -12,10 +12,24 @@ type attention struct {
 	heads, keyHeads      ir.Dim
 	size, valueSize      ir.Dim // elements of a head
 	split                bool   // queries are batch × heads × tokens × elements
+	window               int64  // of a cache that holds the last positions only, else 0
 }
 
-// total is the number of keys, those of the cache included.
-func (a *attention) total() ir.Dim { return plus(a.past, a.keys) }
+// total is the number of keys, those of the cache included; unknown if the cache slides.
+func (a *attention) total() ir.Dim {
+	if a.window > 0 {
+		return ir.Dim{N: -1}
+	}
+	return plus(a.past, a.keys)
+}
+
+// present is the number of positions of the present cache.
+func (a *attention) present() ir.Dim {
+	if a.window > 0 {
+		return a.past
+	}
+	return a.total()
+}
 
 // attention reads the sizes of n, which has the fact Attention.
 func (f *inference) attention(n *ir.Node) (*attention, bool) {
@@ -23,7 +37,7 @@ func (f *inference) attention(n *ir.Node) (*attention, bool) {
 	if !ok || len(q) != 3 && len(q) != 4 {
 		return nil, false
 	}
-	a := &attention{batch: q[0], past: ir.Dim{N: 0}, split: len(q) == 4}
+	a := &attention{batch: q[0], past: ir.Dim{N: 0}, split: len(q) == 4, window: operator.SlidingWindow(n)}
 	a.heads = ir.Dim{N: n.Int("num_heads", n.Int("q_num_heads", -1))}
 	a.keyHeads = ir.Dim{N: n.Int("kv_num_heads", a.heads.N)}
 	if a.split {

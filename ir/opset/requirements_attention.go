@@ -24,6 +24,9 @@ func (f *inference) attends(n *ir.Node) []requirement {
 		for i, want := range []ir.Dim{a.batch, a.keyHeads, a.past, size} {
 			list = append(list, requirement{size: cache[i], want: want})
 		}
+		if a.window > 0 {
+			list = append(list, requirement{cache[2], ir.Dim{N: a.window}, isAtLeast})
+		}
 	}
 	for _, i := range operator.Of(n).Masks {
 		if mask, ok := f.shape(n.Input(i)); ok && len(mask) > 1 {

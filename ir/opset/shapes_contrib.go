@@ -80,7 +80,7 @@ func attended(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 		if i == 2 {
 			size = a.valueSize
 		}
-		return []ir.Dim{a.batch, a.keyHeads, a.total(), size}, true
+		return []ir.Dim{a.batch, a.keyHeads, a.present(), size}, true
 	case a.split:
 		return []ir.Dim{a.batch, a.heads, a.queries, a.valueSize}, true
 	}

@@ -149,3 +149,35 @@ func TestGroupQueryAttentionChecksLengths(t *testing.T) {
 		}
 	}
 }
+
+// A sliding cache has the layout that ONNX Runtime documents, whatever the number of tokens of a step, and the outputs of a full cache.
+func TestGroupQueryAttentionSlidingCache(t *testing.T) {
+	const all, window, capacity = 13, 4, 6
+	part := func(a *ir.Array, from, to int64) *ir.Array { // of [1, tokens, hidden]
+		w := a.Shape[2]
+		return numbers(ir.Float, []int64{1, to - from, w}, values(a)[from*w:to*w]...)
+	}
+	run := func(in [3]*ir.Array, past [2]*ir.Array, total int64, attrs ...*ir.Attr) call {
+		attrs = append(attrs, ir.IntAttr("local_window_size", window))
+		return groupCall(attrs, in[0], in[1], in[2], past[0], past[1], ir.ArrayOf([]int32{int32(total - 1)}, 1), ir.ArrayOf([]int32{int32(total)}, 1))
+	}
+	in := [3]*ir.Array{waves(ir.Float, 1, 1, all, 16), waves(ir.Float, 2, 1, all, 8), waves(ir.Float, 3, 1, all, 8)}
+	want, keys := result(t, run(in, [2]*ir.Array{}, all), 0), heads(in[1], 2)
+	held := []int64{0, 1, 2, 3, 4, 5, 6, 4, 5, 6, 4, 5, 6, 4} // by the number of tokens
+	for _, step := range []int64{1, 3, 8, all} {
+		past := [2]*ir.Array{ir.NewArray(ir.Float, 1, 2, capacity, 4), ir.NewArray(ir.Float, 1, 2, capacity, 4)}
+		for from := int64(0); from < all; from += step {
+			to := min(from+step, all)
+			c := run([3]*ir.Array{part(in[0], from, to), part(in[1], from, to), part(in[2], from, to)}, past, to, ir.IntAttr("sliding_window_cache", 1))
+			near(t, "output", result(t, c, 0), want[from*16:to*16], 1e-6)
+			for i := range past {
+				past[i] = numbers(ir.Float, past[i].Shape, result(t, c, 1+i)...)
+			}
+			near(t, "present_key", values(tokens(past[0], 0, held[to])), values(tokens(keys, to-held[to], to)), 0)
+		}
+	}
+	small := ir.NewArray(ir.Float, 1, 2, window-1, 4)
+	if _, err := run(in, [2]*ir.Array{small, small}, all, ir.IntAttr("sliding_window_cache", 1)).run(); err == nil {
+		t.Error("a cache smaller than the window: no error")
+	}
+}

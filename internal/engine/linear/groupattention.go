@@ -14,7 +14,9 @@ type groupAttention struct {
 	contribAttention
 	dt            ir.DType
 	kvHeads       int
-	cache         kvCache
+	cache         kvCache    // the present one
+	sliding       bool       // the caches hold the last positions only
+	staged        kvCache    // keys, or values, that the queries can attend to: cache, or with sliding all past ones followed by the new ones
 	firstCall     bool       // all tokens are new
 	keys, values  headLayout // of the new tokens
 	rotates       bool
@@ -49,7 +51,7 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &groupAttention{dt: q.DType, window: n.Int("local_window_size", -1), bidirectional: !n.Bool("causal", true)}
+	p := &groupAttention{dt: q.DType, window: n.Int("local_window_size", -1), bidirectional: !n.Bool("causal", true), sliding: n.Bool("sliding_window_cache", false)}
 	if err := p.supported(n, in); err != nil {
 		return nil, err
 	}
@@ -91,8 +93,8 @@ func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
 	switch {
 	case p.dt != ir.Float && !half(p.dt):
 		return fmt.Errorf("not supported: queries of %s", p.dt)
-	case n.Bool("sliding_window_cache", false):
-		return errors.New("not supported: attribute sliding_window_cache, caches of the last positions only")
+	case p.sliding && (p.window <= 0 || p.bidirectional):
+		return fmt.Errorf("sliding_window_cache with local_window_size = %d and causal = %v, want a window and causal attention", p.window, !p.bidirectional)
 	case n.HasConsumer(3):
 		return errors.New("not supported: output output_qk")
 	}
@@ -161,9 +163,18 @@ func (p *groupAttention) tokens(in []*ir.Array) error {
 		return fmt.Errorf("total_sequence_length is %d for %d queries", n[0], p.Queries)
 	}
 	p.total, p.firstCall = int(n[0]), n[0] == int64(p.Queries)
-	p.cache.tokens = max(p.cache.past, p.total)
-	p.Keys = p.cache.tokens
-	p.k, p.v = p.cache.layout(), p.cache.layout()
+	if p.sliding && int64(p.cache.past) < p.window {
+		return fmt.Errorf("sliding_window_cache: the caches hold %d tokens, the window has %d", p.cache.past, p.window)
+	}
+	if p.sliding {
+		p.staged = p.cache
+		p.staged.tokens += p.Queries
+	} else {
+		p.cache.tokens = max(p.cache.past, p.total)
+		p.staged = p.cache
+	}
+	p.Keys = p.staged.tokens
+	p.k, p.v = p.staged.layout(), p.staged.layout()
 	return nil
 }
 
@@ -200,6 +211,7 @@ func groupShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 type groupMemory struct {
 	q, k, v, cos, sin, sink, turnedQ, turnedK []float32
 	pastKey, pastValue, key, value, y         []float32
+	stagedKey, stagedValue                    []float32 // key and value, unless the caches slide
 }
 
 func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory) {
@@ -220,6 +232,11 @@ func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory)
 		m.sink = load[float32](s, a)
 	}
 	m.y, m.key, m.value = space[float32](s, out[0]), space[float32](s, out[1]), space[float32](s, out[2])
+	m.stagedKey, m.stagedValue = m.key, m.value
+	if p.sliding {
+		n := p.staged.spec(ir.Float).Elems()
+		m.stagedKey, m.stagedValue = take[float32](s, n), take[float32](s, n)
+	}
 	return m
 }
 
@@ -249,11 +266,18 @@ func runGroup(c *op.Call) error {
 	if err := p.rotate(c, &m, before); err != nil {
 		return err
 	}
-	past := func(batch int) int { return before[batch] }
-	p.cache.fill(c.Pool, m.key, m.pastKey, m.k, p.keys, past)
-	p.cache.fill(c.Pool, m.value, m.pastValue, m.v, p.values, past)
-	p.keyRange = func(batch int) attention.KeyRange { return p.visibleKeys(before[batch], int(lengths[batch])+1) }
-	x := tensors[float32]{q: m.q, k: m.key, v: m.value, y: m.y, mask: p.mask(nil)}
+	held := func(batch int) int { return p.held(before[batch]) }
+	p.staged.fill(c.Pool, m.stagedKey, m.pastKey, m.k, p.keys, held)
+	p.staged.fill(c.Pool, m.stagedValue, m.pastValue, m.v, p.values, held)
+	if p.sliding {
+		p.slide(m.key, m.stagedKey, before)
+		p.slide(m.value, m.stagedValue, before)
+	}
+	p.keyRange = func(batch int) attention.KeyRange {
+		dropped := before[batch] - held(batch)
+		return p.visibleKeys(held(batch), int(lengths[batch])+1-dropped)
+	}
+	x := tensors[float32]{q: m.q, k: m.stagedKey, v: m.stagedValue, y: m.y, mask: p.biases(before)}
 	if m.sink != nil {
 		x.sink = func(head int) []float32 { return m.sink[head:] }
 	} else if c.Bool("smooth_softmax", false) {
@@ -266,18 +290,55 @@ func runGroup(c *op.Call) error {
 	return nil
 }
 
-// pastLengths is the number of past tokens of each batch.
+// pastLengths is the number of past tokens of each batch, those that a sliding cache has dropped included.
 func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 	out := make([]int, p.batch)
+	past, most := p.cache.past, p.cache.tokens
+	if p.sliding {
+		past, most = p.total, p.total
+	}
 	for b, l := range lengths {
-		if !p.firstCall {
+		if !p.firstCall || p.sliding {
 			out[b] = int(l) + 1 - p.Queries
 		}
-		if l < 0 || int(l) >= p.cache.tokens || out[b] < 0 || out[b] > p.cache.past || out[b]+p.Queries > p.cache.tokens {
-			return nil, fmt.Errorf("seqlens_k[%d] is %d for %d queries and a cache of %d tokens", b, l, p.Queries, p.cache.past)
+		if l < 0 || int(l) >= most || out[b] < 0 || out[b] > past || out[b]+p.Queries > most {
+			return nil, fmt.Errorf("seqlens_k[%d] is %d for %d queries, a cache of %d tokens and total_sequence_length = %d", b, l, p.Queries, p.cache.past, p.total)
 		}
 	}
 	return out, nil
+}
+
+// held is the number of tokens that the cache holds after that number of tokens. A full sliding cache drops as many as leave one fewer than the
+// window, so that the window is complete with the next token.
+func (p *groupAttention) held(tokens int) int {
+	if !p.sliding || tokens <= p.cache.past {
+		return tokens
+	}
+	drop := p.cache.past - int(p.window) + 1
+	return tokens - drop*((tokens-p.cache.past+drop-1)/drop)
+}
+
+// slide writes the last tokens of staged to the present cache, of which the rest is zero.
+func (p *groupAttention) slide(present, staged []float32, before []int) {
+	all, kept := p.staged.tokens*p.Size, p.cache.tokens*p.Size
+	for i := range p.batch * p.kvHeads {
+		past := before[i/p.kvHeads]
+		end, n := (p.held(past)+p.Queries)*p.Size, p.held(past+p.Queries)*p.Size
+		rows := present[i*kept:][:kept]
+		copy(rows, staged[i*all:][end-n:end])
+		clear(rows[n:])
+	}
+}
+
+// biases is the mask of one head. The keys of attention_bias are all positions, those that a sliding cache has dropped included.
+func (p *groupAttention) biases(before []int) func(batch, head int) attention.Mask[float32] {
+	if p.bias == nil {
+		return nil
+	}
+	return func(batch, head int) attention.Mask[float32] {
+		add, dropped := maskFor[float32](p.bias, batch, head), before[batch]-p.held(before[batch])
+		return func(scores []float32, query, key int) { add(scores, query, key+dropped) }
+	}
 }
 
 // visibleKeys is the range of keys that each query attends to, after that number of past tokens. In the first call a sequence may be shorter
