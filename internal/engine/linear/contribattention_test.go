@@ -181,3 +181,26 @@ func TestGroupQueryAttentionSlidingCache(t *testing.T) {
 		t.Error("a cache smaller than the window: no error")
 	}
 }
+
+// A mask by positions up to a maximum length equals its part for the queries, which are the last positions, and the keys.
+func TestSelfAttentionMaskByPositions(t *testing.T) {
+	x, w, bias, past := waves(ir.Float, 1, 2, 3, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24), waves(ir.Float, 4, 2, 2, 2, 1, 4)
+	by := func(shape []int64, mask []float64) call {
+		attrs := []*ir.Attr{ir.IntAttr("num_heads", 2)}
+		return call{domain: microsoft, op: "Attention", attrs: attrs, in: []*ir.Array{x, w, bias, numbers(ir.Int32, shape, mask...), past}}
+	}
+	const queries, keys, length = 3, 4, 6
+	var all, part []float64
+	for i := range 2 * length * length {
+		flag := float64(i * 7 % 5 % 2)
+		all = append(all, flag)
+		if q, k := i/length%length, i%length; q >= keys-queries && q < keys && k < keys {
+			part = append(part, flag)
+		}
+	}
+	want := result(t, by([]int64{2, queries, keys}, part), 0)
+	near(t, "output", result(t, by([]int64{2, 1, length, length}, all), 0), want, 0)
+	if _, err := by([]int64{2, 1, 3, 3}, all[:18]).run(); err == nil {
+		t.Error("a maximum length below the number of keys: no error")
+	}
+}

@@ -64,6 +64,9 @@ func crossOf(n *op.Node, in []*ir.Array) (*crossAttention, error) {
 	if b := op.Opt(in, crossBias); b != nil && b.Elems() != int64(p.heads*(2*p.Size+p.Value)) {
 		return nil, fmt.Errorf("input bias is %s for %d heads of %d, %d and %d elements", b, p.heads, p.Size, p.Size, p.Value)
 	}
+	if m := op.Opt(in, crossMask); m != nil && len(m.Shape) > 3 {
+		return nil, fmt.Errorf("input key_padding_mask is %s, want at most three axes", m)
+	}
 	return p, p.masks(n, op.Opt(in, crossMask), op.Opt(in, crossScores))
 }
 

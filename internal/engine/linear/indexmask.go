@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair of query and key, or the end
-// (and the start) of the keys of each batch. It adds filter to masked scores.
+// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair of query and key, for each
+// pair of positions up to a maximum length, or the end (and the start) of the keys of each batch. It adds filter to masked scores.
 type indexMask struct {
 	index         []int32
 	rank          int
@@ -19,6 +19,7 @@ type indexMask struct {
 	filter        float32
 	causal        bool
 	past          int
+	length        int // of a mask by positions, the maximum
 }
 
 // indexMaskOf checks the shape of a mask for this number of batches, queries and keys.
@@ -33,6 +34,9 @@ func indexMaskOf(a *ir.Array, batch, queries, keys int) (*indexMask, error) {
 		fits = a.Shape[0] == b && a.Shape[1] == int64(keys)
 	case 3:
 		fits = a.Shape[0] == b && a.Shape[1] == int64(queries) && a.Shape[2] == int64(keys)
+	case 4:
+		m.length = int(a.Shape[3])
+		fits = a.Shape[0] == b && a.Shape[1] == 1 && a.Shape[2] == a.Shape[3] && m.length >= keys
 	}
 	if !fits || a.DType != ir.Int32 {
 		return nil, fmt.Errorf("the mask is %s for %d batches of %d queries and %d keys", a, batch, queries, keys)
@@ -65,6 +69,8 @@ func (m *indexMask) allows(batch, query, key int) bool {
 		return key < int(m.index[batch]) && (!m.hasStarts || key >= min(int(m.index[batch+m.batch]), m.keys))
 	case 2:
 		return m.index[batch*m.keys+key] > 0
+	case 4: // the queries are at the last positions
+		return m.index[(batch*m.length+m.keys-m.queries+query)*m.length+key] > 0
 	}
 	return m.index[(batch*m.queries+query)*m.keys+key] > 0
 }
