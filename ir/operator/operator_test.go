@@ -31,6 +31,7 @@ func TestAxesOfWeights(t *testing.T) {
 		{node("", "LSTM"), 2, 3, operator.Axes{Batch: []int{0}, Output: []int{1}, Reduction: []int{2}}},
 		{node("", "Gather", ir.IntAttr("axis", -1)), 0, 2, operator.Axes{Output: []int{1}, Reduction: []int{0}}},
 		{node("com.microsoft", "MatMulNBits"), 1, 3, operator.Axes{Output: []int{0}, Reduction: []int{1, 2}}},
+		{node("com.microsoft", "DynamicQuantizeLSTM"), 2, 3, operator.Axes{Batch: []int{0}, Output: []int{2}, Reduction: []int{1}}},
 		{node("com.microsoft", "Attention"), 1, 2, operator.Axes{Output: []int{1}, Reduction: []int{0}}},
 	} {
 		got, ok := operator.Of(c.n).Input(c.input).Axes(c.n, c.rank)
@@ -66,6 +67,12 @@ func TestScalesBelongToTheirWeight(t *testing.T) {
 	for _, i := range []int{2, 3, 4} {
 		if in, ok := f.QuantizedBy(i); !ok || in.Index != 1 {
 			t.Errorf("input %d belongs to %v, %v", i, in, ok)
+		}
+	}
+	lstm := operator.Of(node("com.microsoft", "DynamicQuantizeLSTM"))
+	for i, weight := range map[int]int{8: 1, 9: 1, 10: 2, 11: 2} {
+		if in, ok := lstm.QuantizedBy(i); !ok || in.Index != weight {
+			t.Errorf("input %d of DynamicQuantizeLSTM belongs to %v, %v", i, in, ok)
 		}
 	}
 	if got := f.With(operator.Bias); !slices.Equal(got, []int{5}) {

@@ -16,6 +16,9 @@ func gates(index int) Input       { return Input{Index: index, Role: Gates, axes
 func experts(index int) Input     { return Input{Index: index, Role: Matrix, axes: lastSummed} }
 func rows(index int) Input        { return Input{Index: index, Role: Table, axes: table} }
 
+// gateColumns are gates as the columns of a matrix, those of com.microsoft's DynamicQuantizeLSTM.
+func gateColumns(index int) Input { return Input{Index: index, Role: Gates, axes: right} }
+
 // parameters are the inputs that hold parameters, by operator: the operator's type in ai.onnx, else domain and type.
 // Sources: docs/Operators.md of ONNX, docs/ContribOperators.md of ONNX Runtime. SimplifiedLayerNormalization is
 // ONNX Runtime's although models import it from ai.onnx.
@@ -61,6 +64,7 @@ var parameters = map[string][]Input{
 	"com.microsoft.Attention":                        {rightMatrix(1), param(2, Bias)},
 	"com.microsoft.BiasGelu":                         {param(1, InputBias)},
 	"com.microsoft.DequantizeLinear":                 {quantized(param(0, Data), 1, 2)},
+	"com.microsoft.DynamicQuantizeLSTM":              {quantized(gateColumns(1), 8, 9), quantized(gateColumns(2), 10, 11), param(3, Bias), param(7, Slope)},
 	"com.microsoft.DynamicQuantizeMatMul":            {quantized(rightMatrix(1), 2, 3), param(4, Bias)},
 	"com.microsoft.EmbedLayerNormalization":          {rows(2), rows(3), rows(4), param(5, Gain), param(6, Shift)},
 	"com.microsoft.FastGelu":                         {param(1, InputBias)},
