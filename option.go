@@ -82,7 +82,7 @@ func EvaluatorCommand(limit time.Duration, program string, args ...string) Evalu
 func WithMemoryLimit(bytes int64) Option { return func(s *settings) { s.memory = bytes } }
 
 // WithMaxSteps bounds the steps of one run of a model: a node that is executed counts as a step, in a loop each time, and several times if
-// it reads and writes more than 64 KiB. The default is 5 million.
+// it reads and writes more than 128 KiB. The default is 2 million.
 func WithMaxSteps(n int64) Option { return func(s *settings) { s.maxSteps = n } }
 
 // WithWorkers sets the number of worker threads; the default is one per CPU. Results do not depend on it.

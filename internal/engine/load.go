@@ -82,6 +82,25 @@ func (l *loader) reserve(s *step, in []*ir.Array) bool {
 	return true
 }
 
+// reserveText subtracts the text of the results of s from the budget, and reports whether the budget suffices: its size is not part of
+// their types.
+func (l *loader) reserveText(s *step, out []*ir.Array) bool {
+	if s.op.View {
+		return true
+	}
+	bytes := int64(0)
+	for _, a := range out {
+		if a != nil {
+			bytes = op.Plus(bytes, textBytes(a))
+		}
+	}
+	if bytes > l.budget {
+		return false
+	}
+	l.budget -= bytes
+	return true
+}
+
 // read makes sure that k's data are in memory.
 func (l *loader) read(k *constant) error {
 	if op.Known(k.array) {
@@ -320,7 +339,7 @@ func (l *loader) compute(p *program, s *step) bool {
 		return false
 	}
 	out, err := runAlone(s, op.Call{Ctx: l.ctx, In: in, Pool: l.pool, Account: l.account})
-	if err != nil {
+	if err != nil || !l.reserveText(s, out) {
 		return false
 	}
 	for i, o := range s.out {

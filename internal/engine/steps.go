@@ -8,7 +8,7 @@ import (
 )
 
 // stepBytes is the size of a step: one that reads and writes more counts several times, so that the limit of steps also bounds time.
-const stepBytes = 64 << 10
+const stepBytes = 128 << 10
 
 // A MemoryError is a need for more memory than the limit.
 type MemoryError = op.MemoryError

@@ -39,7 +39,7 @@ type Verification struct {
 const (
 	maxDefaultWeights = 512 << 20
 	maxDefaultLayers  = 64 << 20
-	maxDefaultSteps   = memory.DefaultSteps / 5
+	maxDefaultSteps   = memory.DefaultSteps / 4
 )
 
 // Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty.

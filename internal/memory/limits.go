@@ -7,9 +7,9 @@ type Limits struct {
 	Steps   int64 // steps of one run; 0 for DefaultSteps
 }
 
-// DefaultSteps is the default of Limits.Steps: 5 to 10 s of short steps. A forward pass has hundreds to thousands, a decoding loop may have a
-// million.
-const DefaultSteps = 5_000_000
+// DefaultSteps is the default of Limits.Steps: seconds of short steps, each of about a microsecond. A forward pass has hundreds to
+// thousands, a decoding loop hundreds of thousands.
+const DefaultSteps = 2_000_000
 
 // LimitsOf are the limits of a session under a memory limit of the program, and a maximum number of steps. A limit that is not given is a
 // default that bounds weights only. The weights of two sessions use half of it.

@@ -1,6 +1,10 @@
 package text
 
 import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -21,13 +25,19 @@ func concatShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return op.One(ir.String, shape...)
 }
 
+// maxText is the maximum size in bytes of the text of a result, whatever the memory limit: text that doubles from node to node would take
+// gigabytes and many seconds before it exceeds that limit.
+const maxText = 256 << 20
+
 func runConcat(c *op.Call) error {
 	x, y, z := broadcast(c.In[0], c.Out[0].Shape), broadcast(c.In[1], c.Out[0].Shape), c.Out[0].Text
 	at := make([]int64, len(c.Out[0].Shape))
 	bytes := int64(0)
 	for i := range z {
 		a, b := x.at(at), y.at(at)
-		bytes = op.Plus(bytes, int64(len(a)+len(b)))
+		if bytes = op.Plus(bytes, int64(len(a)+len(b))); bytes > maxText {
+			return fmt.Errorf("the text of the result exceeds %s", humanize.IBytes(maxText))
+		}
 		if err := c.Account.Check(bytes); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/op/optest"
@@ -119,6 +120,16 @@ func TestBadInputsAreErrors(t *testing.T) {
 	} {
 		if out, err := run(c.typ, c.attrs, c.in...); err == nil {
 			t.Errorf("%s of %v gives %v", c.typ, c.in, out)
+		}
+	}
+}
+
+// The text of a result is bounded, whatever the memory limit. The long string is shared, so that the test allocates it once.
+func TestConcatBoundsText(t *testing.T) {
+	long := strings.Repeat("a", 1<<20)
+	for n, valid := range map[int]bool{maxText >> 20: true, maxText>>20 + 1: false} {
+		if _, err := run("StringConcat", nil, list(slices.Repeat([]string{long}, n)...), list("")); (err == nil) != valid {
+			t.Errorf("%d MiB: got %v", n, err)
 		}
 	}
 }
