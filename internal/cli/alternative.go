@@ -17,8 +17,19 @@ const (
 	worthwhile = 1.3 // minimum ratio of the other method to the method used
 )
 
-// NeedsAlternative reports whether the result is hardly smaller than its source.
-func NeedsAlternative(r *report.Report) bool { return factor(r.Totals.FileBytes) < lowRatio }
+// NeedsAlternative reports whether the result is hardly smaller than its source, and would be much smaller without the weights that
+// the method skipped.
+func NeedsAlternative(r *report.Report) bool {
+	file := r.Totals.FileBytes
+	if factor(file) >= lowRatio {
+		return false
+	}
+	without := file
+	for _, row := range untouched(r) {
+		without.After -= row.Before.Bytes
+	}
+	return factor(without) >= worthwhile*factor(file)
+}
 
 func factor(c report.Change) float64 { return float64(c.Before) / float64(max(1, c.After)) }
 

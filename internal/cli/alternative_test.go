@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// A dry run of another method is worth its time only if the skipped weights are a large part of the file.
+func TestNeedsAlternative(t *testing.T) {
+	for _, c := range []struct {
+		after, skipped int64
+		want           bool
+	}{
+		{after: 990, skipped: 4},
+		{after: 990, skipped: 200},
+		{after: 990, skipped: 300, want: true},
+		{after: 990, skipped: 990, want: true},
+		{after: 500, skipped: 400}, // compressed 2×
+	} {
+		r := &report.Report{Totals: report.Totals{FileBytes: report.Change{Before: 1000, After: c.after}}}
+		r.Ledger = []report.Row{{Tensor: "w", Status: pass.Skipped.String(), Before: &report.Stored{Bytes: c.skipped}}}
+		if got := NeedsAlternative(r); got != c.want {
+			t.Errorf("%d bytes after, %d of them skipped: %t, want %t", c.after, c.skipped, got, c.want)
+		}
+	}
+}
