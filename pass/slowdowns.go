@@ -2,9 +2,8 @@ package pass
 
 // slowdowns are the measured ones, written by `make compat`.
 var slowdowns = []slowdown{
-	{"dynamic-int8", nil, "web", 0.68, 0.18},
 	{"dynamic-int8", nil, "openvino", 0.80, 0.49},
-	{"dynamic-int8", nil, "tract", 0.29, 0.04},
+	{"dynamic-int8", nil, "tract", 0.23, 0.04},
 	{"static-int8", nil, "opencv", 0.84, 0.37},
 	{"static-int8", nil, "tract", 0.85, 0.73},
 	{"weight-int8", []Option{{Name: "form", Value: "matmulnbits"}}, "web", 0.89, 0.09},

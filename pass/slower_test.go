@@ -14,7 +14,7 @@ func TestSlower(t *testing.T) {
 		step   pass.Options
 		want   string // the runtime; empty for none
 	}{
-		{"web", quantize.DynamicInt8{}, "web"},
+		{"tract", quantize.DynamicInt8{}, "tract"},
 		{"ort", quantize.DynamicInt8{}, ""},
 		{"ort,tract,web", quantize.DynamicInt8{}, "tract"},
 		{"ort-1.21", quantize.Float16{Compute: "float16"}, "ort-1.20"},
