@@ -3,7 +3,7 @@
 
 A model that the exporter cannot make has a line in OUT/failed.txt, with the exporter's error.
 """
-import os, shutil, sys, warnings
+import functools, os, sys, warnings
 import torch
 import tiny
 
@@ -59,20 +59,7 @@ def make(name, folder):
 
 
 def main(out, *names):
-    failed = []
-    for name in names or [*tiny.DECODERS, *tiny.OTHERS]:
-        folder = os.path.join(out, name)
-        if os.path.exists(folder):
-            continue
-        try:
-            make(name, folder)
-        except Exception as e:
-            shutil.rmtree(folder, ignore_errors=True)
-            cause = e.__cause__ or e
-            failed.append(f"{name}: {type(cause).__name__}: {(str(cause).strip() or '?').splitlines()[0][:200]}\n")
-            print(failed[-1], end="", flush=True)
-    with open(os.path.join(out, "failed.txt"), "w") as f:
-        f.writelines(failed)
+    tiny.export(out, {name: functools.partial(make, name) for name in names or [*tiny.DECODERS, *tiny.OTHERS]})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 A model that the builder cannot make has a line in OUT/failed.txt, with the builder's error.
 """
-import contextlib, io, os, runpy, shutil, sys, tempfile, warnings
+import contextlib, functools, io, os, runpy, sys, tempfile, warnings
 import tiny
 
 warnings.simplefilter("ignore")
@@ -27,28 +27,12 @@ def make(name, variant, out):
         sys.argv = ["builder", "-i", source, "-o", out, "-p", precision, "-e", "cpu", "-c", folder]
         if options:
             sys.argv += ["--extra_options", *options]
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                runpy.run_module("onnxruntime_genai.models.builder", run_name="__main__")
-        except (Exception, SystemExit):
-            shutil.rmtree(out, ignore_errors=True)
-            raise
+        with contextlib.redirect_stdout(io.StringIO()):
+            runpy.run_module("onnxruntime_genai.models.builder", run_name="__main__")
 
 
 def main(out, *names):
-    failed = []
-    for name in names or NAMES:
-        for variant in VARIANTS:
-            folder = os.path.join(out, f"{name}-{variant}")
-            if os.path.exists(folder):
-                continue
-            try:
-                make(name, variant, folder)
-            except (Exception, SystemExit) as e:
-                failed.append(f"{name}-{variant}: {type(e).__name__}: {str(e).strip().splitlines()[0]}\n")
-                print(failed[-1], end="", flush=True)
-    with open(os.path.join(out, "failed.txt"), "w") as f:
-        f.writelines(failed)
+    tiny.export(out, {f"{name}-{variant}": functools.partial(make, name, variant) for name in names or NAMES for variant in VARIANTS})
 
 
 if __name__ == "__main__":

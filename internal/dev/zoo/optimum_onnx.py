@@ -3,7 +3,7 @@
 
 A model that the exporter cannot make has a line in OUT/failed.txt, with the exporter's error.
 """
-import os, shutil, sys, tempfile, warnings
+import functools, sys, tempfile, warnings
 import tiny
 
 warnings.simplefilter("ignore")
@@ -33,19 +33,7 @@ def make(name, out):
 
 
 def main(out, *names):
-    failed = []
-    for name in names or [*tiny.DECODERS, *tiny.OTHERS]:
-        folder = os.path.join(out, name)
-        if os.path.exists(folder):
-            continue
-        try:
-            make(name, folder)
-        except (Exception, SystemExit) as e:
-            shutil.rmtree(folder, ignore_errors=True)
-            failed.append(f"{name}: {type(e).__name__}: {str(e).strip().splitlines()[0][:200]}\n")
-            print(failed[-1], end="", flush=True)
-    with open(os.path.join(out, "failed.txt"), "w") as f:
-        f.writelines(failed)
+    tiny.export(out, {name: functools.partial(make, name) for name in names or [*tiny.DECODERS, *tiny.OTHERS]})
 
 
 if __name__ == "__main__":

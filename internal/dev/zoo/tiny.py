@@ -1,5 +1,5 @@
 """Small configurations of the models that the exporters' scripts make, with random weights."""
-import os
+import os, shutil
 import torch
 
 VOCABULARY = 512
@@ -134,3 +134,21 @@ def experts(c, path):
             weights[f"model.layers.{i}.mlp.experts.{matrix}_blocks"] = torch.randint(0, 256, (*shape, 16), dtype=torch.uint8)
             weights[f"model.layers.{i}.mlp.experts.{matrix}_scales"] = torch.randint(118, 123, shape, dtype=torch.uint8)
     save_file(weights, path, metadata={"format": "pt"})
+
+
+def export(out, makers):
+    """Calls the maker of each folder of out that does not exist, by its name. One that fails has a line in out/failed.txt, and no folder."""
+    failed = []
+    for name, make in makers.items():
+        folder = os.path.join(out, name)
+        if os.path.exists(folder):
+            continue
+        try:
+            make(folder)
+        except (Exception, SystemExit) as e:
+            shutil.rmtree(folder, ignore_errors=True)
+            cause = e.__cause__ or e
+            failed.append(f"{name}: {type(cause).__name__}: {(str(cause).strip() or '?').splitlines()[0][:200]}\n")
+            print(failed[-1], end="", flush=True)
+    with open(os.path.join(out, "failed.txt"), "w") as f:
+        f.writelines(failed)
