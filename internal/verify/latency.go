@@ -17,8 +17,8 @@ const (
 	timedFor = time.Second
 )
 
-// Latency times runs of a and b in turn on the first batch of set, after one run of each. The minimum counts: other load of the machine only
-// adds time.
+// Latency times runs of a and b in turn on the first batch of set. The minimum counts: cold caches and other load of the machine only add
+// time.
 func Latency(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*verification.Latency, error) {
 	for batch, err := range set.Batches(ctx, dataset.Order{Size: set.Size(o.Batch)}) {
 		if err != nil {
@@ -41,7 +41,7 @@ func timed(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (*
 		if err != nil {
 			return nil, &SideError{Second, err}
 		}
-		if l.Runs == 0 { // of caches that are cold
+		if l.Runs == 0 {
 			l.Before, l.After = before, after
 		}
 		l.Before, l.After = min(l.Before, before), min(l.After, after)
