@@ -64,7 +64,7 @@ type EvaluatorFiles = metric.Files
 // An EvaluatorValue is the metric that an Evaluator measures.
 type EvaluatorValue = metric.Value
 
-// An Evaluator measures a metric of the model of the candidate file, which is the reference in the first of two calls.
+// An Evaluator measures a metric of the model of the candidate file, which is the reference in the first call.
 type Evaluator = metric.Evaluator
 
 // WithEvaluator measures a metric by a function, instead of WithMetric. The gate MaxMetricDrop bounds its drop.
@@ -231,7 +231,7 @@ func (s *settings) measure(d Data) (metric.Measure, error) {
 	case s.metric != "" && s.evaluator != nil:
 		return nil, errors.New("WithMetric and WithEvaluator exclude each other")
 	case s.evaluator != nil:
-		return s.evaluator, nil
+		return s.evaluator.Measure(), nil
 	case s.metric == "" && bounded:
 		return nil, errors.New("MaxMetricDrop requires WithMetric or WithEvaluator")
 	case s.metric == "":

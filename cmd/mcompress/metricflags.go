@@ -16,6 +16,7 @@ type metricFlags struct {
 	metric, evaluator string
 	perplexity        string // data of token ids
 	limit             time.Duration
+	program           metric.Measure // of evaluator, the same for all comparisons of a run; nil until it is needed
 }
 
 // maxEvaluation is the default limit of one run of an evaluator.
@@ -56,6 +57,9 @@ func (m *metricFlags) measure(data job.Data, gates []report.Limit) (metric.Measu
 }
 
 func (m *metricFlags) command() (metric.Measure, error) {
+	if m.program != nil {
+		return m.program, nil
+	}
 	args, err := metric.Split(m.evaluator)
 	if err != nil {
 		return nil, usagef("--evaluator %q: %v", m.evaluator, err)
@@ -63,5 +67,6 @@ func (m *metricFlags) command() (metric.Measure, error) {
 	if m.limit <= 0 {
 		return nil, usagef("--evaluator-timeout %v: must be positive", m.limit)
 	}
-	return metric.Command(args, m.limit), nil
+	m.program = metric.Command(args, m.limit).Measure()
+	return m.program, nil
 }

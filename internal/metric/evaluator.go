@@ -1,10 +1,14 @@
 package metric
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -22,16 +26,27 @@ type Value struct {
 	HigherIsBetter bool    `json:"higher_is_better"`
 }
 
-// An Evaluator measures the model of the candidate file. It is called twice, the first time with the reference in place of the candidate.
+// An Evaluator measures the model of the candidate file. It is called with the reference in place of the candidate first, once for the same outputs
+// of the reference and the same data.
 type Evaluator func(ctx context.Context, f Files) (Value, error)
 
+// Measure is the measure of the evaluator. It remembers the value of the last reference; measurements must not be concurrent.
+func (e Evaluator) Measure() Measure { return &evaluated{evaluate: e} }
+
+// An evaluated measure has an evaluator and what it returned for the last reference.
+type evaluated struct {
+	evaluate  Evaluator
+	reference []byte // digest of its outputs and of the data; nil before the first one
+	value     Value
+}
+
 // New implements Measure.
-func (e Evaluator) New() (Scorer, error) {
+func (e *evaluated) New() (Scorer, error) {
 	folder, err := atomicfile.NewFolder("")
 	if err != nil {
 		return nil, err
 	}
-	s := &evaluation{evaluate: e, folder: folder}
+	s := &evaluation{evaluated: e, folder: folder}
 	budget := int64(maxFiles)
 	for k, name := range []string{"reference", "candidate", "data"} {
 		s.archives[k] = &archive{path: filepath.Join(folder.Path, name), left: &budget}
@@ -40,14 +55,14 @@ func (e Evaluator) New() (Scorer, error) {
 }
 
 // OfClasses implements Measure.
-func (Evaluator) OfClasses() bool { return false }
+func (*evaluated) OfClasses() bool { return false }
 
 // maxFiles bounds the files of an evaluator, in bytes.
 const maxFiles = 8 << 30
 
 // An evaluation writes the files of an evaluator, in a temporary folder.
 type evaluation struct {
-	evaluate Evaluator
+	*evaluated
 	folder   *atomicfile.Folder
 	archives [3]*archive // of Files
 	paired   bool
@@ -86,7 +101,7 @@ func (e *evaluation) Score(ctx context.Context) (Score, error) {
 	if e.paired {
 		var err error
 		f.Reference = paths[0]
-		if before, err = e.call(ctx, Files{Reference: f.Reference, Candidate: f.Reference, Data: f.Data}); err != nil {
+		if before, err = e.ofReference(ctx, f); err != nil {
 			return s, err
 		}
 		s.Before = before.Value
@@ -102,8 +117,39 @@ func (e *evaluation) Score(ctx context.Context) (Score, error) {
 	return s, nil
 }
 
+// ofReference is the value of the reference.
+func (e *evaluated) ofReference(ctx context.Context, f Files) (Value, error) {
+	digest, err := digestOf(f.Reference, f.Data)
+	if err != nil || bytes.Equal(digest, e.reference) {
+		return e.value, err
+	}
+	v, err := e.call(ctx, Files{Reference: f.Reference, Candidate: f.Reference, Data: f.Data})
+	if err == nil {
+		e.reference, e.value = digest, v
+	}
+	return v, err
+}
+
+// digestOf is the SHA-256 of files.
+func digestOf(paths ...string) ([]byte, error) {
+	all := sha256.New()
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		one := sha256.New()
+		_, err = io.Copy(one, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		all.Write(one.Sum(nil))
+	}
+	return all.Sum(nil), nil
+}
+
 // call runs the evaluator and checks its result.
-func (e *evaluation) call(ctx context.Context, f Files) (Value, error) {
+func (e *evaluated) call(ctx context.Context, f Files) (Value, error) {
 	v, err := e.evaluate(ctx, f)
 	switch {
 	case err != nil:

@@ -51,7 +51,13 @@ func script(t *testing.T, text string) []string {
 // evaluate runs an evaluator on two runs whose second axis differs.
 func evaluate(t *testing.T, e Evaluator) (Score, error) {
 	t.Helper()
-	s, err := e.New()
+	return measureRuns(t, e.Measure(), 2)
+}
+
+// measureRuns measures a model with a reference whose outputs are all the given number.
+func measureRuns(t *testing.T, m Measure, reference float32) (Score, error) {
+	t.Helper()
+	s, err := m.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +75,7 @@ func evaluate(t *testing.T, e Evaluator) (Score, error) {
 			return map[string]*ir.Array{"y": ir.ArrayOf(slices.Repeat([]float32{x}, 3*n), int64(n), 3), "z/w": ir.ArrayOf(make([]float64, n*(run+1)), int64(n), int64(run+1))}
 		}
 		b := &Batch{
-			Inputs: map[string]*ir.Array{"x": ir.ArrayOf(make([]int8, n), int64(n))}, Want: scores(2), Got: scores(1.5),
+			Inputs: map[string]*ir.Array{"x": ir.ArrayOf(make([]int8, n), int64(n))}, Want: scores(reference), Got: scores(1.5),
 			Labels: ir.TextOf([]string{"é", "abc"}[:n], int64(n)), First: 2 * run, N: n,
 		}
 		if err := s.Add(t.Context(), b); err != nil {
@@ -97,6 +103,27 @@ func TestEvaluatorsReadOutputsOfBothModels(t *testing.T) {
 	got, err := evaluate(t, e)
 	if err != nil || got.Name != "sum" || !got.HigherIsBetter || got.Before != 18 || got.After != 13.5 || !math.IsNaN(got.Error) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// The reference is evaluated once for each of its outputs, the model in every measurement.
+func TestReferenceIsEvaluatedOnce(t *testing.T) {
+	references, candidates := 0, 0
+	m := Evaluator(func(_ context.Context, f Files) (Value, error) {
+		if f.Reference == f.Candidate {
+			references++
+			return Value{Name: "calls", Value: float64(references)}, nil
+		}
+		candidates++
+		return Value{Name: "calls", Value: float64(candidates)}, nil
+	}).Measure()
+	for i, want := range []struct {
+		output        float32
+		before, after float64
+	}{{2, 1, 1}, {2, 1, 2}, {3, 2, 3}, {3, 2, 4}} {
+		if s, err := measureRuns(t, m, want.output); err != nil || s.Before != want.before || s.After != want.after {
+			t.Errorf("measurement %d: %+v, %v", i, s, err)
+		}
 	}
 }
 
