@@ -30,34 +30,32 @@ const (
 	Floats8
 	BFloats16
 	Floats4
-	Scatter
-	ScatterBlocks
-	SparseTensor
-	lastCapability = SparseTensor
+	EmptyTensors
+	SummedRecurrent
+	lastCapability = SummedRecurrent
 )
 
 var capabilityDocs = map[Capability]string{
-	Integers:      "DynamicQuantizeLinear and MatMulInteger",
-	Dequantize4:   "DequantizeLinear of 4-bit integers",
-	Cast4:         "Cast of 4-bit integers",
-	Cast2:         "Cast of 2-bit integers",
-	Fused8:        "fast products with 8-bit weights after DequantizeLinear",
-	Fused4:        "fast products with 4-bit weights after DequantizeLinear",
-	Fused2:        "fast products with 2-bit weights after DequantizeLinear",
-	FusedLarge4:   "fast products with large 4-bit weights after DequantizeLinear",
-	NBits4:        "com.microsoft.MatMulNBits with 4 bits",
-	NBits8:        "com.microsoft.MatMulNBits with 8 bits",
-	NBits2:        "com.microsoft.MatMulNBits with 2 bits",
-	NBitsBias:     "the bias of MatMulNBits",
-	GatherNBits:   "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
-	GatherNBits2:  "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
-	Padding:       "blocks that do not divide the rows of a weight",
-	Floats8:       "Cast of 8-bit floats",
-	BFloats16:     "Cast of bfloat16",
-	Floats4:       "DequantizeLinear of 4-bit floats",
-	Scatter:       "ScatterElements and CumSum of csr and delta",
-	ScatterBlocks: "ScatterND of bsr",
-	SparseTensor:  "sparse tensors of Constant",
+	Integers:        "DynamicQuantizeLinear and MatMulInteger",
+	Dequantize4:     "DequantizeLinear of 4-bit integers",
+	Cast4:           "Cast of 4-bit integers",
+	Cast2:           "Cast of 2-bit integers",
+	Fused8:          "fast products with 8-bit weights after DequantizeLinear",
+	Fused4:          "fast products with 4-bit weights after DequantizeLinear",
+	Fused2:          "fast products with 2-bit weights after DequantizeLinear",
+	FusedLarge4:     "fast products with large 4-bit weights after DequantizeLinear",
+	NBits4:          "com.microsoft.MatMulNBits with 4 bits",
+	NBits8:          "com.microsoft.MatMulNBits with 8 bits",
+	NBits2:          "com.microsoft.MatMulNBits with 2 bits",
+	NBitsBias:       "the bias of MatMulNBits",
+	GatherNBits:     "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
+	GatherNBits2:    "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
+	Padding:         "blocks that do not divide the rows of a weight",
+	Floats8:         "Cast of 8-bit floats",
+	BFloats16:       "Cast of bfloat16",
+	Floats4:         "DequantizeLinear of 4-bit floats",
+	EmptyTensors:    "constants without elements",
+	SummedRecurrent: "recurrent weights from nodes with CumSum",
 }
 
 // microsoft are the capabilities that need operators of MicrosoftDomain.
@@ -91,7 +89,7 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | Scatter | ScatterBlocks | SparseTensor
+	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | EmptyTensors | SummedRecurrent
 	ort120 = ort117 | Dequantize4 | NBitsBias | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
@@ -116,8 +114,8 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
 	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124 &^ FusedLarge4},
 	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4},
-	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding},
+	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | EmptyTensors | SummedRecurrent},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
 	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding, Untested: noDevice, Choices: qnnChoices},

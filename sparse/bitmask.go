@@ -31,6 +31,7 @@ type bitmask struct{ tensor }
 func newBitmask(m measured, _ int64) (layout, string) { return bitmask{m.tensor}, "" }
 
 func (bitmask) form() pass.Form { return pass.Bitmask }
+func (bitmask) sums() bool      { return true }
 func (bitmask) label() string   { return "bitmask" }
 func (bitmask) work() int64     { return splitWork }
 func (l bitmask) opset() int64  { return l.since(11, 13) }

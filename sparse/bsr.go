@@ -25,11 +25,6 @@ var bsrMethod = method("bsr", "blocks that hold any value, of the matrix [first 
 // Method describes the method.
 func (BSR) Method() *pass.Method { return bsrMethod }
 
-// Requires returns the capability of runtimes without which there is no form.
-func (BSR) Requires() []pass.Requirement {
-	return []pass.Requirement{{Capability: pass.ScatterBlocks, Nearest: "bitmask"}}
-}
-
 // Run implements pass.Options.
 func (o BSR) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(ctx, s)
@@ -91,6 +86,7 @@ func (b Block) divides(shape []int64) bool {
 }
 
 func (bsr) form() pass.Form { return pass.BSR }
+func (bsr) sums() bool      { return false }
 func (l bsr) label() string { return fmt.Sprintf("bsr%dx%d", l.block.Rows, l.block.Cols) }
 func (l bsr) opset() int64  { return l.since(11, 20) }
 

@@ -1,8 +1,6 @@
 package sparse
 
 import (
-	"encoding/binary"
-
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -59,14 +57,11 @@ func (b *builder) cumSum(v *ir.Value) *ir.Value {
 	return b.op("CumSum", []*ir.Value{v, b.int32(0)})
 }
 
-// filled is a tensor of equal elements. ConstantOfShape's own default is a float zero.
+// filled is a tensor of equal elements. The element is given also where it is ConstantOfShape's default: OpenCV requires it, and
+// tract takes the default for a double.
 func (b *builder) filled(dt ir.DType, elem []byte, shape ...int64) *ir.Value {
-	in := []*ir.Value{b.int64s(shape...)}
-	if dt == ir.Float && binary.LittleEndian.Uint32(elem) == 0 {
-		return b.op("ConstantOfShape", in)
-	}
 	t := &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: []int64{1}}, Source: ir.Mem(elem)}
-	return b.op("ConstantOfShape", in, ir.TensorAttr("value", t))
+	return b.op("ConstantOfShape", []*ir.Value{b.int64s(shape...)}, ir.TensorAttr("value", t))
 }
 
 // unpack makes count int32 from bytes that hold 8/bits each, the lowest first. Div and

@@ -94,13 +94,6 @@ func attrBytes(a *ir.Attr) int64 {
 		n += message(int64(len(a.S)))
 	case ir.AttrTensor:
 		n += message(tensorBytes(a.Tensor.Spec))
-	case ir.AttrSparse:
-		s := a.Sparse
-		inner := message(tensorBytes(s.Values.Spec)) + message(tensorBytes(s.Indices.Spec))
-		for _, d := range s.Shape {
-			inner += varint(d)
-		}
-		n += message(inner)
 	}
 	return n
 }

@@ -19,11 +19,6 @@ var csrMethod = method("csr", "values, columns and row pointers of the matrix [f
 // Method describes the method.
 func (CSR) Method() *pass.Method { return csrMethod }
 
-// Requires returns the capability of runtimes without which there is no form.
-func (CSR) Requires() []pass.Requirement {
-	return []pass.Requirement{{Capability: pass.Scatter, Nearest: "bitmask"}}
-}
-
 // Run implements pass.Options.
 func (CSR) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newCSR}}).run(ctx, s)
@@ -43,6 +38,7 @@ func csrOf(t tensor) csr {
 }
 
 func (csr) form() pass.Form { return pass.CSR }
+func (csr) sums() bool      { return true }
 func (csr) label() string   { return "csr" }
 func (csr) work() int64     { return splitWork }
 func (l csr) opset() int64  { return l.since(16, 20) }

@@ -20,11 +20,6 @@ var deltaMethod = method("delta", "values and the gaps between them, in 4, 8 or 
 // Method describes the method.
 func (Delta) Method() *pass.Method { return deltaMethod }
 
-// Requires returns the capability of runtimes without which there is no form.
-func (Delta) Requires() []pass.Requirement {
-	return []pass.Requirement{{Capability: pass.Scatter, Nearest: "bitmask"}}
-}
-
 // Run implements pass.Options.
 func (Delta) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newDelta}}).run(ctx, s)
@@ -68,6 +63,7 @@ func newDelta(m measured, version int64) (layout, string) {
 }
 
 func (delta) form() pass.Form { return pass.Delta }
+func (delta) sums() bool      { return true }
 func (l delta) label() string { return fmt.Sprint("delta", l.width) }
 func (delta) work() int64     { return splitWork }
 func (l delta) opset() int64 {

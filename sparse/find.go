@@ -33,7 +33,7 @@ var finders = []func(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir
 func (f *finder) all(ctx context.Context) []found {
 	var fs []found
 	for n := range f.step.Model.Nodes() {
-		if len(n.Outputs) != 1 || n.Outputs[0] == nil || !n.Op.Is("Reshape") && !n.Op.Is("Constant") {
+		if len(n.Outputs) != 1 || n.Outputs[0] == nil || !n.Op.Is("Reshape") {
 			continue
 		}
 		if x, ok := f.form(ctx, n.Outputs[0]); ok {
@@ -114,8 +114,6 @@ func (f *finder) sameAttrs(ctx context.Context, as, bs []*ir.Attr) bool {
 			return false
 		case b.Type == ir.AttrTensor:
 			return a.Tensor != nil && f.samePayload(ctx, a.Tensor, b.Tensor)
-		case b.Type == ir.AttrSparse:
-			return a.Sparse.Values == b.Sparse.Values && a.Sparse.Indices == b.Sparse.Indices
 		}
 		return a.I == b.I && a.S == b.S && slices.Equal(a.Ints, b.Ints)
 	})
@@ -169,10 +167,7 @@ func (f *finder) filled(ctx context.Context, v *ir.Value) (byte, bool) {
 		return 0, false
 	}
 	a := v.Producer().Attr("value")
-	if a == nil {
-		return 0, true
-	}
-	if a.Tensor == nil {
+	if a == nil || a.Tensor == nil {
 		return 0, false
 	}
 	return f.first(ctx, a.Tensor)

@@ -22,7 +22,7 @@ type runtimeForm struct {
 }
 
 var runtimeForms = []runtimeForm{
-	{cooMethod, 11, 13, nil},
+	{cooMethod, 11, 20, nil},
 	{csrMethod, 16, 20, nil},
 	{bsrMethod, 11, 20, options{"block": "4"}},
 	{bitmaskMethod, 11, 13, nil},

@@ -16,6 +16,7 @@ type layout interface {
 	label() string // the form with its width, as ledger rows name it
 	opset() int64  // the first one that has every operator, for the tensor's type
 	parts() []part // the payload first
+	sums() bool    // whether CumSum computes the positions
 
 	// build adds the nodes that make the dense tensor from tensors like parts.
 	build(b *builder, parts []*ir.Tensor) *ir.Value

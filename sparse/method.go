@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -93,6 +95,9 @@ func (d *decider) decide(ctx context.Context, v *ir.Value, m measured) (choice, 
 	for _, form := range d.forms {
 		l, no := form(m, version)
 		if no == "" {
+			no = d.unsupported(l, v)
+		}
+		if no == "" {
 			var err error
 			if no, err = d.unreachable(ctx, l, version); err != nil {
 				return ch, err
@@ -111,6 +116,23 @@ func (d *decider) decide(ctx context.Context, v *ir.Value, m measured) (choice, 
 	ch.sizes = strings.Join(append([]string{m.sparsity() + ": " + arithmetic(sizes)}, notes...), "; ")
 	return ch, nil
 }
+
+// unsupported names the runtime of the target that does not run l in place of v; empty if all do.
+func (d *decider) unsupported(l layout, v *ir.Value) string {
+	need := pass.Capability(0)
+	switch {
+	case slices.ContainsFunc(l.parts(), func(p part) bool { return p.Elems() == 0 }):
+		need = pass.EmptyTensors
+	case l.sums() && slices.ContainsFunc(pass.Consumers(v), isRecurrent):
+		need = pass.SummedRecurrent
+	}
+	if t := d.step.Env.Target; !t.Can(need) {
+		return fmt.Sprintf("no %s (%s)", l.label(), t.Without(need))
+	}
+	return ""
+}
+
+func isRecurrent(n *ir.Node) bool { return operator.Of(n).Precision == operator.RecurrentState }
 
 // unreachable names the opset that l's operators need, and the node because of which the model is not raised to it; empty if it
 // is raised.

@@ -144,13 +144,18 @@ func stepOf(t testing.TB, m *pass.Method, o options) pass.Options {
 // apply runs methods over m and returns the ledger and what evaluates m's tensors.
 func apply(t testing.TB, m *ir.Model, workers int, steps ...pass.Options) ([]pass.Row, *ir.Eval) {
 	t.Helper()
+	return applyFor(t, m, pass.Environment{Workers: workers}, steps...)
+}
+
+func applyFor(t testing.TB, m *ir.Model, env pass.Environment, steps ...pass.Options) ([]pass.Row, *ir.Eval) {
+	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	res, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: workers}, steps)
+	res, err := pass.Run(context.Background(), m, e, env, steps)
 	if err != nil {
 		t.Fatal(err)
 	}
