@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/mcompress/mcompress"
+	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
@@ -215,8 +216,32 @@ func TestFineTuneAndDistill(t *testing.T) {
 	}
 	student := filepath.Join(dir, "student.onnx")
 	res, err = mcompress.Distill(ctx, fixture("cnn.onnx"), "", student, append(options, step(t, "channel"), step(t, "distill", few))...)
-	if err != nil || len(res.Report.Training) != 1 || res.Report.Totals.FileBytes.After >= res.Report.Totals.FileBytes.Before {
+	if err != nil || len(res.Report.Training) != 1 || res.Report.Training[0].Metric != "" || res.Report.Totals.FileBytes.After >= res.Report.Totals.FileBytes.Before {
 		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// The metric of the library chooses the weights that training keeps.
+func TestMetricOfTheLibraryChoosesWeights(t *testing.T) {
+	calls := 0
+	e := mcompress.Evaluator(func(context.Context, mcompress.EvaluatorFiles) (mcompress.EvaluatorValue, error) {
+		calls++
+		return mcompress.EvaluatorValue{Name: "mine", Value: -float64(calls), HigherIsBetter: true}, nil
+	})
+	for name, option := range map[string]mcompress.Option{"f1": mcompress.WithMetric("f1"), "mine": mcompress.WithEvaluator(e)} {
+		out := filepath.Join(t.TempDir(), "tuned.onnx")
+		few := distill.FineTune{Steps: 2}
+		res, err := mcompress.FineTune(t.Context(), "fixtures/mlp.onnx", out, few, mcompress.WithData("fixtures/digits_test.npz"), option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		training := res.Report.Training[0]
+		if training.Metric != name || len(training.ValidationMetric) != 1 || res.Report.Verification.Metric.Name != name {
+			t.Errorf("%s: %+v", name, training)
+		}
+		if name == "mine" && training.Kept != 0 {
+			t.Errorf("weights of step %d were kept, although the value decreases", training.Kept)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -53,7 +54,8 @@ func WithGates(gates ...Gate) Option {
 }
 
 // WithMetric measures a metric on the data, besides accuracy: one of "top1", "top5", "f1", "map", "cer", "spearman", "embedding-cosine",
-// "nearest-centroid" and "perplexity", with options after colons, as in "cer:blank=0". The gate MaxMetricDrop bounds its drop.
+// "nearest-centroid" and "perplexity", with options after colons, as in "cer:blank=0". The gate MaxMetricDrop bounds its drop. Steps that
+// train keep the weights that are best by it on their validation set, unless they have a metric of their own.
 func WithMetric(name string) Option { return func(s *settings) { s.metric = name } }
 
 // EvaluatorFiles are the .npz files of an Evaluator: outputs of the reference and of the model by their names, and inputs and "labels". The first
@@ -67,7 +69,7 @@ type EvaluatorValue = metric.Value
 // An Evaluator measures a metric of the model of the candidate file, which is the reference in the first call.
 type Evaluator = metric.Evaluator
 
-// WithEvaluator measures a metric by a function, instead of WithMetric. The gate MaxMetricDrop bounds its drop.
+// WithEvaluator measures a metric by a function, instead of WithMetric, for the same purposes.
 func WithEvaluator(e Evaluator) Option { return func(s *settings) { s.evaluator = e } }
 
 // EvaluatorCommand is the Evaluator that runs a program for at most the given time, with the paths of the reference, candidate and data files
@@ -150,6 +152,7 @@ func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, 
 			return nil, nil, err
 		}
 	}
+	steps = distill.WithMetric(steps, s.metric, "", s.evaluator)
 	if s.target == "" {
 		return steps, nil, nil
 	}

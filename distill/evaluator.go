@@ -2,10 +2,13 @@ package distill
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -14,15 +17,17 @@ type evaluator struct {
 	session *engine.Interpreter
 	step    *step  // inputs and losses, run by the evaluator's session
 	scores  string // output with class scores; empty if there is none
+	measure *measurement
 	arena   int64
 	batch   int
 	samples []int // as many as fill batches
 }
 
 // An evaluation is a result on the validation set. Agreement is the fraction of samples whose largest score is that of the label, or that of
-// the teacher without labels; NaN without class scores.
+// the teacher without labels; NaN without class scores. Metric is nil if the options have none.
 type evaluation struct {
 	loss, agreement float64
+	metric          *metric.Score
 }
 
 // evaluator builds the graph of the losses alone; nil without a validation set.
@@ -31,7 +36,7 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	if len(validation) < max(1, b.loader.fixedBatch) {
 		return nil, nil
 	}
-	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(validation))}
+	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(validation)), measure: b.measure}
 	e.samples = validation[:len(validation)/e.batch*e.batch]
 	tape, err := grad.New(ctx, b.model, grad.Options{
 		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step.feeds),
@@ -48,10 +53,16 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 		return nil, err
 	}
 	e.step.setLosses(losses, targets)
-	outputs := losses
+	outputs, err := b.measure.outputsOf(tape, b.model.Graph, b.settings.Scores)
+	if err != nil {
+		return nil, err
+	}
+	outputs = append(outputs, losses...)
 	if v := tape.Value(scores(b.model.Graph.Outputs[0]).Name); v != nil {
 		e.scores = v.Name
-		outputs = append(outputs, v)
+		if !slices.Contains(outputs, v) {
+			outputs = append(outputs, v)
+		}
 	}
 	tape.Graph().SetOutputs(outputs...)
 	for _, p := range tape.Params {
@@ -68,6 +79,13 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 // run evaluates the model on the validation set.
 func (e *evaluator) run(ctx context.Context, l *loader, t *teacher) (v evaluation, err error) {
 	right, all, batches := 0, 0, 0
+	scorer, err := e.measure.start()
+	if err != nil {
+		return v, err
+	}
+	if scorer != nil {
+		defer func() { err = errors.Join(err, scorer.Close()) }()
+	}
 	for b, err := range l.batches(ctx, e.samples, e.batch) {
 		if err != nil {
 			return v, err
@@ -84,21 +102,28 @@ func (e *evaluator) run(ctx context.Context, l *loader, t *teacher) (v evaluatio
 		batches++
 		r, n := agreement(out[e.scores], b.Classes(), e.step.targets, targets)
 		right, all = right+r, all+n
+		if err := e.measure.add(ctx, scorer, b, out); err != nil {
+			return v, err
+		}
 	}
 	v.loss /= float64(max(1, batches))
 	v.agreement = math.NaN()
 	if all > 0 {
 		v.agreement = float64(right) / float64(all)
 	}
-	return v, nil
+	v.metric, err = e.measure.finish(ctx, scorer)
+	return v, err
 }
 
-// score orders evaluations; lower is better. Agreement decides, and the loss decides between equal agreements.
+// score orders evaluations, first of all; lower is better. Between equal scores the loss decides.
 func (v evaluation) score() float64 {
-	if math.IsNaN(v.agreement) {
+	switch {
+	case v.metric != nil:
+		return lossOf(v.metric)
+	case math.IsNaN(v.agreement):
 		return v.loss
 	}
-	return 1 - v.agreement + 1e-6*math.Tanh(v.loss)
+	return 1 - v.agreement
 }
 
 // agreement counts the samples whose largest score is that of the label, or that of the teacher without labels.

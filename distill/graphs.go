@@ -16,6 +16,7 @@ type graphBuilder struct {
 	params    *parameters
 	fakeQuant *fakeQuant // nil without QAT
 	terms     []term
+	measure   *measurement // nil without --metric
 }
 
 // step builds the graph of a step, without opening it.

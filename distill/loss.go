@@ -33,7 +33,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 	var ts []term
 	if alpha > 0 {
 		if !labelled {
-			return nil, pass.OptionErrorf("cross-entropy requires labels, and the data has none; use --labels")
+			return nil, pass.OptionErrorf("cross-entropy requires labels of one class per sample, and the data has none; use --labels")
 		}
 		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, "", alpha})
 	}
@@ -41,7 +41,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 		return ts, nil
 	}
 	if teacher == nil {
-		return nil, pass.OptionErrorf("no training target: the data has no labels, and there is no teacher")
+		return nil, pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher")
 	}
 	outputs, err := s.outputTerms(student, teacher, 1-alpha)
 	if err != nil {

@@ -115,7 +115,7 @@ func (t *trainer) report(method string) pass.Training {
 	h, m := &t.state.History, &t.memory
 	return pass.Training{
 		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: h.Kept,
-		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement,
+		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName, ValidationMetric: h.Metric,
 		Memory: []pass.Size{
 			{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums},
 			{Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher}, {Name: "batches", Bytes: m.Batches},

@@ -21,6 +21,10 @@ type FineTune struct {
 	Validate   *float64 `flag:"validate" default:"0.1" usage:"'fraction' of the samples held out as the validation set"`
 	Patience   int      `flag:"patience" usage:"early stopping: stop after this number of 'epochs' without improvement on the validation set (default: never)"`
 
+	Metric    string    `flag:"metric" usage:"'metric' of the validation set that chooses the weights that are kept, of equal ones those of lower loss: a metric of verify --metric, or agreement (top-1, with the labels, or the teacher without them; the default)"`
+	Scores    string    `flag:"scores" usage:"'output' with classes or scores that --metric measures (default: the first suitable one)"`
+	Evaluator Evaluator // measures the validation set instead of Metric
+
 	Optimizer   string   `flag:"optimizer" default:"adam" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
 	LR          float64  `flag:"lr" usage:"learning 'rate' (default: 1e-3, with sgd and momentum 1e-2; finetune without --reinit: a fifth of that)"`
 	Momentum    *float64 `flag:"momentum" default:"0.9" usage:"momentum 'factor' of --optimizer momentum"`
@@ -63,6 +67,9 @@ type Distill FineTune
 // Check reports invalid values and combinations.
 func (o *FineTune) Check() error {
 	if err := o.checkRanges(); err != nil {
+		return err
+	}
+	if _, err := o.measure(); err != nil {
 		return err
 	}
 	switch {

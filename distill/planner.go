@@ -82,6 +82,7 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 	if pl.teacher != nil {
 		m.Teacher = pl.teacher.bytes(pl.loader.specs(p.microBatch()))
 	}
+	m.Teacher += pl.measure.bytes(pl.loader.specs(p.microBatch()))
 	return m
 }
 

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/mcompress/mcompress/pass"
@@ -11,14 +12,17 @@ type history struct {
 	Loss       []pass.Point // mean of the steps since the last point
 	Validation []pass.Point // loss on the validation set
 	Agreement  []pass.Point
+	Metric     []pass.Point
+	MetricName string
 	Kept       int // step whose weights were kept
 }
 
 // A state is the progress of training. Its exported fields are stored in checkpoints.
 type state struct {
-	Step      int // steps done
-	Bad       int // epochs in a row without improvement
-	Best      float64
+	Step      int     // steps done
+	Bad       int     // epochs in a row without improvement
+	Best      float64 // score, and the loss with it
+	BestLoss  float64
 	BestAt    int
 	LossScale float64
 	Good      int     // steps in a row without overflow
@@ -36,7 +40,7 @@ func (s *state) init(float16 bool) {
 	if s.LossScale != 0 {
 		return
 	}
-	s.LossScale, s.Best = 1, math.MaxFloat64
+	s.LossScale, s.Best, s.BestLoss = 1, math.MaxFloat64, math.MaxFloat64
 	if float16 {
 		s.LossScale = initialLossScale
 	}
@@ -77,9 +81,13 @@ func (s *state) evaluated(v evaluation, patience int) (best bool) {
 		if !math.IsNaN(v.agreement) {
 			s.History.Agreement = append(s.History.Agreement, pass.Point{Step: s.Step, Y: v.agreement})
 		}
+		if v.metric != nil && !math.IsNaN(v.metric.After) {
+			s.History.MetricName = v.metric.Name
+			s.History.Metric = append(s.History.Metric, pass.Point{Step: s.Step, Y: v.metric.After})
+		}
 	}
-	if score := v.score(); score < s.Best {
-		s.Best, s.BestAt, s.Bad = score, s.Step, 0
+	if score := v.score(); cmp.Or(cmp.Compare(score, s.Best), cmp.Compare(v.loss, s.BestLoss)) < 0 {
+		s.Best, s.BestLoss, s.BestAt, s.Bad = score, v.loss, s.Step, 0
 		return true
 	}
 	s.Bad++

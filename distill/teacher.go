@@ -19,8 +19,8 @@ type teacher struct {
 	cache   *teacherCache // nil without caching
 }
 
-// newTeacher opens the teacher model for these losses; nil if none of them needs it.
-func newTeacher(ctx context.Context, m *ir.Model, terms []term, l *loader) (*teacher, error) {
+// newTeacherOf opens the teacher model for these losses; nil if none of them needs it.
+func newTeacherOf(ctx context.Context, m *ir.Model, terms []term, l *loader) (*teacher, error) {
 	var values []string
 	for _, term := range terms {
 		if term.teacher != "" && !slices.Contains(values, term.teacher) {
@@ -30,6 +30,15 @@ func newTeacher(ctx context.Context, m *ir.Model, terms []term, l *loader) (*tea
 	if len(values) == 0 {
 		return nil, nil
 	}
+	t, err := newTeacher(ctx, m, values, l)
+	if err == nil && l.settings.CacheTeacher && l.settings.Augment == "" {
+		t.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
+	}
+	return t, err
+}
+
+// newTeacher opens a model for these values of it.
+func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader) (*teacher, error) {
 	model, err := teacherGraph(ctx, m, values, l)
 	if err != nil {
 		return nil, err
@@ -38,11 +47,7 @@ func newTeacher(ctx context.Context, m *ir.Model, terms []term, l *loader) (*tea
 	if err != nil {
 		return nil, err
 	}
-	t := &teacher{session: s, values: values}
-	if l.settings.CacheTeacher && l.settings.Augment == "" {
-		t.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
-	}
-	return t, nil
+	return &teacher{session: s, values: values}, nil
 }
 
 // teacherGraph returns m with these values as its outputs, for any batch size if the student supports any.

@@ -20,6 +20,7 @@ type trainer struct {
 	fakeQuant  *fakeQuant // nil without QAT
 	teacher    *teacher   // nil without distillation losses
 	augmenter  *augmenter // nil without --augment
+	measure    *measurement
 	graphs     *graphBuilder
 	progress   func(step, steps int, loss float64) // called after each step; may be nil
 	memoryHint func(bytes int64)                   // called with the planned memory; may be nil
@@ -45,7 +46,7 @@ func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 
 // close releases sessions, data and temporary files.
 func (t *trainer) close() error {
-	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.augmenter.close(), t.loader.close()}
+	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.augmenter.close(), t.measure.close(), t.loader.close()}
 	if t.temporary != nil {
 		errs = append(errs, t.temporary.Close())
 	}
@@ -61,11 +62,11 @@ func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	if err := t.loader.open(ctx); err != nil {
 		return err
 	}
-	terms, err := t.settings.terms(t.model, teacher, t.loader.set.Labelled())
+	terms, err := t.settings.terms(t.model, teacher, t.loader.set.Classified())
 	if err != nil {
 		return err
 	}
-	if t.teacher, err = newTeacher(ctx, teacher, terms, t.loader); err != nil {
+	if t.teacher, err = newTeacherOf(ctx, teacher, terms, t.loader); err != nil {
 		return fmt.Errorf("teacher: %w", err)
 	}
 	if t.augmenter, err = newAugmenter(ctx, t.loader); err != nil {
@@ -74,7 +75,10 @@ func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	if err := t.loadParameters(ctx); err != nil {
 		return err
 	}
-	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, terms: terms}
+	if t.measure, err = newMeasurement(ctx, teacher, t.loader); err != nil {
+		return err
+	}
+	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, terms: terms, measure: t.measure}
 	if err := t.observeQuantization(ctx); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ type Training struct {
 	Loss               []Point `json:"loss"`             // mean since the last point
 	ValidationLoss     []Point `json:"judged,omitempty"` // loss on the validation set
 	ValidationAccuracy []Point `json:"agree,omitempty"`  // top-1 accuracy on the validation set
+	Metric             string  `json:"metric,omitempty"` // that chose the checkpoint; empty for top-1 accuracy and loss
+	ValidationMetric   []Point `json:"measured,omitempty"`
 
 	Memory []Size   `json:"memory"`        // planned memory of training
 	Layout string   `json:"layout"`        // the memory savings in use

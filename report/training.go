@@ -41,6 +41,9 @@ func trainingText(t pass.Training) string {
 	if n := len(t.ValidationAccuracy); n > 0 {
 		s += fmt.Sprintf(", validation accuracy %.2f %%", 100*t.ValidationAccuracy[n-1].Y)
 	}
+	if n := len(t.ValidationMetric); n > 0 {
+		s += fmt.Sprintf(", %s on the validation set %.4g", t.Metric, t.ValidationMetric[n-1].Y)
+	}
 	if t.Kept != t.Steps {
 		s += fmt.Sprintf("; the weights of step %s were saved", count(int64(t.Kept)))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
@@ -99,6 +100,11 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if err != nil {
 		return err
 	}
+	program, err := w.proving.command()
+	if err != nil {
+		return err
+	}
+	steps = distill.WithMetric(steps, w.proving.metric, w.proving.scores, program)
 	if _, err := w.target.apply(steps); err != nil {
 		return err
 	}

@@ -110,3 +110,20 @@ func TestAutoWithEvaluator(t *testing.T) {
 		t.Errorf("%d calls for %d trials and the result", n, len(mine.Search.Trials))
 	}
 }
+
+// Training by the user's program keeps the weights of the best value, and the program runs once for each evaluation: the model before training,
+// each epoch, and the result, for which the source is another reference than on the validation set.
+func TestTrainingWithEvaluator(t *testing.T) {
+	command, calls := evaluator(t, accuracyProgram)
+	r := reported(t, "finetune", "../../fixtures/cnn.onnx", "--data", "../../fixtures/digits_test.npz", "--epochs", "2", "--evaluator", command)
+	training := r.Training[0]
+	if training.Metric != "mine" || len(training.ValidationMetric) != 2 || training.ValidationMetric[1].Y != training.ValidationAccuracy[1].Y {
+		t.Errorf("%s %v, accuracy %v", training.Metric, training.ValidationMetric, training.ValidationAccuracy)
+	}
+	if n := count(t, calls, "reference"); n != 2 {
+		t.Errorf("%d calls for the source", n)
+	}
+	if n := count(t, calls, "candidate"); n != 4 {
+		t.Errorf("%d calls for models", n)
+	}
+}

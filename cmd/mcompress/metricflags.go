@@ -40,7 +40,11 @@ func (m *metricFlags) measure(data job.Data, gates []report.Limit) (metric.Measu
 	case m.perplexity != "":
 		return metric.Parse("perplexity")
 	case m.evaluator != "":
-		return m.command()
+		e, err := m.command()
+		if err == nil && m.program == nil {
+			m.program = e.Measure()
+		}
+		return m.program, err
 	case m.metric == "" && bounded:
 		return nil, usagef("--max-metric-drop requires --metric, --evaluator or --perplexity")
 	case m.metric == "":
@@ -56,9 +60,10 @@ func (m *metricFlags) measure(data job.Data, gates []report.Limit) (metric.Measu
 	return c, nil
 }
 
-func (m *metricFlags) command() (metric.Measure, error) {
-	if m.program != nil {
-		return m.program, nil
+// command is the evaluator of the flags, nil for none.
+func (m *metricFlags) command() (metric.Evaluator, error) {
+	if m.evaluator == "" {
+		return nil, nil
 	}
 	args, err := metric.Split(m.evaluator)
 	if err != nil {
@@ -67,6 +72,5 @@ func (m *metricFlags) command() (metric.Measure, error) {
 	if m.limit <= 0 {
 		return nil, usagef("--evaluator-timeout %v: must be positive", m.limit)
 	}
-	m.program = metric.Command(args, m.limit).Measure()
-	return m.program, nil
+	return metric.Command(args, m.limit), nil
 }

@@ -37,6 +37,14 @@ func (tr *training) verifyOn() error {
 	if !slices.ContainsFunc(tr.options.Given(), func(o pass.Option) bool { return o.Name == "data" }) {
 		return usagef("--data is missing: training samples")
 	}
+	for _, o := range tr.options.Given() {
+		switch {
+		case o.Name == "metric" && o.Value != distill.Agreement:
+			tr.w.proving.metric = o.Value
+		case o.Name == "scores":
+			tr.w.proving.scores = o.Value
+		}
+	}
 	s := &tr.w.proving.sampling
 	if err := s.adopt(tr.options.Given(), tr.test); err != nil {
 		return err

@@ -90,6 +90,9 @@ func (t *table) finish(parts []func(*Batch) error, n int) (*Batch, error) {
 			return nil, err
 		}
 	}
+	if ids := b.Inputs[t.ids]; ids != nil && len(ids.Shape) == 2 {
+		b.Targets = t.targets(b, 0, ids.Shape[1])
+	}
 	return b, t.fill(b.Inputs, int64(n))
 }
 

@@ -61,9 +61,6 @@ func (s *Set) Sequences(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	case len(s.Carry()) > 0:
 		return s.chained(ctx, o)
 	}
-	if t, ok := s.feed.(*table); ok && t.ids != "" {
-		return t.withTargets(s.Batches(ctx, o))
-	}
 	return s.Batches(ctx, o)
 }
 

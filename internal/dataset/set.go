@@ -52,7 +52,7 @@ type Batch struct {
 	First   int                  // number of samples before it, in this order
 	Step    int                  // number of runs before it on the same samples, by Sequences
 	Last    bool                 // no run on these samples follows
-	Targets [][]int64            // of Sequences: for each sample the token after each token of the run, one less at the end
+	Targets [][]int64            // of token ids: for each sample the token after each token of the run, one less at the end
 }
 
 // Classes are the labels as one class per sample, nil if they are not integers of one per sample.
@@ -123,6 +123,12 @@ func (s *Set) Held(n int) int64 {
 
 // Labelled reports whether batches have labels.
 func (s *Set) Labelled() bool { return s.feed.labelled() }
+
+// Classified reports whether batches have one class as the label of each sample.
+func (s *Set) Classified() bool {
+	t, ok := s.feed.(*table)
+	return ok && t.labels != nil && t.labels.change.to == ir.Int64 && elems(t.labels.shape) == 1
+}
 
 // Recorded are the names of the outputs that batches have, in the model's order.
 func (s *Set) Recorded() []string { return s.feed.recorded() }

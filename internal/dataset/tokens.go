@@ -3,7 +3,6 @@ package dataset
 import (
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"strings"
 
@@ -100,20 +99,6 @@ func wideTokens(head []byte, vocabulary uint32) bool {
 // isText recognizes text, for an error that names the remedy.
 func isText(at location) bool {
 	return at.head != nil && strings.EqualFold(filepath.Ext(strings.TrimSuffix(at.path, ".gz")), ".txt")
-}
-
-// withTargets adds the targets of the tokens to runs of whole samples.
-func (t *table) withTargets(batches iter.Seq2[*Batch, error]) iter.Seq2[*Batch, error] {
-	return func(yield func(*Batch, error) bool) {
-		for b, err := range batches {
-			if err == nil && b.Inputs[t.ids] != nil && len(b.Inputs[t.ids].Shape) == 2 {
-				b.Targets = t.targets(b, 0, b.Inputs[t.ids].Shape[1])
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
 }
 
 // targets are those of the tokens of b from one position to another, without those that a mask in the data excludes.

@@ -1,0 +1,218 @@
+package distill
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/metric"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Agreement is the default metric of training: top-1 agreement with the labels, or with the teacher without labels.
+const Agreement = "agreement"
+
+// An Evaluator is a function that measures a model from files with its outputs and those of a reference.
+type Evaluator = metric.Evaluator
+
+// WithMetric returns steps in which those that train, and have neither a metric nor an evaluator, have these ones; scores names the output that
+// metrics measure. Empty and nil ones change nothing.
+func WithMetric(steps []pass.Options, name, scores string, e Evaluator) []pass.Options {
+	out := slices.Clone(steps)
+	for i, o := range out {
+		switch o := o.(type) {
+		case *FineTune:
+			c := *o
+			c.measureBy(name, scores, e)
+			out[i] = &c
+		case *Distill:
+			c := *o
+			(*FineTune)(&c).measureBy(name, scores, e)
+			out[i] = &c
+		}
+	}
+	return out
+}
+
+func (o *FineTune) measureBy(name, scores string, e Evaluator) {
+	if o.Metric == "" && o.Evaluator == nil {
+		o.Metric, o.Evaluator = name, e
+	}
+	if o.Scores == "" {
+		o.Scores = scores
+	}
+}
+
+// measure is the metric of the options, nil for agreement.
+func (o *FineTune) measure() (metric.Measure, error) {
+	switch {
+	case o.Evaluator != nil && o.Metric != "":
+		return nil, pass.OptionErrorf("Metric and Evaluator exclude each other")
+	case o.Evaluator != nil:
+		return o.Evaluator.Measure(), nil
+	case o.Metric == "" || o.Metric == Agreement:
+		return nil, nil
+	}
+	c, err := metric.Parse(o.Metric)
+	if err != nil {
+		return nil, pass.OptionErrorf("--metric: %w", err)
+	}
+	return c, nil
+}
+
+// A measurement measures the model on the validation set by the metric of the options.
+type measurement struct {
+	by        metric.Measure
+	names     []string   // outputs of the model that the evaluator's graph has
+	outputs   []string   // those that may hold scores
+	reference *reference // nil if the metric is of one model
+}
+
+// newMeasurement is nil if the options have no metric. source is the reference, and may be nil.
+func newMeasurement(ctx context.Context, source *ir.Model, l *loader) (*measurement, error) {
+	by, err := l.settings.measure()
+	if by == nil || err != nil {
+		return nil, err
+	}
+	m := &measurement{by: by}
+	if len(l.validation) < max(1, l.fixedBatch) {
+		return nil, pass.OptionErrorf("a metric requires a validation set; use --validate")
+	}
+	if choice, ok := by.(*metric.Choice); source == nil || ok && choice.Needs != metric.Reference {
+		return m, nil
+	}
+	m.reference, err = newReference(ctx, source, l)
+	return m, err
+}
+
+// outputsOf are the values of the graph of tape that hold the outputs of the model.
+func (m *measurement) outputsOf(tape *grad.Tape, model *ir.Graph, scores string) ([]*ir.Value, error) {
+	if m == nil {
+		return nil, nil
+	}
+	var all []*ir.Value
+	m.names = nil
+	for _, y := range model.Outputs {
+		if v := tape.Value(y.Name); v != nil {
+			m.names, all = append(m.names, v.Name), append(all, v)
+		}
+	}
+	switch m.outputs = m.names; {
+	case scores == "":
+	case !slices.Contains(m.names, scores):
+		return nil, pass.OptionErrorf("--scores: unknown output %q", scores)
+	default:
+		m.outputs = []string{scores}
+	}
+	return all, nil
+}
+
+// start returns the scorer of an evaluation; nil if m is nil.
+func (m *measurement) start() (metric.Scorer, error) {
+	if m == nil {
+		return nil, nil
+	}
+	return m.by.New()
+}
+
+// add measures the outputs of a batch.
+func (m *measurement) add(ctx context.Context, s metric.Scorer, b *dataset.Batch, out map[string]*ir.Array) error {
+	if m == nil {
+		return nil
+	}
+	of := &metric.Batch{Inputs: b.Inputs, Got: map[string]*ir.Array{}, Outputs: m.outputs, Labels: b.Labels, Targets: b.Targets, First: b.First, N: b.N}
+	for _, name := range m.names {
+		of.Got[name] = out[name]
+	}
+	var err error
+	if of.Want, err = m.reference.outputs(ctx, b.Inputs); err != nil {
+		return err
+	}
+	if err := s.Add(ctx, of); err != nil {
+		return fmt.Errorf("validation set: %w", err)
+	}
+	return nil
+}
+
+// finish is the score of an evaluation, nil if m is nil.
+func (m *measurement) finish(ctx context.Context, s metric.Scorer) (*metric.Score, error) {
+	if m == nil {
+		return nil, nil
+	}
+	score, err := s.Score(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("validation set: %w", err)
+	}
+	return &score, nil
+}
+
+// bytes is the memory of the reference for inputs of these types.
+func (m *measurement) bytes(specs map[string]ir.Spec) int64 {
+	if m == nil || m.reference == nil {
+		return 0
+	}
+	return m.reference.bytes(specs)
+}
+
+func (m *measurement) close() error {
+	if m == nil || m.reference == nil {
+		return nil
+	}
+	return m.reference.close()
+}
+
+// lossOf orders scores: lower is better, and an undefined score is worse than any other one.
+func lossOf(s *metric.Score) float64 {
+	switch {
+	case math.IsNaN(s.After):
+		return math.MaxFloat64
+	case s.HigherIsBetter:
+		return -s.After
+	}
+	return s.After
+}
+
+// A reference is the model whose outputs metrics compare with those of the trained model: the teacher of --teacher, or the source.
+type reference struct {
+	*teacher
+	as []string // the outputs' names in the trained model: outputs correspond by their order, or by their names if the numbers differ
+}
+
+func newReference(ctx context.Context, m *ir.Model, l *loader) (*reference, error) {
+	var names []string
+	for _, y := range m.Graph.Outputs {
+		names = append(names, y.Name)
+	}
+	t, err := newTeacher(ctx, m, names, l)
+	if err != nil {
+		return nil, fmt.Errorf("reference of the metric: %w", err)
+	}
+	r := &reference{teacher: t, as: names}
+	if len(names) == len(l.model.Graph.Outputs) {
+		r.as = nil
+		for _, y := range l.model.Graph.Outputs {
+			r.as = append(r.as, y.Name)
+		}
+	}
+	return r, nil
+}
+
+// outputs are those of the reference for inputs, by the names of the trained model; nil without a reference.
+func (r *reference) outputs(ctx context.Context, in map[string]*ir.Array) (map[string]*ir.Array, error) {
+	if r == nil {
+		return nil, nil
+	}
+	out, err := r.teacher.outputs(ctx, in, nil)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]*ir.Array{}
+	for i, name := range r.as {
+		named[name] = out[r.values[i]]
+	}
+	return named, nil
+}
