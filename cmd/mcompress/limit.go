@@ -1,7 +1,9 @@
 package main
 
 import (
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"github.com/mcompress/mcompress/internal/memory"
 )
@@ -12,6 +14,17 @@ const recipeDivisor = 2
 
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
 func limitMemory(limit int64) { debug.SetMemoryLimit(limit) }
+
+// raiseMemoryLimit raises the limit after each collection that leaves more than three quarters of it live, to one and a half times that: with
+// less memory for garbage the collector would run permanently. A graph of a million nodes is larger than the default limit.
+func raiseMemoryLimit() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if bytes, limit := int64(live[0].Value.Uint64()), debug.SetMemoryLimit(-1); bytes > limit/4*3 {
+		limitMemory(bytes + bytes/2)
+	}
+	runtime.AddCleanup(new([64]byte), func(struct{}) { raiseMemoryLimit() }, struct{}{})
+}
 
 // limits returns the limits of a run of a model.
 func (t *tool) limits() memory.Limits {

@@ -12,5 +12,6 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	raiseMemoryLimit()
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }

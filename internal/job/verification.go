@@ -156,6 +156,9 @@ func size(n int64) string { return humanize.IBytes(uint64(n)) }
 
 // compareWithin runs both models within the limits.
 func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
+	if err := v.checkSteps(a.Model); err != nil {
+		return nil, err
+	}
 	c, err := v.cost(ctx, a, b)
 	if err == nil {
 		err = v.checkLimits(c)
@@ -253,6 +256,21 @@ func (v Verification) annotate(r *verification.Result) *verification.Result {
 		r.Data.Generated, r.Data.Seed = true, v.Data.Seed
 	}
 	return r
+}
+
+// checkSteps returns an error if m has more nodes than a run has steps: preparing a run of so many would take longer than compression.
+func (v Verification) checkSteps(m *ir.Model) error {
+	if v.Force || !v.Backend.Embedded() {
+		return nil
+	}
+	n := int64(0)
+	for range m.Graph.Nodes() {
+		n++
+	}
+	if n <= v.Backend.Limits.Steps {
+		return nil
+	}
+	return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s nodes; without --verify a run is limited to %s steps", humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
 }
 
 // checkLimits returns an error if the models are too large to be run.

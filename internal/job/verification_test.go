@@ -206,6 +206,15 @@ func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 	}
 }
 
+// A model of more nodes than the steps of a default run is not even prepared for a run.
+func TestManyNodesSkipVerification(t *testing.T) {
+	o := verified(t, take(t, "cnn.onnx"), quantize.DynamicInt8{}.Method())
+	o.Verify.Backend.Limits.Steps = 2
+	if r := run(t, o); !strings.HasSuffix(r.NotRun, "nodes; without --verify a run is limited to 2 steps") {
+		t.Errorf("got %q", r.NotRun)
+	}
+}
+
 // Invalid random inputs skip verification; invalid data of the user is an error.
 func TestInputsRejectedByTheSource(t *testing.T) {
 	in := take(t, "transformer.onnx")
