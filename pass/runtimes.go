@@ -30,6 +30,7 @@ const (
 	Floats8
 	BFloats16
 	Floats4
+	QuantizedBias
 	EmptyTensors
 	SummedRecurrent
 	lastCapability = SummedRecurrent
@@ -54,6 +55,7 @@ var capabilityDocs = map[Capability]string{
 	Floats8:         "Cast of 8-bit floats",
 	BFloats16:       "Cast of bfloat16",
 	Floats4:         "DequantizeLinear of 4-bit floats",
+	QuantizedBias:   "Gemm with a quantized bias",
 	EmptyTensors:    "constants without elements",
 	SummedRecurrent: "recurrent weights from nodes with CumSum",
 }
@@ -89,7 +91,7 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | EmptyTensors | SummedRecurrent
+	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | EmptyTensors | SummedRecurrent
 	ort120 = ort117 | Dequantize4 | NBitsBias | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
@@ -113,13 +115,13 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126},
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
 	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124 &^ FusedLarge4},
-	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4},
+	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4 | QuantizedBias},
 	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | EmptyTensors | SummedRecurrent},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
-	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding, Untested: noDevice, Choices: qnnChoices},
-	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16, Untested: noDevice, Choices: tensorRTChoices},
+	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | QuantizedBias | EmptyTensors | SummedRecurrent, Untested: noDevice, Choices: qnnChoices},
+	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | QuantizedBias, Untested: noDevice, Choices: tensorRTChoices},
 	{Name: "embedded", Title: "the embedded engine", Opset: 26, IR: 13, Can: 2*lastCapability - 1},
 }
 

@@ -3,6 +3,7 @@ package quantize
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -209,5 +210,22 @@ func TestStaticLedgerNamesEveryWeight(t *testing.T) {
 		if v.Const.DType == ir.Float && len(v.Const.Shape) > 0 && seen[v.Name] != 1 {
 			t.Errorf("%s has %d rows", v.Name, seen[v.Name])
 		}
+	}
+}
+
+// Fully connected layers have integer kernels: with the bias in an Add, at a float output, and before an activation with a float output,
+// with which ONNX Runtime would compute Gemm in float.
+func TestStaticProductsAreIntegers(t *testing.T) {
+	s := newBuilder(t, 13)
+	x := s.input("x", 3, 64)
+	for range 2 {
+		x = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 64)}), s.weight("b", 64)})})
+	}
+	s.output("y", s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 64), s.weight("b", 64)}), 3, 64)
+	s.output("z", s.node("Sigmoid", []*ir.Value{s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 64), s.weight("b", 64)})}), 3, 64)
+	ops, err := conform.Start(t).OptimizedOps(s.apply(variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 20).out, conform.Options{})
+	want := map[string]int{"QuantizeLinear": 1, "com.microsoft.QGemm": 3, "com.microsoft.MatMulIntegerToFloat": 1, "Sum": 1, "Sigmoid": 1}
+	if err != nil || !maps.Equal(ops, want) {
+		t.Errorf("%v, %v", ops, err)
 	}
 }

@@ -26,17 +26,14 @@ func main() {
 	}
 }
 
-// A selected set of names; an empty one has all names.
-type selected []string
+// A selection is comma-separated names, which may have commas of their own.
+type selection string
 
-// selection splits the names of -only.
-func selection(only string) selected {
-	return strings.FieldsFunc(only, func(r rune) bool { return r == ',' })
-}
+func (s selection) has(name string) bool { return strings.Contains(","+string(s)+",", ","+name+",") }
 
 // filter returns those of the items whose names are selected, all of them if none is.
-func filter[T any](s selected, items []T, name func(T) string) []T {
-	found := slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !slices.Contains(s, name(item)) })
+func filter[T any](s selection, items []T, name func(T) string) []T {
+	found := slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !s.has(name(item)) })
 	if len(found) == 0 {
 		return items
 	}
@@ -44,7 +41,7 @@ func filter[T any](s selected, items []T, name func(T) string) []T {
 }
 
 // run measures, resumes an interrupted run, reports worse cells than the committed ones and writes results and page.
-func run(ctx context.Context, only selected, seconds float64) error {
+func run(ctx context.Context, only selection, seconds float64) error {
 	root, err := conform.Root()
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func variants() []variant {
 		{"lowrank", one([]string{"prune", "--method", "lowrank"}), exact},
 		{"l1, coo", sparse("coo"), exact},
 		{"l1, csr", sparse("csr"), exact},
-		{"l2, bsr", [][]string{{"prune", "--method", "l2", "--amount", "0.5"}, {"sparse", "--format", "bsr"}}, exact},
+		{"l1, bsr", [][]string{pruned, {"sparse", "--format", "bsr", "--block", "2"}}, exact},
 		{"l1, bitmask", sparse("bitmask"), exact},
 		{"l1, delta", sparse("delta"), exact},
 	}

@@ -39,11 +39,18 @@ func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]ca
 			layers = append(layers, l)
 		}
 	}
+	var separate []*ir.Node
 	for _, l := range layers {
+		if e.separatesBias(l.node) {
+			separate = append(separate, l.node)
+		}
 		e.layer(l, e.scaleOf(l.node.Input(0)), e.known[l.node.Input(0).Name].Means)
 	}
 	for _, change := range changes {
 		change()
+	}
+	for _, n := range separate {
+		e.separateBias(n)
 	}
 	return nil
 }
@@ -119,7 +126,7 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 		return
 	}
 	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only before QuantizeLinear.
-	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil}
+	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil || e.separatesBias(n)}
 	if !e.NoBiasCorrection {
 		b.means = means
 	}

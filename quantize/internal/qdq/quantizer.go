@@ -75,6 +75,7 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 	} else if err != nil {
 		return err
 	}
+	s.mergeBiases(step)
 	f, known, err := s.calibrate(ctx, step)
 	if s.reference != nil {
 		err = errors.Join(err, s.reference.Close())
