@@ -243,6 +243,11 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 			d.output(b, 8, 3, 1, 1)
 			return d.node("Conv", nil, a, d.weight("z", 5, 8, 1, 1))
 		}},
+		{"channels not pruned, unknown at ReduceSum: axes", func(d *drawing, a *ir.Value) *ir.Value {
+			// The product of a matrix and a scalar is invalid, and has no channels.
+			y := d.node("MatMul", nil, d.weight("z", 8, 8), typed(d.node("ReduceSum", number("keepdims", 0), a)))
+			return d.node("Add", nil, y, d.weight("b", 8))
+		}},
 	} {
 		d := newDrawing(17)
 		v := c.draw(d, d.node("Conv", nil, d.input(2, 3, 4, 4), d.weight("a", 8, 3, 1, 1)))

@@ -145,7 +145,7 @@ func matrix(o *pass.Operand) bool {
 // leftMatrix is a product with a constant left matrix.
 func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
 	rank, ok := opset.Rank(n.Input(1))
-	if !ok || b != nil && b.at != -min(rank, 2) {
+	if !ok || rank == 0 || b != nil && b.at != -min(rank, 2) {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "columns"})
 		return
 	}

@@ -117,6 +117,8 @@ func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 		return nil
 	case len(n.Inputs()) < 2 || pass.Trace(n.Input(1-k.Index)) != nil: // a product of constants
 		return nil
+	case len(n.Outputs) == 0 || n.Outputs[0] == nil:
+		return nil
 	case matrix:
 		if k.Index == 0 {
 			s.Side = Left
