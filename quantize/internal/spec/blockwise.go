@@ -120,7 +120,7 @@ func (c *Blockwise) Recipe() *ir.Recipe {
 		Name: "quantize",
 		In:   []*ir.Tensor{c.Weight},
 		Out:  c.Layout.specs(c.Weight.Name, c.Shape),
-		Work: c.chunk()*10 + c.Layout.NumBlocks()*c.Layout.Cols*15,
+		Work: c.chunk()*10 + c.chunkBlocks()*20,
 		Run:  c.run,
 	}
 }
@@ -137,6 +137,11 @@ func (c *Blockwise) chunkRows() int64 {
 	return min(b.Rows, max(1, pass.Block/max(1, b.Cols)/block)*block)
 }
 
+// chunkBlocks is the maximum number of blocks of a chunk.
+func (c *Blockwise) chunkBlocks() int64 {
+	return ceilDiv(c.chunkRows(), int64(c.Layout.Spec.Block)) * c.chunkCols()
+}
+
 // chunkCols is a number of columns whose quantized values, if contiguous, fill whole bytes.
 func (c *Blockwise) chunkCols() int64 {
 	b, most := c.Layout, int64(pass.Block)
@@ -150,14 +155,7 @@ func (c *Blockwise) chunkCols() int64 {
 }
 
 func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out[OutQuantized]}
-	n := c.Layout.NumBlocks() * c.Layout.Cols
-	r.scale = make([]float32, n)
-	if c.Layout.FloatZeroPoints {
-		r.floatZeroPoint = make([]float32, n)
-	} else {
-		r.zeroPoint = make([]byte, n)
-	}
+	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out}
 	free := r.allocate()
 	defer free()
 	for row := int64(0); row < c.Layout.Rows; row += c.chunkRows() {
@@ -167,14 +165,7 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 			}
 		}
 	}
-	if err := r.writeFloats(out[OutScales], r.scale); err != nil || !c.Layout.HasZeroPoints() {
-		return err
-	}
-	if c.Layout.FloatZeroPoints {
-		return r.writeFloats(out[OutZeroPoints], r.floatZeroPoint)
-	}
-	_, err := out[OutZeroPoints].Write(r.packedZeroPoints())
-	return err
+	return r.finish()
 }
 
 // pack packs values into to, which may overlap them.
@@ -189,9 +180,9 @@ type blockQuantizer struct {
 	*Blockwise
 	ctx                  context.Context
 	floats               *pass.Floats
-	out                  io.Writer
-	scale                []float32 // of the whole weight, as stored
-	zeroPoint            []byte    // likewise
+	out                  []io.Writer
+	scale                []float32 // of the chunk, as stored
+	zeroPoint            []byte    // likewise, after those of earlier chunks that do not fill a byte
 	floatZeroPoint       []float32 // likewise, where zero points are floats
 	x, transposed        []float32
 	quantized, reordered []byte
@@ -235,7 +226,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err := r.Layout.Rounder.Round(quantized, w); err != nil {
 		return err
 	}
-	if err := r.storeQParams(quantized, row/int64(r.Layout.Spec.Block), col); err != nil {
+	if err := r.writeQParams(quantized); err != nil {
 		return err
 	}
 	q := quantized.Values
@@ -248,7 +239,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	} else {
 		q = r.Layout.pack(q, q, r.Layout.Bits)
 	}
-	if _, err := r.out.Write(q); err != nil {
+	if _, err := r.out[OutQuantized].Write(q); err != nil {
 		return err
 	}
 	return r.ctx.Err()

@@ -3,6 +3,7 @@ package spec
 import (
 	"context"
 	"io"
+	"math/bits"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -11,170 +12,269 @@ import (
 
 // Restore is the float weight, dequantized from its parts.
 func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 3 * ir.CopyBuffer}
+	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*panelBytes + 8*panelElems}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-		return c.dequantize(ctx, in, out[0])
+		d := newBlockDequantizer(c, in)
+		return d.run(ctx, &FloatWriter{W: out[0], Dt: c.Weight.DType})
 	}
 	return r.Derive()[0]
 }
 
-func (c *Blockwise) dequantize(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
-	r := &blockDequantizer{Blockwise: c, quantized: in[OutQuantized], scale: make([]float32, c.Layout.NumBlocks()*c.Layout.Cols)}
-	if err := pass.NewFloats(in[OutScales], c.Layout.scaleDType()).Read(r.scale, 0); err != nil {
-		return err
-	}
-	w := &FloatWriter{W: out, Dt: c.Weight.DType}
-	if c.Layout.ForNBits {
-		return c.restoreNBits(ctx, r, in[OutZeroPoints:], w)
-	}
-	r.zeroPoint = make([]int32, len(r.scale))
-	if c.Layout.HasZeroPoints() {
-		if err := r.readZeroPoints(in[OutZeroPoints]); err != nil {
-			return err
-		}
-	} else {
-		for i := range r.zeroPoint {
-			r.zeroPoint[i] = c.Layout.ImpliedZeroPoint()
-		}
-	}
-	switch {
-	case !c.Layout.Transposed:
-		return r.sameOrder(ctx, w)
-	case c.Layout.RowMajor():
-		return r.columnsOfRows(ctx, w)
-	}
-	return r.rowsOfColumns(ctx, w)
-}
+// panelBytes is about the number of quantized values that are in memory while a weight is dequantized, one in a byte. Panels of a weight
+// that is stored transposed have a part of each line: the larger they are, the fewer parts are read.
+const panelBytes = 16 << 20
 
-// A blockDequantizer dequantizes one weight.
+// A blockDequantizer dequantizes one weight, panel by panel. Its lines are those of the stored weight: rows, or columns if it is stored
+// column-major. A panel is a range of lines, and of each the same range of positions.
 type blockDequantizer struct {
-	*Blockwise
-	quantized     io.ReaderAt
-	scale         []float32
-	zeroPoint     []int32
-	raw, unpacked []byte
+	*BlockLayout
+	lines, width     int64 // of the weight
+	held             int64 // about the number of values of a panel
+	values           packedLines
+	scales           *pass.Floats
+	zeros            packedLines  // where zero points are stored integers
+	points           *pass.Floats // where they are floats
+	x, turned        []float32
+	quantized        []byte
+	unpacked         []byte // zero points
+	scale, zeroPoint []float32
+	zero             []int32
+	panel            blockPanel
 }
 
-func (r *blockDequantizer) signed() bool { return r.Layout.Spec.Low < 0 }
+// A blockPanel is the place of a panel in the weight, and that of its scales in the lines of scales.
+type blockPanel struct {
+	line, lines, at, width                     int64
+	scaleLine, scaleLines, scaleAt, scaleWidth int64
+}
 
-func (r *blockDequantizer) readZeroPoints(in io.ReaderAt) error {
-	bits := r.Layout.zeroPointBits()
-	raw, z := make([]byte, kernel.Packed(len(r.zeroPoint), bits)), make([]byte, len(r.zeroPoint))
-	if err := ir.ReadFull(in, raw, 0); err != nil {
-		return err
+func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
+	b := c.Layout
+	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, held: panelBytes, scales: pass.NewFloats(in[OutScales], b.scaleDType())}
+	if b.RowMajor() {
+		d.lines, d.width = b.Rows, b.Cols
 	}
-	kernel.Unpack(z, raw, bits, r.signed())
-	for i, b := range z {
-		r.zeroPoint[i] = int32(b)
-		if r.signed() {
-			r.zeroPoint[i] = int32(int8(b))
+	signed, stride, zeroStride, zeroBits := b.Spec.Low < 0, d.width, d.scaleStride(), b.zeroPointBits()
+	if b.ForNBits {
+		stride, zeroBits = b.NumBlocks()*int64(b.Spec.Block), b.Bits
+		zeroStride = ceilDiv(b.NumBlocks(), int64(8/b.Bits)) * int64(8/b.Bits)
+	}
+	d.values = packedLines{r: in[OutQuantized], bits: b.Bits, stride: stride, signed: signed}
+	switch {
+	case b.FloatZeroPoints:
+		d.points = pass.NewFloats(in[OutZeroPoints], b.scaleDType())
+	case b.HasZeroPoints():
+		d.zeros = packedLines{r: in[OutZeroPoints], bits: zeroBits, stride: zeroStride, signed: signed}
+	}
+	return d
+}
+
+// scaleStride is the number of scales in a line of scales.
+func (d *blockDequantizer) scaleStride() int64 {
+	if d.RowMajor() {
+		return d.Cols
+	}
+	return d.NumBlocks()
+}
+
+// run writes the weight.
+func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
+	block := int64(d.Spec.Block)
+	wholeBlocks := func(n int64) int64 { return max(1, n/block) * block }
+	if !d.Transposed {
+		lines := max(1, d.held/max(1, d.width))
+		if d.RowMajor() {
+			lines = wholeBlocks(lines)
 		}
-	}
-	return nil
-}
-
-// load returns n quantized values from element at on, which must be the first one in a byte.
-func (r *blockDequantizer) load(n, at int64) ([]byte, error) {
-	if int64(cap(r.unpacked)) < n {
-		r.unpacked, r.raw = make([]byte, n), make([]byte, n)
-	}
-	q, raw := r.unpacked[:n], r.raw[:kernel.Packed(int(n), r.Layout.Bits)]
-	if err := ir.ReadFull(r.quantized, raw, at*int64(r.Layout.Bits)/8); err != nil {
-		return nil, err
-	}
-	kernel.Unpack(q, raw, r.Layout.Bits, r.signed())
-	return q, nil
-}
-
-// sameOrder dequantizes in chunks where the quantized weight has the order of the weight.
-func (r *blockDequantizer) sameOrder(ctx context.Context, w *FloatWriter) error {
-	buf := make([]float32, r.chunk())
-	total := r.Layout.Rows * r.Layout.Cols
-	for at := int64(0); at < total; at += r.chunk() {
-		x := buf[:min(r.chunk(), total-at)]
-		q, err := r.load(int64(len(x)), at)
-		if err != nil {
-			return err
-		}
-		if r.Layout.RowMajor() {
-			r.rows(x, q, at/r.Layout.Cols, 0, r.Layout.Cols)
-		} else {
-			r.columns(x, q, at/r.Layout.Rows)
-		}
-		if err := w.Flush(ctx, &x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rows dequantizes whole rows of some columns, from the first row of a block on.
-func (r *blockDequantizer) rows(x []float32, q []byte, row, col, cols int64) {
-	block := int64(r.Layout.Spec.Block)
-	for at := row / block * r.Layout.Cols; len(x) > 0; at += r.Layout.Cols {
-		n := min(int64(len(x)), block*cols)
-		kernel.DequantizeCols(x[:n], q[:n], r.signed(), r.scale[at+col:][:cols], r.zeroPoint[at+col:][:cols])
-		x, q = x[n:], q[n:]
-	}
-}
-
-// columns dequantizes whole contiguous columns, from col on.
-func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
-	for at := col * r.Layout.NumBlocks(); len(x) > 0; at++ {
-		n := min(int64(r.Layout.Spec.Block), r.Layout.Rows-at%r.Layout.NumBlocks()*int64(r.Layout.Spec.Block))
-		kernel.Dequantize(x[:n], q[:n], r.signed(), r.scale[at], r.zeroPoint[at])
-		x, q = x[n:], q[n:]
-	}
-}
-
-// columnsOfRows dequantizes a row-major quantized weight into a column-major weight. It holds all quantized values.
-func (r *blockDequantizer) columnsOfRows(ctx context.Context, w *FloatWriter) error {
-	rows, cols := r.Layout.Rows, r.Layout.Cols
-	q, err := r.load(rows*cols, 0)
-	if err != nil {
-		return err
-	}
-	wide := min(cols, max(1, pass.Block/max(1, rows)))
-	x, turned, part := make([]float32, rows*wide), make([]float32, rows*wide), make([]byte, rows*wide)
-	for col := int64(0); col < cols; col += wide {
-		n := min(wide, cols-col)
-		for row := range rows {
-			copy(part[row*n:][:n], q[row*cols+col:])
-		}
-		r.rows(x[:rows*n], part[:rows*n], 0, col, n)
-		out := turned[:rows*n]
-		kernel.Transpose(out, x[:rows*n], int(rows), int(n))
-		if err := w.Flush(ctx, &out); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rowsOfColumns dequantizes a column-major quantized weight into a row-major weight. It holds all quantized values.
-func (r *blockDequantizer) rowsOfColumns(ctx context.Context, w *FloatWriter) error {
-	rows, cols, block := r.Layout.Rows, r.Layout.Cols, int64(r.Layout.Spec.Block)
-	q, err := r.load(rows*cols, 0)
-	if err != nil {
-		return err
-	}
-	tall := min(rows, max(1, pass.Block/cols/block)*block)
-	x, turned := make([]float32, tall*cols), make([]float32, tall*cols)
-	for row := int64(0); row < rows; row += tall {
-		n := min(tall, rows-row)
-		for col := range cols {
-			at, to := col*r.Layout.NumBlocks()+row/block, x[col*n:][:n]
-			for from := q[col*rows+row:][:n]; len(from) > 0; at++ {
-				m := min(block, int64(len(from)))
-				kernel.Dequantize(to[:m], from[:m], r.signed(), r.scale[at], r.zeroPoint[at])
-				to, from = to[m:], from[m:]
+		for line := int64(0); line < d.lines; line += lines {
+			n := min(lines, d.lines-line)
+			if err := d.load(line, n, 0, d.width); err != nil {
+				return err
+			}
+			if err := d.write(ctx, w, n, tile(d.width)); err != nil {
+				return err
 			}
 		}
-		out := turned[:n*cols]
-		kernel.Transpose(out, x[:n*cols], int(cols), int(n))
-		if err := w.Flush(ctx, &out); err != nil {
+		return nil
+	}
+	width := max(1, d.held/max(1, d.lines))
+	if !d.RowMajor() {
+		width = wholeBlocks(width)
+	}
+	for at := int64(0); at < d.width; at += width {
+		n := min(width, d.width-at)
+		if err := d.load(0, d.lines, at, n); err != nil {
+			return err
+		}
+		if err := d.writeTransposed(ctx, w, n, tile(d.lines)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tile is the number of lines of n elements, or positions, that are dequantized at a time: a power of two, so that parts of blocks are long.
+func tile(n int64) int64 {
+	return 1 << (bits.Len64(uint64(max(1, panelElems/max(1, n)))) - 1)
+}
+
+// load reads a panel, from the first line or position of a block on.
+func (d *blockDequantizer) load(line, lines, at, width int64) error {
+	p := blockPanel{line: line, lines: lines, at: at, width: width, scaleLine: line, scaleLines: lines, scaleAt: at, scaleWidth: width}
+	if block := int64(d.Spec.Block); d.RowMajor() {
+		p.scaleLine, p.scaleLines = line/block, ceilDiv(lines, block)
+	} else {
+		p.scaleAt, p.scaleWidth = at/block, ceilDiv(width, block)
+	}
+	d.panel = p
+	d.quantized = resized(d.quantized, lines*width)
+	if err := d.values.read(d.quantized, line, lines, at, width); err != nil {
+		return err
+	}
+	n := p.scaleLines * p.scaleWidth
+	d.scale = resized(d.scale, n)
+	if err := d.readFloats(d.scales, d.scale); err != nil {
+		return err
+	}
+	switch {
+	case d.points != nil:
+		d.zeroPoint = resized(d.zeroPoint, n)
+		return d.readFloats(d.points, d.zeroPoint)
+	case d.zeros.r == nil:
+		d.zero = resized(d.zero, n)
+		for i := range d.zero {
+			d.zero[i] = d.ImpliedZeroPoint()
+		}
+		return nil
+	}
+	d.zero, d.unpacked = resized(d.zero, n), resized(d.unpacked, n)
+	if err := d.zeros.read(d.unpacked, p.scaleLine, p.scaleLines, p.scaleAt, p.scaleWidth); err != nil {
+		return err
+	}
+	for i, z := range d.unpacked {
+		d.zero[i] = int32(z)
+		if d.zeros.signed {
+			d.zero[i] = int32(int8(z))
+		}
+	}
+	return nil
+}
+
+// readFloats reads the panel's scales, or float zero points.
+func (d *blockDequantizer) readFloats(from *pass.Floats, to []float32) error {
+	p, stride := d.panel, d.scaleStride()
+	if p.scaleWidth == stride {
+		return from.Read(to, p.scaleLine*stride)
+	}
+	for i := range p.scaleLines {
+		if err := from.Read(to[i*p.scaleWidth:][:p.scaleWidth], (p.scaleLine+i)*stride+p.scaleAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the n lines of the panel, some at a time.
+func (d *blockDequantizer) write(ctx context.Context, w *FloatWriter, n, some int64) error {
+	for line := int64(0); line < n; line += some {
+		k := min(some, n-line)
+		d.x = resized(d.x, k*d.panel.width)
+		d.dequantize(line, k, 0, d.panel.width)
+		if err := w.Flush(ctx, &d.x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTransposed writes the n positions of the panel, some at a time, each from all lines.
+func (d *blockDequantizer) writeTransposed(ctx context.Context, w *FloatWriter, n, some int64) error {
+	for at := int64(0); at < n; at += some {
+		k := min(some, n-at)
+		d.x, d.turned = resized(d.x, d.lines*k), resized(d.turned, d.lines*k)
+		d.dequantize(0, d.lines, at, k)
+		kernel.Transpose(d.turned, d.x, int(d.lines), int(k))
+		if err := w.Flush(ctx, &d.turned); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dequantize writes a part of the panel into x.
+func (d *blockDequantizer) dequantize(line, lines, at, width int64) {
+	p, block := d.panel, int64(d.Spec.Block)
+	for i := range lines {
+		x, q := d.x[i*width:][:width], d.quantized[(line+i)*p.width+at:][:width]
+		if d.RowMajor() {
+			first := (line+i)/block*p.scaleWidth + at
+			kernel.DequantizeCols(x, q, d.values.signed, d.scale[first:][:width], d.zero[first:][:width])
+			continue
+		}
+		for from := at; len(x) > 0; {
+			n := min(block-from%block, int64(len(x)))
+			d.dequantizeBlock(x[:n], q, (line+i)*p.scaleWidth+from/block)
+			x, q, from = x[n:], q[n:], from+n
+		}
+	}
+}
+
+// dequantizeBlock dequantizes values that share the scale with this index.
+func (d *blockDequantizer) dequantizeBlock(x []float32, q []byte, scale int64) {
+	if d.points == nil {
+		kernel.Dequantize(x, q[:len(x)], d.values.signed, d.scale[scale], d.zero[scale])
+		return
+	}
+	for i := range x {
+		x[i] = (float32(q[i]) - d.zeroPoint[scale]) * d.scale[scale]
+	}
+}
+
+// packedLines are lines of values of 2, 4 or 8 bits, packed without gaps.
+type packedLines struct {
+	r            io.ReaderAt
+	bits         int
+	stride       int64 // from line to line
+	signed       bool
+	raw, shifted []byte
+}
+
+// read unpacks width values of each of some lines, one per byte.
+func (p *packedLines) read(to []byte, line, lines, at, width int64) error {
+	if width == p.stride {
+		return p.run(to, line*p.stride)
+	}
+	for i := range lines {
+		if err := p.run(to[i*width:][:width], (line+i)*p.stride+at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run unpacks consecutive values, from the one at first on.
+func (p *packedLines) run(to []byte, first int64) error {
+	perByte := int64(8 / p.bits)
+	skip := first % perByte
+	n := int64(len(to)) + skip
+	p.raw = resized(p.raw, int64(kernel.Packed(int(n), p.bits)))
+	if err := ir.ReadFull(p.r, p.raw, first/perByte); err != nil {
+		return err
+	}
+	if skip == 0 {
+		kernel.Unpack(to, p.raw, p.bits, p.signed)
+		return nil
+	}
+	p.shifted = resized(p.shifted, n)
+	kernel.Unpack(p.shifted, p.raw, p.bits, p.signed)
+	copy(to, p.shifted[skip:])
+	return nil
+}
+
+// resized is s with n elements of any value.
+func resized[T any](s []T, n int64) []T {
+	if int64(cap(s)) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/mcompress/mcompress/ir"
@@ -43,30 +42,53 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 	return b.DType, b.scaleShape()
 }
 
-// storeQParams copies scales and zero points of a chunk, which starts at a block and a column, to their place in the stored
-// tensors.
-func (r *blockQuantizer) storeQParams(c *solve.Quantized, block, col int64) error {
-	across, down := int64(1), r.Layout.Cols // from column to column, from block to block
-	if !r.Layout.RowMajor() {
-		across, down = r.Layout.NumBlocks(), 1
+// writeQParams writes the scales and zero points of a chunk. Chunks are in the order of the stored tensors: all columns of some blocks of
+// rows, or all rows of some columns.
+func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
+	b, n := r.Layout, int64(len(c.Scale))
+	held := int64(len(r.zeroPoint))
+	r.scale = resized(r.scale, n)
+	if b.FloatZeroPoints {
+		r.floatZeroPoint = resized(r.floatZeroPoint, n)
+	} else {
+		r.zeroPoint = append(r.zeroPoint, make([]byte, n)...)
+	}
+	across, down := int64(1), int64(c.N) // from column to column, from block to block
+	if !b.RowMajor() {
+		across, down = b.NumBlocks(), 1
 	}
 	for i := 0; i < len(c.Scale); i += c.N {
-		at := col*across + (block+int64(i/c.N))*down
+		at := int64(i/c.N) * down
 		for j, s := range c.Scale[i:][:c.N] {
-			if reason := r.Layout.unrepresentable(max(s, -s), c.Zero[i+j]); !reason.None() {
+			if reason := b.unrepresentable(max(s, -s), c.Zero[i+j]); !reason.None() {
 				return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 			}
 			r.scale[at] = s
-			if r.floatZeroPoint != nil {
+			if b.FloatZeroPoints {
 				r.floatZeroPoint[at] = c.Point[i+j]
 			} else {
-				r.zeroPoint[at] = byte(c.Zero[i+j])
+				r.zeroPoint[held+at] = byte(c.Zero[i+j])
 			}
 			at += across
 		}
 	}
-	return nil
+	if err := r.writeFloats(OutScales, r.scale); err != nil {
+		return err
+	}
+	switch {
+	case !b.HasZeroPoints():
+		r.zeroPoint = r.zeroPoint[:0]
+		return nil
+	case b.FloatZeroPoints:
+		return r.writeFloats(OutZeroPoints, r.floatZeroPoint)
+	case b.ForNBits:
+		return r.writeZeroPoints(len(r.zeroPoint))
+	}
+	return r.writeZeroPoints(len(r.zeroPoint) / 8 * 8)
 }
+
+// finish writes the zero points that do not fill a byte.
+func (r *blockQuantizer) finish() error { return r.writeZeroPoints(len(r.zeroPoint)) }
 
 // unrepresentable is the reason why quantized values cannot represent weights with a scale of this magnitude and a zero point.
 // The largest dequantized value must not overflow: that of float16 weights is float16 at run time.
@@ -83,18 +105,27 @@ func (b *BlockLayout) unrepresentable(scale float32, zero int32) pass.Reason {
 }
 
 // writeFloats writes scales, or float zero points, in their type.
-func (r *blockQuantizer) writeFloats(out io.Writer, x []float32) error {
-	w := &FloatWriter{W: out, Dt: r.Layout.scaleDType()}
+func (r *blockQuantizer) writeFloats(out int, x []float32) error {
+	w := &FloatWriter{W: r.out[out], Dt: r.Layout.scaleDType()}
 	return w.Flush(r.ctx, &x)
 }
 
-// packedZeroPoints are integer zero points as they are stored.
-func (r *blockQuantizer) packedZeroPoints() []byte {
-	b := r.Layout
-	if b.ForNBits {
-		return b.packColumns(r.zeroPoint, b.NumBlocks(), 8/int64(b.Bits))
+// writeZeroPoints writes the first n of the integer zero points that are held, and keeps the others.
+func (r *blockQuantizer) writeZeroPoints(n int) error {
+	if n == 0 {
+		return nil
 	}
-	return b.pack(r.zeroPoint, r.zeroPoint, b.zeroPointBits())
+	b, packed := r.Layout, r.zeroPoint[:n]
+	if b.ForNBits {
+		packed = b.packColumns(packed, b.NumBlocks(), 8/int64(b.Bits))
+	} else {
+		packed = b.pack(packed, packed, b.zeroPointBits())
+	}
+	if _, err := r.out[OutZeroPoints].Write(packed); err != nil {
+		return err
+	}
+	r.zeroPoint = r.zeroPoint[:copy(r.zeroPoint, r.zeroPoint[n:])]
+	return nil
 }
 
 // zeroPointBits is the size of stored zero points.
