@@ -15,6 +15,9 @@ type block struct {
 	size int // bytes of an element
 	raw  []byte
 	x    []float32 // nil for types that are not compared as numbers
+
+	source bytes.Reader // of raw
+	values *pass.Floats // what it reads
 }
 
 func newBlock(dt ir.DType, n int64) *block {
@@ -27,6 +30,7 @@ func newBlock(dt ir.DType, n int64) *block {
 		return b
 	}
 	b.raw = make([]byte, n*int64(b.size))
+	b.values = pass.NewFloats(&b.source, dt)
 	return b
 }
 
@@ -40,7 +44,8 @@ func (b *block) floats(n int) ([]float32, error) {
 		kernel.Dequantize(x, raw, b.dt == ir.Int8, 1, 0)
 		return x, nil
 	}
-	return x, pass.NewFloats(bytes.NewReader(raw), b.dt).Read(x, 0)
+	b.source.Reset(raw)
+	return x, b.values.Read(x, 0)
 }
 
 // numeric reports whether elements of type dt are compared by value.
