@@ -8,43 +8,46 @@ import (
 
 // A kind is a shape of graph that is made in any size.
 type kind struct {
-	name string
-	grow func(g *ir.Graph, x *ir.Value, n int) *ir.Value // adds about n nodes or initializers after x and returns the output
+	name  string
+	model func(n int) *ir.Model
 }
 
 // kinds are the shapes of graphs.
 var kinds = []kind{
-	{"nodes", nodes},
-	{"initializers", initializers},
-	{"layers", layers},
-	{"unused", unused},
-	{"consumers", consumers},
-	{"folded", folded},
-	{"doubled", doubled},
-	{"views", views},
-	{"casts", casts},
-	{"affine", affine},
-	{"residual", residual},
-	{"shapes", shapes},
-	{"nested", nested},
+	{"nodes", from(nodes)},
+	{"initializers", from(initializers)},
+	{"layers", from(layers)},
+	{"unused", from(unused)},
+	{"consumers", from(consumers)},
+	{"folded", from(folded)},
+	{"doubled", from(doubled)},
+	{"views", from(views)},
+	{"casts", from(casts)},
+	{"affine", from(affine)},
+	{"residual", from(residual)},
+	{"shapes", from(shapes)},
+	{"nested", from(nested)},
+	{"decoder", decoder},
 }
 
 // size is the number of rows and columns of weights.
 const size = 8
 
-// model returns a graph of a kind with about n nodes or initializers.
-func (k kind) model(n int) *ir.Model {
-	m := ir.NewModel()
-	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
-	g := m.Graph
-	g.Name = k.name
-	x := g.AddValue("x")
-	x.Type = row()
-	g.Inputs = append(g.Inputs, x)
-	y := k.grow(g, product(g, x), n)
-	y.Type = row()
-	g.AddOutput(y)
-	return m
+// from returns models of a row of numbers; grow adds about n nodes or initializers after x and returns the output.
+func from(grow func(g *ir.Graph, x *ir.Value, n int) *ir.Value) func(n int) *ir.Model {
+	return func(n int) *ir.Model {
+		m := ir.NewModel()
+		m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+		g := m.Graph
+		g.Name = "graph"
+		x := g.AddValue("x")
+		x.Type = row()
+		g.Inputs = append(g.Inputs, x)
+		y := grow(g, product(g, x), n)
+		y.Type = row()
+		g.AddOutput(y)
+		return m
+	}
 }
 
 // row is the type of the model's input and output.
