@@ -304,3 +304,54 @@ func TestSlidingWindowCacheAgreesWithONNXRuntime(t *testing.T) {
 		}
 	}
 }
+
+// The layers of DynamicQuantizeLSTM agree with ONNX Runtime, which also quantizes the input and each state by the range of all elements. A state
+// halfway between two codes may be the other one.
+func TestDynamicQuantizeLSTMAgreesWithONNXRuntime(t *testing.T) {
+	lib, r := ortLibrary(t), rand.New(rand.NewPCG(8, 1))
+	const steps, batch, input, hidden = 6, 2, 12, 8
+	for _, direction := range []string{"forward", "reverse", "bidirectional"} {
+		for _, dt := range []ir.DType{ir.Uint8, ir.Int8} {
+			for _, columns := range []bool{false, true} {
+				d := int64(1)
+				if direction == "bidirectional" {
+					d = 2
+				}
+				scales := []int64{d}
+				if columns {
+					scales = append(scales, 4*hidden)
+				}
+				scale := func() *ir.Array {
+					a := drawn(r, ir.Float, true, scales...)
+					for i := range ir.View[float32](a) {
+						ir.View[float32](a)[i] *= 0.005
+					}
+					return a
+				}
+				zero := func() *ir.Array { // ONNX Runtime has none per column
+					a := ir.NewArray(dt, scales...)
+					if !columns {
+						a = few(r, dt, 3, 90, scales...)
+					}
+					return a
+				}
+				weight := func(shape ...int64) *ir.Array { // int8 of 7 bits: the sums of others saturate in it on x86 without VNNI
+					if dt == ir.Uint8 {
+						return few(r, dt, 0, 255, shape...)
+					}
+					return few(r, dt, -64, 63, shape...)
+				}
+				c := contribCase{
+					op: "DynamicQuantizeLSTM", attrs: fmt.Sprintf("hidden_size = %d, direction = %q", hidden, direction),
+					names: []string{"x", "w", "r", "b", "", "h", "c", "", "ws", "wz", "rs", "rz"},
+					in: map[string]*ir.Array{
+						"x": drawn(r, ir.Float, false, steps, batch, input), "w": weight(d, input, 4*hidden), "r": weight(d, hidden, 4*hidden),
+						"b": drawn(r, ir.Float, false, d, 8*hidden), "h": drawn(r, ir.Float, false, d, batch, hidden), "c": drawn(r, ir.Float, false, d, batch, hidden),
+						"ws": scale(), "wz": zero(), "rs": scale(), "rz": zero(),
+					},
+				}
+				c.agrees(t, lib, 5e-3)
+			}
+		}
+	}
+}

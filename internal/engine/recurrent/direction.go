@@ -1,7 +1,6 @@
 package recurrent
 
 import (
-	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -100,15 +99,13 @@ func (s *direction) run() {
 	if s.c.HasConsumer(0) {
 		s.clearOutput()
 	}
-	cut := s.hidden(s.c.Node) * s.H
 	for i := range s.T {
 		for n := range s.N {
 			if t := s.stepOf(i, n); t >= 0 {
 				copy(s.gates[n*g:][:g], s.inputs[s.inputAt(t, n)*g:])
 			}
 		}
-		gemm.Float(s.c.Pool, gemm.Shape{M: s.N, N: cut, K: s.H}, s.work,
-			gemm.FloatProduct{A: gemm.Rows(s.h, s.H), Packed: s.packed.before[s.d], C: s.gates, Stride: g, Accumulate: true})
+		s.packed.before[s.d].multiply(product{pool: s.c.Pool, work: s.work, a: s.h, rows: s.N, c: s.gates, stride: g, accumulate: true})
 		s.advance(i, g)
 	}
 	s.finish()
@@ -116,7 +113,7 @@ func (s *direction) run() {
 
 // project multiplies all of X by W at once, and adds the biases that do not depend on the step.
 func (s *direction) project(g int) {
-	f := gemm.FloatProduct{A: gemm.Rows(ir.View[float32](s.c.In[inX]), s.Input), Packed: s.packed.w[s.d], C: s.inputs, Stride: g}
+	p := product{pool: s.c.Pool, work: s.work, a: ir.View[float32](s.c.In[inX]), rows: s.T * s.N, c: s.inputs, stride: g}
 	if s.bias != nil {
 		sum := make([]float32, g)
 		copy(sum, s.bias[:g])
@@ -125,9 +122,9 @@ func (s *direction) project(g int) {
 			inner = 2 * s.H // Rb of the hidden gate is added after the product with R
 		}
 		kernel.Add(sum[:inner], sum[:inner], s.bias[g:][:inner])
-		f.Epilogue.Bias = gemm.Matrix[float32]{Data: sum, Col: 1}
+		p.bias = sum
 	}
-	gemm.Float(s.c.Pool, gemm.Shape{M: s.T * s.N, N: g, K: s.Input}, s.work, f)
+	s.packed.w[s.d].multiply(p)
 }
 
 // stepOf is the i-th step of sequence n, negative after its end.
@@ -169,8 +166,7 @@ func (s *direction) multiplyReset(g int) {
 	for n := range s.N {
 		resetRow(s, s.gates[n*g:][:g], s.h[n*s.H:][:s.H], s.reset[n*s.H:][:s.H])
 	}
-	gemm.Float(s.c.Pool, gemm.Shape{M: s.N, N: s.H, K: s.H}, s.work,
-		gemm.FloatProduct{A: gemm.Rows(s.reset, s.H), Packed: s.packed.after[s.d], C: s.more, Stride: s.H})
+	s.packed.after[s.d].multiply(product{pool: s.c.Pool, work: s.work, a: s.reset, rows: s.N, c: s.more, stride: s.H})
 }
 
 func (s *direction) clearOutput() {

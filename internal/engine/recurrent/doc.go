@@ -1,4 +1,4 @@
-// Package recurrent holds RNN, GRU and LSTM: layers that process sequences step by step.
+// Package recurrent holds RNN, GRU, LSTM and com.microsoft.DynamicQuantizeLSTM: layers that process sequences step by step.
 //
 // It must not know graphs or plans; matrices are multiplied by engine/gemm.
 package recurrent
@@ -11,5 +11,10 @@ func Ops() []op.Op {
 	for _, k := range []*kind{rnn, gru, lstm} {
 		rows = append(rows, op.Op{Type: k.name, Since: 7, Shape: k.shape, Run: k.run, Work: k.work, Prepare: k.prepare})
 	}
-	return rows
+	quantized := *lstm
+	quantized.name, quantized.quantized = "DynamicQuantizeLSTM", true
+	return append(rows, op.Op{
+		Domain: "com.microsoft", Type: quantized.name, Since: 1,
+		Shape: quantized.shape, Run: quantized.run, Work: quantized.work, Prepare: quantized.prepare,
+	})
 }

@@ -15,6 +15,7 @@ type kind struct {
 	gates       int      // rows of W and R are gates·hidden
 	activations []string // the defaults, for each direction
 	cell        bool     // it has a state c besides h
+	quantized   bool     // W and R have 8 bits, and gates as columns
 	step        func(s *direction, n int, gates, h, c []float32)
 	// hidden is the number of gates whose part of R multiplies h before the step; those after it multiply a value that the step computes
 	// from h.
@@ -50,12 +51,18 @@ func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(a.Shape) != 3 || a.DType != ir.Float {
+		switch {
+		case k.quantized && i > 0 && (len(a.Shape) != 3 || a.DType != ir.Int8 && a.DType != ir.Uint8):
+			return nil, fmt.Errorf("input %s is %s, want int8 or uint8 of rank 3", name, a)
+		case (!k.quantized || i == 0) && (len(a.Shape) != 3 || a.DType != ir.Float):
 			return nil, fmt.Errorf("input %s is %s, want float of rank 3", name, a)
 		}
 		got[i] = a
 	}
 	x, w, r := got[0].Shape, got[1].Shape, got[2].Shape
+	if k.quantized {
+		w, r = []int64{w[0], w[2], w[1]}, []int64{r[0], r[2], r[1]}
+	}
 	l := &layer{kind: k, T: int(x[0]), N: int(x[1]), Input: int(x[2]), D: 1, batchFirst: n.Int("layout", 0) == 1}
 	if l.batchFirst {
 		l.T, l.N = l.N, l.T
@@ -74,6 +81,11 @@ func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
 	g := int64(k.gates * l.H)
 	if l.H < 1 || !slices.Equal(w, []int64{int64(l.D), g, int64(l.Input)}) || !slices.Equal(r, []int64{int64(l.D), g, int64(l.H)}) {
 		return nil, fmt.Errorf("inputs W %s and R %s do not match %d directions, hidden size %d and input size %d", got[1], got[2], l.D, l.H, l.Input)
+	}
+	if k.quantized {
+		if err := l.checkQuantized(in); err != nil {
+			return nil, err
+		}
 	}
 	return l, l.options(n, in)
 }
@@ -125,22 +137,30 @@ func (k *kind) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 // weights are W and R of each direction, prepacked. R is split at kind.hidden.
 type weights struct {
-	w, before, after []*gemm.PackedFloat
+	w, before, after []factor
 }
 
 func (k *kind) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	w, r := op.Opt(in, inW), op.Opt(in, inR)
+	if k.quantized {
+		if !k.packable(in) {
+			return nil, nil
+		}
+		return packQuantized(in, pool).prepared(), nil
+	}
 	if w == nil || r == nil || w.DType != ir.Float || r.DType != ir.Float || len(w.Shape) != 3 || len(r.Shape) != 3 || int(r.Shape[1]) != k.gates*int(r.Shape[2]) {
 		return nil, nil
 	}
-	made := k.pack(n, w, r, pool)
-	p := &op.Prepared{State: made, Drops: []int{inW, inR}}
-	for _, list := range [][]*gemm.PackedFloat{made.w, made.before, made.after} {
-		for _, m := range list {
-			p.Bytes += m.Bytes()
-		}
+	return k.pack(n, w, r, pool).prepared(), nil
+}
+
+// prepared replaces W and R by their packed form.
+func (w *weights) prepared() *op.Prepared {
+	p := &op.Prepared{State: w, Drops: []int{inW, inR}}
+	for _, m := range slices.Concat(w.w, w.before, w.after) {
+		p.Bytes += m.Bytes()
 	}
-	return p, nil
+	return p
 }
 
 func (k *kind) pack(n *op.Node, w, r *ir.Array, pool *op.Pool) *weights {
@@ -149,10 +169,10 @@ func (k *kind) pack(n *op.Node, w, r *ir.Array, pool *op.Pool) *weights {
 	cut := k.hidden(n) * h
 	for d := range int(w.Shape[0]) {
 		wd, rd := ir.View[float32](w)[d*g*input:][:g*input], ir.View[float32](r)[d*g*h:][:g*h]
-		out.w = append(out.w, gemm.PackFloat(pool, gemm.Rows(wd, input).T(), input, g))
-		out.before = append(out.before, gemm.PackFloat(pool, gemm.Rows(rd[:cut*h], h).T(), h, cut))
+		out.w = append(out.w, floatFactor{gemm.PackFloat(pool, gemm.Rows(wd, input).T(), input, g), input, g})
+		out.before = append(out.before, floatFactor{gemm.PackFloat(pool, gemm.Rows(rd[:cut*h], h).T(), h, cut), h, cut})
 		if cut < g {
-			out.after = append(out.after, gemm.PackFloat(pool, gemm.Rows(rd[cut*h:], h).T(), h, g-cut))
+			out.after = append(out.after, floatFactor{gemm.PackFloat(pool, gemm.Rows(rd[cut*h:], h).T(), h, g-cut), h, g - cut})
 		}
 	}
 	return out
@@ -162,6 +182,10 @@ func (k *kind) pack(n *op.Node, w, r *ir.Array, pool *op.Pool) *weights {
 func (l *layer) scratch(workers int) (inputs, gates, state int, products int64) {
 	g := l.gates * l.H
 	for _, s := range []gemm.Shape{{M: l.T * l.N, N: g, K: l.Input}, {M: l.N, N: g, K: l.H}} {
+		if l.quantized {
+			products = max(products, quantizedWork(s, workers))
+			continue
+		}
 		products = max(products, gemm.FloatWork(s, 1, workers, true))
 	}
 	return l.T * l.N * g, l.N * g, l.N * l.H, products
@@ -195,7 +219,11 @@ func (k *kind) run(c *op.Call) error {
 		}
 	}
 	packed, _ := c.State.(*weights)
-	if packed == nil {
+	switch {
+	case packed != nil:
+	case k.quantized:
+		packed = packQuantized(c.In, c.Pool)
+	default:
 		packed = k.pack(c.Node, c.In[inW], c.In[inR], c.Pool)
 	}
 	for d := range l.D {
