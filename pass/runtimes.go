@@ -31,6 +31,8 @@ const (
 	BFloats16
 	Floats4
 	QuantizedBias
+	HalfGemm
+	FastOpset19
 	EmptyTensors
 	SummedRecurrent
 	lastCapability = SummedRecurrent
@@ -56,6 +58,8 @@ var capabilityDocs = map[Capability]string{
 	BFloats16:       "Cast of bfloat16",
 	Floats4:         "DequantizeLinear of 4-bit floats",
 	QuantizedBias:   "Gemm with a quantized bias",
+	HalfGemm:        "Gemm of float16",
+	FastOpset19:     "opset 19 as fast as those before it",
 	EmptyTensors:    "constants without elements",
 	SummedRecurrent: "recurrent weights from nodes with CumSum",
 }
@@ -91,12 +95,12 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | EmptyTensors | SummedRecurrent
+	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent
 	ort120 = ort117 | Dequantize4 | NBitsBias | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
 	ort124 = ort123 | Cast2 | NBits2
-	ort126 = ort124 | Fused8 | Fused4
+	ort126 = ort124 | Fused8 | Fused4 | FastOpset19
 	ort131 = ort126 | Fused2 | GatherNBits2
 )
 
@@ -114,14 +118,14 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.24", Title: "ONNX Runtime 1.24", Opset: 25, IR: 13, Can: ort124},
 	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126},
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
-	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124 &^ FusedLarge4},
-	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4 | QuantizedBias},
-	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent},
-	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4, Untested: noDevice},
+	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^FusedLarge4 | FastOpset19},
+	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
+	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent | HalfGemm | FastOpset19},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | FastOpset19},
+	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
-	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | QuantizedBias | EmptyTensors | SummedRecurrent, Untested: noDevice, Choices: qnnChoices},
-	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | QuantizedBias, Untested: noDevice, Choices: tensorRTChoices},
+	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},
+	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | QuantizedBias | HalfGemm | FastOpset19, Untested: noDevice, Choices: tensorRTChoices},
 	{Name: "embedded", Title: "the embedded engine", Opset: 26, IR: 13, Can: 2*lastCapability - 1},
 }
 

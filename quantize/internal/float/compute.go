@@ -145,6 +145,9 @@ func (x *graphConversion) keptInFloat(n *ir.Node) pass.Reason {
 	if x.Converter.KeepFloat32.Node(n) {
 		return pass.Reason{Code: pass.FloatSelected}
 	}
+	if t := x.step.Env.Target; n.Op.Is("Gemm") && !t.Can(pass.HalfGemm) {
+		return pass.Reason{Code: pass.FloatTypes, Detail: t.Without(pass.HalfGemm)}
+	}
 	return x.keptFloat[n]
 }
 
