@@ -49,7 +49,7 @@ type tile struct{ Name, Big, Small, Bar string }
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr,
-		"cosine": cosine, "measure": MeasureName, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "times": times, "named": pass.Named, "targetHead": targetHead, "removedText": RemovedText, "targetChoice": targetChoice,
+		"cosine": cosine, "measure": MeasureName, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "times": times, "named": pass.Named, "targetHead": targetHead, "removedText": RemovedText, "targetChoice": targetChoice, "rows": rows, "omitted": omitted,
 		"join": func(xs []string) string { return strings.Join(xs, " → ") },
 	}).Parse(pageText)
 	if err != nil {

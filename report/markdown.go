@@ -108,19 +108,21 @@ func (m *markdown) gates(gs []Gate) {
 }
 
 func (m *markdown) changed(r *Report) {
-	var rows [][]string
-	for _, w := range r.changed() {
-		rows = append(rows, []string{
+	var cells [][]string
+	changed := r.changed()
+	for _, w := range changed[:rows(len(changed))] {
+		cells = append(cells, []string{
 			inScope(w.Scope, w.named()), shape(w.DType, w.Shape), prose(strings.Join(w.Forms, " → ")),
 			size(w.Bytes.Before), w.kept(w.Bytes.After), w.kept(w.RuntimeBytes), sparsity(w.Sparsity), sqnr(w.Error), cosine(w.Error), maxError(w.Error),
 		})
 	}
-	if len(rows) == 0 {
+	if len(cells) == 0 {
 		m.line("No weight was changed.")
 		return
 	}
-	m.line("### Changed weights (%d)", len(rows))
-	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "runtime:", "zeros:", "SQNR:", "cosine:", "max abs error:"}, rows, shown)
+	m.line("### Changed weights (%d)", len(changed))
+	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "runtime:", "zeros:", "SQNR:", "cosine:", "max abs error:"}, cells, shown)
+	m.omitted(len(changed))
 }
 
 func (m *markdown) reasons(rs []reason) {
@@ -128,13 +130,21 @@ func (m *markdown) reasons(rs []reason) {
 		return
 	}
 	n := 0
-	var rows [][]string
+	var cells [][]string
 	for _, x := range rs {
 		n += len(x.Weights)
-		rows = append(rows, []string{prose(x.Text), fmt.Sprint(len(x.Weights)), size(x.Bytes), some(x.Weights)})
+		cells = append(cells, []string{prose(x.Text), fmt.Sprint(len(x.Weights)), size(x.Bytes), some(x.Weights)})
 	}
 	m.line("### Unchanged weights (%d)", n)
-	m.folded([]string{"reason", "weights:", "bytes:", "tensors"}, rows, shown)
+	m.folded([]string{"reason", "weights:", "bytes:", "tensors"}, cells[:rows(len(cells))], shown)
+	m.omitted(len(cells))
+}
+
+// omitted notes the rest of a table of n rows.
+func (m *markdown) omitted(n int) {
+	if text := omitted(n); text != "" {
+		m.line("_%s._", text)
+	}
 }
 
 // some names the first of ws.
@@ -149,12 +159,12 @@ func some(ws []Weight) string {
 	return strings.Join(names, ", ")
 }
 
-func (m *markdown) steps(rows []Row) {
-	if len(rows) == 0 {
+func (m *markdown) steps(ledger []Row) {
+	if len(ledger) == 0 {
 		return
 	}
 	var cells [][]string
-	for _, x := range rows {
+	for _, x := range ledger[:rows(len(ledger))] {
 		cells = append(cells, []string{
 			prose(x.Method), inScope(x.Scope, x.Tensor), prose(x.Operators()), shape(x.After.DType, x.After.Shape),
 			size(x.Before.Bytes), size(x.After.Payload), size(x.After.Scales), size(x.After.Indices), sparsity(x.Sparsity), sqnr(x.Error),
@@ -162,15 +172,17 @@ func (m *markdown) steps(rows []Row) {
 	}
 	m.line("### Steps, each compared with the result of the previous one")
 	m.folded([]string{"method", "tensor", "form", "stored", "before:", "payload:", "scales:", "indices:", "zeros:", "SQNR:"}, cells, 0)
+	m.omitted(len(ledger))
 }
 
-func (m *markdown) notes(rows []remark) {
-	for _, x := range rows {
+func (m *markdown) notes(all []remark) {
+	for _, x := range all[:rows(len(all))] {
 		fmt.Fprintf(m, "- %s\n", prose(strings.TrimSpace(x.Tensor+" "+x.Text())))
 	}
-	if len(rows) > 0 {
+	if len(all) > 0 {
 		m.WriteByte('\n')
 	}
+	m.omitted(len(all))
 }
 
 func (m *markdown) hints(hs []string) {

@@ -46,12 +46,14 @@ func modules(ws []Weight) []Module {
 // atLevel groups weights by the first parts of their paths, in the order of their first weights; those without a path are last.
 func atLevel(ws []Weight, level int) []Module {
 	var ms []Module
+	index := map[string]int{}
 	for _, w := range ws {
 		parts := strings.Split(w.Module, ".")
 		path := strings.Join(parts[:min(level, len(parts))], ".")
-		i := slices.IndexFunc(ms, func(m Module) bool { return m.Path == path })
-		if i < 0 {
+		i, found := index[path]
+		if !found {
 			i = len(ms)
+			index[path] = i
 			ms = append(ms, Module{Path: path})
 		}
 		ms[i].add(w)
@@ -82,12 +84,14 @@ func (m Module) Name() string {
 
 // modules writes the table of modules.
 func (m *markdown) modules(ms []Module) {
-	var rows [][]string
-	for _, x := range ms {
-		rows = append(rows, []string{code(x.Name()), count(int64(x.Weights)), size(x.Bytes.Before), size(x.Bytes.After), times(x.Ratio), sqnr(x.Error)})
+	if len(ms) == 0 {
+		return
 	}
-	if len(rows) > 0 {
-		m.line("### Modules (%d)", len(rows))
-		m.folded([]string{"module", "weights:", "before:", "after:", "ratio:", "lowest SQNR:"}, rows, shown)
+	var cells [][]string
+	for _, x := range ms[:rows(len(ms))] {
+		cells = append(cells, []string{code(x.Name()), count(int64(x.Weights)), size(x.Bytes.Before), size(x.Bytes.After), times(x.Ratio), sqnr(x.Error)})
 	}
+	m.line("### Modules (%d)", len(ms))
+	m.folded([]string{"module", "weights:", "before:", "after:", "ratio:", "lowest SQNR:"}, cells, shown)
+	m.omitted(len(ms))
 }

@@ -8,6 +8,20 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
+// maxRows is the maximum number of rows of a table. The JSON form has all.
+const maxRows = 1000
+
+// rows is the number of rows of a table of n.
+func rows(n int) int { return min(n, maxRows) }
+
+// omitted is the note of a table on the rest of n rows; empty if there is none.
+func omitted(n int) string {
+	if n <= maxRows {
+		return ""
+	}
+	return count(int64(n-maxRows)) + " more are in the JSON report"
+}
+
 // smaller is the ratio of two sizes in words.
 func smaller(c Change) string {
 	switch {
@@ -63,14 +77,17 @@ type reason struct {
 // its details.
 func (r *Report) reasons() []reason {
 	var rs []reason
+	index := map[string]int{}
 	for _, w := range largest(r.Weights) {
 		if w.Changed {
 			continue
 		}
-		i := slices.IndexFunc(rs, func(x reason) bool { return x.Text == w.Reason.General().String() })
-		if i < 0 {
+		text := w.Reason.General().String()
+		i, found := index[text]
+		if !found {
 			i = len(rs)
-			rs = append(rs, reason{Text: w.Reason.General().String()})
+			index[text] = i
+			rs = append(rs, reason{Text: text})
 		}
 		rs[i].Weights = append(rs[i].Weights, w)
 		rs[i].Bytes += w.Bytes.Before
@@ -100,17 +117,24 @@ func (n remark) Text() string {
 
 // notes are the rows that are not about a change of a weight. Those about nodes of one operator, for one reason, are one remark.
 func (r *Report) notes() []remark {
+	type kind struct {
+		method string
+		reason Reason
+	}
 	var notes []remark
+	index := map[kind]int{}
 	for _, x := range r.Ledger {
 		if x.Status != pass.Noted.String() {
 			continue
 		}
-		i := slices.IndexFunc(notes, func(n remark) bool {
-			return x.Tensor == "" && n.Tensor == "" && x.Reason.Operator != "" && n.Method == x.Method && n.Reason.General() == x.Reason.General()
-		})
-		if i < 0 {
+		same := kind{x.Method, x.Reason.General()}
+		i, found := index[same]
+		if x.Tensor != "" || x.Reason.Operator == "" || !found {
 			i = len(notes)
 			notes = append(notes, remark{Method: x.Method, Tensor: x.Tensor, Reason: x.Reason})
+			if x.Tensor == "" {
+				index[same] = i
+			}
 		}
 		notes[i].Nodes++
 	}

@@ -21,6 +21,7 @@ func (r *run) evaluate(ctx context.Context, p *onnx.Plan) (*report.Report, error
 		}
 	}
 	in := r.input()
+	in.NoDigest = in.NoDigest || !r.DryRun // the report on the written output replaces this one
 	in.Source.Files = files(r.source, nil)
 	in.Result = report.Model{IR: p.Model(), Planned: true, Metadata: p.Metadata()}
 	for i, path := range p.Paths(r.path) {
@@ -126,6 +127,7 @@ func (r *run) input() report.Input {
 		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
 		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Training: r.trained, Search: r.Search, Target: r.Target, Hints: r.Hints, Eval: r.eval, Workers: r.Workers,
+		NoDigest: !r.Digest,
 	}
 }
 
