@@ -19,6 +19,13 @@ const fileName = "filename"
 // layerCounts are keys of the number of layers.
 var layerCounts = []string{"num_hidden_layers", "num_layers", "n_layer", "n_layers"}
 
+// layerNumbers are keys of lists of numbers of layers: layers without experts, with experts, with cross-attention, with attention in a recurrent model,
+// and with shared attention.
+var layerNumbers = []string{"mlp_only_layers", "moe_layers", "cross_attention_layers", "attn_layer_indices", "hybrid_layer_ids"}
+
+// layerThresholds are keys of a number of first layers that differ from the rest: those without a sliding window, and those without experts.
+var layerThresholds = []string{"max_window_layers", "first_k_dense_replace"}
+
 // A jsonFile is the text of a configuration with the places of its values: edits leave everything else alone, the order of keys, spaces
 // and numbers that float64 does not hold.
 type jsonFile struct {
@@ -189,7 +196,7 @@ func (c *jsonFile) equal(o *jsonFile) bool {
 // common is the text without spaces and without what follows from compression.
 func (c *jsonFile) common() []byte {
 	text := c.replaced(func(v value) ([]byte, bool) {
-		return []byte("0"), v.key() == fileName || slices.Contains(layerCounts, v.key()) || perLayer(v) || slidingLayers(v)
+		return []byte("0"), v.key() == fileName || slices.Contains(layerCounts, v.key()) || slices.Contains(layerThresholds, v.key()) || perLayer(v) || numbered(v)
 	})
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
@@ -200,16 +207,16 @@ func (c *jsonFile) common() []byte {
 
 // perLayer reports whether v is a list that may have an item for each layer, such as layer_types.
 func perLayer(v value) bool {
-	return v.items != nil && (strings.Contains(v.key(), "layer") || strings.Contains(v.key(), "block")) && !slidingLayers(v)
+	return v.items != nil && (strings.Contains(v.key(), "layer") || strings.Contains(v.key(), "block")) && !numbered(v)
 }
 
-// slidingLayers reports whether v is genai_config.json's list of numbers of layers.
-func slidingLayers(v value) bool {
-	return v.items != nil && len(v.path) > 1 && v.key() == "layers" && v.path[len(v.path)-2] == "sliding_window"
+// numbered reports whether v is a list of numbers of layers; genai_config.json has one of layers with a sliding window.
+func numbered(v value) bool {
+	return slices.Contains(layerNumbers, v.key()) || len(v.path) > 1 && v.key() == "layers" && v.path[len(v.path)-2] == "sliding_window"
 }
 
 // withoutLayers is the text without removed layers in a section: their number, items of lists with one for each layer, and their numbers
-// in the list of layers with a sliding window.
+// in lists of these.
 func withoutLayers(text []byte, section []string, l pass.RemovedLayers) ([]byte, error) {
 	c, err := parse(text)
 	if err != nil {
@@ -221,7 +228,10 @@ func withoutLayers(text []byte, section []string, l pass.RemovedLayers) ([]byte,
 		case !v.in(section):
 		case slices.Contains(layerCounts, v.key()) && bytes.Equal(v.raw(text), was):
 			return strconv.AppendInt(nil, int64(l.Layers-len(l.Removed)), 10), true
-		case slidingLayers(v):
+		case slices.Contains(layerThresholds, v.key()):
+			n, err := strconv.Atoi(string(v.raw(text)))
+			return strconv.AppendInt(nil, int64(n-removedBelow(n, l)), 10), err == nil
+		case numbered(v) && v.items != nil:
 			return v.list(text, renumbered(text, v.items, l)), true
 		case perLayer(v) && len(v.items) == l.Layers:
 			var kept [][]byte
@@ -241,20 +251,25 @@ func renumbered(text []byte, items []value, l pass.RemovedLayers) [][]byte {
 	var kept [][]byte
 	for _, item := range items {
 		n, err := strconv.Atoi(string(item.raw(text)))
-		below := 0
-		for _, r := range l.Removed {
-			if r < n {
-				below++
-			}
-		}
 		switch {
 		case err != nil:
 			kept = append(kept, item.raw(text))
 		case !slices.Contains(l.Removed, n):
-			kept = append(kept, strconv.AppendInt(nil, int64(n-below), 10))
+			kept = append(kept, strconv.AppendInt(nil, int64(n-removedBelow(n, l)), 10))
 		}
 	}
 	return kept
+}
+
+// removedBelow is the number of removed layers whose number is less than n.
+func removedBelow(n int, l pass.RemovedLayers) int {
+	below := 0
+	for _, r := range l.Removed {
+		if r < n {
+			below++
+		}
+	}
+	return below
 }
 
 // list is the text of a list with other items, in the layout that it has.

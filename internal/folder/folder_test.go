@@ -141,6 +141,33 @@ func TestConfigurationFollowsRemovedLayers(t *testing.T) {
 	}
 }
 
+// Numbers of layers, and numbers of first layers, follow the layers that stay; lists with an item for each layer lose those of removed ones.
+func TestNumbersOfLayersFollowRemovedLayers(t *testing.T) {
+	removed := pass.RemovedLayers{Layers: 6, Removed: []int{1, 3}}
+	for text, want := range map[string]string{
+		`{"mlp_only_layers": [0, 1, 4]}`:                       `{"mlp_only_layers": [0, 2]}`,
+		`{"mlp_only_layers": [0, 1, 2, 3, 4, 5]}`:              `{"mlp_only_layers": [0, 1, 2, 3]}`,
+		`{"mlp_only_layers": []}`:                              `{"mlp_only_layers": []}`,
+		`{"text_config": {"moe_layers": [1,3,5]}}`:             `{"text_config": {"moe_layers": [3]}}`,
+		`{"cross_attention_layers": [3]}`:                      `{"cross_attention_layers": []}`,
+		`{"no_rope_layers": [1, 1, 1, 0, 1, 0]}`:               `{"no_rope_layers": [1, 1, 1, 0]}`,
+		`{"layer_types": ["a", "b", "c", "d", "e", "f"]}`:      `{"layer_types": ["a", "c", "e", "f"]}`,
+		`{"max_window_layers": 4, "first_k_dense_replace": 1}`: `{"max_window_layers": 2, "first_k_dense_replace": 1}`,
+		`{"max_window_layers": 28}`:                            `{"max_window_layers": 26}`,
+		`{"max_window_layers": null}`:                          `{"max_window_layers": null}`,
+	} {
+		got, err := withoutLayers([]byte(text), nil, removed)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+		before, err := parse([]byte(text))
+		after, err2 := parse(got)
+		if err != nil || err2 != nil || strings.Contains(text, "_layers\"") && !before.equal(after) {
+			t.Errorf("%s and %s are of different models: %v, %v", text, got, err, err2)
+		}
+	}
+}
+
 func TestNothingIsReplaced(t *testing.T) {
 	model := map[string]string{config: hidden, "vocab.txt": "a\nb\n", "m.onnx": ""}
 	for name, there := range map[string]map[string]string{

@@ -77,6 +77,8 @@ func requirementRule(op string) func(f *inference, n *ir.Node) []requirement {
 		return squeezable
 	case "DepthToSpace", "SpaceToDepth":
 		return blocked
+	case "STFT":
+		return framed
 	case "com.microsoft.Attention":
 		return selfAttends
 	case "com.microsoft.MatMulNBits":
@@ -163,6 +165,21 @@ func fits(n *ir.Node, in, window []ir.Dim) []requirement {
 		}
 	}
 	return list
+}
+
+// framed requires a signal of at least one frame, whose length is that of the window.
+func framed(f *inference, n *ir.Node) []requirement {
+	s, ok := f.shape(n.Input(0))
+	if !ok || len(s) < 2 {
+		return nil
+	}
+	if w, ok := f.shape(n.Input(2)); ok && len(w) == 1 {
+		return []requirement{{s[1], w[0], isAtLeast}}
+	}
+	if frame, ok := f.ints(n.Input(3)); ok && len(frame) == 1 {
+		return []requirement{{s[1], ir.Dim{N: frame[0]}, isAtLeast}}
+	}
+	return nil
 }
 
 // normalized is the number of channels, or of elements of the last axis, that a normalization scales.

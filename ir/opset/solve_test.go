@@ -94,6 +94,13 @@ func TestSolve(t *testing.T) {
 		{"cache of Attention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
 			g.node("", "Attention", values(y, y, y, nil, x, x), ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 4))
 		}, []int64{1, 4, 6}},
+		{"frames of a padded signal", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			padded := g.node("", "Pad", values(x, g.ints(0, 32, 0, 32)))
+			g.node("", "STFT", values(padded, g.ints(10), g.weight(200)))
+		}, []int64{1, 136, 16}},
+		{"frames of a length", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 1}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "STFT", values(x, g.ints(10), nil, g.ints(90)))
+		}, []int64{1, 90, 16}},
 		{"nothing suffices", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
 			g.node("", "MatMul", values(g.weight(2, 3), g.weight(4, 5)))
 		}, []int64{1, 16, 16}},
