@@ -78,3 +78,21 @@ func changed(rows []pass.Row) bool {
 	}
 	return false
 }
+
+// Branches of testdata/outer_constant.onnx, which a fuzzer made of fixtures/subgraph_if_outer.onnx, return a constant of the main graph: it
+// is read through a Cast where the branch returns float32.
+func TestConstantThatABranchReturns(t *testing.T) {
+	m, e := quanttest.Open(t, "testdata/outer_constant.onnx"), ir.NewEval(t.TempDir())
+	defer e.Close()
+	if _, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1}, []pass.Options{outOfRange{}}); err != nil {
+		t.Fatal(err)
+	}
+	for g := range m.Graphs() {
+		for _, v := range g.Outputs {
+			if p := v.Producer(); g.Outer != nil && p != nil && p.Op.Is("Cast") && p.Input(0).Const != nil {
+				return
+			}
+		}
+	}
+	t.Error("no branch returns a Cast of a constant")
+}

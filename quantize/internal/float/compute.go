@@ -209,7 +209,11 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 				g := v.Graph()
 				h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
 			}
-			u.Node.SetInput(u.Index, h.cast)
+			if u.Node == nil {
+				replaceOutput(u, h.cast)
+			} else {
+				u.Node.SetInput(u.Index, h.cast)
+			}
 		}
 	}
 	if pass.IsWeight(before) {
