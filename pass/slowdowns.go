@@ -5,7 +5,7 @@ var slowdowns = []slowdown{
 	{"dynamic-int8", nil, "openvino", 0.80, 0.49},
 	{"dynamic-int8", nil, "tract", 0.23, 0.04},
 	{"static-int8", nil, "opencv", 0.84, 0.37},
-	{"static-int8", nil, "tract", 0.85, 0.73},
+	{"static-int8", nil, "tract", 0.85, 0.74},
 	{"weight-int8", []Option{{Name: "form", Value: "matmulnbits"}}, "web", 0.89, 0.09},
 	{"weight-int4", []Option{{Name: "form", Value: "matmulnbits"}}, "ort-1.23", 0.88, 0.38},
 	{"weight-int4", []Option{{Name: "form", Value: "matmulnbits"}}, "ort-1.31", 0.88, 0.40},
