@@ -29,6 +29,8 @@ const (
 	Padding
 	Floats8
 	BFloats16
+	BFloat16Math
+	Activations16
 	Floats4
 	QuantizedBias
 	HalfGemm
@@ -56,6 +58,8 @@ var capabilityDocs = map[Capability]string{
 	Padding:         "blocks that do not divide the rows of a weight",
 	Floats8:         "Cast of 8-bit floats",
 	BFloats16:       "Cast of bfloat16",
+	BFloat16Math:    "products of bfloat16",
+	Activations16:   "QuantizeLinear to 16 bits",
 	Floats4:         "DequantizeLinear of 4-bit floats",
 	QuantizedBias:   "Gemm with a quantized bias",
 	HalfGemm:        "Gemm of float16",
@@ -96,7 +100,7 @@ type Runtime struct {
 
 const (
 	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent
-	ort120 = ort117 | Dequantize4 | NBitsBias | FusedLarge4
+	ort120 = ort117 | Activations16 | Dequantize4 | NBitsBias | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
 	ort124 = ort123 | Cast2 | NBits2
@@ -119,13 +123,13 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126},
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
 	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^FusedLarge4 | FastOpset19},
-	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
+	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
 	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent | HalfGemm | FastOpset19},
 	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | FastOpset19},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
-	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},
-	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | QuantizedBias | HalfGemm | FastOpset19, Untested: noDevice, Choices: tensorRTChoices},
+	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | Activations16 | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},
+	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | BFloat16Math | QuantizedBias | HalfGemm | FastOpset19, Untested: noDevice, Choices: tensorRTChoices},
 	{Name: "embedded", Title: "the embedded engine", Opset: 26, IR: 13, Can: 2*lastCapability - 1},
 }
 

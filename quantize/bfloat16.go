@@ -29,8 +29,12 @@ var bfloat16Method = &pass.Method{
 func (BFloat16) Method() *pass.Method { return bfloat16Method }
 
 // Requires returns the capability of runtimes without which there is no form.
-func (BFloat16) Requires() []pass.Requirement {
-	return []pass.Requirement{{Capability: pass.BFloats16, Nearest: "float16"}}
+func (o BFloat16) Requires() []pass.Requirement {
+	needs := []pass.Requirement{{Capability: pass.BFloats16, Nearest: "float16"}}
+	if o.Compute == "bfloat16" {
+		needs = append(needs, pass.Requirement{Capability: pass.BFloat16Math, Option: "--compute bfloat16", Nearest: "--compute float32"})
+	}
+	return needs
 }
 
 // Run implements pass.Options.

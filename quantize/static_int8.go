@@ -2,6 +2,7 @@ package quantize
 
 import (
 	"context"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
@@ -56,6 +57,14 @@ func (o StaticInt8) Check() error { return o.observer().Check() }
 
 func (o StaticInt8) observer() *calibrate.Observer {
 	return &calibrate.Observer{Rule: o.Calibrator, Percentile: o.Percentile}
+}
+
+// Requires returns the capability of runtimes without which there is no form.
+func (o StaticInt8) Requires() []pass.Requirement {
+	if !strings.HasSuffix(o.ActivationType, "int16") {
+		return nil
+	}
+	return []pass.Requirement{{Capability: pass.Activations16, Option: "--activation-type " + o.ActivationType, Nearest: "--activation-type uint8"}}
 }
 
 // Run implements pass.Options.
