@@ -45,7 +45,8 @@ func NewFolder(parent string) (*Folder, error) {
 	}
 }
 
-// lock locks a new folder. File systems without locks are no error: nothing is removed on them.
+// lock locks a new folder. File systems without locks are no error: nothing is removed on them. Another process may have removed the folder
+// before it was locked: then the lock is that of a file without a name.
 func lock(path string) (*Folder, error) {
 	l, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -53,6 +54,13 @@ func lock(path string) (*Folder, error) {
 	}
 	if err := tryLock(l); errors.Is(err, errLocked) {
 		return nil, errors.Join(err, l.Close())
+	}
+	locked, err := l.Stat()
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if named, err := os.Lstat(l.Name()); err != nil || !os.SameFile(locked, named) {
+		return nil, errors.Join(os.ErrNotExist, l.Close())
 	}
 	return &Folder{path, l}, nil
 }
@@ -116,7 +124,10 @@ func removeUnlocked(path string) {
 		return
 	}
 	err = tryLock(l)
-	if l.Close(); err == nil { // Windows removes only closed files
-		_ = remove(path)
+	if err == nil {
+		_ = remove(path) // locked, so that the process that just made it does not take it
+	}
+	if l.Close(); err == nil {
+		_ = remove(path) // Windows removes only closed files
 	}
 }
