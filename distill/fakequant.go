@@ -53,7 +53,7 @@ func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
 func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits, Precheck: true, DryRun: f.dryRun}}
+	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits, Precheck: true, DryRun: f.dryRun, NoTrials: true}}
 	res, err := pass.Run(ctx, s.Model, s.Eval, s.Env, []pass.Options{f.step})
 	if err != nil {
 		return err

@@ -140,7 +140,7 @@ func stored(t *testing.T, tr *trainer, step pass.Options) map[string][]byte {
 	}
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1}, []pass.Options{step})
+	res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1, NoTrials: true}, []pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}

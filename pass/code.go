@@ -99,6 +99,7 @@ const (
 	GPTQScope     Code = "gptq-scope"
 	GPTQInputs    Code = "gptq-inputs"
 	AWQUnscaled   Code = "awq-unscaled"
+	NearestChosen Code = "nearest-chosen"
 	WasInput      Code = "was-graph-input"
 )
 

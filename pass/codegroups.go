@@ -102,6 +102,7 @@ func CodeGroups() []CodeGroup {
 			{GPTQScope, "The weight is rounded to nearest, because it is in a subgraph or function, whose inputs are not observed."},
 			{GPTQInputs, "The weight is rounded to nearest, because the inputs of its product have the form in the detail."},
 			{AWQUnscaled, "AWQ scaled no weight, for the reason in the detail: the result is that of --algo rtn."},
+			{NearestChosen, "The weight is rounded to nearest, because --search auto compared the output SQNR of the model on random inputs with that of MSE-optimal scales."},
 			{WasInput, "The weight is no longer a graph input, as callers cannot replace it in its new form; export the model with IR version 4 or later to avoid that."},
 		}},
 		{"Nodes that are computed in float32", []CodeDescription{

@@ -21,6 +21,9 @@ type Environment struct {
 	KeepIR bool
 	// DryRun reports that no model is written: methods skip long computations.
 	DryRun bool
+	// NoTrials forbids choices by running the model on random inputs: weights are, or were, trained, and the stored values must follow the
+	// rule of fake quantization.
+	NoTrials bool
 	// Searched reports that a search chose the method of each weight, and the selections of the steps are its result.
 	Searched bool
 

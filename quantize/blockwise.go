@@ -14,8 +14,8 @@ import (
 type Blockwise struct {
 	// Block is the number of elements along the reduction axis that share a scale: a power of two from 16 to 256.
 	Block BlockSize `flag:"block" usage:"block size: 'number' of elements along the reduction axis that share a scale, a power of two from 16 to 256"`
-	// Search is the rule for scales: mse or minmax.
-	Search string `flag:"search" enum:"mse,minmax" usage:"'rule' for scales: mse (MSE-optimal clipping range, rounded such that the errors of a channel cancel) or minmax (the range of the weights, round to nearest)"`
+	// Search is the rule for scales: auto, mse or minmax.
+	Search string `flag:"search" enum:"auto,mse,minmax" usage:"'rule' for scales: mse (MSE-optimal clipping range, rounded such that the errors of a channel cancel), minmax (the range of the weights, round to nearest) or auto (mse, but minmax for models of up to 8 MiB where mse has no higher output SQNR on random inputs)"`
 	// Algo is the rounding algorithm: rtn, hqq, gptq or awq.
 	Algo string `flag:"algo" enum:"rtn,hqq,gptq,awq" usage:"rounding 'algorithm': rtn (round to nearest), hqq (half-quadratic zero points), or with calibration samples: gptq (error feedback), awq (activation-aware scaling)"`
 	// Form is the form of matrix products: auto, dequantizelinear or matmulnbits.

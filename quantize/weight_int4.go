@@ -16,7 +16,7 @@ type WeightInt4 struct {
 	Symmetric bool `flag:"symmetric" usage:"symmetric weights, without zero points; without it each block has a zero point"`
 	// PerChannel is one scale for each output channel instead of blocks.
 	PerChannel bool `flag:"per-channel" usage:"one scale for each output channel instead of blocks"`
-	Blockwise  `defaults:"block=32,search=mse,algo=rtn,form=auto"`
+	Blockwise  `defaults:"block=32,search=auto,algo=rtn,form=auto"`
 }
 
 var weightInt4Method = &pass.Method{

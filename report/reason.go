@@ -120,6 +120,7 @@ var sentences = map[pass.Code]string{
 	pass.GPTQConsumers:        "round to nearest, several products",
 	pass.GPTQLayout:           "round to nearest, layout not supported by GPTQ",
 	pass.AWQUnscaled:          "AWQ scaled no weight, the result is that of --algo rtn",
+	pass.NearestChosen:        "round to nearest, chosen by the output SQNR on random inputs",
 	pass.GPTQScope:            "round to nearest, in a subgraph or function",
 	pass.GPTQInputs:           "round to nearest, inputs not supported by GPTQ",
 	pass.FloatZeroPoints:      "float zero points, dequantized in every run",

@@ -99,7 +99,8 @@ func set(fs *flag.FlagSet, options []pass.Option) error {
 }
 
 // whileTrying returns the options of a step during the search: it uses fewer calibration samples, saved activation ranges, and
-// round to nearest in place of GPTQ, which is slower and at least as accurate.
+// round to nearest in place of GPTQ, which is slower and at least as accurate. The rule for scales is fixed, also of the result, as the search
+// measures outputs itself.
 func whileTrying(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
 	var options []pass.Option
 	if calibrate > 0 && phase < tune.Final && fs.Lookup("calibrate") != nil {
@@ -108,6 +109,9 @@ func whileTrying(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges strin
 	file := map[tune.Phase]string{tune.First: "save-ranges", tune.Measuring: "ranges", tune.Trying: "ranges"}[phase]
 	if fs.Lookup(file) != nil {
 		options = append(options, pass.Option{Name: file, Value: ranges})
+	}
+	if f := fs.Lookup("search"); f != nil && f.Value.String() == "auto" {
+		options = append(options, pass.Option{Name: "search", Value: "mse"})
 	}
 	if f := fs.Lookup("algo"); f != nil && f.Value.String() == "gptq" && phase < tune.Trying {
 		options = append(options, pass.Option{Name: "algo", Value: "rtn"})

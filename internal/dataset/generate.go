@@ -13,14 +13,15 @@ import (
 // Random are the options of Generate.
 type Random struct {
 	Seed    uint64
-	Samples int                 // runs of the model; 0 for one
-	Batch   int64               // size of open first axes; 0 for 1
-	Dims    map[string]int64    // sizes of open axes by their names
-	Ranges  map[string][2]int64 // minimum and maximum of integer inputs by their names
-	Fill    map[string]float64  // constant inputs: the value of all elements
-	Carry   []Pair              // outputs that are inputs of the next run, which start with zeros
-	Workers int                 // 0 for one per processor
-	Memory  int64               // bytes of prefetched inputs; 0 for 64 MiB
+	Samples int                     // runs of the model; 0 for one
+	Batch   int64                   // size of open first axes; 0 for 1
+	Dims    map[string]int64        // sizes of open axes by their names
+	Ranges  map[string][2]int64     // minimum and maximum of integer inputs by their names
+	Fill    map[string]float64      // constant inputs: the value of all elements
+	Floats  func(x float64) float64 // floating-point inputs are this function of standard normal numbers; nil for these
+	Carry   []Pair                  // outputs that are inputs of the next run, which start with zeros
+	Workers int                     // 0 for one per processor
+	Memory  int64                   // bytes of prefetched inputs; 0 for 64 MiB
 }
 
 // Generate makes random inputs for r.Samples runs of a model. They depend on r.Seed only: an input is the same on every machine and
@@ -140,7 +141,7 @@ func (g *generator) make(in Input, spec ir.Spec, run int) (*ir.Array, error) {
 	case dt == ir.String:
 		words(a.Text, rng)
 	case dt.IsFloat():
-		normal(a, rng)
+		g.floats(a, rng)
 	case dt == ir.Complex64:
 		normal(ir.ArrayOf(ir.View[float32](&ir.Array{DType: ir.Float, Data: a.Data}), 2*a.Elems()), rng)
 	case dt == ir.Complex128:
@@ -159,6 +160,19 @@ func (g *generator) make(in Input, spec ir.Spec, run int) (*ir.Array, error) {
 
 // oddStep is the distance of the random streams of runs: 2^64 divided by the golden ratio.
 const oddStep = 0x9e3779b97f4a7c15
+
+// floats fills a with g.options.Floats of standard normal numbers.
+func (g *generator) floats(a *ir.Array, rng *rand.Rand) {
+	if g.options.Floats == nil {
+		normal(a, rng)
+		return
+	}
+	blocks(a, func(part []float64) {
+		for i := range part {
+			part[i] = g.options.Floats(rng.NormFloat64())
+		}
+	})
+}
 
 // normal fills a with standard normal numbers; their magnitude is below 10.
 func normal(a *ir.Array, rng *rand.Rand) {

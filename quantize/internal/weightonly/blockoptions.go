@@ -50,9 +50,13 @@ func (o *BlockOptions) rounder() spec.Rounder {
 	switch {
 	case o.Algo == "hqq":
 		by = solve.HQQ
-	case o.Search == "minmax":
+	case o.Search == minMaxSearch:
 		by = solve.Nearest
 	}
+	return rounderBy(by)
+}
+
+func rounderBy(by func(*solve.Quantized, []float32)) spec.Rounder {
 	return spec.Rounder{Round: func(c *solve.Quantized, w []float32) error {
 		by(c, w)
 		return nil

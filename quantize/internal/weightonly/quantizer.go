@@ -55,6 +55,9 @@ func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 	if err != nil {
 		return err
 	}
+	if err := w.Blocks.searchScales(ctx, s, plans); err != nil {
+		return err
+	}
 	if err := w.Blocks.applyGPTQ(ctx, s, plans); err != nil {
 		return err
 	}
