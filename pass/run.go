@@ -41,6 +41,9 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		res.Layers = append(res.Layers, s.Ledger.layers...)
 	}
 	res.finish(m, irVersion, env.KeepIR)
+	if err := env.Target.checkVersions(m); err != nil {
+		return nil, err
+	}
 	res.noteSlower(m, env.Target, steps)
 	for g := range m.Graphs() {
 		if err := order(g); err != nil {

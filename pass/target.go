@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcompress/mcompress/ir"
 )
 
 // A Target is the runtimes that must run a model, and a kind of CPU with the options of methods that suit it. Nil is the default:
@@ -15,6 +17,8 @@ type Target struct {
 	Runtimes    []Runtime `json:"runtimes"`
 	StandardOps bool      `json:"standard_ops"` // only operators of ONNX
 	Choices     []Choice  `json:"choices"`
+
+	cpuOnly bool // no runtime is named
 }
 
 // A Choice is an option that a target sets unless the caller set it or one of Unless.
@@ -57,7 +61,7 @@ func ParseTarget(text string, cpus []Target) (*Target, error) {
 	}
 	t.Name = strings.Join(slices.Compact(names), ",")
 	if len(t.Runtimes) == 0 {
-		t.Runtimes = defaultRuntimes()
+		t.Runtimes, t.cpuOnly = defaultRuntimes(), true
 	}
 	t.adopt(cpus, cpu)
 	return t, nil
@@ -180,6 +184,19 @@ func (t *Target) lacks(c Capability) string {
 // Opset is the newest opset that all runtimes of t load.
 func (t *Target) Opset() int64 {
 	return slices.MinFunc(t.runtimes(), func(a, b Runtime) int { return int(a.Opset - b.Opset) }).Opset
+}
+
+// checkVersions returns an *OptionError for a model that a runtime named by t does not load.
+func (t *Target) checkVersions(m *ir.Model) error {
+	if t == nil || t.cpuOnly {
+		return nil
+	}
+	for _, r := range t.Runtimes {
+		if v := m.Opset(""); v > r.Opset || m.IRVersion > r.IR {
+			return OptionErrorf("target %s: %s loads models up to opset %d and IR version %d, this one has %d and %d; export the model for it, or name another target", t.Name, r.Name, r.Opset, r.IR, v, m.IRVersion)
+		}
+	}
+	return nil
 }
 
 // Without is why a form that needs capabilities is not used for t, as the detail of a reason.

@@ -1,11 +1,13 @@
 package pass_test
 
 import (
+	"errors"
 	"flag"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -76,5 +78,28 @@ func TestRecipeNamesATarget(t *testing.T) {
 	recipe, err := pass.ParseRecipe(known(), []byte("target: there\nsteps:\n  - method: prune\n"))
 	if err != nil || recipe.Target != "there" || len(recipe.Steps) != 1 {
 		t.Errorf("%v, %v", recipe, err)
+	}
+}
+
+// A model is refused whose opset or IR version a runtime of the target does not load.
+func TestTargetVersions(t *testing.T) {
+	for _, c := range []struct {
+		target    string
+		opset, ir int64
+		ok        bool
+	}{
+		{"ort-1.17", 24, 9, false}, {"ort-1.17", 20, 10, false}, {"ort-1.17", 20, 9, true}, {"ort,ort-1.20", 22, 10, false}, {"ort", 24, 12, true}, {"cpu", 24, 12, true},
+	} {
+		target, err := pass.ParseTarget(c.target, []pass.Target{{Name: "cpu", CPU: "any"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := ir.NewModel()
+		m.IRVersion, m.Opsets = c.ir, []ir.Opset{{Version: c.opset}}
+		_, err = pass.Run(t.Context(), m, ir.NewEval(t.TempDir()), pass.Environment{Target: target}, nil)
+		var refused *pass.OptionError
+		if errors.As(err, &refused) == c.ok {
+			t.Errorf("%s, opset %d, IR version %d: %v", c.target, c.opset, c.ir, err)
+		}
 	}
 }
