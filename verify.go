@@ -8,8 +8,8 @@ import (
 
 // Verify runs the models at paths a and b on the same samples and compares their outputs: SQNR, cosine similarity, maximum absolute
 // error and top-1 agreement of each, and the accuracy of both models if the samples have labels. Of the options it uses WithData,
-// WithTestData, WithMemoryLimit, WithMaxSteps and WithWorkers; a memory limit is raised if the models need more and the machine has it, and
-// Notes of the result has a note.
+// WithTestData, WithMemoryLimit, WithMaxSteps and WithWorkers. Without a memory limit, that of a model is raised if it needs more and the
+// machine has it, and Notes of the result has a note.
 func Verify(ctx context.Context, a, b string, options ...Option) (*verification.Result, error) {
 	first, err := Open(a)
 	if err != nil {

@@ -120,7 +120,7 @@ func (v Verification) sourceError(ctx context.Context, err error) error {
 	return err
 }
 
-// compare runs both models. If it was requested it raises the memory limit as far as the machine allows, and the result has a note.
+// compare runs both models. If it was requested it raises a default memory limit as far as the machine allows, and the result has a note.
 func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
 	limits := &v.Backend.Limits
 	if !v.Force {
@@ -137,10 +137,10 @@ func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verificati
 	return r, err
 }
 
-// raise raises the memory limit after a run that needs more, and reports whether the machine has enough.
+// raise raises a default memory limit after a run that needs more, and reports whether the machine has enough.
 func raise(l *memory.Limits, err error) bool {
 	var more *engine.MemoryError
-	if !errors.As(err, &more) || l.Memory == 0 {
+	if !errors.As(err, &more) || l.Memory == 0 || l.Fixed {
 		return false
 	}
 	need := more.Need + min(more.Held, math.MaxInt64-more.Need)
@@ -279,7 +279,11 @@ func (v Verification) checkLimits(c cost) error {
 	case !v.Force && c.weights > maxDefaultWeights:
 		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify", size(c.weights), size(maxDefaultWeights))}}
 	case !v.Force && v.Backend.Limits.Memory > 0 && c.arena > v.Backend.Limits.Memory:
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: --verify raises it", size(c.arena), size(v.Backend.Limits.Memory))}}
+		hint := "--verify raises it"
+		if v.Backend.Limits.Fixed {
+			hint = "it is half of the memory limit"
+		}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: %s", size(c.arena), size(v.Backend.Limits.Memory), hint)}}
 	}
 	return nil
 }

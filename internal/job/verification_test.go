@@ -190,7 +190,8 @@ func TestUnsupportedOperatorsSkipVerification(t *testing.T) {
 	}
 }
 
-// A comparison that was requested raises the memory limit as far as needed, and has a note; a default one is skipped.
+// A comparison that was requested raises a default memory limit as far as needed, and has a note; a default one is skipped. A limit that was
+// given is never raised.
 func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 	in := take(t, "cnn.onnx")
 	small := memory.Limits{Memory: 16 << 10}
@@ -203,6 +204,11 @@ func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 	v, err := job.Verify(t.Context(), in, r.Output, job.Verification{Backend: job.Backend{Workers: 1, Limits: small}})
 	if err != nil || len(v.Outputs) == 0 || len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "the memory limit of each model was raised from 16 KiB to ") {
 		t.Errorf("got %+v, %v", v, err)
+	}
+	small.Fixed = true
+	v, err = job.Verify(t.Context(), in, r.Output, job.Verification{Backend: job.Backend{Workers: 1, Limits: small}})
+	if err == nil || !strings.Contains(err.Error(), "the memory limit of the run is 16 KiB") {
+		t.Errorf("a limit that was given: got %+v, %v", v, err)
 	}
 }
 

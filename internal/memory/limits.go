@@ -4,6 +4,7 @@ package memory
 type Limits struct {
 	Weights int64 // bytes of weights in memory, the others are streamed; 0 for half of Memory, or all if that is 0 too
 	Memory  int64 // bytes of weights and values of one session; 0 for DefaultLimit
+	Fixed   bool  // Memory follows from a limit that was given: it is not raised
 	Steps   int64 // steps of one run; 0 for DefaultSteps
 }
 
@@ -16,7 +17,7 @@ const DefaultSteps = 2_000_000
 func LimitsOf(bytes int64, given bool, steps int64) Limits {
 	l := Limits{Weights: max(1, bytes/4), Steps: steps}
 	if given {
-		l.Memory = max(1, bytes)
+		l.Memory, l.Fixed = max(1, bytes), true
 	}
 	return l
 }

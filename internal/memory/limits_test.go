@@ -24,10 +24,10 @@ func TestLimitsOfSessions(t *testing.T) {
 		t.Errorf("default: %+v", got)
 	}
 	given := LimitsOf(1000, true, 7)
-	if given != (Limits{Weights: 250, Memory: 1000, Steps: 7}) {
+	if given != (Limits{Weights: 250, Memory: 1000, Fixed: true, Steps: 7}) {
 		t.Errorf("given: %+v", given)
 	}
-	if got := given.Half(); got != (Limits{Weights: 250, Memory: 500, Steps: 7}) {
+	if got := given.Half(); got != (Limits{Weights: 250, Memory: 500, Fixed: true, Steps: 7}) {
 		t.Errorf("half: %+v", got)
 	}
 	if got := (Limits{}).Half().Memory; got < 1 {
