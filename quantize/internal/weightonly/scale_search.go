@@ -21,7 +21,7 @@ const (
 )
 
 // Models are compared if they have at most this many bytes of weights and of values computed in a run: the more weights, the less the output
-// error of one rounding differs from the expected one. A comparison costs about as much as the default verification of the result.
+// error of one rounding differs from the expected one.
 const (
 	maxComparedWeights = 8 << 20
 	maxComparedValues  = 64 << 20
