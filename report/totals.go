@@ -31,6 +31,15 @@ type DTypeBytes struct {
 	Bytes Change `json:"bytes"`
 }
 
+// GraphBytes is the size of the source without payloads and metadata.
+func (t *Totals) GraphBytes() int64 {
+	n := t.FileBytes.Before - t.TensorBytes.Before
+	if t.Metadata != nil {
+		n -= t.Metadata.Before
+	}
+	return n
+}
+
 func totals(source, result Model, c *chain, r *Report) Totals {
 	before, heldBefore := sizes(source)
 	after, heldAfter := sizes(result)

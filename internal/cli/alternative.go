@@ -17,11 +17,14 @@ const (
 	worthwhile = 1.3 // minimum ratio of the other method to the method used
 )
 
+// maxGraph is the size of a graph, of about 100,000 nodes or initializers, from which a dry run of another method takes seconds.
+const maxGraph = 4 << 20
+
 // NeedsAlternative reports whether the result is hardly smaller than its source, and would be much smaller without the weights that
-// the method skipped.
+// the method skipped. It is found by a dry run, which large graphs do without.
 func NeedsAlternative(r *report.Report) bool {
 	file := r.Totals.FileBytes
-	if factor(file) >= lowRatio {
+	if factor(file) >= lowRatio || r.Totals.GraphBytes() > maxGraph {
 		return false
 	}
 	without := file

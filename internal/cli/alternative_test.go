@@ -26,3 +26,16 @@ func TestNeedsAlternative(t *testing.T) {
 		}
 	}
 }
+
+// The dry run of another method takes too long on a graph of hundreds of thousands of initializers.
+func TestNoAlternativeForLargeGraphs(t *testing.T) {
+	for _, graph := range []int64{maxGraph, maxGraph + 1} {
+		payload := int64(8 * maxGraph)
+		all := report.Change{Before: payload + graph, After: payload + graph}
+		r := &report.Report{Totals: report.Totals{FileBytes: all, TensorBytes: report.Change{Before: payload, After: payload}}}
+		r.Ledger = []report.Row{{Tensor: "w", Status: pass.Skipped.String(), Before: &report.Stored{Bytes: payload}}}
+		if got, want := NeedsAlternative(r), graph <= maxGraph; got != want {
+			t.Errorf("graph of %d bytes: %t, want %t", graph, got, want)
+		}
+	}
+}

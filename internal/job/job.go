@@ -151,13 +151,18 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		return nil, err
 	}
 	plan := r.layout()
-	planned, err := r.evaluate(ctx, plan)
-	if err != nil || o.DryRun {
-		return &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}, err
+	if err := r.guard(plan); err != nil {
+		return nil, err
 	}
-	if !planned.Passed() {
-		r.path = rejected(o.Output)
-		plan = r.layout() // the data file's name is part of the model
+	if o.DryRun || len(o.Gates) > 0 {
+		planned, err := r.evaluate(ctx, plan)
+		if err != nil || o.DryRun {
+			return &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}, err
+		}
+		if !planned.Passed() {
+			r.path = rejected(o.Output)
+			plan = r.layout() // the data file's name is part of the model
+		}
 	}
 	res, err := r.stage(ctx, plan)
 	if errors.Is(err, errRejected) {

@@ -43,11 +43,14 @@ func same(a, b string) bool {
 }
 
 // guard rejects outputs that would overwrite one of the input's data files.
-func guard(src *onnx.File, p *onnx.Plan, path string) error {
-	for _, out := range p.Paths(path) {
-		for i, part := range src.Paths() {
+func (r *run) guard(p *onnx.Plan) error {
+	if r.Source != nil {
+		return nil
+	}
+	for _, out := range p.Paths(r.path) {
+		for i, part := range r.source.Paths() {
 			if same(out, part) {
-				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, src.Parts()[i].Name)
+				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, r.source.Parts()[i].Name)
 			}
 		}
 	}
