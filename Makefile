@@ -74,7 +74,7 @@ release:
 # The benchmark is a module of its own, which runs in the root folder.
 run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/run
 
-# Measures mcompress and its peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
+# Measures mcompress and its peers and writes docs/benchmarks.md; BENCH="-large" adds 40 GB.
 bench: $(environment)
 	$(run_bench) $(BENCH)
 
