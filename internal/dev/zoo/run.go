@@ -82,6 +82,11 @@ func (s *sweep) compare(ctx context.Context, dir string, a, b string, args ...st
 	if r.code != 0 {
 		return 0, errors.New(strings.TrimSpace(r.finding + " " + r.message()))
 	}
+	return r.lowest()
+}
+
+// lowest is the lowest SQNR of the outputs in verify's JSON, infinite where they are equal or no floats.
+func (r run) lowest() (float64, error) {
 	var result struct{ Verification verification.Result }
 	if err := json.Unmarshal([]byte(r.stdout), &result); err != nil {
 		return 0, err
