@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
@@ -172,9 +173,18 @@ func (b *bodies) results(in *instance) ([]*ir.Array, error) {
 		if err := b.take(op.Held(a)); err != nil {
 			return nil, err
 		}
-		out[k] = a.Clone()
+		out[k] = copied(a)
 	}
 	return out, nil
+}
+
+// copied returns a copy of a. Items of a sequence are immutable and outside of the arena: the copy shares them, since a loop that adds an item
+// in each iteration would copy all of them each time.
+func copied(a *ir.Array) *ir.Array {
+	if a.Kind == ir.Sequence {
+		return &ir.Array{Kind: ir.Sequence, Items: slices.Clone(a.Items)}
+	}
+	return a.Clone()
 }
 
 // body plans a subgraph for inputs of these types, and stores the plan under its attribute name.
@@ -351,7 +361,7 @@ func (b *bodies) finish(carried []*ir.Array, collected []*stacker) ([]*ir.Array,
 			if err := b.check(a); err != nil {
 				return nil, err
 			}
-			a = a.Clone() // without iterations it is an input
+			a = copied(a) // without iterations it is an input
 		}
 		out = append(out, a)
 	}

@@ -41,10 +41,13 @@ func (r *execution) countSteps(n int64) error {
 	return nil
 }
 
+// itemBytes is what an item of a sequence counts, whose memory is counted several times in each step: as much as is copied in that time.
+const itemBytes = 1 << 10
+
 // touched is a lower bound of the memory that a step on a accesses.
 func touched(a *ir.Array) int64 {
 	if a == nil {
 		return 0
 	}
-	return int64(len(a.Data) + 16*len(a.Text) + 8*len(a.Items))
+	return int64(len(a.Data) + 16*len(a.Text) + itemBytes*len(a.Items))
 }

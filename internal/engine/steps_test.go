@@ -69,3 +69,48 @@ func TestFoldedTextRespectsBudget(t *testing.T) {
 		t.Errorf("%d nodes are not folded", len(u.Steps))
 	}
 }
+
+// A sequence that grows in a loop counts by its length in each iteration, since its items are visited each time; iterations share the items.
+func TestGrowingSequencesAreLimited(t *testing.T) {
+	const trips = 2000
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	b := &builder{m.Graph}
+	loop := b.NewNode(ir.OpID{Type: "Loop"}, []*ir.Value{b.input("n", ir.Int64, "1"), nil, b.op("SequenceEmpty")})
+	loop.Inputs()[2].Producer().SetAttr(ir.IntAttr("dtype", int64(ir.Int64)))
+	body := &builder{ir.NewSubgraph(b.Graph, loop)}
+	iteration := body.input("iteration", ir.Int64)
+	body.output(body.op("Identity", body.input("going", ir.Bool)))
+	items := body.AddValue("items")
+	body.Inputs = append(body.Inputs, items)
+	body.output(body.op("SequenceInsert", items, iteration))
+	loop.SetAttr(&ir.Attr{Name: "body", Type: ir.AttrGraph, Graph: body.Graph})
+	loop.SetOutputs(b.NewValue("list"))
+	b.Append(loop)
+	stack := b.op("ConcatFromSequence", loop.Outputs[0])
+	stack.Producer().SetAttr(ir.IntAttr("axis", 0))
+	stack.Producer().SetAttr(ir.IntAttr("new_axis", 1))
+	b.output(stack)
+	for _, limit := range []int64{trips * 10, trips * 100} {
+		e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1, Limits: memory.Limits{Steps: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		var over *engine.StepError
+		out, err := e.Run(t.Context(), map[string]*ir.Array{"n": ir.ArrayOf([]int64{trips}, 1)}, nil)
+		if limit == trips*10 {
+			if !errors.As(err, &over) {
+				t.Errorf("limit %d: got %v", limit, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ir.View[int64](out[stack.Name])
+		if len(got) != trips || got[0] != 0 || got[trips/2] != trips/2 || got[trips-1] != trips-1 {
+			t.Errorf("got %d items: %v", len(got), got[:3])
+		}
+	}
+}
