@@ -129,3 +129,14 @@ func TestLongChainsOfViews(t *testing.T) {
 		t.Errorf("got %v, want the output of the graph", uses)
 	}
 }
+
+// A shape is no view of itself: Reshape consumes its second input.
+func TestLeafUsesOfOtherInputs(t *testing.T) {
+	g := ir.NewModel().Graph
+	x, shape := g.NewValue("x"), g.AddConst("shape", ints(1, 6))
+	y := g.Insert(nil, "Reshape", []*ir.Value{x, g.Insert(nil, "Identity", []*ir.Value{shape})})
+	g.AddOutput(y)
+	if uses := pass.LeafUses(shape); len(uses) != 1 || uses[0].Node != y.Producer() || uses[0].Index != 1 {
+		t.Errorf("got %v, want input 1 of Reshape", uses)
+	}
+}
