@@ -15,6 +15,7 @@ func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*panelBytes + 8*panelElems}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		d := newBlockDequantizer(c, in)
+		defer d.allocate(c.Buffers)()
 		return d.run(ctx, &FloatWriter{W: out[0], Dt: c.Weight.DType})
 	}
 	return r.Derive()[0]
@@ -67,6 +68,22 @@ func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
 		d.zeros = packedLines{r: in[OutZeroPoints], bits: zeroBits, stride: zeroStride, signed: signed}
 	}
 	return d
+}
+
+// allocate takes the largest buffers from the pool if the weight has several panels, and returns a function that frees them.
+func (d *blockDequantizer) allocate(pool *BufferPool) func() {
+	if d.lines*d.width <= panelBytes {
+		return func() {}
+	}
+	var free [3]func()
+	d.quantized, free[0] = pool.takeBytes(panelBytes)
+	d.x, free[1] = pool.takeFloats(panelElems)
+	d.turned, free[2] = pool.takeFloats(panelElems)
+	return func() {
+		for _, f := range free {
+			f()
+		}
+	}
 }
 
 // scaleStride is the number of scales in a line of scales.
@@ -242,7 +259,13 @@ type packedLines struct {
 // read unpacks width values of each of some lines, one per byte.
 func (p *packedLines) read(to []byte, line, lines, at, width int64) error {
 	if width == p.stride {
-		return p.run(to, line*p.stride)
+		some := max(1, ir.CopyBuffer/max(1, width))
+		for i := int64(0); i < lines; i += some {
+			if err := p.run(to[i*width:][:min(some, lines-i)*width], (line+i)*p.stride); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	for i := range lines {
 		if err := p.run(to[i*width:][:width], (line+i)*p.stride+at); err != nil {
