@@ -1,6 +1,8 @@
 package opset
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 )
@@ -72,20 +74,27 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	if s, ok := f.sizes[v]; ok {
 		return dims(s), true
 	}
+	n := v.Producer()
+	around, element := scanAround(v)
 	declared := v.Type != nil && v.Type.Shape != nil
-	if declared && (f.sizes == nil || v.Producer() == nil) {
+	if declared && (f.sizes == nil || n == nil && !element) {
 		return v.Type.Shape, true
 	}
 	if s, ok := f.shapes[v]; ok {
 		return s, s != nil
 	}
-	n := v.Producer()
-	if n == nil || !f.visit() {
+	if n == nil && !element || !f.visit() {
 		return nil, false
 	}
 	defer f.leave()
 	f.shapes[v] = nil
-	s, ok := f.inferred(n, output(n, v))
+	var s []ir.Dim
+	var ok bool
+	if element {
+		s, ok = around.input(f, slices.Index(v.Graph().Inputs, v))
+	} else {
+		s, ok = f.inferred(n, output(n, v))
+	}
 	if declared {
 		s, ok = refined(s, ok, v.Type.Shape), true
 	}

@@ -71,6 +71,8 @@ func requirementRule(op string) func(f *inference, n *ir.Node) []requirement {
 		return gathered
 	case "Reshape":
 		return reshaped
+	case "Scan":
+		return iterated
 	case "Split":
 		return divided
 	case "Squeeze":

@@ -5,7 +5,7 @@ import "github.com/mcompress/mcompress/ir"
 // A shapeRule gives the shape of n's output i, if its rank follows from what is known.
 type shapeRule func(f *inference, n *ir.Node, i int) ([]ir.Dim, bool)
 
-// shapeRuleOf is nil for operators, such as Loop, Scan and Einsum, whose shapes
+// shapeRuleOf is nil for operators, such as Loop and Einsum, whose shapes
 // nearby values do not tell.
 func shapeRuleOf(op string) shapeRule {
 	switch op {
@@ -38,6 +38,8 @@ func shapeRuleOf(op string) shapeRule {
 		return topK
 	case "If":
 		return branches
+	case "Scan":
+		return scanned
 	case "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
 		"ReduceSumSquare":
 		return reduce

@@ -49,7 +49,7 @@ type place struct{ node, index int }
 
 func (p place) before(q place) bool { return p.node < q.node || p.node == q.node && p.index < q.index }
 
-// executed are the nodes of g in topological order, those of the branches of If after it.
+// executed are the nodes of g in topological order, those of the branches of If and of the body of Scan after it.
 func executed(g *ir.Graph) []*ir.Node {
 	nodes, err := g.Order()
 	if err != nil {
@@ -58,7 +58,7 @@ func executed(g *ir.Graph) []*ir.Node {
 	var all []*ir.Node
 	for _, n := range nodes {
 		all = append(all, n)
-		if n.Op.Is("If") {
+		if n.Op.Is("If") || n.Op.Is("Scan") {
 			for sub := range n.Subgraphs() {
 				all = append(all, executed(sub)...)
 			}
@@ -134,7 +134,7 @@ var usual = []int64{1, 2, 3, 4, 8, 16, 32, 64, 96, 128, 224, 256, 320, 512}
 func (a *attempt) candidates() []int64 {
 	now := a.sizes[a.vary[0]]
 	before, ok := a.gap(now)
-	if after, ok2 := a.gap(2*now + 1); ok && ok2 && before == after {
+	if ok && a.constant(before, 2*now+1) && a.constant(before, largestSize) {
 		return nil
 	}
 	var list []int64
@@ -144,6 +144,13 @@ func (a *attempt) candidates() []int64 {
 		}
 	}
 	return append(list, usual...)
+}
+
+// constant reports whether the gap with size x is the given one. A number of frames is 0 up to the length of a frame, so that two
+// sizes nearby do not show whether it depends on them.
+func (a *attempt) constant(gap, x int64) bool {
+	after, ok := a.gap(x)
+	return ok && after == gap
 }
 
 // closing is the least size at which the gap does not have the sign that it has now, 0 if there is none: sizes of values are monotone

@@ -145,3 +145,46 @@ func TestSolveBranches(t *testing.T) {
 		t.Errorf("got %v, want 90", got)
 	}
 }
+
+// The number of frames follows from the sequence of a Scan, and the width of a frame from its body, as in a feature extractor that
+// joins the rest of the frame before with the next samples.
+func TestSolveScan(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(g grower, frames *ir.Value)
+		want  int64
+	}{
+		{"at least one element", func(g grower, frames *ir.Value) {}, 40},
+		{"width of an element", func(g grower, frames *ir.Value) { g.node("", "Mul", values(frames, g.weight(40))) }, 40},
+		{"number of elements", func(g grower, frames *ir.Value) {
+			g.node("", "MatMul", values(g.node("", "Transpose", values(frames), ir.IntsAttr("perm", 0, 2, 1)), g.weight(3, 4)))
+		}, 72},
+		{"both", func(g grower, frames *ir.Value) {
+			g.node("", "MatMul", values(g.node("", "Flatten", values(frames)), g.weight(120, 4)))
+		}, 72},
+	} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 17}}
+		g := grower{m.Graph}
+		x := g.input("x")
+		rest := g.node("", "Slice", values(x, g.ints(0), g.ints(24), g.ints(1)))
+		size := g.node("", "Shape", values(x), ir.IntAttr("start", 1))
+		end := g.node("", "Sub", values(size, g.node("", "Mod", values(g.node("", "Sub", values(size, g.ints(24))), g.ints(16)))))
+		next := g.node("", "Reshape", values(g.node("", "Slice", values(x, g.ints(24), end, g.ints(1))), g.ints(0, -1, 16)))
+		n := g.NewNode(ir.OpID{Type: "Scan"}, values(rest, next), ir.IntAttr("num_scan_inputs", 1), ir.IntsAttr("scan_input_axes", 1), ir.IntsAttr("scan_output_axes", -2))
+		sub := grower{ir.NewSubgraph(m.Graph, n)}
+		frame := sub.node("", "Concat", values(sub.input("previous"), sub.input("current")), ir.IntAttr("axis", -1))
+		sub.Outputs = values(sub.node("", "Slice", values(frame, sub.ints(16), sub.ints(1<<40), sub.ints(1))), frame)
+		n.SetAttr(&ir.Attr{Name: "body", Type: ir.AttrGraph, Graph: sub.Graph})
+		frames := g.NewValue("frames")
+		n.SetOutputs(g.NewValue("state"), frames)
+		g.Append(n)
+		c.build(g, frames)
+		s := System{Graph: m.Graph, Vary: [][]int{{0}}, Shapes: func(sizes []int64) map[*ir.Value][]int64 {
+			return map[*ir.Value][]int64{x: {1, sizes[0]}}
+		}}
+		if got := s.Solve([]int64{16}); got[0] != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
