@@ -119,8 +119,9 @@ ci:
 	npm ci --prefix $(@D) --no-audit --no-fund
 	touch $@
 
+# Without dependencies: those that are not in the file are in .venv-quality.
 .zoo/%/requirements.txt: internal/dev/zoo/environments/%.txt .venv-quality/requirements.txt
-	.ci/venv .zoo/$* $<
+	PIP_NO_DEPS=1 .ci/venv .zoo/$* $<
 	ls -d $(CURDIR)/.venv-quality/lib/python*/site-packages > $$(ls -d .zoo/$*/lib/python*/site-packages)/torch.pth
 
 .zoo/models/wheels: internal/dev/zoo/wheels.txt
