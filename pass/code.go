@@ -132,6 +132,7 @@ const (
 	ActivationRange      Code = "activation-range"
 	ActivationOutOfRange Code = "activation-out-of-range"
 	IRRaised             Code = "ir-version-raised"
+	IRLowered            Code = "ir-version-lowered"
 	OpsetRaised          Code = "opset-raised"
 	OpsetNotRaised       Code = "opset-not-raised"
 )

@@ -131,6 +131,7 @@ func CodeGroups() []CodeGroup {
 			{ActivationRange, "The detail is the largest activation on the samples, and the range of the data type."},
 			{ActivationOutOfRange, "The activation is close to the end of the data type's range, or beyond it, and stays float32."},
 			{IRRaised, "The IR version of the model is raised, and initializers are no longer graph inputs; --keep-ir prevents that."},
+			{IRLowered, "The IR version of the model is lowered to one that the runtimes of the target load, as nothing in the model needs a newer one; --keep-ir prevents that."},
 			{OpsetNotRaised, "The opset of the model cannot be raised because of the node; export the model with a higher one."},
 			{OpsetRaised, "The opset of the model is raised, because the form of the weights requires it."},
 		}},

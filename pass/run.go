@@ -40,7 +40,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		res.Rows, res.Trainings = append(res.Rows, s.Ledger.rows...), append(res.Trainings, s.Ledger.trainings...)
 		res.Layers = append(res.Layers, s.Ledger.layers...)
 	}
-	res.finish(m, irVersion, env.KeepIR)
+	res.finish(m, irVersion, env)
 	if err := env.Target.checkVersions(m); err != nil {
 		return nil, err
 	}
@@ -54,16 +54,27 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	return res, nil
 }
 
-// finish makes the IR version of the rewritten model valid, which was the given one, and notes that it was raised.
-func (r *Result) finish(m *ir.Model, was int64, keepIR bool) {
-	if keepIR {
+// finish makes the IR version of the rewritten model valid for its nodes and for the target, which was the given one, and notes that it was raised
+// or lowered.
+func (r *Result) finish(m *ir.Model, was int64, env Environment) {
+	if env.KeepIR {
 		listConsts(m)
 		return
 	}
-	if r.Changed() && raiseIR(m, was) {
-		last := r.Rows[len(r.Rows)-1].Method
-		r.Rows = append(r.Rows, Row{Method: last, Status: Noted, Reason: Reason{Code: IRRaised, Detail: fmt.Sprintf("%d to %d", was, m.IRVersion)}})
+	if !r.Changed() {
+		return
 	}
+	if raiseIR(m, was) {
+		r.noteIR(IRRaised, was, m.IRVersion)
+	}
+	if have := m.IRVersion; env.Target.lowerIR(m) {
+		r.noteIR(IRLowered, have, m.IRVersion)
+	}
+}
+
+func (r *Result) noteIR(code Code, from, to int64) {
+	last := r.Rows[len(r.Rows)-1].Method
+	r.Rows = append(r.Rows, Row{Method: last, Status: Noted, Reason: Reason{Code: code, Detail: fmt.Sprintf("%d to %d", from, to)}})
 }
 
 // Changed reports whether the form of any weight changed.

@@ -186,6 +186,20 @@ func (t *Target) Opset() int64 {
 	return slices.MinFunc(t.runtimes(), func(a, b Runtime) int { return int(a.Opset - b.Opset) }).Opset
 }
 
+// lowerIR lowers the IR version to the newest one that the runtimes named by t load, where nothing in the model needs a newer one. It reports
+// whether it did.
+func (t *Target) lowerIR(m *ir.Model) bool {
+	if t == nil || t.cpuOnly {
+		return false
+	}
+	newest := slices.MinFunc(t.Runtimes, func(a, b Runtime) int { return int(a.IR - b.IR) }).IR
+	if m.IRVersion <= newest || neededIR(m) > newest {
+		return false
+	}
+	m.IRVersion = newest
+	return true
+}
+
 // checkVersions returns an *OptionError for a model that a runtime named by t does not load.
 func (t *Target) checkVersions(m *ir.Model) error {
 	if t == nil || t.cpuOnly {

@@ -103,3 +103,47 @@ func TestTargetVersions(t *testing.T) {
 		}
 	}
 }
+
+// The IR version of a changed model is lowered to that of the target where nothing in the model needs it.
+func TestIRVersionOfTheTarget(t *testing.T) {
+	for _, c := range []struct {
+		name, target string
+		opset        int64
+		dtype        ir.DType // of another constant
+		function     bool
+		keep         bool
+		was, want    int64 // 0: refused
+	}{
+		{"lowered", "ort-1.17", 20, ir.Float, false, false, 10, 9},
+		{"to the oldest runtime", "ort,ort-1.17", 13, ir.Float, false, false, 13, 9},
+		{"low enough", "ort-1.17", 13, ir.Float, false, false, 8, 8},
+		{"of a CPU only", "cpu", 13, ir.Float, false, false, 13, 13},
+		{"needed by a type", "ort-1.17", 20, ir.Uint4, false, false, 10, 0},
+		{"needed by an opset", "ort-1.17", 21, ir.Float, false, false, 10, 0},
+		{"needed by the overload of a function", "ort-1.17", 20, ir.Float, true, false, 10, 0},
+		{"kept", "ort-1.17", 20, ir.Float, false, true, 10, 0},
+	} {
+		target, err := pass.ParseTarget(c.target, []pass.Target{{Name: "cpu", CPU: "any"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
+		m.IRVersion, m.Opsets = c.was, []ir.Opset{{Version: c.opset}}
+		spec := ir.Spec{DType: c.dtype, Shape: []int64{2}}
+		m.Graph.AddConst("other", &ir.Tensor{Spec: spec, Source: ir.Mem(make([]byte, spec.Bytes()))})
+		if c.function {
+			f := m.AddFunction(ir.OpID{Domain: "d", Type: "F", Overload: "o"})
+			f.Opsets = m.Opsets
+		}
+		res, err := run(t, m, pass.Environment{Target: target, KeepIR: c.keep}, step(t, "keep", pass.Prune, keep))
+		var refused *pass.OptionError
+		if c.want == 0 && !errors.As(err, &refused) || c.want > 0 && (err != nil || m.IRVersion != c.want) {
+			t.Errorf("%s: IR version %d, want %d: %v", c.name, m.IRVersion, c.want, err)
+			continue
+		}
+		lowered := res != nil && slices.ContainsFunc(res.Rows, func(r pass.Row) bool { return r.Reason.Code == pass.IRLowered })
+		if lowered != (c.want > 0 && c.want < c.was) {
+			t.Errorf("%s: noted %v", c.name, lowered)
+		}
+	}
+}

@@ -128,6 +128,7 @@ var sentences = map[pass.Code]string{
 	pass.DenseAtRunTime:       "dense at run time",
 
 	pass.IRRaised:       "IR version raised, initializers are no longer graph inputs",
+	pass.IRLowered:      "IR version lowered for the target",
 	pass.OpsetNotRaised: "opset not raised because of {node}",
 	pass.OpsetRaised:    "opset raised",
 	pass.WasInput:       "no longer a graph input, as callers cannot replace it",

@@ -265,7 +265,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 }
 
 // layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is
-// copied, without its metadata if that is to be stripped.
+// copied, without its metadata if that is to be stripped. A target that does not load its IR version takes the larger file.
 func (r *run) layout() *onnx.Plan {
 	name := filepath.Base(r.path)
 	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip}
@@ -276,7 +276,7 @@ func (r *run) layout() *onnx.Plan {
 	if r.changed {
 		r.provenance()
 		p := onnx.Layout(r.work.Model, name, o)
-		if p.Size() < unchanged.Size() || !r.shrinks() {
+		if p.Size() < unchanged.Size() || !r.shrinks() || r.work.Model.IRVersion < r.source.Model.IRVersion {
 			return p
 		}
 		r.revert(p.Size(), unchanged.Size())
