@@ -37,35 +37,37 @@ const (
 	FastOpset19
 	EmptyTensors
 	SummedRecurrent
-	lastCapability = SummedRecurrent
+	ShiftedRecurrent
+	lastCapability = ShiftedRecurrent
 )
 
 var capabilityDocs = map[Capability]string{
-	Integers:        "DynamicQuantizeLinear and MatMulInteger",
-	Dequantize4:     "DequantizeLinear of 4-bit integers",
-	Cast4:           "Cast of 4-bit integers",
-	Cast2:           "Cast of 2-bit integers",
-	Fused8:          "fast products with 8-bit weights after DequantizeLinear",
-	Fused4:          "fast products with 4-bit weights after DequantizeLinear",
-	Fused2:          "fast products with 2-bit weights after DequantizeLinear",
-	FusedLarge4:     "fast products with large 4-bit weights after DequantizeLinear",
-	NBits4:          "com.microsoft.MatMulNBits with 4 bits",
-	NBits8:          "com.microsoft.MatMulNBits with 8 bits",
-	NBits2:          "com.microsoft.MatMulNBits with 2 bits",
-	NBitsBias:       "the bias of MatMulNBits",
-	GatherNBits:     "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
-	GatherNBits2:    "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
-	Padding:         "blocks that do not divide the rows of a weight",
-	Floats8:         "Cast of 8-bit floats",
-	BFloats16:       "Cast of bfloat16",
-	BFloat16Math:    "products of bfloat16",
-	Activations16:   "QuantizeLinear to 16 bits",
-	Floats4:         "DequantizeLinear of 4-bit floats",
-	QuantizedBias:   "Gemm with a quantized bias",
-	HalfGemm:        "Gemm of float16",
-	FastOpset19:     "opset 19 as fast as those before it",
-	EmptyTensors:    "constants without elements",
-	SummedRecurrent: "recurrent weights from nodes with CumSum",
+	Integers:         "DynamicQuantizeLinear and MatMulInteger",
+	Dequantize4:      "DequantizeLinear of 4-bit integers",
+	Cast4:            "Cast of 4-bit integers",
+	Cast2:            "Cast of 2-bit integers",
+	Fused8:           "fast products with 8-bit weights after DequantizeLinear",
+	Fused4:           "fast products with 4-bit weights after DequantizeLinear",
+	Fused2:           "fast products with 2-bit weights after DequantizeLinear",
+	FusedLarge4:      "fast products with large 4-bit weights after DequantizeLinear",
+	NBits4:           "com.microsoft.MatMulNBits with 4 bits",
+	NBits8:           "com.microsoft.MatMulNBits with 8 bits",
+	NBits2:           "com.microsoft.MatMulNBits with 2 bits",
+	NBitsBias:        "the bias of MatMulNBits",
+	GatherNBits:      "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
+	GatherNBits2:     "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
+	Padding:          "blocks that do not divide the rows of a weight",
+	Floats8:          "Cast of 8-bit floats",
+	BFloats16:        "Cast of bfloat16",
+	BFloat16Math:     "products of bfloat16",
+	Activations16:    "QuantizeLinear to 16 bits",
+	Floats4:          "DequantizeLinear of 4-bit floats",
+	QuantizedBias:    "Gemm with a quantized bias",
+	HalfGemm:         "Gemm of float16",
+	FastOpset19:      "opset 19 as fast as those before it",
+	EmptyTensors:     "constants without elements",
+	SummedRecurrent:  "recurrent weights from nodes with CumSum",
+	ShiftedRecurrent: "recurrent weights with zero points in models with quantized activations",
 }
 
 // microsoft are the capabilities that need operators of MicrosoftDomain.
@@ -99,7 +101,7 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent
+	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent | ShiftedRecurrent
 	ort120 = ort117 | Activations16 | Dequantize4 | NBitsBias | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
@@ -124,8 +126,8 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
 	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^FusedLarge4 | FastOpset19},
 	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
-	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent | HalfGemm | FastOpset19},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | FastOpset19},
+	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent | ShiftedRecurrent | HalfGemm | FastOpset19},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | ShiftedRecurrent | FastOpset19},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
 	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | Activations16 | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},

@@ -45,7 +45,7 @@ func (Float4) Requires() []pass.Requirement {
 // Run implements pass.Options.
 func (o Float4) Run(ctx context.Context, s *pass.Step) error {
 	encode := func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding {
-		return spec.NewFloat4(t, v, axes, int64(o.Block))
+		return spec.NewFloat4(t, v, axes, int64(o.Block), s.Env.Target.Can(pass.Padding))
 	}
 	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float4Type, Form: pass.BlockedFloat4, Encode: encode}
 	q.Note = pass.Reason{Code: pass.NoKernel, Detail: "float4 on the CPU, the embedded engine runs the model"}

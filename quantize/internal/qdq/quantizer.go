@@ -60,7 +60,11 @@ func (s *Quantizer) Run(ctx context.Context, step *pass.Step) error {
 		return err
 	}
 	rest = slices.DeleteFunc(rest, func(v *ir.Value) bool { return v.Removed() || v.Const == nil })
-	return (&weightonly.Quantizer{Spec: s.Spec}).Store(ctx, step, rest)
+	dense := s.Spec // of weights that no integer kernel reads
+	if !step.Env.Target.Can(pass.ShiftedRecurrent) {
+		dense.Unsigned, dense.Symmetric = false, true
+	}
+	return (&weightonly.Quantizer{Spec: dense}).Store(ctx, step, rest)
 }
 
 // quantizeNodes quantizes the activations of all nodes that support it.

@@ -19,14 +19,24 @@ type Float4Encoding struct {
 	block, outer, along, inner int64
 }
 
-// NewFloat4 divides v into blocks along its first reduction axis; nil if it has none of that length.
-func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64) SmallFloatEncoding {
+// MinFloat4Block is the smallest block size of 4-bit floats.
+const MinFloat4Block = 16
+
+// NewFloat4 divides v into blocks of up to size elements along its first reduction axis of that length; nil if it has none. Without
+// padding, size is halved until blocks divide the axis.
+func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64, padding bool) SmallFloatEncoding {
 	shape := v.Const.Shape
 	for axis, d := range shape {
 		if slices.Contains(kept, axis) || d < size || len(shape) < 2 {
 			continue
 		}
-		b := &Float4Encoding{SmallFloat: t, Weight: v.Const, axis: axis, block: size, outer: 1, along: d, inner: 1}
+		block := size
+		for ; block >= MinFloat4Block && d%block != 0 && !padding; block /= 2 {
+		}
+		if block < MinFloat4Block {
+			continue
+		}
+		b := &Float4Encoding{SmallFloat: t, Weight: v.Const, axis: axis, block: block, outer: 1, along: d, inner: 1}
 		for i, d := range shape {
 			switch {
 			case i < axis:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
 )
 
 // The search over scales reduces the squared error of most blocks, and increases it for none.
@@ -42,5 +43,22 @@ func TestFloat4SearchesItsScales(t *testing.T) {
 	}
 	if better < 50 {
 		t.Errorf("only %d of 100 blocks are better than without search", better)
+	}
+}
+
+func TestFloat4BlocksWithoutPaddingDivideTheAxis(t *testing.T) {
+	for _, c := range []struct {
+		rows, block int64
+		padding     bool
+		want        int64 // 0: no blocks
+	}{{400, 32, true, 32}, {400, 32, false, 16}, {64, 32, false, 32}, {36, 32, false, 0}} {
+		v := &ir.Value{Const: &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{c.rows, 2}}}}
+		got := int64(0)
+		if e := NewFloat4(Float4Type, v, []int{1}, c.block, c.padding); e != nil {
+			got = e.(*Float4Encoding).block
+		}
+		if got != c.want {
+			t.Errorf("%d rows, block %d, padding %v: blocks of %d, want %d", c.rows, c.block, c.padding, got, c.want)
+		}
 	}
 }
