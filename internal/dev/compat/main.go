@@ -26,10 +26,13 @@ func main() {
 	}
 }
 
-// A selection is comma-separated names, which may have commas of their own.
+// A selection is comma-separated names. A comma before a space is part of a name.
 type selection string
 
-func (s selection) has(name string) bool { return strings.Contains(","+string(s)+",", ","+name+",") }
+func (s selection) has(name string) bool {
+	masked := func(text string) string { return strings.ReplaceAll(text, ", ", "; ") }
+	return slices.Contains(strings.Split(masked(string(s)), ","), masked(name))
+}
 
 // filter returns those of the items whose names are selected, all of them if none is.
 func filter[T any](s selection, items []T, name func(T) string) []T {
