@@ -12,7 +12,7 @@ import (
 
 // Restore is the float weight, dequantized from its parts.
 func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*panelBytes + 8*panelElems}
+	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*panelBytes + 8*tileElems}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		d := newBlockDequantizer(c, in)
 		defer d.allocate(c.Buffers)()
@@ -23,7 +23,10 @@ func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
 
 // panelBytes is about the number of quantized values that are in memory while a weight is dequantized, one in a byte. Panels of a weight
 // that is stored transposed have a part of each line: the larger they are, the fewer parts are read.
-const panelBytes = 16 << 20
+const panelBytes = 8 << 20
+
+// tileElems is about the number of elements that are dequantized at a time.
+const tileElems = 1 << 20
 
 // A blockDequantizer dequantizes one weight, panel by panel. Its lines are those of the stored weight: rows, or columns if it is stored
 // column-major. A panel is a range of lines, and of each the same range of positions.
@@ -77,8 +80,8 @@ func (d *blockDequantizer) allocate(pool *BufferPool) func() {
 	}
 	var free [3]func()
 	d.quantized, free[0] = pool.takeBytes(panelBytes)
-	d.x, free[1] = pool.takeFloats(panelElems)
-	d.turned, free[2] = pool.takeFloats(panelElems)
+	d.x, free[1] = pool.takeFloats(tileElems)
+	d.turned, free[2] = pool.takeFloats(tileElems)
 	return func() {
 		for _, f := range free {
 			f()
@@ -132,7 +135,7 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 
 // tile is the number of lines of n elements, or positions, that are dequantized at a time: a power of two, so that parts of blocks are long.
 func tile(n int64) int64 {
-	return 1 << (bits.Len64(uint64(max(1, panelElems/max(1, n)))) - 1)
+	return 1 << (bits.Len64(uint64(max(1, tileElems/max(1, n)))) - 1)
 }
 
 // load reads a panel, from the first line or position of a block on.
