@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -31,10 +32,12 @@ const maxDepth = 100
 
 // A cursor walks the messages of a file. It holds one window of it.
 type cursor struct {
-	src   *source
+	src    *source
+	ctxErr func() error // the error of the context; nil without one
+
 	buf   []byte
 	start int64 // offset of buf[0]
-	what  []string
+	what  []fmt.Stringer
 	depth int
 
 	metadata int64 // bytes of documentation so far
@@ -60,21 +63,31 @@ func (c *cursor) fail(off int64, msg string) error {
 func (c *cursor) failBy(off int64, err error) error {
 	what := ""
 	if len(c.what) > 0 {
-		what = c.what[len(c.what)-1]
+		what = c.what[len(c.what)-1].String()
 	}
 	return &FormatError{File: c.src.path, Off: off, What: what, Msg: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// in sets the field that errors name until the returned function is called.
-func (c *cursor) in(what string) func() {
-	c.what = append(c.what, what)
-	return func() { c.what = c.what[:len(c.what)-1] }
+// enter sets the field that errors name, until leave.
+func (c *cursor) enter(what fmt.Stringer) { c.what = append(c.what, what) }
+
+func (c *cursor) leave() { c.what = c.what[:len(c.what)-1] }
+
+// interrupted returns the error of the context.
+func (c *cursor) interrupted() error {
+	if c.ctxErr == nil {
+		return nil
+	}
+	return c.ctxErr()
 }
 
 // at returns the bytes from off on, at least n of them unless the file ends.
 func (c *cursor) at(off int64, n int) ([]byte, error) {
 	if off >= c.start && off+int64(n) <= c.start+int64(len(c.buf)) {
 		return c.buf[off-c.start:], nil
+	}
+	if err := c.interrupted(); err != nil {
+		return nil, err
 	}
 	want := min(max(int64(n), window), c.src.size-off)
 	if want < 0 {
@@ -102,14 +115,21 @@ func (c *cursor) bytes(off, end int64) ([]byte, error) {
 		}
 		return out, nil
 	}
-	b, err := c.at(off, len(out))
+	b, err := c.within(off, end)
+	copy(out, b)
+	return out, err
+}
+
+// within returns [off, end), which is not longer than a window, until the next call.
+func (c *cursor) within(off, end int64) ([]byte, error) {
+	b, err := c.at(off, int(end-off))
 	if err != nil {
 		return nil, err
 	}
-	if copy(out, b) < len(out) {
+	if int64(len(b)) < end-off {
 		return nil, c.fail(off, "the file ends inside this field")
 	}
-	return out, nil
+	return b[:end-off], nil
 }
 
 // maxString is the maximum length of a name: an invalid length allocates no memory.
@@ -122,7 +142,11 @@ func (c *cursor) string(f field) (string, error) {
 	if f.len() > maxString {
 		return "", c.fail(f.at, "a name is longer than 1 MiB")
 	}
-	b, err := c.bytes(f.off, f.end)
+	if f.len() > window {
+		b, err := c.bytes(f.off, f.end)
+		return string(b), err
+	}
+	b, err := c.within(f.off, f.end)
 	return string(b), err
 }
 

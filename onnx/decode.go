@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"strconv"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mcompress/mcompress/ir"
@@ -184,9 +186,15 @@ func (d *decoder) function(m *ir.Model, f field) error {
 	}
 	fn := m.AddFunction(id)
 	fn.Opsets, fn.Extra = opsets, &fx
-	defer d.in(quote("function", id.String()))()
+	d.enter((*functionLabel)(fn))
+	defer d.leave()
 	return d.build(fn.Body, g, nil, f.at)
 }
+
+// A functionLabel names a function in errors.
+type functionLabel ir.Function
+
+func (f *functionLabel) String() string { return "function " + strconv.Quote(f.ID.String()) }
 
 func (d *decoder) functionDefault(fx *functionExtra, f field) error {
 	p := &protoNode{node: &ir.Node{}}

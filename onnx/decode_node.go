@@ -2,8 +2,8 @@ package onnx
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
+	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -239,6 +239,5 @@ func constant(dt ir.DType, shape []int64, b []byte) *ir.Tensor {
 	return &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(b)}
 }
 
-func (p *protoNode) what() string {
-	return fmt.Sprintf("node %q", p.node.Label())
-}
+// String names the node in errors.
+func (p *protoNode) String() string { return "node " + strconv.Quote(p.node.Label()) }

@@ -68,7 +68,10 @@ const (
 
 // outlies reports whether t's payload is in another file. A sparse tensor is written
 // back as it came, so its reference would point to a file that is not there.
-func outlies(t *ir.Tensor) bool { return t.Origin.(*tensorOrigin).form == formExternal }
+func outlies(t *ir.Tensor) bool {
+	o, _ := t.Origin.(*tensorOrigin)
+	return o != nil && o.form == formExternal
+}
 
 func sparseShapes(s *ir.Sparse) error {
 	nnz := s.Values.Elems()

@@ -20,7 +20,7 @@ const (
 	formExternal
 )
 
-// A tensorOrigin has what writing a tensor back requires in addition to its Spec and payload.
+// A tensorOrigin has what writing a tensor back requires in addition to its Spec and payload; a tensor without one is raw_data.
 type tensorOrigin struct {
 	form    form
 	rest    extra   // all fields but dims, data_type, name and the payload's
@@ -46,12 +46,13 @@ func (d *decoder) tensor(pieces []field) (*ir.Tensor, error) {
 	off := pieces[0].off
 	t := &ir.Tensor{}
 	o := &tensorOrigin{}
-	p := payload{typed: map[num][]chunk{}}
+	var p payload
 	err := d.eachOf(pieces, func(f field) error { return d.tensorField(t, o, &p, f) })
 	if err != nil {
 		return nil, err
 	}
-	defer d.in(fmt.Sprintf("tensor %q", t.Name))()
+	d.enter((*tensorLabel)(t))
+	defer d.leave()
 	if !t.DType.Known() {
 		return nil, d.fail(off, fmt.Sprintf("data_type %d is not known", t.DType))
 	}
@@ -61,7 +62,9 @@ func (d *decoder) tensor(pieces []field) (*ir.Tensor, error) {
 	if err := d.payload(t, o, &p, off); err != nil {
 		return nil, err
 	}
-	t.Origin = o
+	if o.form != formRaw || o.rest != nil {
+		t.Origin = o
+	}
 	return t, nil
 }
 
@@ -105,6 +108,9 @@ func (p *payload) add(src *source, f field) {
 	if k := len(cs); k > 0 && cs[k-1].off+cs[k-1].n == f.at {
 		cs[k-1].n += f.end - f.at
 		return
+	}
+	if p.typed == nil {
+		p.typed = map[num][]chunk{}
 	}
 	p.typed[f.num] = append(cs, chunk{src: src, off: f.at, n: f.end - f.at})
 }
@@ -240,4 +246,7 @@ func typedField(dt ir.DType) num {
 	return tensorInt32s
 }
 
-func quote(what, name string) string { return what + " " + strconv.Quote(name) }
+// A tensorLabel names a tensor in errors.
+type tensorLabel ir.Tensor
+
+func (t *tensorLabel) String() string { return "tensor " + strconv.Quote(t.Name) }

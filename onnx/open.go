@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,10 @@ type Part struct {
 // Open reads the skeleton of the model at path and checks its form. It does not
 // read payloads; its cost and memory grow with the number of nodes only. Errors
 // about the content are *FormatError.
-func Open(path string) (*File, error) {
+func Open(path string) (*File, error) { return OpenContext(context.Background(), path) }
+
+// OpenContext is Open that returns the error of ctx soon after ctx ends: graphs of a million nodes take seconds.
+func OpenContext(ctx context.Context, path string) (*File, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
@@ -39,13 +43,13 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: filepath.Dir(path)})
+	return open(ctx, path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: filepath.Dir(path)})
 }
 
 // open decodes main, and closes it on an error.
-func open(path string, main *source, data *folder) (_ *File, err error) {
+func open(ctx context.Context, path string, main *source, data *folder) (_ *File, err error) {
 	file := &File{Path: path, main: main, folder: data}
-	d := &decoder{cursor: cursor{src: main}, folder: data}
+	d := &decoder{cursor: cursor{src: main, ctxErr: ctx.Err}, folder: data}
 	if file.Model, err = d.decode(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +18,12 @@ func OpenFS(fsys fs.FS, name string) (*File, error) {
 	if err != nil {
 		return nil, pathError(name, err)
 	}
-	return open(name, main, &folder{path: filepath.FromSlash(path.Dir(name)), fsys: fsys})
+	return open(context.Background(), name, main, &folder{path: filepath.FromSlash(path.Dir(name)), fsys: fsys})
 }
 
 // Read opens a model of size bytes in r. It has no folder, so that external data is an error; name is for messages.
 func Read(r io.ReaderAt, size int64, name string) (*File, error) {
-	return open(name, &source{ReaderAt: r, path: name, size: size}, &folder{fsys: nowhere{}})
+	return open(context.Background(), name, &source{ReaderAt: r, path: name, size: size}, &folder{fsys: nowhere{}})
 }
 
 // nowhere is a file system without files.

@@ -11,8 +11,8 @@ import (
 type scope struct {
 	g     *ir.Graph
 	outer *scope
-	now   map[string]*ir.Value // as of the node being read
 	first map[string]*ir.Value // first definition anywhere in the graph
+	now   map[string]*ir.Value // of inputs and of ambiguous names, as of the node being read
 	loose map[string]*ir.Value // read but made by nothing
 	ahead bool                 // something is read before it is made
 }
@@ -21,6 +21,9 @@ type scope struct {
 func (s *scope) define(name string) *ir.Value {
 	v := s.g.AddValue(name)
 	if old := s.first[name]; old != nil {
+		if old.Const != nil && !old.Ambiguous {
+			s.now[name] = old
+		}
 		old.Ambiguous, v.Ambiguous = true, true
 		return v
 	}
@@ -35,13 +38,18 @@ func (s *scope) resolve(name string) *ir.Value {
 		return nil
 	}
 	for t := s; t != nil; t = t.outer {
-		if v := t.now[name]; v != nil {
+		v := t.first[name]
+		if v == nil {
+			continue
+		}
+		if made := v.Const != nil || v.Producer() != nil; made && !v.Ambiguous {
 			return v
 		}
-		if v := t.first[name]; v != nil {
-			t.ahead = true
-			return v
+		if now := t.now[name]; now != nil {
+			return now
 		}
+		t.ahead = true
+		return v
 	}
 	if s.loose[name] == nil {
 		s.loose[name] = s.g.AddValue(name)
@@ -54,7 +62,7 @@ func (s *scope) resolve(name string) *ir.Value {
 func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) error {
 	x := &graphExtra{inputs: map[string]info{}, outputs: map[string]info{}, rest: g.rest}
 	into.Extra = x
-	s := &scope{g: into, outer: outer, now: map[string]*ir.Value{}, first: map[string]*ir.Value{}, loose: map[string]*ir.Value{}}
+	s := &scope{g: into, outer: outer, first: make(map[string]*ir.Value, g.definitions()), now: map[string]*ir.Value{}, loose: map[string]*ir.Value{}}
 	if err := d.buildInputs(s, g, x, at); err != nil {
 		return err
 	}
@@ -91,6 +99,15 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 	return nil
 }
 
+// definitions is the number of names that g defines, some of them perhaps twice.
+func (g *protoGraph) definitions() int {
+	n := len(g.inputs) + len(g.params) + len(g.tensors) + len(g.sparse)
+	for _, p := range g.nodes {
+		n += len(p.out)
+	}
+	return n
+}
+
 // acyclic reports a cycle of nodes. A graph in topological order has none.
 func (s *scope) acyclic() error {
 	if !s.ahead {
@@ -104,7 +121,7 @@ func (s *scope) acyclic() error {
 
 func (d *decoder) buildInputs(s *scope, g *protoGraph, x *graphExtra, at int64) error {
 	for _, i := range g.inputs {
-		if s.now[i.name] != nil {
+		if s.first[i.name] != nil {
 			return d.fail(at, fmt.Sprintf("two graph inputs are called %q", i.name))
 		}
 		v := s.define(i.name)
@@ -114,7 +131,7 @@ func (d *decoder) buildInputs(s *scope, g *protoGraph, x *graphExtra, at int64) 
 		x.inputs[i.name] = info{v, i.typ, i.infoSource}
 	}
 	for _, name := range g.params {
-		if s.now[name] != nil {
+		if s.first[name] != nil {
 			return d.fail(at, fmt.Sprintf("two function inputs are called %q", name))
 		}
 		v := s.define(name)
@@ -142,13 +159,15 @@ func (d *decoder) buildConsts(s *scope, g *protoGraph, at int64) error {
 
 // buildConst defines an initializer, or sets the default value of a graph input.
 func (d *decoder) buildConst(s *scope, t *ir.Tensor, at int64) (*ir.Value, error) {
-	v := s.now[t.Name]
+	if err := d.interrupted(); err != nil {
+		return nil, err
+	}
+	v := s.first[t.Name]
 	if v != nil && v.Const != nil {
 		return nil, d.fail(at, fmt.Sprintf("two initializers are called %q", t.Name))
 	}
 	if v == nil {
 		v = s.define(t.Name)
-		s.now[t.Name] = v
 	}
 	v.SetConst(t)
 	return v, nil
@@ -171,7 +190,11 @@ func (s *scope) defineOutputs(g *protoGraph) [][]*ir.Value {
 }
 
 func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphExtra) error {
-	defer d.in(p.what())()
+	if err := d.interrupted(); err != nil {
+		return err
+	}
+	d.enter(p)
+	defer d.leave()
 	if t := p.lift(); t != nil {
 		s.lift(p, outs[0], t, x)
 		return nil
@@ -182,7 +205,6 @@ func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphEx
 	}
 	n := s.g.NewNode(p.node.Op, in, p.node.Attrs...)
 	n.Name, n.Module, n.Extra = p.node.Name, p.node.Module, p.node.Extra
-	n.SetOutputs(outs...)
 	s.g.Append(n)
 	for _, sub := range p.subs {
 		h := ir.NewSubgraph(s.g, n)
@@ -191,6 +213,7 @@ func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphEx
 		}
 		sub.hang(h)
 	}
+	n.SetOutputs(outs...) // its subgraphs cannot read them
 	s.advance(outs)
 	return nil
 }
@@ -206,7 +229,7 @@ func (s *scope) lift(p *protoNode, v *ir.Value, t *ir.Tensor, x *graphExtra) {
 
 func (s *scope) advance(outs []*ir.Value) {
 	for _, v := range outs {
-		if v != nil {
+		if v != nil && v.Ambiguous {
 			s.now[v.Name] = v
 		}
 	}
