@@ -147,6 +147,21 @@ func Copy(ctx context.Context, w io.Writer, r io.ReaderAt, n int64) error {
 	return nil
 }
 
+// ContextWriter returns a writer to w that fails when ctx ends.
+func ContextWriter(ctx context.Context, w io.Writer) io.Writer { return contextWriter{ctx, w} }
+
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c contextWriter) Write(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(b)
+}
+
 // Close removes the temporary files.
 func (e *Eval) Close() error {
 	e.mu.Lock()

@@ -31,9 +31,9 @@ type page struct {
 	Figures []figure
 	Checked *verificationView
 	Depth   figure // error by layer; without a drawing where there is none
-	Changed []Weight
+	Changed []*Weight
 	Reasons []reason
-	Steps   []Row
+	Steps   []*Row
 	Notes   []remark
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"iter"
 	"maps"
 	"reflect"
@@ -26,19 +27,29 @@ type place struct {
 
 type scoped struct{ scope, name string }
 
-func newIndex(m *ir.Model) *index {
-	x := &index{consts: map[place]*ir.Tensor{}, scoped: map[scoped]*ir.Tensor{}, loaded: map[*ir.Tensor]*folding{}, ordinal: map[*ir.Graph]int{}}
+func newIndex(ctx context.Context, m *ir.Model) (*index, error) {
+	n := 0
+	for g := range m.Graphs() {
+		n += len(g.Consts())
+	}
+	x := &index{
+		consts: make(map[place]*ir.Tensor, n), scoped: make(map[scoped]*ir.Tensor, n), loaded: make(map[*ir.Tensor]*folding, n),
+		ordinal: map[*ir.Graph]int{},
+	}
 	all := newConstants(m)
 	for g := range m.Graphs() {
 		x.graphs = append(x.graphs, g)
 		scope := pass.Scope(g)
 		for _, v := range g.Consts() {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			x.consts[place{g, v.Name}] = v.Const
 			x.scoped[scoped{scope, v.Name}] = v.Const
 			x.loaded[v.Const] = all.folding(v)
 		}
 	}
-	return x
+	return x, nil
 }
 
 // find is the result's constant that was written for p, nil if there is none. A
@@ -141,10 +152,13 @@ type region struct {
 }
 
 // sizes sums up m: bytes by element type as the files store them, and bytes held.
-func sizes(m Model) (stored map[ir.DType]int64, held int64) {
+func sizes(ctx context.Context, m Model) (stored map[ir.DType]int64, held int64, err error) {
 	stored = map[ir.DType]int64{}
 	seen := map[region]bool{}
 	for e := range entries(m) {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
 		held += e.held
 		for _, t := range e.parts {
 			if s, ok := t.Source.(ir.Span); ok && reflect.TypeOf(s.R).Comparable() {
@@ -157,7 +171,7 @@ func sizes(m Model) (stored map[ir.DType]int64, held int64) {
 			stored[t.DType] += t.Bytes()
 		}
 	}
-	return stored, held
+	return stored, held, nil
 }
 
 // dtypes lists both sides' bytes in the order of ONNX's numbers.

@@ -24,7 +24,10 @@ func TestSizesOfSparseTensors(t *testing.T) {
 	if dense == 0 {
 		t.Fatal("the fixture holds no sparse tensor")
 	}
-	stored, held := sizes(Model{IR: m})
+	stored, held, err := sizes(t.Context(), Model{IR: m})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var others int64
 	for _, v := range m.Graph.Consts() {
 		if _, sparse := v.Const.Source.(ir.Output); !sparse {
@@ -46,7 +49,10 @@ func TestSizesOfSharedRegions(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		m.Graph.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float16, Shape: []int64{10}}, Source: at})
 	}
-	stored, held := sizes(Model{IR: m})
+	stored, held, err := sizes(t.Context(), Model{IR: m})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if want := map[ir.DType]int64{ir.Float: 24, ir.Float16: 20}; !maps.Equal(stored, want) || held != 64 {
 		t.Errorf("got %v stored, %d held", stored, held)
 	}
@@ -60,7 +66,11 @@ func (*section) ReadAt([]byte, int64) (int, error) { return 0, nil }
 func TestIndexFindsConstantsOfEveryGraph(t *testing.T) {
 	for _, name := range []string{"subgraph_if", "subgraph_nested", "subgraph_scan", "function"} {
 		path := "../fixtures/" + name + ".onnx"
-		memory, x := open(t, path).Model, newIndex(open(t, path).Model)
+		memory := open(t, path).Model
+		x, err := newIndex(t.Context(), open(t, path).Model)
+		if err != nil {
+			t.Fatal(err)
+		}
 		graphs := 0
 		for g := range memory.Graphs() {
 			graphs++

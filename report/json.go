@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,14 +11,19 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"runtime"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/ir"
 )
 
 // JSON writes r in its JSON form: keys in the order of the fields, two spaces of indentation, a newline at the end. Elements of lists are
 // encoded one by one: the form of a million weights has hundreds of megabytes.
 func (r *Report) JSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	fields, elements := newIndented("  "), newIndented("    ")
+	fields := newIndented("  ")
 	v, separator := reflect.ValueOf(r).Elem(), "{\n"
 	for i := range v.NumField() {
 		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
@@ -30,7 +36,7 @@ func (r *Report) JSON(w io.Writer) error {
 		separator = ",\n"
 		var err error
 		if isList {
-			err = elements.list(out, field)
+			err = writeList(out, field)
 		} else {
 			err = fields.write(out, field)
 		}
@@ -41,6 +47,43 @@ func (r *Report) JSON(w io.Writer) error {
 	_, err := out.WriteString("\n}\n")
 	return errors.Join(err, out.Flush())
 }
+
+// listChunk is the number of elements of a list that one goroutine encodes at a time.
+const listChunk = 256
+
+// writeList writes a list of structs. Its elements are encoded in parallel.
+func writeList(w *bufio.Writer, v reflect.Value) error {
+	chunks := make([]*indented, runtime.GOMAXPROCS(0))
+	for i := range chunks {
+		chunks[i] = newIndented("    ")
+	}
+	separator := "[\n    "
+	for first := 0; first < v.Len(); {
+		var g errgroup.Group
+		for _, x := range chunks {
+			end := min(v.Len(), first+listChunk)
+			elements := v.Slice(first, end)
+			first = end
+			g.Go(func() error { return x.elements(elements) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for _, x := range chunks {
+			if text := x.text.Bytes(); len(text) > 0 {
+				_, err := w.WriteString(separator)
+				if _, last := w.Write(text); errors.Join(err, last) != nil {
+					return errors.Join(err, last)
+				}
+				separator = elementSeparator
+			}
+		}
+	}
+	_, err := w.WriteString("\n  ]")
+	return err
+}
+
+const elementSeparator = ",\n    "
 
 // An indented encodes values below others.
 type indented struct {
@@ -65,17 +108,19 @@ func (x *indented) write(w *bufio.Writer, v reflect.Value) error {
 	return err
 }
 
-func (x *indented) list(w *bufio.Writer, v reflect.Value) error {
-	separator := "[\n    "
+// elements encodes those of v, with separators between them.
+func (x *indented) elements(v reflect.Value) error {
+	x.text.Reset()
 	for i := range v.Len() {
-		_, err := w.WriteString(separator)
-		separator = ",\n    "
-		if err = errors.Join(err, x.write(w, v.Index(i))); err != nil {
+		if i > 0 {
+			x.text.WriteString(elementSeparator)
+		}
+		if err := x.encoder.Encode(v.Index(i).Addr().Interface()); err != nil {
 			return err
 		}
+		x.text.Truncate(x.text.Len() - len("\n"))
 	}
-	_, err := w.WriteString("\n  ]")
-	return err
+	return nil
 }
 
 // Read reads the JSON form of the same schema version. Unknown fields are ignored.
@@ -91,11 +136,11 @@ func Read(rd io.Reader) (*Report, error) {
 }
 
 // digest is the SHA-256 of r without its environment.
-func (r *Report) digest() (string, error) {
+func (r *Report) digest(ctx context.Context) (string, error) {
 	bare := *r
 	bare.Digest, bare.Environment = "", nil
 	h := sha256.New()
-	if err := bare.JSON(h); err != nil {
+	if err := bare.JSON(ir.ContextWriter(ctx, h)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -24,13 +25,17 @@ type root struct {
 	extent extent
 }
 
-func newChain(rows []pass.Row, result *ir.Model) *chain {
-	c := &chain{rows: rows, takers: map[*ir.Tensor][]int{}, stored: newIndex(result)}
+func newChain(ctx context.Context, rows []pass.Row, result *ir.Model) (*chain, error) {
+	stored, err := newIndex(ctx, result)
+	if err != nil {
+		return nil, err
+	}
+	c := &chain{rows: rows, takers: map[*ir.Tensor][]int{}, stored: stored}
 	type origin struct {
 		*root
 		role pass.Role
 	}
-	of := map[*ir.Tensor]origin{}
+	of := make(map[*ir.Tensor]origin, len(rows))
 	for i, r := range rows {
 		if r.Before == nil {
 			continue
@@ -61,7 +66,7 @@ func newChain(rows []pass.Row, result *ir.Model) *chain {
 	for _, o := range c.roots {
 		o.extent = c.extent(o, seen)
 	}
-	return c
+	return c, nil
 }
 
 // taker is the row that replaced a tensor of row i, or -1.

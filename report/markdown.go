@@ -148,7 +148,7 @@ func (m *markdown) omitted(n int) {
 }
 
 // some names the first of ws.
-func some(ws []Weight) string {
+func some(ws []*Weight) string {
 	var names []string
 	for _, w := range ws[:min(3, len(ws))] {
 		names = append(names, inScope(w.Scope, w.named()))
@@ -159,7 +159,7 @@ func some(ws []Weight) string {
 	return strings.Join(names, ", ")
 }
 
-func (m *markdown) steps(ledger []Row) {
+func (m *markdown) steps(ledger []*Row) {
 	if len(ledger) == 0 {
 		return
 	}

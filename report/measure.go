@@ -19,28 +19,40 @@ type pair struct{ ref, got *ir.Tensor }
 // A task is one pair to stream and the destinations of its figures.
 type task struct {
 	pair
-	name string // for errors
+	row  *pass.Row // about the tensor
+	step bool      // of one step, not of all
 	into []*Figures
+}
+
+// String names the task in errors.
+func (t *task) String() string {
+	if t.step {
+		return fmt.Sprintf("%s: tensor %q", t.row.Method, t.row.Tensor)
+	}
+	return fmt.Sprintf("tensor %q", t.row.Tensor)
 }
 
 // measure fills in figures: each step's output compared with its input, and each weight of the
 // result compared with the source. Every distinct pair is streamed once.
 func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 	var tasks []*task
-	known := map[pair]*task{}
-	add := func(ref, got *ir.Tensor, name string, into *Figures) {
+	known := make(map[pair]*task, len(c.rows))
+	add := func(ref, got *ir.Tensor, row *pass.Row, step bool, into *Figures) {
 		if got == nil || !wholeBytes(ref.DType) || !wholeBytes(got.DType) {
 			return
 		}
 		p := pair{ref, got}
-		if known[p] == nil {
-			known[p] = &task{pair: p, name: name}
-			tasks = append(tasks, known[p])
+		t := known[p]
+		if t == nil {
+			t = &task{pair: p, row: row, step: step}
+			known[p] = t
+			tasks = append(tasks, t)
 		}
-		known[p].into = append(known[p].into, into)
+		t.into = append(t.into, into)
 	}
 	steps := make([]*ir.Tensor, len(c.rows))
-	for i, row := range c.rows {
+	for i := range c.rows {
+		row := &c.rows[i]
 		if row.Before == nil {
 			continue
 		}
@@ -48,7 +60,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		if row.Status == pass.Changed {
 			steps[i] = c.afterStep(i)
 		}
-		add(row.Before, steps[i], fmt.Sprintf("%s: tensor %q", row.Method, row.Tensor), &r.Ledger[i].Figures)
+		add(row.Before, steps[i], row, true, &r.Ledger[i].Figures)
 	}
 	for k, o := range c.roots {
 		i := c.firstChange(o)
@@ -56,7 +68,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		if c.superseded(i) {
 			got = c.atEnd(i)
 		}
-		add(o.before, got, fmt.Sprintf("tensor %q", c.rows[i].Tensor), &r.Weights[k].Figures)
+		add(o.before, got, &c.rows[i], false, &r.Weights[k].Figures)
 	}
 	return run(ctx, in, tasks)
 }
@@ -80,7 +92,7 @@ func run(ctx context.Context, in Input, tasks []*task) error {
 		g.Go(func() error {
 			f, err := compare(ctx, in.Eval, t.pair)
 			if err != nil {
-				return fmt.Errorf("report: %s: %w", t.name, err)
+				return fmt.Errorf("report: %s: %w", t, err)
 			}
 			for _, to := range t.into {
 				*to = f

@@ -62,32 +62,35 @@ func (e *Error) rank() int {
 	return 1
 }
 
-func (r *Report) changed() []Weight {
-	return slices.DeleteFunc(largest(r.Weights), func(w Weight) bool { return !w.Changed })
+func (r *Report) changed() []*Weight {
+	return slices.DeleteFunc(largest(r.Weights), func(w *Weight) bool { return !w.Changed })
 }
 
 // A reason is why weights were left alone, and which.
 type reason struct {
 	Text    string
 	Bytes   int64
-	Weights []Weight
+	Weights []*Weight
 }
 
 // reasons groups the unchanged weights by reason without its details, the most bytes first. The reason of a single weight has
 // its details.
 func (r *Report) reasons() []reason {
 	var rs []reason
-	index := map[string]int{}
+	index := map[Reason]int{}
 	for _, w := range largest(r.Weights) {
 		if w.Changed {
 			continue
 		}
-		text := w.Reason.General().String()
-		i, found := index[text]
+		general := w.Reason.General()
+		i, found := index[general]
 		if !found {
-			i = len(rs)
-			index[text] = i
-			rs = append(rs, reason{Text: text})
+			text := general.String()
+			if i = slices.IndexFunc(rs, func(x reason) bool { return x.Text == text }); i < 0 {
+				i = len(rs)
+				rs = append(rs, reason{Text: text})
+			}
+			index[general] = i
 		}
 		rs[i].Weights = append(rs[i].Weights, w)
 		rs[i].Bytes += w.Bytes.Before
@@ -143,9 +146,20 @@ func (r *Report) notes() []remark {
 
 // steps are the rows of a ledger in which some weight has more than one, else nil: then the
 // weights have the same content.
-func (r *Report) steps() []Row {
-	rows := slices.DeleteFunc(slices.Clone(r.Ledger), func(x Row) bool { return x.Before == nil || x.After == nil })
-	if len(rows) <= len(r.changed()) {
+func (r *Report) steps() []*Row {
+	var rows []*Row
+	for i := range r.Ledger {
+		if x := &r.Ledger[i]; x.Before != nil && x.After != nil {
+			rows = append(rows, x)
+		}
+	}
+	changed := 0
+	for i := range r.Weights {
+		if r.Weights[i].Changed {
+			changed++
+		}
+	}
+	if len(rows) <= changed {
 		return nil
 	}
 	return rows

@@ -127,7 +127,10 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 			return nil, err
 		}
 	}
-	c := newChain(rows, in.Result.IR)
+	c, err := newChain(ctx, rows, in.Result.IR)
+	if err != nil {
+		return nil, err
+	}
 	r := &Report{
 		SchemaVersion: SchemaVersion,
 		Tool:          Tool{in.Tool, in.Version},
@@ -150,18 +153,19 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 			return nil, err
 		}
 	}
-	r.Totals = totals(in.Source, in.Result, c, r)
+	if r.Totals, err = totals(ctx, in.Source, in.Result, c, r); err != nil {
+		return nil, err
+	}
 	if v := in.Verification; v != nil && v.Activations != nil {
 		r.Totals.Activations = &Change{v.Activations.Before, v.Activations.After}
 	}
 	r.Coverage = coverage(r.Weights)
 	r.Modules = modules(r.Weights)
-	var err error
 	if r.Gates, err = evaluate(r, in.Gates); err != nil {
 		return nil, err
 	}
 	if !in.NoDigest {
-		r.Digest, err = r.digest()
+		r.Digest, err = r.digest(ctx)
 	}
 	return r, err
 }

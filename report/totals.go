@@ -1,6 +1,8 @@
 package report
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -40,9 +42,15 @@ func (t *Totals) GraphBytes() int64 {
 	return n
 }
 
-func totals(source, result Model, c *chain, r *Report) Totals {
-	before, heldBefore := sizes(source)
-	after, heldAfter := sizes(result)
+func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Totals, error) {
+	before, heldBefore, err := sizes(ctx, source)
+	if err != nil {
+		return Totals{}, err
+	}
+	after, heldAfter, err := sizes(ctx, result)
+	if err != nil {
+		return Totals{}, err
+	}
 	t := Totals{
 		FileBytes:    Change{fileBytes(r.Source), fileBytes(r.Result)},
 		Parameters:   parameters(r.Weights),
@@ -55,7 +63,7 @@ func totals(source, result Model, c *chain, r *Report) Totals {
 		t.Metadata = &Change{source.Metadata, result.Metadata}
 	}
 	t.Ratio = round(ratio(t.FileBytes), 4)
-	return t
+	return t, nil
 }
 
 // ratio is 0 where the result has no bytes, as it does when its files are unknown.

@@ -66,7 +66,7 @@ func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if digest, err := back.digest(); err != nil || digest != r.Digest {
+	if digest, err := back.digest(t.Context()); err != nil || digest != r.Digest {
 		t.Errorf("read back, the digest is %s, %v; want %s", digest, err, r.Digest)
 	}
 	if a := back.Totals.Activations; a == nil || *a != (Change{2048, 1024}) || back.Verification.Activations != nil {

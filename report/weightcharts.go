@@ -154,8 +154,11 @@ func errorByLayer(r *Report) (figure, barChart) {
 }
 
 // largest sorts by bytes before, stably.
-func largest(ws []Weight) []Weight {
-	ws = slices.Clone(ws)
-	slices.SortStableFunc(ws, func(a, b Weight) int { return cmp.Compare(b.Bytes.Before, a.Bytes.Before) })
-	return ws
+func largest(ws []Weight) []*Weight {
+	sorted := make([]*Weight, len(ws))
+	for i := range ws {
+		sorted[i] = &ws[i]
+	}
+	slices.SortStableFunc(sorted, func(a, b *Weight) int { return cmp.Compare(b.Bytes.Before, a.Bytes.Before) })
+	return sorted
 }
