@@ -1,20 +1,35 @@
 package pass
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // Consumers are the nodes that consume the constant v, also in subgraphs and through the operators that Trace follows,
 // each once, in the order of uses.
 func Consumers(v *ir.Value) []*ir.Node {
 	var ns []*ir.Node
-	seen := map[*ir.Node]bool{}
+	var seen map[*ir.Node]bool // of many consumers
 	for _, l := range LeafUses(v) {
-		if l.Node != nil && !seen[l.Node] {
+		if l.Node == nil || seen == nil && slices.Contains(ns, l.Node) || seen[l.Node] {
+			continue
+		}
+		ns = append(ns, l.Node)
+		if len(ns) == manyConsumers {
+			seen = map[*ir.Node]bool{}
+			for _, n := range ns {
+				seen[n] = true
+			}
+		} else if seen != nil {
 			seen[l.Node] = true
-			ns = append(ns, l.Node)
 		}
 	}
 	return ns
 }
+
+// manyConsumers is the number of consumers from which a map finds one faster than a scan; nearly all constants have fewer.
+const manyConsumers = 32
 
 // LeafUses are the uses of v, with those of its views and casts in place of the nodes that Trace follows. A use without
 // node is a graph output.

@@ -1,6 +1,10 @@
 package pass
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // A Ledger records the results of one step: a row for every weight, and the history of its training. The zero value is empty.
 type Ledger struct {
@@ -12,6 +16,14 @@ type Ledger struct {
 	layers    []RemovedLayers
 	seen      map[*ir.Value]bool // values with a row
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
+}
+
+// newLedger returns the empty ledger of a step of a model with this many constants.
+func newLedger(s *Step, constants int) Ledger {
+	return Ledger{
+		method: s.Method, selected: s.Select,
+		rows: make([]Row, 0, constants), results: map[*ir.Tensor]int{}, seen: make(map[*ir.Value]bool, constants), params: map[*ir.Value]bool{},
+	}
 }
 
 // Changed adds the row of a weight that is now stored in another form. The caller sets Form, After, Restore and
@@ -67,12 +79,16 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 }
 
 // complete adds a row for each constant that the method added none for.
-func (l *Ledger) complete(before []constant) {
+func (l *Ledger) complete(ctx context.Context, before []constant) error {
 	for _, c := range before {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if !l.seen[c.Value] && !l.params[c.Value] && c.Value.Const != nil {
 			l.Skip(c.Value, c.consumers, l.unsupported(c.Value, c.consumers))
 		}
 	}
+	return nil
 }
 
 // unsupported is the reason for the row of a constant that the method added none for.

@@ -28,6 +28,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		return nil, err
 	}
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
+	var ledgers [][]Row
 	for i, o := range steps {
 		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], consts: consts}
 		if err := s.run(ctx, o); err != nil {
@@ -37,9 +38,11 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
 		}
-		res.Rows, res.Trainings = append(res.Rows, s.Ledger.rows...), append(res.Trainings, s.Ledger.trainings...)
+		ledgers = append(ledgers, s.Ledger.rows)
+		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
 		res.Layers = append(res.Layers, s.Ledger.layers...)
 	}
+	res.Rows = slices.Concat(ledgers...)
 	res.finish(m, irVersion, env)
 	if err := env.Target.checkVersions(m); err != nil {
 		return nil, err
@@ -107,10 +110,12 @@ func (b *Bug) Error() string {
 
 func (s *Step) run(ctx context.Context, o Options) (err error) {
 	s.Select.searched = s.Env.Searched
-	s.Ledger = Ledger{method: s.Method, selected: s.Select, params: map[*ir.Value]bool{}}
 	before := constantsOf(s.Model)
+	s.Ledger = newLedger(s, len(before))
 	for _, c := range before {
-		s.Ledger.params[c.Value] = IsQuantizationParam(c.Value)
+		if IsQuantizationParam(c.Value) {
+			s.Ledger.params[c.Value] = true
+		}
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -123,8 +128,7 @@ func (s *Step) run(ctx context.Context, o Options) (err error) {
 	if err := o.Run(ctx, s); err != nil {
 		return err
 	}
-	s.Ledger.complete(before)
-	return nil
+	return s.Ledger.complete(ctx, before)
 }
 
 // A constant is a constant before a step, with its consumers.

@@ -15,13 +15,13 @@ const recipeDivisor = 2
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
 func limitMemory(limit int64) { debug.SetMemoryLimit(limit) }
 
-// raiseMemoryLimit raises the limit after each collection that leaves more than three quarters of it live, to one and a half times that: with
+// raiseMemoryLimit raises the limit after each collection that leaves more than three quarters of it live, to twice that: with
 // less memory for garbage the collector would run permanently. A graph of a million nodes is larger than the default limit.
 func raiseMemoryLimit() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	if bytes, limit := int64(live[0].Value.Uint64()), debug.SetMemoryLimit(-1); bytes > limit/4*3 {
-		limitMemory(bytes + bytes/2)
+		limitMemory(2 * bytes)
 	}
 	runtime.AddCleanup(new([64]byte), func(struct{}) { raiseMemoryLimit() }, struct{}{})
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,17 @@ import (
 // TestSignalStopsTheRun sends a signal after increasing delays, until a run ends before it. Each interrupted run prints one
 // line and exits with code 1, without an output, a report or temporary files; a run that ends has all of them.
 func TestSignalStopsTheRun(t *testing.T) {
+	t.Run("large weight", func(t *testing.T) {
+		interrupted(t, wide(t, t.TempDir()), func(d time.Duration) time.Duration { return d*5/4 + time.Millisecond })
+	})
+	t.Run("many initializers", func(t *testing.T) {
+		interrupted(t, many(t, t.TempDir()), func(d time.Duration) time.Duration { return 2*d + 100*time.Millisecond })
+	})
+}
+
+// interrupted quantizes the model until a run ends; longer returns the delay of the next run.
+func interrupted(t *testing.T, model string, longer func(time.Duration) time.Duration) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -28,8 +40,7 @@ func TestSignalStopsTheRun(t *testing.T) {
 	if err := os.Symlink(exe, bin); err != nil {
 		t.Fatal(err)
 	}
-	model := wide(t, dir)
-	for delay := time.Millisecond; delay < 10*time.Second; delay = delay*5/4 + time.Millisecond {
+	for delay := time.Millisecond; delay < 2*time.Minute; delay = longer(delay) {
 		out := filepath.Join(dir, "out.onnx")
 		var stderr bytes.Buffer
 		c := exec.Command(bin, "quantize", model, "-o", out, "--report", "json", "-q")
@@ -69,7 +80,32 @@ func TestSignalStopsTheRun(t *testing.T) {
 			t.Fatalf("after %v: interrupted, and yet %v", delay, written)
 		}
 	}
-	t.Fatal("the program did not end in 10 seconds")
+	t.Fatal("the program did not end in 2 minutes")
+}
+
+// many writes a model with 100,000 initializers, in sums of 1,000.
+func many(t *testing.T, dir string) string {
+	t.Helper()
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 4}}}
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	y := x
+	for i := range 100 {
+		in := []*ir.Value{y}
+		for j := range 1000 {
+			in = append(in, m.Graph.AddConst(fmt.Sprint("w", 1000*i+j), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)}))
+		}
+		y = m.Graph.Insert(nil, "Sum", in)
+	}
+	y.Type = x.Type
+	m.Graph.AddOutput(y)
+	path := filepath.Join(dir, "many.onnx")
+	if _, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // wide writes a model with one weight of 32 MiB, large enough to be interrupted.

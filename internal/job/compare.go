@@ -18,10 +18,10 @@ func Compare(ctx context.Context, o Options) (_ *Result, err error) {
 	o.defaults()
 	r := &run{Options: &o, observe: report.Observe(o.Workers), eval: ir.NewEval(""), set: &atomicfile.Set{Sync: true}, path: compared(o.Input, o.Output)}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if r.source, err = onnx.Open(o.Input); err != nil {
+	if r.source, err = onnx.OpenContext(ctx, o.Input); err != nil {
 		return nil, withPath(o.Input, err)
 	}
-	if r.work, err = onnx.Open(o.Output); err != nil {
+	if r.work, err = onnx.OpenContext(ctx, o.Output); err != nil {
 		return nil, withPath(o.Output, err)
 	}
 	if r.set.Access, err = atomicfile.Like(append(r.source.Paths(), r.work.Paths()...)...); err != nil {
@@ -56,7 +56,7 @@ func (r *run) compare(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("%s: %w", r.Output, err)
 	}
 	res.Rejected = !res.Report.Passed()
-	return res, r.writeReports(res)
+	return res, r.writeReports(ctx, res)
 }
 
 // summed returns the files of f with their digests.

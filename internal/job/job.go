@@ -138,7 +138,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 	defer func() { err = errors.Join(err, r.close()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.begin(); err != nil {
@@ -176,10 +176,10 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 }
 
 // open opens the source twice: one copy is kept unchanged for the report.
-func (r *run) open() (err error) {
+func (r *run) open(ctx context.Context) (err error) {
 	open := r.Source
 	if open == nil {
-		open = func() (*onnx.File, error) { return onnx.Open(r.Input) }
+		open = func() (*onnx.File, error) { return onnx.OpenContext(ctx, r.Input) }
 	}
 	if r.source, err = open(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/sparse"
@@ -31,7 +32,7 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.reopen()
+	out, err := r.reopen(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +46,12 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 }
 
 // reopen opens the output under its temporary name.
-func (r *run) reopen() (*onnx.File, error) {
+func (r *run) reopen(ctx context.Context) (*onnx.File, error) {
 	dir, err := r.set.Folder(r.path)
 	if err != nil {
 		return nil, err
 	}
-	out, err := onnx.Open(filepath.Join(dir, filepath.Base(r.path)))
+	out, err := onnx.OpenContext(ctx, filepath.Join(dir, filepath.Base(r.path)))
 	if err != nil {
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
 	}
@@ -109,7 +110,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 		return nil, err
 	}
 	res.Rejected = !res.Report.Passed()
-	return res, r.writeReports(res)
+	return res, r.writeReports(ctx, res)
 }
 
 func (r *run) input() report.Input {
@@ -148,14 +149,14 @@ func Formats() map[string]func(*report.Report, io.Writer) error {
 }
 
 // writeReports writes the reports under temporary names.
-func (r *run) writeReports(res *Result) error {
+func (r *run) writeReports(ctx context.Context, res *Result) error {
 	formats := Formats()
 	for _, name := range r.Reports {
 		path, err := r.reportPath(name)
 		if err != nil {
 			return err
 		}
-		if err := r.set.WriteFile(path, func(w io.Writer) error { return formats[name](res.Report, w) }); err != nil {
+		if err := r.set.WriteFile(path, func(w io.Writer) error { return formats[name](res.Report, ir.ContextWriter(ctx, w)) }); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		res.Reports = append(res.Reports, path)

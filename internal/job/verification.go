@@ -44,7 +44,7 @@ const (
 
 // Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty.
 func Verify(ctx context.Context, a, b string, v Verification) (*verification.Result, error) {
-	first, err := onnx.Open(a)
+	first, err := onnx.OpenContext(ctx, a)
 	if err != nil {
 		return nil, withPath(a, err)
 	}
@@ -53,7 +53,7 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 		r, err := v.recorded(ctx, first)
 		return r, withModelPath(a, b, err)
 	}
-	second, err := onnx.Open(b)
+	second, err := onnx.OpenContext(ctx, b)
 	if err != nil {
 		return nil, withPath(b, err)
 	}
@@ -258,19 +258,20 @@ func (v Verification) annotate(r *verification.Result) *verification.Result {
 	return r
 }
 
-// checkSteps returns an error if m has more nodes than a run has steps: preparing a run of so many would take longer than compression.
+// checkSteps returns an error if m has more nodes and initializers than a run has steps: preparing a run of so many would take longer
+// than compression.
 func (v Verification) checkSteps(m *ir.Model) error {
 	if v.Force || !v.Backend.Embedded() {
 		return nil
 	}
-	n := int64(0)
+	n := int64(len(m.Graph.Consts()))
 	for range m.Graph.Nodes() {
 		n++
 	}
 	if n <= v.Backend.Limits.Steps {
 		return nil
 	}
-	return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s nodes; without --verify a run is limited to %s steps", humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
+	return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s nodes and initializers; without --verify a run is limited to %s steps", humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
 }
 
 // checkLimits returns an error if the models are too large to be run.

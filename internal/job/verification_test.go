@@ -216,7 +216,7 @@ func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 func TestManyNodesSkipVerification(t *testing.T) {
 	o := verified(t, take(t, "cnn.onnx"), quantize.DynamicInt8{}.Method())
 	o.Verify.Backend.Limits.Steps = 2
-	if r := run(t, o); !strings.HasSuffix(r.NotRun, "nodes; without --verify a run is limited to 2 steps") {
+	if r := run(t, o); !strings.HasSuffix(r.NotRun, "nodes and initializers; without --verify a run is limited to 2 steps") {
 		t.Errorf("got %q", r.NotRun)
 	}
 }
