@@ -79,7 +79,7 @@ func TestSeparateLabels(t *testing.T) {
 	for _, tt := range []struct{ labels, want string }{
 		{"z", `no array or file "z" for labels; the arrays are "x", "y"`},
 		{file(t, "four.npy", npy(count[int64](4))), "4 samples"},
-		{file(t, "labels.txt", []byte("a\nb\n")), ".npy or IDX"},
+		{file(t, "labels.txt", []byte("a\nb\n")), ".npy, IDX or .jsonl"},
 	} {
 		_, err := Open(x, in, nil, Options{Labels: tt.labels})
 		requireError(t, err, tt.want)
