@@ -85,5 +85,5 @@ func biasOfIntegers(n *ir.Node) bool {
 }
 
 func dequantizes(v *ir.Value) bool {
-	return v.Producer() != nil && v.Producer().Op.Is("DequantizeLinear")
+	return v != nil && v.Producer() != nil && v.Producer().Op.Is("DequantizeLinear")
 }

@@ -29,7 +29,7 @@ func groups(e *rescale.Editor, g *ir.Graph) []*group {
 			continue
 		}
 		x := n.Input(0)
-		if x.Const != nil || opset.Elem(x) != ir.Float && l.Weight.Const.DType != ir.Float {
+		if x == nil || x.Const != nil || opset.Elem(x) != ir.Float && l.Weight.Const.DType != ir.Float {
 			continue
 		}
 		if by[x] == nil {
