@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -50,15 +49,7 @@ func reported(t *testing.T, args ...string) *report.Report {
 	if code := run(t.Context(), append([]string{"mcompress"}, append(args, "-o", out, "--report", "json")...), &stdout, &stderr); code != exitDone {
 		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
 	}
-	text, err := os.ReadFile(strings.TrimSuffix(out, ".onnx") + ".report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &report.Report{}
-	if err := json.Unmarshal(text, r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return readReport(t, out)
 }
 
 // count is the number of lines of a file.
