@@ -53,9 +53,9 @@ var (
 	Float16 = Form{Name: "float16", Dense: true}
 	// GatherFloat16 is a float16 table of Gather: gathered rows are widened.
 	GatherFloat16 = Form{Name: "gather-float16"}
-	// BFloat16 is a bfloat16 weight without Cast. Only the embedded engine supports it.
+	// BFloat16 is a bfloat16 weight without Cast. The embedded engine and OpenVINO support it.
 	BFloat16 = Form{Name: "bfloat16"}
-	// BlockedFloat4 is DequantizeLinear of blockwise 4-bit floats. Only the embedded engine supports it.
+	// BlockedFloat4 is DequantizeLinear of blockwise 4-bit floats. The embedded engine and OpenVINO support it.
 	BlockedFloat4 = Form{Name: "blocked-float4"}
 	// The sparse forms: folded into dense weights.
 	COO     = Form{Name: "coo", Dense: true}
