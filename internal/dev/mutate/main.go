@@ -63,7 +63,7 @@ func run(ctx context.Context, patterns []string, n int, seed uint64, since strin
 		return err
 	}
 	defer f.Close()
-	t := &tester{packages: packages, limit: limit, usual: map[string]time.Duration{}}
+	t := &tester{packages: packages, limit: limit, baseline: map[string]map[string]time.Duration{}}
 	sum := map[string]int{}
 	for i := 0; i < len(sites) && sum[killed]+sum[survived] < n; i++ {
 		r, ok := known[sites[i].key()]

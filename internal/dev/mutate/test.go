@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,10 +30,11 @@ type result struct {
 type tester struct {
 	packages map[string]*pkg
 	limit    time.Duration
-	usual    map[string]time.Duration // time of the tests of a package without mutants
+	baseline map[string]map[string]time.Duration // by package, times of its tests without a mutant
 }
 
-// test runs the tests of the mutant's package, and then those of its importers, until one fails or the time is over.
+// test runs the quick tests of the mutant's package and of its importers, and then their other tests, until one fails or the time is
+// over: most mutants fail in quick tests.
 func (t *tester) test(ctx context.Context, m mutant) (result, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -50,44 +52,92 @@ func (t *tester) test(ctx context.Context, m mutant) (result, error) {
 		r.Outcome = invalid
 		return r, nil
 	}
+	own := t.packages[m.Package]
+	paths := own.importers
+	if len(own.TestGoFiles)+len(own.XTestGoFiles) > 0 {
+		paths = append([]string{m.Package}, paths...)
+	}
 	began := time.Now()
-	for _, p := range append([]string{m.Package}, t.packages[m.Package].importers...) {
-		left := t.limit - time.Since(began)
-		if left <= 0 {
-			break
-		}
-		if t.fails(ctx, p, overlay, left) {
-			r.Outcome, r.By = killed, p
-			break
+	for _, quick := range []bool{true, false} {
+		for _, path := range paths {
+			if t.baseline[path] == nil {
+				start := time.Now()
+				t.baseline[path] = testTimes(ctx, path, 3*t.limit)
+				began = began.Add(time.Since(start))
+			}
+			left := t.limit - time.Since(began)
+			if left > 0 && r.Outcome == survived && t.fails(ctx, path, quick, overlay, left) {
+				r.Outcome, r.By = killed, path
+			}
 		}
 	}
 	r.Seconds = time.Since(began).Round(time.Second / 10).Seconds()
 	return r, ctx.Err()
 }
 
-// fails reports whether the tests of a package fail, or hang: they end within a third of the limit without the mutant.
-func (t *tester) fails(ctx context.Context, path, overlay string, limit time.Duration) bool {
-	text, err := runTests(ctx, path, limit, "-overlay", overlay)
-	switch {
-	case err == nil || ctx.Err() != nil:
+// fails reports whether the quick tests of a package, or the others, fail or hang: without the mutant they end within a third of the
+// limit.
+func (t *tester) fails(ctx context.Context, path string, quick bool, overlay string, limit time.Duration) bool {
+	names, usual, others := quickTests(t.baseline[path])
+	selection := "-run"
+	if !quick {
+		selection, usual = "-skip", others
+	}
+	if usual == 0 {
 		return false
-	case !strings.Contains(text, "panic: test timed out"):
-		return true
 	}
-	if _, ok := t.usual[path]; !ok {
-		began := time.Now()
-		if _, err := runTests(ctx, path, t.limit, "-count=1"); err != nil {
-			began = time.Time{} // longer than the limit
+	text, err := runTests(ctx, path, limit, "-overlay", overlay, selection, "^("+strings.Join(names, "|")+")$")
+	if err == nil || ctx.Err() != nil {
+		return false
+	}
+	return !strings.Contains(text, "panic: test timed out") || usual < limit/3
+}
+
+// quickTests are the tests that end within a second, with the sum of their times and that of the others.
+func quickTests(times map[string]time.Duration) (names []string, quick, others time.Duration) {
+	for name, d := range times {
+		if d <= time.Second {
+			names = append(names, name)
+			quick += d
+		} else {
+			others += d
 		}
-		t.usual[path] = time.Since(began)
 	}
-	return t.usual[path] < limit/3
+	slices.Sort(names)
+	return names, quick, others
+}
+
+// testTimes measures the tests of a package. Those that do not end within the limit have its entry "", and the limit as their time.
+func testTimes(ctx context.Context, path string, limit time.Duration) map[string]time.Duration {
+	text, err := runTests(ctx, path, limit, "-count=1", "-json")
+	times := parseTimes(text)
+	if err != nil {
+		times[""] = limit
+	}
+	return times
+}
+
+// parseTimes reads the times of tests that passed from what go test -json prints.
+func parseTimes(text string) map[string]time.Duration {
+	times := map[string]time.Duration{}
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		var e struct {
+			Action, Test string
+			Elapsed      float64
+		}
+		if d.Decode(&e) != nil {
+			return times
+		}
+		if e.Action == "pass" && e.Test != "" && !strings.Contains(e.Test, "/") {
+			times[e.Test] = max(time.Millisecond, time.Duration(e.Elapsed*float64(time.Second)))
+		}
+	}
 }
 
 // runTests runs the tests of a package and returns what they print.
 func runTests(ctx context.Context, path string, limit time.Duration, flags ...string) (string, error) {
 	args := append([]string{"test", "-vet=off", "-short", "-failfast", "-timeout", limit.String()}, flags...)
-	out, err := exec.CommandContext(ctx, "go", append(args, path)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", append(args, path)...).Output()
 	return string(out), err
 }
 
