@@ -9,15 +9,17 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 )
 
@@ -45,15 +47,10 @@ func run(ctx context.Context, patterns []string, n int, seed uint64, since strin
 	if err != nil {
 		return err
 	}
-	var sites []mutant
-	for _, p := range packages {
-		found, err := p.mutants(lines)
-		if err != nil {
-			return err
-		}
-		sites = append(sites, found...)
+	sites, err := sites(packages, lines, seed)
+	if err != nil {
+		return err
 	}
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
 	known, err := read(out)
 	if err != nil {
 		return err
@@ -81,6 +78,25 @@ func run(ctx context.Context, patterns []string, n int, seed uint64, since strin
 	fmt.Printf("%d sites, %d mutants tested: %d killed, %d survived (score %.1f %%), %d more did not compile\n",
 		len(sites), tested, sum[killed], sum[survived], 100*float64(sum[killed])/float64(max(1, tested)), sum[invalid])
 	return f.Close()
+}
+
+// sites are the mutants of packages in the order of a hash: a change of one file leaves the mutants of others in the sample, and the
+// sample of some packages has those of a sample of all.
+func sites(packages map[string]*pkg, lines map[string]map[int]bool, seed uint64) ([]mutant, error) {
+	var all []mutant
+	for _, p := range packages {
+		found, err := p.mutants(lines)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	hash := func(m mutant) string {
+		h := sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.key()))
+		return string(h[:])
+	}
+	slices.SortFunc(all, func(a, b mutant) int { return cmp.Compare(hash(a), hash(b)) })
+	return all, nil
 }
 
 // read reads the results of earlier runs.

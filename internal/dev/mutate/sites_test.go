@@ -54,6 +54,43 @@ func TestMutantsOfAFile(t *testing.T) {
 	}
 }
 
+// The order of mutants depends on the seed only, and the packages that are left out do not change it.
+func TestOrderOfMutants(t *testing.T) {
+	packages := map[string]*pkg{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, name+".go"), []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		packages[name] = &pkg{Dir: dir, GoFiles: []string{name + ".go"}}
+	}
+	order := func(seed uint64) (all, ofB []string) {
+		found, err := sites(packages, nil, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range found {
+			if all = append(all, m.key()); filepath.Base(m.File) == "b.go" {
+				ofB = append(ofB, m.key())
+			}
+		}
+		return all, ofB
+	}
+	all, ofB := order(1)
+	if other, _ := order(2); slices.Equal(all, other) {
+		t.Error("seeds 1 and 2 have the same order")
+	}
+	for range 5 {
+		if again, _ := order(1); !slices.Equal(all, again) {
+			t.Fatal("the order changes from run to run")
+		}
+	}
+	packages = map[string]*pkg{"b": packages["b"]}
+	if alone, _ := order(1); !slices.Equal(alone, ofB) {
+		t.Error("the order of the mutants of a package depends on other packages")
+	}
+}
+
 // The lines of a hunk are those of its new side.
 func TestLinesOfHunks(t *testing.T) {
 	for text, want := range map[string][]int{"+3": {3}, "+3,2": {3, 4}, "+3,0": nil} {
