@@ -75,7 +75,7 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 		return dims(s), true
 	}
 	n := v.Producer()
-	around, element := scanAround(v)
+	around, element := iterationAround(v)
 	declared := v.Type != nil && v.Type.Shape != nil
 	if declared && (f.sizes == nil || n == nil && !element) {
 		return v.Type.Shape, true
@@ -103,6 +103,24 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	}
 	f.shapes[v] = s
 	return s, true
+}
+
+// An iteration is a node whose body runs repeatedly: Scan or Loop.
+type iteration interface {
+	// input is the shape of input i of the body.
+	input(f *inference, i int) ([]ir.Dim, bool)
+}
+
+// iterationAround is the node of whose body v is an input.
+func iterationAround(v *ir.Value) (iteration, bool) {
+	if !v.IsInput() {
+		return nil, false
+	}
+	owner := v.Graph().Owner
+	if s, ok := scanOf(owner); ok {
+		return s, true
+	}
+	return loopOf(owner)
 }
 
 // inferred is the shape of n's output i by the rule for its operator.

@@ -73,6 +73,8 @@ func requirementRule(op string) func(f *inference, n *ir.Node) []requirement {
 		return reshaped
 	case "Scan":
 		return iterated
+	case "Loop":
+		return repeated
 	case "Split":
 		return divided
 	case "Squeeze":

@@ -8,8 +8,6 @@ import (
 
 // A scan is a Scan node of opset 9 or later. Its inputs are states and then sequences; its body has a state, or an element of a
 // sequence, for each of them, and states and then elements as outputs.
-//
-// Loop has no such rule: the shapes of its values may differ from one iteration to the next.
 type scan struct {
 	node   *ir.Node
 	states int
@@ -22,14 +20,6 @@ func scanOf(n *ir.Node) (scan, bool) {
 	}
 	s := scan{n, len(n.Inputs()) - int(n.Int("num_scan_inputs", 0))}
 	return s, s.states >= 0 && s.states < len(n.Inputs()) && s.body() != nil
-}
-
-// scanAround is the Scan node of whose body v is an input.
-func scanAround(v *ir.Value) (scan, bool) {
-	if !v.IsInput() {
-		return scan{}, false
-	}
-	return scanOf(v.Graph().Owner)
 }
 
 func (s scan) body() *ir.Graph {

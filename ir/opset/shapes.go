@@ -5,8 +5,8 @@ import "github.com/mcompress/mcompress/ir"
 // A shapeRule gives the shape of n's output i, if its rank follows from what is known.
 type shapeRule func(f *inference, n *ir.Node, i int) ([]ir.Dim, bool)
 
-// shapeRuleOf is nil for operators, such as Loop and Einsum, whose shapes
-// nearby values do not tell.
+// shapeRuleOf is nil for operators, such as Einsum, whose shapes nearby values do
+// not tell.
 func shapeRuleOf(op string) shapeRule {
 	switch op {
 	case "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Bernoulli", "BitwiseNot", "Cast", "CastLike",
@@ -40,6 +40,8 @@ func shapeRuleOf(op string) shapeRule {
 		return branches
 	case "Scan":
 		return scanned
+	case "Loop":
+		return looped
 	case "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
 		"ReduceSumSquare":
 		return reduce

@@ -1,10 +1,8 @@
 package opset
 
 import (
-	"math"
-	"slices"
-
 	"github.com/mcompress/mcompress/ir"
+	"math"
 )
 
 // flatten is a matrix: the axes before the attribute axis, and the others.
@@ -185,16 +183,14 @@ func branches(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 			return nil, false
 		}
 		s, ok := f.shape(g.Outputs[i])
-		if !ok || out != nil && len(s) != len(out) {
+		if !ok {
 			return nil, false
 		}
 		if out == nil {
-			out = slices.Clone(s)
+			out = s
 		}
-		for k := range out {
-			if out[k] != s[k] {
-				out[k] = ir.Dim{N: -1}
-			}
+		if out = common(out, s); out == nil {
+			return nil, false
 		}
 	}
 	return out, out != nil

@@ -49,7 +49,7 @@ type place struct{ node, index int }
 
 func (p place) before(q place) bool { return p.node < q.node || p.node == q.node && p.index < q.index }
 
-// executed are the nodes of g in topological order, those of the branches of If and of the body of Scan after it.
+// executed are the nodes of g in topological order, those of the branches of If and of the body of Scan and Loop after it.
 func executed(g *ir.Graph) []*ir.Node {
 	nodes, err := g.Order()
 	if err != nil {
@@ -58,7 +58,7 @@ func executed(g *ir.Graph) []*ir.Node {
 	var all []*ir.Node
 	for _, n := range nodes {
 		all = append(all, n)
-		if n.Op.Is("If") || n.Op.Is("Scan") {
+		if n.Op.Is("If") || n.Op.Is("Scan") || n.Op.Is("Loop") {
 			for sub := range n.Subgraphs() {
 				all = append(all, executed(sub)...)
 			}

@@ -36,6 +36,9 @@ func (f *inference) floats(v *ir.Value) ([]float64, bool) {
 	if xs, ok := f.values[v]; ok {
 		return xs, xs != nil
 	}
+	if isCondition(v) {
+		return []float64{1}, true
+	}
 	n := v.Producer()
 	if n == nil || len(n.Outputs) != 1 || !f.visit() {
 		return nil, false
