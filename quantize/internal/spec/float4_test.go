@@ -1,10 +1,13 @@
 package spec
 
 import (
+	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -43,6 +46,80 @@ func TestFloat4SearchesItsScales(t *testing.T) {
 	}
 	if better < 50 {
 		t.Errorf("only %d of 100 blocks are better than without search", better)
+	}
+}
+
+// Values of 4 bits are packed in order, the first of a pair in the lower half of a byte, however they are split into writes.
+func TestNibblesOfSeveralWrites(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 8 {
+		var want []byte
+		var out bytes.Buffer
+		w, n := &nibbleWriter{w: &out}, 0
+		for range random.IntN(6) {
+			piece := make([]byte, random.IntN(3)*random.IntN(ir.CopyBuffer))
+			for i := range piece {
+				piece[i] = byte(random.IntN(16))
+				if n%2 == 0 {
+					want = append(want, piece[i])
+				} else {
+					want[n/2] += 16 * piece[i]
+				}
+				n++
+			}
+			if err := w.write(piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), want) {
+			t.Fatalf("%d values are not packed in order", n)
+		}
+	}
+}
+
+// Weights that blocks represent exactly are restored exactly: multiples of a block's power of two, up to the largest 4-bit float.
+func TestFloat4RestoresItsLevels(t *testing.T) {
+	levels, random := []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6}, rand.New(rand.NewPCG(9, 10))
+	for _, c := range []struct {
+		shape []int64
+		axis  int
+	}{{[]int64{32, 1}, 0}, {[]int64{37, 5}, 0}, {[]int64{5, 67}, 1}, {[]int64{3, 33, 7}, 1}} {
+		var kept []int
+		for i := range c.shape {
+			if i != c.axis {
+				kept = append(kept, i)
+			}
+		}
+		along, inner := c.shape[c.axis], (ir.Spec{Shape: c.shape[c.axis+1:]}).Elems()
+		x := make([]float32, (ir.Spec{Shape: c.shape}).Elems())
+		for i := range x {
+			at := int64(i) / inner % along
+			size := float32(math.Ldexp(1, (i/int(inner)/int(along)+int(at/16)*3+i%int(inner))%7-3))
+			x[i] = levels[random.IntN(len(levels))] * size
+			if at%16 == 0 {
+				x[i] = 6 * size
+			}
+			if random.IntN(2) == 0 {
+				x[i] = -x[i]
+			}
+		}
+		e := NewFloat4(Float4Type, &ir.Value{Const: quanttest.TensorOf(ir.Float, c.shape, x)}, kept, 16, true)
+		parts, _, err := try(e.Recipe(), [][]byte{kernel.Bytes(x)}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored, _, err := try(e.Restore([]*ir.Tensor{{}, {}}).Source.(ir.Output).Of, parts, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range kernel.Words[float32](restored[0]) {
+			if v != x[i] {
+				t.Fatalf("shape %v, axis %d: element %d is restored as %g, want %g", c.shape, c.axis, i, v, x[i])
+			}
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 		if s.Symmetric {
 			return 1, s.ZeroPoint(), true
 		}
-		return 1, min(max(0, s.Levels().Lo), s.Levels().Hi), true
+		return 1, 0, true
 	}
 	if s.Symmetric {
 		scale = max(-lo, hi) / float32(s.maxMagnitude())

@@ -16,7 +16,7 @@ type segment struct {
 
 // segments calls do for consecutive segments of at most pass.Block elements, or of one row if a row is longer.
 func (g ScaleLayout) segments(do func(segment) error) error {
-	if g.inner == 1 && g.rows > 1 {
+	if g.columnwise() {
 		return g.rowSegments(do)
 	}
 	chunks := g.batch * g.rows * g.channels
