@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -134,7 +133,7 @@ func (c *cursor) packed(ctx context.Context, f field, w *itemWriter) error {
 	return nil
 }
 
-// An itemWriter writes items of bits bits little-endian, those of 6 bits without gaps.
+// An itemWriter writes items of bits bits little-endian, without gaps.
 type itemWriter struct {
 	*bufio.Writer
 	bits        int64
@@ -149,12 +148,6 @@ var errItems = errors.New("its typed field holds more items than its shape takes
 func (w *itemWriter) put(v uint64) error {
 	if w.items++; w.items > w.want {
 		return errItems
-	}
-	if w.bits%8 == 0 {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], v)
-		_, err := w.Write(b[:w.bits/8])
-		return err
 	}
 	w.rest |= v & (1<<w.bits - 1) << w.n
 	for w.n += w.bits; w.n >= 8; w.n -= 8 {
