@@ -111,6 +111,10 @@ var badModels = []struct {
 	{"functions nested deeper than 64", doubling(65), "nested deeper"},
 	{"a value of more dimensions than any tensor has", modelOf(message{}.bytes(graphInput, infoOf("x", make([]int64, 65)...))), "more than 64 dimensions"},
 	{"a sparse tensor of 4 TiB", modelOf(message{}.bytes(graphSparse, sparseOf(1<<40))), "expands to 4398046511104 bytes"},
+	{"a sparse tensor of external values", modelOf(message{}.bytes(graphSparse, sparseParts(externalOf(1, "location", "model.onnx", "length", "4"), oneIndex))), "external data"},
+	{"a sparse tensor of external indices", modelOf(message{}.bytes(graphSparse, sparseParts(oneValue, tensorOf(ir.Int64, 1).
+		bytes(tensorExternal, message{}.text(entryKey, "location").text(entryValue, "model.onnx")).
+		bytes(tensorExternal, message{}.text(entryKey, "length").text(entryValue, "8")).varint(tensorLocation, 1)))), "external data"},
 	{"graphs in graphs", nestedGraphs(35), "nested"},
 	{"many graphs in graphs", nestedGraphs(5000), "nested"},
 	{"groups in groups", append(bytes.Repeat(protowire.AppendTag(nil, 999, protowire.StartGroupType), 5000), modelOf(nil)...), "nested"},
@@ -161,8 +165,16 @@ func infoOf(name string, dims ...int64) message {
 
 // sparseOf is a sparse tensor of n elements, one of which is stored.
 func sparseOf(n int64) message {
-	return message{}.bytes(sparseValues, tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1))).
-		bytes(sparseIndices, tensorOf(ir.Int64, 1).bytes(tensorRaw, make([]byte, 8))).varint(sparseDims, n)
+	return sparseParts(oneValue, oneIndex).varint(sparseDims, n)
+}
+
+var (
+	oneValue = tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1))
+	oneIndex = tensorOf(ir.Int64, 1).bytes(tensorRaw, make([]byte, 8))
+)
+
+func sparseParts(values, indices message) message {
+	return message{}.bytes(sparseValues, values).bytes(sparseIndices, indices)
 }
 
 // nestedGraphs is a model of n branches, each in the one before.
@@ -188,6 +200,106 @@ func TestGraphsNestAsDeepAsProtobufAllows(t *testing.T) {
 func TestBadModelsAreRefused(t *testing.T) {
 	for _, tt := range badModels {
 		t.Run(tt.name, func(t *testing.T) { refuses(t, tt.model, tt.want) })
+	}
+}
+
+// inside are models that hold a message of each kind.
+var inside = map[string]func(b message) []byte{
+	"model":        func(b message) []byte { return append(modelOf(nil), b...) },
+	"operator set": func(b message) []byte { return message(modelOf(nil)).bytes(modelOpset, b) },
+	"metadata":     func(b message) []byte { return message(modelOf(nil)).bytes(modelMeta, b) },
+	"training":     func(b message) []byte { return message(modelOf(nil)).bytes(modelTraining, b) },
+	"initialization": func(b message) []byte {
+		return message(modelOf(nil)).bytes(modelTraining, message{}.bytes(trainingInit, b))
+	},
+	"algorithm": func(b message) []byte {
+		return message(modelOf(nil)).bytes(modelTraining, message{}.bytes(trainingAlgorithm, b))
+	},
+	"graph":              modelOfGraph,
+	"node":               inNode,
+	"attribute":          inAttribute,
+	"graph of attribute": func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrG, b)) },
+	"graphs":             func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrGraphs, b)) },
+	"tensor":             func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrT, b)) },
+	"tensors":            func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrTensors, b)) },
+	"sparse tensor":      func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrSparse, b)) },
+	"sparse tensors":     func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrSparses, b)) },
+	"initializer": func(b message) []byte {
+		return modelOf(message{}.bytes(graphInitializer, append(tensorOf(ir.Float, 0), b...)))
+	},
+	"external data": func(b message) []byte {
+		return modelOf(message{}.bytes(graphInitializer, tensorOf(ir.Float, 1).bytes(tensorExternal, b).varint(tensorLocation, 1)))
+	},
+	"sparse initializer": func(b message) []byte { return modelOf(message{}.bytes(graphSparse, append(sparseOf(4), b...))) },
+	"values":             func(b message) []byte { return modelOf(message{}.bytes(graphSparse, message{}.bytes(sparseValues, b))) },
+	"indices": func(b message) []byte {
+		return modelOf(message{}.bytes(graphSparse, append(sparseOf(4), message{}.bytes(sparseIndices, b)...)))
+	},
+	"input":  inInput,
+	"output": func(b message) []byte { return modelOf(message{}.bytes(graphOutput, b)) },
+	"value": func(b message) []byte {
+		return modelOf(message{}.bytes(graphValueInfo, append(message{}.text(infoName, "v"), b...)))
+	},
+	"type":        func(b message) []byte { return inInput(message{}.text(infoName, "x").bytes(infoType, b)) },
+	"tensor type": inTensorType,
+	"shape":       func(b message) []byte { return inTensorType(message{}.varint(tensorElem, 1).bytes(tensorShape, b)) },
+	"dimension": func(b message) []byte {
+		return inTensorType(message{}.varint(tensorElem, 1).bytes(tensorShape, message{}.bytes(shapeDim, b)))
+	},
+	"function":          inFunction,
+	"node of function":  func(b message) []byte { return inFunction(message{}.bytes(functionNode, b)) },
+	"opset of function": func(b message) []byte { return inFunction(message{}.bytes(functionOpset, b)) },
+	"value of function": func(b message) []byte {
+		return inFunction(message{}.bytes(functionInfo, append(message{}.text(infoName, "v"), b...)))
+	},
+	"default of function": func(b message) []byte {
+		return inFunction(message{}.bytes(functionDefault, append(message{}.text(attrName, "a"), b...)))
+	},
+}
+
+func modelOfGraph(b message) []byte { return modelOf(b) }
+
+func inNode(b message) []byte {
+	return modelOf(message{}.bytes(graphNode, append(message{}.text(nodeOp, "Op"), b...)))
+}
+
+func inAttribute(b message) []byte { return inNode(message{}.bytes(nodeAttribute, b)) }
+
+func inInput(b message) []byte { return modelOf(message{}.bytes(graphInput, b)) }
+
+func inTensorType(b message) []byte {
+	return inInput(message{}.text(infoName, "x").bytes(infoType, message{}.bytes(typeTensor, b)))
+}
+
+func inFunction(b message) []byte {
+	return message(modelOf(nil)).bytes(modelFunctions, append(message{}.text(functionName, "F"), b...))
+}
+
+// A message of any kind, and at any depth, is refused if its bytes are no fields.
+func TestMalformedMessagesAreRefused(t *testing.T) {
+	for name, of := range inside {
+		for _, b := range []message{{0x02, 0x00}, {0x0a, 0x05, 'a'}, {0x80}} { // a tag of field 0, a text beyond the end, half a tag
+			_, err := decodeBytes(of(b), t.TempDir())
+			if fe := (*FormatError)(nil); !errors.As(err, &fe) {
+				t.Errorf("%s of bytes % x: %v", name, []byte(b), err)
+			}
+		}
+	}
+}
+
+// A model that becomes shorter after its size was read is refused: no byte of it has another source than the file.
+func TestModelThatShrinks(t *testing.T) {
+	b := message{}.varint(modelIRVersion, 10).bytes(modelGraph, message{}.text(graphName, "g")).
+		bytes(modelOpset, message{}.text(opsetDomain, "").varint(opsetVersion, 21))
+	for n := range b {
+		f, err := Read(bytes.NewReader(b[:n]), int64(len(b)), "model")
+		if fe := (*FormatError)(nil); !errors.As(err, &fe) {
+			t.Errorf("%d of %d bytes: %v", n, len(b), err)
+		}
+		if err == nil {
+			t.Errorf("opset %d", f.Model.Opsets[0].Version)
+			f.Close()
+		}
 	}
 }
 

@@ -6,9 +6,12 @@ import (
 	"encoding/binary"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
@@ -189,4 +192,42 @@ func readDense(t *testing.T, s *ir.Sparse) ([]byte, error) {
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	return e.ReadAll(context.Background(), Dense(s).Derive()[0])
+}
+
+// Each field of an attribute is in the ir as onnx.proto encodes it; lists are packed, or not.
+func TestAttributesDecode(t *testing.T) {
+	number := func(n num, v float32) message {
+		return protowire.AppendFixed32(protowire.AppendTag(nil, n, protowire.Fixed32Type), math.Float32bits(v))
+	}
+	typed := func(t ir.AttrType) message { return message{}.varint(attrType, int64(t)) }
+	for name, c := range map[string]struct {
+		fields message
+		want   ir.Attr
+	}{
+		"float":            {append(typed(ir.AttrFloat), number(attrF, -1.5)...), ir.Attr{Type: ir.AttrFloat, F: -1.5}},
+		"int":              {typed(ir.AttrInt).varint(attrI, -7), ir.Attr{Type: ir.AttrInt, I: -7}},
+		"string":           {typed(ir.AttrString).text(attrS, "text"), ir.Attr{Type: ir.AttrString, S: "text"}},
+		"floats":           {slices.Concat(typed(ir.AttrFloats), number(attrFloats, 2), number(attrFloats, 3)), ir.Attr{Type: ir.AttrFloats, Floats: []float32{2, 3}}},
+		"packed floats":    {typed(ir.AttrFloats).bytes(attrFloats, floats(2, 3)), ir.Attr{Type: ir.AttrFloats, Floats: []float32{2, 3}}},
+		"ints":             {typed(ir.AttrInts).varint(attrInts, 300, -1), ir.Attr{Type: ir.AttrInts, Ints: []int64{300, -1}}},
+		"packed ints":      {typed(ir.AttrInts).bytes(attrInts, protowire.AppendVarint(protowire.AppendVarint(nil, 300), 5)), ir.Attr{Type: ir.AttrInts, Ints: []int64{300, 5}}},
+		"strings":          {typed(ir.AttrStrings).text(attrStrings, "a").text(attrStrings, ""), ir.Attr{Type: ir.AttrStrings, Strings: []string{"a", ""}}},
+		"reference":        {typed(ir.AttrFloat).text(attrRef, "slope"), ir.Attr{Type: ir.AttrFloat, Ref: "slope"}},
+		"type beyond byte": {message{}.varint(attrType, 256+int64(ir.AttrInt)).varint(attrI, 1), ir.Attr{I: 1}},
+	} {
+		m, err := decodeBytes(inAttribute(append(message{}.text(attrName, "a"), c.fields...)), t.TempDir())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got *ir.Attr
+		for n := range m.Graph.Nodes() {
+			got = n.Attr("a")
+		}
+		if c.want.Name = "a"; got == nil {
+			t.Errorf("%s: no attribute", name)
+		} else if diff := cmp.Diff(c.want, *got, cmpopts.IgnoreFields(ir.Attr{}, "Extra"), cmpopts.IgnoreUnexported(ir.Attr{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
