@@ -94,7 +94,7 @@ func (l *Ledger) complete(ctx context.Context, before []constant) error {
 // unsupported is the reason for the row of a constant that the method added none for.
 func (l *Ledger) unsupported(v *ir.Value, consumers []*ir.Node) Reason {
 	switch {
-	case !v.Const.DType.IsFloat() && isQuantized(v):
+	case isQuantized(v):
 		return Reason{Code: Already, Detail: v.Const.DType.String()}
 	case !v.Const.DType.IsFloat():
 		return Reason{Code: NoWeight, Detail: v.Const.DType.String()}

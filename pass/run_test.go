@@ -47,6 +47,32 @@ func TestEveryWeightGetsARow(t *testing.T) {
 	}
 }
 
+// Constants of integers are quantized weights, or none.
+func TestRowsOfIntegers(t *testing.T) {
+	m := product(floats([]int64{1, 1}, 1))
+	g := m.Graph
+	integers := func(name string, dt ir.DType) *ir.Value {
+		spec := ir.Spec{DType: dt, Shape: []int64{2, 2}}
+		return g.AddConst(name, &ir.Tensor{Spec: spec, Source: make(ir.Mem, spec.Bytes())})
+	}
+	g.AddOutput(g.Insert(nil, "DequantizeLinear", []*ir.Value{integers("quantized", ir.Int8), g.AddConst("scale", floats(nil, 1))}))
+	g.AddOutput(g.Insert(nil, "Gather", []*ir.Value{g.AddConst("table", floats([]int64{2, 2}, 1, 2, 3, 4)), integers("indices", ir.Int64)}))
+	res, err := run(t, m, pass.Environment{}, step(t, "nothing", pass.Prune, nothing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]pass.Reason{"quantized": {Code: pass.Already, Detail: "int8"}, "indices": {Code: pass.NoWeight, Detail: "int64"}}
+	for _, r := range res.Rows {
+		if reason, ok := want[r.Tensor]; ok && r.Reason != reason {
+			t.Errorf("%s: reason %v, want %v", r.Tensor, r.Reason, reason)
+		}
+		delete(want, r.Tensor)
+	}
+	if len(want) != 0 {
+		t.Errorf("no rows of %v", want)
+	}
+}
+
 func TestSelectionDeterminesCountedRows(t *testing.T) {
 	for _, c := range []struct {
 		flags   []string
