@@ -193,15 +193,38 @@ func TestLayersOfAnotherShapeAreSkipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &fake{open(t, b, s.Names), func(out map[string]*ir.Array) (map[string]*ir.Array, error) {
+	for _, scaled := range []*ir.Array{ir.NewArray(ir.Float, 2, 2), ir.NewArray(ir.Int32, 1, 4), {Kind: ir.Sequence}} {
+		other := &fake{open(t, b, s.Names), func(out map[string]*ir.Array) (map[string]*ir.Array, error) {
+			if out["scaled"] != nil {
+				out["scaled"] = scaled
+			}
+			return out, nil
+		}}
+		r, err := Compare(t.Context(), open(t, a, s.Names), other, made(t, a, 1), Options{Layers: s})
+		if err != nil || len(r.Layers) != 2 || r.Breaks.Value != "moved" {
+			t.Errorf("%s: got %+v, breaks at %+v, %v", scaled, r.Layers, r.Breaks, err)
+		}
+	}
+}
+
+// Layers are compared on the samples up to the one that reaches maxLayerBytes, outputs on all.
+func TestLayersOfManyBytesAreComparedOnFewSamples(t *testing.T) {
+	m := chain(2, 1)
+	s, err := CommonValues(t.Context(), m, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched := 0
+	large := &fake{open(t, m, s.Names), func(out map[string]*ir.Array) (map[string]*ir.Array, error) {
 		if out["scaled"] != nil {
-			out["scaled"] = ir.NewArray(ir.Float, 2, 2)
+			watched++
+			out["scaled"] = ir.NewArray(ir.Uint8, maxLayerBytes/2)
 		}
 		return out, nil
 	}}
-	r, err := Compare(t.Context(), open(t, a, s.Names), other, made(t, a, 1), Options{Layers: s})
-	if err != nil || len(r.Layers) != 2 || r.Breaks.Value != "moved" {
-		t.Errorf("got %+v, breaks at %+v, %v", r.Layers, r.Breaks, err)
+	r, err := Compare(t.Context(), large, open(t, m, s.Names), made(t, m, 5), Options{Layers: s})
+	if err != nil || watched != 2 || r.Data.Samples != 5 {
+		t.Errorf("layers of %d samples and outputs of %+v, %v; want 2 and 5", watched, r.Data, err)
 	}
 }
 
