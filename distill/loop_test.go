@@ -164,6 +164,45 @@ func stopper(t *testing.T, tr *trainer, step int) (context.Context, context.Canc
 	return ctx, cancel
 }
 
+// Without --save-every, the checkpoint is that of the last epoch.
+func TestCheckpointOfEachEpoch(t *testing.T) {
+	const epoch = 8 // steps of 32 of the 270 samples that are not held out
+	checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")
+	o := []string{"data", samples(t, 300), "labels", "label", "epochs", "3", "save", checkpoint, "resume", "true"}
+	stopAfter(t, epoch+3, o...)
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	tr := newTrainer(network(1, features, 32, 16, classes), e, 2, parse(t, o...))
+	defer tr.close()
+	if err := tr.prepare(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if tr.state.Step != epoch {
+		t.Errorf("the checkpoint is that of step %d, want %d", tr.state.Step, epoch)
+	}
+}
+
+// Momentum 0 is gradient descent; the first step is the same with any momentum, and the second is not.
+func TestMomentum(t *testing.T) {
+	data := samples(t, 300)
+	of := func(optimizer, steps string, o ...string) map[string][]byte {
+		w, _ := trained(t, 2, append([]string{"data", data, "labels", "label", "lr", "0.01", "schedule", "constant", "warmup", "0", "optimizer", optimizer, "steps", steps}, o...)...)
+		return w
+	}
+	for _, c := range []struct {
+		steps, momentum string
+		same            bool
+	}{{"2", "0", true}, {"1", "0.9", true}, {"2", "0.9", false}} {
+		plain, got := of("sgd", c.steps), of("momentum", c.steps, "momentum", c.momentum)
+		if d := maxDifference(plain, got); (d == 0) != c.same {
+			t.Errorf("%s steps with momentum %s: weights differ by %g from those without", c.steps, c.momentum, d)
+		}
+	}
+}
+
 func TestCheckpointOfOtherOptions(t *testing.T) {
 	data, checkpoint := samples(t, 300), filepath.Join(t.TempDir(), "checkpoint.zip")
 	o := []string{"data", data, "labels", "label", "epochs", "1", "save", checkpoint, "resume", "true"}
