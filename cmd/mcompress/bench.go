@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -210,14 +211,21 @@ func measureOnce(ctx context.Context, j latency.Job) (*latency.Measure, error) {
 	c := exec.CommandContext(ctx, self, measureCommand)
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(facts), &out, &complaint
 	if err := c.Run(); err != nil {
-		if text := strings.TrimSpace(complaint.String()); text != "" {
-			_, last, _ := cutLast(text, "\n")
-			return nil, &childError{strings.TrimPrefix(last, "mcompress: "), max(exitIO, c.ProcessState.ExitCode())} // -1 after a signal
-		}
-		return nil, fmt.Errorf("the measuring process: %w", err)
+		return nil, childFailure(strings.TrimSpace(complaint.String()), c.ProcessState.ExitCode(), err)
 	}
 	m := &latency.Measure{}
 	return m, json.Unmarshal(out.Bytes(), m)
+}
+
+// childFailure is the error of a measuring process by its standard error and exit code. One that died has exit code -1, or that of the Go
+// runtime, and the reason is in the first line.
+func childFailure(stderr string, code int, err error) error {
+	_, last, _ := cutLast(stderr, "\n")
+	if text, ok := strings.CutPrefix(last, "mcompress: "); ok {
+		return &childError{text, max(exitIO, code)}
+	}
+	reason, _, _ := strings.Cut(cmp.Or(stderr, err.Error()), "\n")
+	return &childError{"the measuring process ended: " + reason, exitIO}
 }
 
 // cutLast cuts text at the last sep; without one, all of it is after.

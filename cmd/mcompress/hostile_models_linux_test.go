@@ -48,8 +48,14 @@ var hostileModels = map[string]func(g hostile, x *ir.Value) *ir.Value{
 	"loop with a scan output": func(g hostile, x *ir.Value) *ir.Value {
 		return g.loop(nil, func(b hostile, _ *ir.Value) *ir.Value { return b.op("Identity", x) })
 	},
+	"loop of a growing tensor": func(g hostile, x *ir.Value) *ir.Value { // in steps of 64 MiB: what the collector has not freed is larger than the tensor
+		step := g.op("Expand", g.op("ReduceSum", x), g.ints(64<<20/4, 1))
+		return g.loop(step, func(b hostile, t *ir.Value) *ir.Value {
+			return b.node("Concat", []*ir.Value{t, step}, ir.IntAttr("axis", 0))
+		})
+	},
 	"loop of growing text": func(g hostile, x *ir.Value) *ir.Value {
-		text := g.AddConst("text", &ir.Tensor{Spec: ir.Spec{DType: ir.String}, Source: ir.Text(func() ([]string, error) { return []string{"ab"}, nil })})
+		text := g.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.String)))
 		g.loop(text, func(b hostile, s *ir.Value) *ir.Value { return b.op("StringConcat", s, s) })
 		return g.op("Relu", x)
 	},

@@ -1,5 +1,7 @@
 package memory
 
+import "runtime/debug"
+
 // Limits bound the runs of a model. The zero value is valid.
 type Limits struct {
 	Weights int64 // bytes of weights in memory, the others are streamed; 0 for half of Memory, or all if that is 0 too
@@ -49,3 +51,17 @@ func (l Limits) Resolved() Limits {
 
 // DefaultLimit is half of the memory that the process can still get: the garbage collector frees memory late.
 func DefaultLimit() int64 { return max(1, available()/2) }
+
+// large is the size of an allocation that is compared with the memory of the process. For smaller ones the garbage collector runs often
+// enough.
+const large = 16 << 20
+
+// Enough reports whether the process can get n more bytes, and three times as many for garbage. It is fast, and true for small n.
+func Enough(n int64) bool { return n < large || n <= available()/4 }
+
+// Collect frees garbage and returns the number of bytes that the process can still get. The Go runtime ends a process that cannot get
+// memory, and does not collect garbage before: values that grow in a loop leave several times their size.
+func Collect() int64 {
+	debug.FreeOSMemory()
+	return available()
+}

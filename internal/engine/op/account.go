@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -35,14 +36,21 @@ func (a *Account) Take(n int64) error {
 	return nil
 }
 
-// Check is a *MemoryError if n more bytes exceed the limit.
+// Check is a *MemoryError if n more bytes exceed the limit, or what the process can get.
 func (a *Account) Check(n int64) error {
-	if a == nil || n <= a.limit-a.held.Load() {
+	if a == nil || n <= a.limit-a.held.Load() && memory.Enough(n) {
 		return nil
 	}
 	a.reclaim()
-	if held := a.held.Load(); n > a.limit-held {
+	held := a.held.Load()
+	if n > a.limit-held {
 		return &MemoryError{Need: n, Held: held, Limit: a.limit}
+	}
+	if memory.Enough(n) {
+		return nil
+	}
+	if left := memory.Collect(); n > left {
+		return &MemoryError{Need: n, Held: held, Limit: a.limit, Short: true, Left: left}
 	}
 	return nil
 }
@@ -58,14 +66,22 @@ func (a *Account) Release(n int64) {
 func (a *Account) Held() int64 { return a.held.Load() }
 
 // A MemoryError is a need for more memory than the limit. It is returned before the memory is allocated.
-type MemoryError struct{ Need, Held, Limit int64 }
+type MemoryError struct {
+	Need, Held, Limit int64
+	Short             bool  // the need is within the limit, but the process cannot get it
+	Left              int64 // what the process can get if Short
+}
 
 // Error names the sizes.
 func (e *MemoryError) Error() string {
-	if e.Held == 0 {
-		return fmt.Sprintf("needs %s, the memory limit of the run is %s", size(e.Need), size(e.Limit))
+	need, limit := "needs "+size(e.Need), "the memory limit of the run is "+size(e.Limit)
+	if e.Held > 0 {
+		need += " in addition to " + size(e.Held) + " in use"
 	}
-	return fmt.Sprintf("needs %s in addition to %s in use, the memory limit of the run is %s", size(e.Need), size(e.Held), size(e.Limit))
+	if e.Short {
+		limit = "the process can get " + size(e.Left)
+	}
+	return need + ", " + limit
 }
 
 func size(n int64) string { return humanize.IBytes(uint64(n)) }
