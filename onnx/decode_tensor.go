@@ -31,7 +31,7 @@ type tensorOrigin struct {
 
 // payload has the offsets of the pieces of a TensorProto's payload.
 type payload struct {
-	raw      *field
+	raw      field           // of number 0 if there is none
 	typed    map[num][]chunk // typed fields by number; adjacent ones form one chunk
 	external *external
 	outside  bool
@@ -45,9 +45,9 @@ const keepSmall = 1 << 10
 func (d *decoder) tensor(pieces []field) (*ir.Tensor, error) {
 	off := pieces[0].off
 	t := &ir.Tensor{}
-	o := &tensorOrigin{}
+	var o tensorOrigin
 	var p payload
-	err := d.eachOf(pieces, func(f field) error { return d.tensorField(t, o, &p, f) })
+	err := d.eachOf(pieces, func(f field) error { return d.tensorField(t, &o, &p, f) })
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +59,12 @@ func (d *decoder) tensor(pieces []field) (*ir.Tensor, error) {
 	if err := t.Valid(); err != nil {
 		return nil, d.fail(off, err.Error())
 	}
-	if err := d.payload(t, o, &p, off); err != nil {
+	if err := d.payload(t, &o, &p, off); err != nil {
 		return nil, err
 	}
 	if o.form != formRaw || o.rest != nil {
-		t.Origin = o
+		kept := o // most tensors need none
+		t.Origin = &kept
 	}
 	return t, nil
 }
@@ -81,10 +82,10 @@ func (d *decoder) tensorField(t *ir.Tensor, o *tensorOrigin, p *payload, f field
 	case tensorName:
 		return d.text(&t.Name, &o.rest, f)
 	case tensorRaw:
-		if p.raw != nil {
+		if p.raw.num != 0 {
 			return d.fail(f.at, "raw_data appears twice")
 		}
-		p.raw = &f
+		p.raw = f
 		return d.want(f, protowire.BytesType)
 	case tensorFloats, tensorInt32s, tensorInt64s, tensorDoubles, tensorUint64s, tensorStrings:
 		p.add(d.src, f)
@@ -152,14 +153,14 @@ func (d *decoder) payload(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) 
 	switch {
 	case p.outside:
 		return d.outside(t, o, p, off)
-	case p.raw != nil && p.raw.len() == 0 && len(p.typed) > 0:
+	case p.raw.num != 0 && p.raw.len() == 0 && len(p.typed) > 0:
 		// Present and empty: written back, but no payload.
 		o.form, o.typed = formTyped, p.typed[field]
-		return errors.Join(d.add(&o.rest, *p.raw), d.typed(t, o.typed, field))
-	case p.raw != nil && len(p.typed) > 0:
+		return errors.Join(d.add(&o.rest, p.raw), d.typed(t, o.typed, field))
+	case p.raw.num != 0 && len(p.typed) > 0:
 		return d.fail(off, "the payload is given twice, as raw_data and in a typed field")
-	case p.raw != nil:
-		return d.raw(t, o, *p.raw)
+	case p.raw.num != 0:
+		return d.raw(t, o, p.raw)
 	case len(p.typed) > 0:
 		o.form, o.typed = formTyped, p.typed[field]
 		return d.typed(t, o.typed, field)
