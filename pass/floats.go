@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -79,12 +80,22 @@ func Scan(ctx context.Context, e *ir.Eval, t *ir.Tensor, do func(x []float32, fi
 	return nil
 }
 
-// Parallel calls do for 0 to n-1 on worker threads and waits for all.
+// Parallel calls do for 0 to n-1 on worker threads, in this order, and waits for all. After an error, or the end of ctx, it starts no more.
 func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, workers))
-	for i := range n {
-		g.Go(func() error { return do(ctx, i) })
+	var next atomic.Int64
+	for range min(max(1, workers), n) {
+		g.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	return g.Wait()
 }

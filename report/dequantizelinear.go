@@ -11,11 +11,14 @@ func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
 	if i == 1 && biasOfIntegers(n) {
 		return
 	}
-	f.copies[b] = f.bytes(b.dtype)
+	f.add(b, f.dequantizedBytes(n, i, b.dtype), nil)
+}
+
+func (f *folding) dequantizedBytes(n *ir.Node, i int, dtype ir.DType) int64 {
 	shape := f.matrix(n.Input(0))
 	product, transposed := productOf(n)
 	if product == nil || shape == nil {
-		return
+		return f.bytes(dtype)
 	}
 	rows, cols := shape[0], shape[1]
 	if transposed {
@@ -28,12 +31,13 @@ func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
 	blocks := (rows + block - 1) / block
 	switch i {
 	case 0:
-		f.copies[b] = cols * blocks * (block * b.dtype.Bits() / 8)
+		return cols * blocks * (block * dtype.Bits() / 8)
 	case 1:
-		f.copies[b] = cols * blocks * ir.Float.Bits() / 8
+		return cols * blocks * ir.Float.Bits() / 8
 	case 2:
-		f.copies[b] = cols * ((blocks*b.dtype.Bits() + 7) / 8)
+		return cols * ((blocks*dtype.Bits() + 7) / 8)
 	}
+	return f.bytes(dtype)
 }
 
 // productOf is the product of an activation that is not quantized and the output of n.

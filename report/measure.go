@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -86,19 +84,15 @@ func (c *chain) firstChange(o *root) int {
 func run(ctx context.Context, in Input, tasks []*task) error {
 	// Large tensors first, so that no worker is left alone with one in the end.
 	slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.ref.Elems(), a.ref.Elems()) })
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, in.Workers))
-	for _, t := range tasks {
-		g.Go(func() error {
-			f, err := compare(ctx, in.Eval, t.pair)
-			if err != nil {
-				return fmt.Errorf("report: %s: %w", t, err)
-			}
-			for _, to := range t.into {
-				*to = f
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return pass.Parallel(ctx, in.Workers, len(tasks), func(ctx context.Context, i int) error {
+		t := tasks[i]
+		f, err := compare(ctx, in.Eval, t.pair)
+		if err != nil {
+			return fmt.Errorf("report: %s: %w", t, err)
+		}
+		for _, to := range t.into {
+			*to = f
+		}
+		return nil
+	})
 }

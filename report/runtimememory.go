@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 )
@@ -11,10 +13,16 @@ import (
 type folding struct {
 	*constants
 	elems   int64
-	shape   []int64             // of the constant
-	convs   map[buffer]*ir.Node // of which it is the filter
-	copies  map[buffer]int64    // bytes
-	unknown bool                // a folded operator changes the number of elements
+	shape   []int64  // of the constant
+	copies  []loaded // what consumers read, each buffer once
+	unknown bool     // a folded operator changes the number of elements
+}
+
+// A loaded is a buffer in the memory of the runtime.
+type loaded struct {
+	buffer
+	bytes int64
+	conv  *ir.Node // of which it is the filter
 }
 
 // A buffer is the constant itself or the output of the last folded node, as it is or
@@ -26,12 +34,37 @@ type buffer struct {
 
 // folding follows the constant v to its consumers.
 func (c *constants) folding(v *ir.Value) *folding {
-	f := &folding{constants: c, elems: v.Const.Elems(), shape: v.Const.Shape, convs: map[buffer]*ir.Node{}, copies: map[buffer]int64{}}
+	f := &folding{constants: c, elems: v.Const.Elems(), shape: v.Const.Shape}
 	f.follow(v, buffer{nil, v.Const.DType})
 	if len(v.Uses()) == 0 {
-		f.copies[buffer{nil, v.Const.DType}] = v.Const.Bytes()
+		f.add(buffer{nil, v.Const.DType}, v.Const.Bytes(), nil)
 	}
+	f.merge()
 	return f
+}
+
+// add adds a buffer, which may have been added before: the last number of bytes counts.
+func (f *folding) add(b buffer, bytes int64, conv *ir.Node) {
+	f.copies = append(f.copies, loaded{b, bytes, conv})
+}
+
+// merge makes each buffer one element of the copies. Nearly all constants have only one.
+func (f *folding) merge() {
+	if len(f.copies) < 2 {
+		return
+	}
+	at := map[buffer]int{}
+	var merged []loaded
+	for _, l := range f.copies {
+		i, known := at[l.buffer]
+		if !known {
+			at[l.buffer] = len(merged)
+			merged = append(merged, l)
+			continue
+		}
+		merged[i].bytes, merged[i].conv = l.bytes, cmp.Or(l.conv, merged[i].conv)
+	}
+	f.copies = merged
 }
 
 // loadedBytes is the bytes of the constant v once the runtime has loaded its model; where
@@ -46,8 +79,8 @@ func (c *constants) loadedBytes(v *ir.Value) int64 {
 
 func (f *folding) total() int64 {
 	n := int64(0)
-	for _, b := range f.copies {
-		n += b
+	for _, l := range f.copies {
+		n += l.bytes
 	}
 	return n
 }
@@ -55,12 +88,12 @@ func (f *folding) total() int64 {
 // dense is the bytes of the folded tensors, where each has the elements of weight.
 func (f *folding) dense(weight *ir.Tensor) int64 {
 	n := int64(0)
-	for b := range f.copies {
-		dt := b.dtype
+	for _, l := range f.copies {
+		dt := l.dtype
 		if !dt.IsFloat() {
 			dt = weight.DType
 		}
-		n += padded((weight.Elems()*dt.Bits()+7)/8, f.convs[b], weight.Shape)
+		n += padded((weight.Elems()*dt.Bits()+7)/8, l.conv, weight.Shape)
 	}
 	return n
 }
@@ -90,7 +123,7 @@ func (f *folding) follow(v *ir.Value, first buffer) {
 func (f *folding) use(u ir.Use, b buffer) {
 	switch n := u.Node; {
 	case n == nil:
-		f.copies[b] = f.bytes(b.dtype)
+		f.add(b, f.bytes(b.dtype), nil)
 	case n.Op.Is("DequantizeLinear"):
 		f.dequantized(n, u.Index, b)
 	case f.absorbed(n, u.Index):
@@ -98,11 +131,11 @@ func (f *folding) use(u ir.Use, b buffer) {
 		if b.dtype == ir.Float16 && (!operator.Of(n).Float16CPU || f.isolated(n)) {
 			b.dtype = ir.Float
 		}
-		f.copies[b] = f.bytes(b.dtype)
 		if b.dtype == ir.Float && n.Op.Is("Conv") && u.Index == 1 {
-			f.convs[b] = n
-			f.copies[b] = padded(f.copies[b], n, f.shape)
+			f.add(b, padded(f.bytes(b.dtype), n, f.shape), n)
+			return
 		}
+		f.add(b, f.bytes(b.dtype), nil)
 	}
 }
 
