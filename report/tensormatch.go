@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -17,8 +15,9 @@ type matcher struct {
 	consts map[scoped]*ir.Value // of the result
 	nodes  map[scoped]*ir.Node  // of the result, by name and by first output
 	known  map[scoped]bool      // constants of the source
-	fresh  []*ir.Value          // constants that only the result has
-	taken  map[*ir.Value]string // weights that fresh constants were matched to
+
+	extensions map[scoped][]*ir.Value // constants that only the result has, by the constant of the source that their name begins with
+	taken      map[*ir.Value]string   // weights that they were matched to
 }
 
 // match makes a row for each weight of the source, in file order: by the tensor's
@@ -29,6 +28,9 @@ func match(ctx context.Context, in Input) ([]pass.Row, error) {
 	rows := []pass.Row{}
 	for g := range in.Source.IR.Graphs() {
 		for _, v := range g.Consts() {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			if pass.IsWeight(v.Const) {
 				rows = append(rows, m.row(v))
 			}
@@ -43,10 +45,13 @@ func newMatcher(source, result *ir.Model) *matcher {
 		nodes:  map[scoped]*ir.Node{},
 		known:  map[scoped]bool{},
 		taken:  map[*ir.Value]string{},
+
+		extensions: map[scoped][]*ir.Value{},
 	}
 	for g := range source.Graphs() {
+		scope := pass.Scope(g)
 		for _, v := range g.Consts() {
-			m.known[scoped{pass.Scope(g), v.Name}] = true
+			m.known[scoped{scope, v.Name}] = true
 		}
 	}
 	for g := range result.Graphs() {
@@ -55,7 +60,7 @@ func newMatcher(source, result *ir.Model) *matcher {
 			at := scoped{scope, v.Name}
 			m.consts[at] = v
 			if !m.known[at] {
-				m.fresh = append(m.fresh, v)
+				m.extends(scope, v)
 			}
 		}
 		for n := range g.Nodes() {
@@ -99,7 +104,7 @@ func (m *matcher) row(v *ir.Value) pass.Row {
 		return r
 	}
 	m.trace(&r, v)
-	m.extend(&r, v.Name)
+	m.take(&r, m.extensions[scoped{r.Scope, v.Name}])
 	if len(r.After) == 0 {
 		r.Notes = pass.Notes(pass.Reason{Code: pass.Unmatched})
 	}
@@ -127,12 +132,11 @@ func (m *matcher) trace(r *pass.Row, v *ir.Value) {
 	}
 }
 
-// extend adds constants whose names begin with the weight's: "w_scale" for "w".
-func (m *matcher) extend(r *pass.Row, name string) {
-	for _, w := range m.fresh {
-		rest, ok := strings.CutPrefix(w.Name, name)
-		if ok && pass.Scope(w.Graph()) == r.Scope && rest != "" && strings.ContainsAny(rest[:1], "_./:-") {
-			m.take(r, []*ir.Value{w})
+// extends notes the constants of the source that the name of w extends: "w_scale" extends "w".
+func (m *matcher) extends(scope string, w *ir.Value) {
+	for i := range w.Name {
+		if at := (scoped{scope, w.Name[:i]}); strings.ContainsRune("_./:-", rune(w.Name[i])) && m.known[at] {
+			m.extensions[at] = append(m.extensions[at], w)
 		}
 	}
 }
@@ -165,23 +169,18 @@ func role(before, t *ir.Tensor) pass.Role {
 
 // settle turns rows of byte-identical tensors into skipped ones.
 func settle(ctx context.Context, in Input, rows []pass.Row) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, in.Workers))
-	for i := range rows {
+	return pass.Parallel(ctx, in.Workers, len(rows), func(ctx context.Context, i int) error {
 		r := &rows[i]
 		if r.Form != pass.InPlace || !alike(r.Before.Spec, r.After[0].Spec) {
-			continue
+			return nil
 		}
-		g.Go(func() error {
-			same, err := equal(ctx, in.Eval, r.Before, r.After[0].Tensor)
-			if same {
-				*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Module: r.Module, Before: r.Before, Counted: true,
-					Status: pass.Skipped, Reason: pass.Reason{Code: pass.Identical}}
-			}
-			return err
-		})
-	}
-	return g.Wait()
+		same, err := equal(ctx, in.Eval, r.Before, r.After[0].Tensor)
+		if same {
+			*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Module: r.Module, Before: r.Before, Counted: true,
+				Status: pass.Skipped, Reason: pass.Reason{Code: pass.Identical}}
+		}
+		return err
+	})
 }
 
 // equal compares payloads of one size up to the first difference.

@@ -77,18 +77,22 @@ func (e *SideError) Unwrap() error { return e.Err }
 // commonOutputs are the outputs of the first model, want, that those of the second one, got, are compared with. Only those of layers
 // that the second one does not have may be missing, which notes state.
 func commonOutputs(want, got []string) (names, notes []string, err error) {
+	has := make(map[string]bool, len(got))
+	for _, name := range got {
+		has[name] = true
+	}
 	names = want
 	for {
-		i := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(got, name) })
+		i := slices.IndexFunc(names, func(name string) bool { return !has[name] })
 		if i < 0 {
 			return names, notes, nil
 		}
-		l := layersOf(names[i], names, got)
+		l := layersOf(names[i], names, has)
 		if l == nil {
 			return nil, nil, &SideError{Second, fmt.Errorf("output %q of the first model is missing", names[i])}
 		}
 		var note string
-		names, note = l.without(names, got)
+		names, note = l.without(names, has)
 		notes = append(notes, note)
 	}
 }

@@ -17,7 +17,7 @@ var digits = regexp.MustCompile(`[0-9]+`)
 
 // layersOf returns the outputs of want that are numbered like name, if got lacks those with the highest numbers: it has fewer layers. Nil
 // otherwise. The other outputs may be those of other layers, as they are renumbered when layers are removed.
-func layersOf(name string, want, got []string) *layerOutputs {
+func layersOf(name string, want []string, got map[string]bool) *layerOutputs {
 	for _, at := range digits.FindAllStringIndex(name, -1) {
 		l := &layerOutputs{name[:at[0]] + "*" + name[at[1]:], map[string]int{}}
 		for _, other := range want {
@@ -42,11 +42,11 @@ func layerNumber(name, prefix, suffix string) (int, bool) {
 }
 
 // fewer reports whether got has some of the outputs, but not those with the highest numbers.
-func (l *layerOutputs) fewer(got []string) bool {
+func (l *layerOutputs) fewer(got map[string]bool) bool {
 	highest, lowest, some := -1, -1, false // the highest number of those it has, and the lowest of the others
 	for name, n := range l.numbers {
 		switch {
-		case slices.Contains(got, name):
+		case got[name]:
 			highest, some = max(highest, n), true
 		case lowest < 0 || n < lowest:
 			lowest = n
@@ -56,13 +56,13 @@ func (l *layerOutputs) fewer(got []string) bool {
 }
 
 // without removes the outputs from names and returns a note about that.
-func (l *layerOutputs) without(names, got []string) (rest []string, note string) {
+func (l *layerOutputs) without(names []string, got map[string]bool) (rest []string, note string) {
 	has := 0
 	rest = slices.DeleteFunc(names, func(name string) bool {
 		if _, ok := l.numbers[name]; !ok {
 			return false
 		}
-		if slices.Contains(got, name) {
+		if got[name] {
 			has++
 		}
 		return true
