@@ -36,7 +36,7 @@ func inspectCommand(t *tool) *cli.Command {
 			if text && (values || t.json) {
 				return usagef("--text excludes --values and --json")
 			}
-			f, err := onnx.Open(args[0])
+			f, err := onnx.OpenContext(c.Context, args[0])
 			if err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ from rules for each operator. --params replaces the MODEL.`,
 			if s.fit.params > 0 {
 				return s.states(t)
 			}
-			f, err := onnx.Open(c.Args().First())
+			f, err := onnx.OpenContext(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}

@@ -90,6 +90,9 @@ func (c *compiler) nodes(s *scope, g *ir.Graph) error {
 		return err
 	}
 	for _, n := range nodes {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
 		if err := c.node(s, n); err != nil {
 			return err
 		}

@@ -108,6 +108,9 @@ func tensors(ctx context.Context, f *inspection.Model, m *ir.Model, o Options) e
 	}
 	f.Tensors = make([]inspection.Tensor, len(vs))
 	for i, v := range vs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		f.Tensors[i] = tensor(v)
 		if w := first[v]; w != nil && w != v {
 			f.Tensors[i].DuplicateOf = w.Name

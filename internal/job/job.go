@@ -231,8 +231,8 @@ func (r *run) begin() (err error) {
 }
 
 // other opens another model for a pass, such as a teacher.
-func (r *run) other(path string) (*ir.Model, error) {
-	f, err := onnx.Open(path)
+func (r *run) other(ctx context.Context, path string) (*ir.Model, error) {
+	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
 		return nil, withPath(path, err)
 	}
@@ -254,7 +254,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	}
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Open: r.other, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.Trained,
+		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.Trained,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {

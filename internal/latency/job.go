@@ -70,7 +70,7 @@ func (m *Measure) Over() bool { return m.Needs > 0 }
 // ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	m := &Measure{Model: j.Model, Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
-	f, err := onnx.Open(j.Model)
+	f, err := onnx.OpenContext(ctx, j.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 	if j.Backend != Embedded {
 		return nil, errors.New("only the embedded backend can be profiled")
 	}
-	f, err := onnx.Open(j.Model)
+	f, err := onnx.OpenContext(ctx, j.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type Written struct {
 // dir, atomically: all files appear together when all are complete. Weights are streamed: memory does not
 // depend on their size.
 func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions) (_ *Written, err error) {
-	f, err := onnx.Open(path)
+	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (c *chain) write(ctx context.Context) error {
 
 // stage writes stage k, from its own reading of the model, and verifies it.
 func (c *chain) stage(ctx context.Context, k int) (err error) {
-	f, err := onnx.Open(c.source.Path)
+	f, err := onnx.OpenContext(ctx, c.source.Path)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.verify(k); err != nil {
+	if err := c.verify(ctx, k); err != nil {
 		return err
 	}
 	c.written += c.plan.Stages[k].Weights
@@ -174,12 +174,12 @@ func (c *chain) producer(name string) string {
 }
 
 // verify opens stage k under its temporary name.
-func (c *chain) verify(k int) error {
+func (c *chain) verify(ctx context.Context, k int) error {
 	dir, err := c.set.Folder(filepath.Join(c.dir, c.stageName(k)))
 	if err != nil {
 		return err
 	}
-	out, err := onnx.Open(filepath.Join(dir, c.stageName(k)))
+	out, err := onnx.OpenContext(ctx, filepath.Join(dir, c.stageName(k)))
 	if err != nil {
 		return fmt.Errorf("the output cannot be read back: %w", err)
 	}

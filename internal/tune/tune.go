@@ -102,7 +102,7 @@ func Choose(ctx context.Context, o Options) ([]pass.Options, *pass.Search, error
 }
 
 func open(ctx context.Context, o Options) (*tuner, error) {
-	source, err := onnx.Open(o.Input)
+	source, err := onnx.OpenContext(ctx, o.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ type built struct {
 // build runs steps on the source.
 func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err error) {
 	b := &built{eval: ir.NewEval(t.Dir)}
-	if b.File, err = onnx.Open(t.Input); err != nil {
+	if b.File, err = onnx.OpenContext(ctx, t.Input); err != nil {
 		return nil, err
 	}
 	b.tensors = tensorsOf(b.Model)
