@@ -15,12 +15,13 @@ const recipeDivisor = 2
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
 func limitMemory(limit int64) { debug.SetMemoryLimit(limit) }
 
-// raiseMemoryLimit raises the limit after each collection that leaves more than three quarters of it live, to twice that: with
-// less memory for garbage the collector would run permanently. A graph of a million nodes is larger than the default limit.
+// raiseMemoryLimit raises the limit after each collection that leaves more than half of it live, to twice what is live: with
+// less memory for garbage the collector would run more often than it does without a limit. A graph of a million nodes is larger than the
+// default limit.
 func raiseMemoryLimit() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	if bytes, limit := int64(live[0].Value.Uint64()), debug.SetMemoryLimit(-1); bytes > limit/4*3 {
+	if bytes, limit := int64(live[0].Value.Uint64()), debug.SetMemoryLimit(-1); bytes > limit/2 {
 		limitMemory(2 * bytes)
 	}
 	runtime.AddCleanup(new([64]byte), func(struct{}) { raiseMemoryLimit() }, struct{}{})

@@ -171,14 +171,16 @@ func rest(list []*reasonGroup) int {
 }
 
 // untouched are the first rows of unchanged weights.
-func untouched(r *report.Report) []report.Row {
+func untouched(r *report.Report) []*report.Row {
 	type weight struct{ scope, tensor string }
-	done := map[weight]bool{}
-	for _, w := range r.Weights {
+	done := make(map[weight]bool, len(r.Weights))
+	for i := range r.Weights {
+		w := &r.Weights[i]
 		done[weight{w.Scope, w.Tensor}] = w.Changed
 	}
-	var rows []report.Row
-	for _, row := range r.Ledger {
+	var rows []*report.Row
+	for i := range r.Ledger {
+		row := &r.Ledger[i]
 		at := weight{row.Scope, row.Tensor}
 		if row.Status == pass.Skipped.String() && row.Before != nil && !done[at] {
 			done[at] = true
