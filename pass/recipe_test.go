@@ -52,6 +52,25 @@ func TestRecipe(t *testing.T) {
 	}
 }
 
+// The keys of a step are in any order.
+func TestMethodAfterItsOptions(t *testing.T) {
+	var texts []string
+	for _, text := range []string{"steps:\n - {method: prune, amount: 0.25}", "steps:\n - {amount: 0.25, method: prune}"} {
+		recipe, err := pass.ParseRecipe(known(), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := recipe.Text(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(resolved))
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("got %s, want %s", texts[1], texts[0])
+	}
+}
+
 func TestRecipeErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "a recipe needs a list called steps"},

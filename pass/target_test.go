@@ -105,6 +105,25 @@ func TestTargetVersions(t *testing.T) {
 }
 
 // The IR version of a changed model is lowered to that of the target where nothing in the model needs it.
+// Every capability of a runtime is listed once, with a description.
+func TestCapabilitiesOfRuntimes(t *testing.T) {
+	var listed, used pass.Capability
+	texts := map[string]bool{}
+	for _, c := range pass.Capabilities() {
+		if listed&c != 0 || c.String() == "" || texts[c.String()] {
+			t.Errorf("capability %b, %q", c, c)
+		}
+		listed |= c
+		texts[c.String()] = true
+	}
+	for _, r := range pass.Runtimes {
+		used |= r.Can
+	}
+	if listed != used {
+		t.Errorf("capabilities %b are listed, runtimes have %b", listed, used)
+	}
+}
+
 func TestIRVersionOfTheTarget(t *testing.T) {
 	for _, c := range []struct {
 		name, target string

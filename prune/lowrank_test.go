@@ -2,6 +2,7 @@ package prune
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -107,6 +108,22 @@ func read(t *testing.T, b *bench, x *ir.Tensor) []byte {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// The constants of factors have their types, also where the weight has one.
+func TestTypesOfFactors(t *testing.T) {
+	for _, use := range factoredUses {
+		b, w := factoredModel(t, use.op, use.left, use.dt, use.shape, use.attrs...)
+		w.Type = typeOf(w.Const)
+		if row := rowOf(t, b.run(lowRankMethod, "rank", "2"), "w"); row.Status != pass.Changed {
+			t.Errorf("%s: %s", use.name, row.Status)
+		}
+		for _, v := range b.g.Consts() {
+			if v.Type != nil && fmt.Sprint(*v.Type) != fmt.Sprint(*typeOf(v.Const)) {
+				t.Errorf("%s: type %v of %s, which is %v", use.name, *v.Type, v.Name, v.Const.Spec)
+			}
+		}
+	}
 }
 
 // Factors of weights near the limit of their type may exceed it: such weights are skipped.

@@ -29,6 +29,12 @@ func TestDeviationOfNoiseToSignal(t *testing.T) {
 	if math.Abs(deviation-want) > 0.05*want {
 		t.Errorf("mean deviation %v, want %v", deviation, want)
 	}
+	// By hand: of the ratio 2/3, noise differs by -1/3 and 1/3; the deviation of their mean is 1/3, the mean signal 3.
+	var two spread
+	two.add(1, 2)
+	if two.add(3, 4); math.Abs(two.deviation()-1.0/3/3/(2.0/3)) > 1e-12 {
+		t.Errorf("of two runs: %v", two.deviation())
+	}
 	var one spread
 	if one.add(1, 2); one.deviation() != 0 {
 		t.Errorf("of one run: %v", one.deviation())
