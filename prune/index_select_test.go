@@ -3,6 +3,7 @@ package prune
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -97,6 +98,23 @@ func twoLayers(t *testing.T, norms ...float64) (b *bench, first *ir.Value) {
 	hidden := b.node("Conv", []*ir.Value{nil, first})
 	b.g.AddOutput(b.node("Conv", []*ir.Value{hidden, b.weight("second", ir.Float, []int64{2, n, 1, 1}, make([]float64, 2*n)...)}))
 	return b, first
+}
+
+// Reads of any length are those of the tensor, also across the end of what was read ahead.
+func TestReadAheadReadsTheTensor(t *testing.T) {
+	r, data := rand.New(rand.NewPCG(1, 2)), make([]byte, 3*aheadBytes+5)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	for _, step := range []int{1000, 1001, aheadBytes - 1, aheadBytes} {
+		w := &readAhead{in: bytes.NewReader(data), size: int64(len(data))}
+		for off := 0; off < len(data); off += step {
+			b := make([]byte, min(step, len(data)-off))
+			if err := w.read(b, int64(off)); err != nil || !bytes.Equal(b, data[off:off+len(b)]) {
+				t.Errorf("%d bytes at %d differ (%v)", len(b), off, err)
+			}
+		}
+	}
 }
 
 func TestChannelsOfSmallestNormArePruned(t *testing.T) {

@@ -68,6 +68,20 @@ func TestLayersThatStayAreSpreadEvenly(t *testing.T) {
 	}
 }
 
+// The layers of a model without numbered inputs or outputs are counted from 0.
+func TestRemovedLayersAreCounted(t *testing.T) {
+	m := stack(5)
+	nodes, err := m.Graph.Order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range repetitions(nodes) {
+		if got := r.without([]int{0, 2, 4}); got.Layers != 5 || !slices.Equal(got.Removed, []int{1, 3}) || got.Cached {
+			t.Errorf("got %+v, want layers 1 and 3 of 5", got)
+		}
+	}
+}
+
 // TestLayersOfOtherShapesStay: layers that do not follow one of their kind are not repeated.
 func TestLayersOfOtherShapesStay(t *testing.T) {
 	m := stack(0)

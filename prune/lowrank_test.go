@@ -211,6 +211,19 @@ func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 	}
 }
 
+// Two products are the factors of a larger matrix if they are smaller than it.
+func TestRankBetweenProducts(t *testing.T) {
+	for _, c := range []struct{ in, middle, out, want int64 }{{in: 4, middle: 2, out: 4}, {in: 3, middle: 2, out: 6}, {3, 2, 7, 2}, {5, 2, 5, 2}, {9, 1, 2, 1}, {in: 2, middle: 1, out: 2}} {
+		b := newBench(t)
+		first := b.node("MatMul", []*ir.Value{nil, b.weight("a", ir.Float, []int64{c.in, c.middle}, make([]float64, c.in*c.middle)...)})
+		second := b.node("MatMul", []*ir.Value{first, b.weight("b", ir.Float, []int64{c.middle, c.out}, make([]float64, c.middle*c.out)...)})
+		b.g.AddOutput(second)
+		if got := rankBetween(first.Producer(), second.Producer()); got != c.want {
+			t.Errorf("%d to %d to %d: rank %d, want %d", c.in, c.middle, c.out, got, c.want)
+		}
+	}
+}
+
 // Factors are not factored again.
 func TestFactorsStay(t *testing.T) {
 	for _, u := range factoredUses {

@@ -88,6 +88,21 @@ func TestThresholdOfManyElements(t *testing.T) {
 	}
 }
 
+// The key of a single element is that of its tensor, also next to the tensor's ends.
+func TestKeysOfSingleElements(t *testing.T) {
+	x := []float32{1, -2, 3, 4, -5, 6, 7, 8}
+	p, err := newRanking(t.Context(), newBench(t).step, &buffers{}, floats("a", x[:3]), floats("b", x[3:4]), floats("c", x[4:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range x {
+		got, err := p.key(int64(i))
+		if want := uint64(math.Float32bits(float32(math.Abs(float64(v))))); err != nil || got != want {
+			t.Errorf("element %d has key %#x, want %#x (%v)", i, got, want, err)
+		}
+	}
+}
+
 // A bracket that holds none of the requested ranks costs a pass and changes nothing.
 func TestThresholdDoesNotDependOnTheGuess(t *testing.T) {
 	x := make([]float32, 300_000)
