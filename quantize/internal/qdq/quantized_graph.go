@@ -120,7 +120,7 @@ func (f *quantizedGraph) quantizedProducer(v *ir.Value) *ir.Node {
 	if n == nil {
 		return nil
 	}
-	if f.integer[n] && !f.fusedInput(n, v) {
+	if f.integer[n] {
 		return n
 	}
 	if len(n.Inputs()) == 0 || n.Input(0) == nil {
@@ -130,12 +130,6 @@ func (f *quantizedGraph) quantizedProducer(v *ir.Value) *ir.Node {
 		return m
 	}
 	return nil
-}
-
-// fusedInput reports whether v is the input of an activation that n fuses: it has no other consumer.
-func (f *quantizedGraph) fusedInput(n *ir.Node, v *ir.Value) bool {
-	a := f.fusedActivation(n)
-	return a != nil && a.Input(0) == v
 }
 
 // readQuantized reports whether some node reads v quantized.

@@ -1,7 +1,9 @@
 package smoothing
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -64,5 +66,40 @@ func TestTrialsDoNotAddUp(t *testing.T) {
 	}
 	if err := s.Model.Verify(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Activations are rounded as DynamicQuantizeLinear does, whose range has zero.
+func TestRunsAreRounded(t *testing.T) {
+	for _, x := range [][]float32{{2, 5.2, 9.9, 10}, {-3, -2, -1.1}, {-0.7, 0, 0.2, 1.9}} {
+		lo, hi := min(0, float64(slices.Min(x))), max(0, float64(slices.Max(x)))
+		scale := (hi - lo) / 255
+		zero := math.RoundToEven(-lo / scale)
+		got := slices.Clone(x)
+		roundRun(got)
+		for i, v := range x {
+			want := (min(max(math.RoundToEven(float64(v)/scale)+zero, 0), 255) - zero) * scale
+			if math.Abs(float64(got[i])-want) > 1e-5 {
+				t.Errorf("%v: %g is rounded to %g, want %g", x, v, got[i], want)
+			}
+		}
+	}
+}
+
+// Errors of trials are those of activations, too: weights that 8 bits represent exactly do not make the outputs exact.
+func TestTrialsRoundActivations(t *testing.T) {
+	s, w := product(t, func(int) float32 { return 1 })
+	x := make([]float32, w.Const.Elems())
+	for i := range x {
+		x[i] = float32(i%255) - 127
+	}
+	w.Const.Source = ir.Floats(x...)
+	r, err := newSimulation(t.Context(), s, &calibrate.Data{}, groups(rescale.New(s), s.Model.Graph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := r.decibels(t.Context(), []choice{{}})
+	if r.end(); err != nil || db < 30 || db > 60 {
+		t.Errorf("%g dB, want those of 8-bit activations: %v", db, err)
 	}
 }

@@ -100,7 +100,7 @@ func (s *statistics) noise(f []float64) float64 {
 		step := (hi - lo) / 255
 		sum += r.rows * step * step
 	}
-	if kept > 0 && s.every > 1 {
+	if kept > 0 {
 		sum *= s.weight / kept
 	}
 	return sum

@@ -59,3 +59,16 @@ func TestKeptExtentsAreEvenlySpread(t *testing.T) {
 		}
 	}
 }
+
+// Rows of zeros have no weight, and the noise is finite if all extents that are kept are those of zeros.
+func TestNoiseOfZeros(t *testing.T) {
+	s := &statistics{}
+	for i := range 4 * mostRuns {
+		if err := s.add(ir.ArrayOf([]float32{0, float32(i % 2)}, 1, 2), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.noise([]float64{1, 1}); got != 0 {
+		t.Errorf("noise %g, want 0", got)
+	}
+}

@@ -1,0 +1,63 @@
+package quantize
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// static runs static-int8 on a built model, and returns the rows of the ledger and the number of nodes by operator.
+func (s *builder) static(options ...string) (rows []pass.Row, ops map[string]int) {
+	s.t.Helper()
+	e := ir.NewEval(s.t.TempDir())
+	defer e.Close()
+	r, err := pass.Run(context.Background(), s.Model(), e, pass.Environment{Workers: 1}, []pass.Options{variant{StaticInt8{}.Method(), options}.step(s.t)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ops = map[string]int{}
+	for n := range s.Nodes() {
+		ops[n.Op.Type]++
+	}
+	return r.Rows, ops
+}
+
+// A Clip between quantized layers is replaced by the quantized range, which has zero, if its constant bounds are on both sides of zero.
+func TestClipsWithinTheQuantizedRange(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float32
+		want   int // Clips
+	}{{0, 6, 0}, {-1, 1, 0}, {-6, 0, 0}, {0.5, 6, 1}, {-6, -1, 1}} {
+		s := newBuilder(t, 17)
+		x := s.node("Conv", []*ir.Value{s.input("x", 1, 4, 6, 6), s.weight("w", 8, 4, 3, 3)})
+		bound := func(x float32) *ir.Value {
+			return s.AddConst("bound", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(x)})
+		}
+		x = s.node("Clip", []*ir.Value{x, bound(c.lo), bound(c.hi)})
+		s.output("y", s.node("Conv", []*ir.Value{x, s.weight("w", 8, 8, 3, 3)}), 1, 8, 2, 2)
+		if _, ops := s.static("activation-sqnr=0"); ops["Clip"] != c.want || ops["QuantizeLinear"] == 0 {
+			t.Errorf("bounds %g and %g: operators %v, want %d Clip", c.lo, c.hi, ops, c.want)
+		}
+	}
+}
+
+// No 8-bit activations have an output SQNR of 200 dB: convolutions compute in float, with weights of 8 bits.
+func TestActivationsBelowTheSQNRStayFloat(t *testing.T) {
+	s := newBuilder(t, 17)
+	x := s.node("Relu", []*ir.Value{s.node("Conv", []*ir.Value{s.input("x", 1, 4, 6, 6), s.weight("w", 8, 4, 3, 3)})})
+	s.output("y", s.node("Conv", []*ir.Value{x, s.weight("w", 8, 8, 3, 3)}), 1, 8, 2, 2)
+	rows, ops := s.static("activation-sqnr=200")
+	weights := 0
+	for _, r := range rows {
+		if r.Status == pass.Changed {
+			if weights++; r.Form != pass.CastMul {
+				t.Errorf("weight %q has form %q, want %q", r.Tensor, r.Form.Name, pass.CastMul.Name)
+			}
+		}
+	}
+	if weights != 2 || ops["QuantizeLinear"] > 0 || ops["Cast"] != 2 {
+		t.Errorf("%d weights are quantized, operators %v", weights, ops)
+	}
+}
