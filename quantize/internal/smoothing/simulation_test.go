@@ -93,6 +93,9 @@ func TestTrialsRoundActivations(t *testing.T) {
 	for i := range x {
 		x[i] = float32(i%255) - 127
 	}
+	for i := range w.Const.Shape[1] { // of each column
+		x[i] = 127
+	}
 	w.Const.Source = ir.Floats(x...)
 	r, err := newSimulation(t.Context(), s, &calibrate.Data{}, groups(rescale.New(s), s.Model.Graph))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // product quantizes the weight of a product, k rows of n columns with the given elements of a column, to 4 bits. It returns the ledger
 // row, the weight and the restored weight.
-func product(t *testing.T, k, n int64, element func(b *builder, i int) float32, options ...string) (row pass.Row, x, restored []float32) {
+func product(t *testing.T, k, n int64, element func(b *builder, i int) float32, options ...string) (row pass.Row, x, y []float32) {
 	t.Helper()
 	b, e := newBuilder(t, 21), ir.NewEval(t.TempDir())
 	defer e.Close()
@@ -29,15 +29,21 @@ func product(t *testing.T, k, n int64, element func(b *builder, i int) float32, 
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Restore == nil {
 		t.Fatalf("%d rows: %v", len(r.Rows), err)
 	}
+	return r.Rows[0], x, restoredWeight(t, e, r.Rows[0])
+}
+
+// restoredWeight is the weight of a row, dequantized.
+func restoredWeight(t *testing.T, e *ir.Eval, row pass.Row) []float32 {
+	t.Helper()
 	var parts []*ir.Tensor
-	for _, p := range r.Rows[0].After {
+	for _, p := range row.After {
 		parts = append(parts, p.Tensor)
 	}
-	bytes, err := e.ReadAll(context.Background(), r.Rows[0].Restore(parts))
+	bytes, err := e.ReadAll(context.Background(), row.Restore(parts))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Rows[0], x, kernel.Words[float32](bytes)
+	return kernel.Words[float32](bytes)
 }
 
 func normal(b *builder, _ int) float32 { return float32(b.random.NormFloat64()) }
@@ -81,5 +87,41 @@ func TestRulesForScales(t *testing.T) {
 	}
 	if squares["mse"] > 0.9*squares["minmax"] {
 		t.Errorf("squared errors %v", squares)
+	}
+}
+
+// GPTQ quantizes each product that it supports, whether others do or not; the rest has the scales of --search.
+func TestGPTQOfEachProduct(t *testing.T) {
+	weights := func(algo string, gemm bool) (all [][]float32) {
+		b, e := newBuilder(t, 21), ir.NewEval(t.TempDir())
+		defer e.Close()
+		x := b.input("x", 64, 64)
+		if gemm {
+			x = b.node("Gemm", []*ir.Value{x, b.weight("g", 64, 64)}, ir.IntAttr("transA", 1))
+		}
+		b.output("y", b.node("MatMul", []*ir.Value{x, b.weight("w", 64, 48)}), 64, 48)
+		r, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1}, []pass.Options{variant{WeightInt4{}.Method(), []string{"search=mse", "algo=" + algo}}.step(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range r.Rows {
+			if row.Restore != nil {
+				all = append(all, slices.Clone(restoredWeight(t, e, row)))
+			}
+		}
+		return all
+	}
+	if gptq, rtn := weights("gptq", false), weights("rtn", false); len(gptq) != 1 || len(rtn) != 1 || slices.Equal(gptq[0], rtn[0]) {
+		t.Error("the only product is rounded to nearest")
+	}
+	gptq, rtn := weights("gptq", true), weights("rtn", true)
+	if len(gptq) != 2 || len(rtn) != 2 {
+		t.Fatalf("%d and %d weights, want 2", len(gptq), len(rtn))
+	}
+	if !slices.Equal(gptq[0], rtn[0]) {
+		t.Error("a product of transposed inputs is not rounded to nearest")
+	}
+	if slices.Equal(gptq[1], rtn[1]) {
+		t.Error("the product after it is rounded to nearest")
 	}
 }
