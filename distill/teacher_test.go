@@ -20,7 +20,7 @@ func singleSample(seed uint64) *ir.Model {
 }
 
 // TestFixedBatchSize: a student with a fixed batch size of 1 learns the same as one with a dynamic batch size, from a teacher of either
-// kind.
+// kind, and in batches too: its Reshape allows that.
 func TestFixedBatchSize(t *testing.T) {
 	data := samples(t, 300)
 	weight := func(student, teacher *ir.Model) []float32 {
@@ -30,6 +30,9 @@ func TestFixedBatchSize(t *testing.T) {
 		defer tr.close()
 		if err := tr.prepare(t.Context(), teacher); err != nil {
 			t.Fatal(err)
+		}
+		if got := tr.layout.microBatch(); got != tr.layout.batch {
+			t.Errorf("%d samples are computed at once, want the batch size, %d", got, tr.layout.batch)
 		}
 		if err := tr.train(t.Context()); err != nil {
 			t.Fatal(err)
