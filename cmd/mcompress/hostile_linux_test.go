@@ -32,18 +32,7 @@ var hostileRuns = []string{
 // Models that need more memory, steps or nodes than there are end each command with a documented exit code and without temporary files. The
 // process has 4 GiB of address space, so that memory that is taken before it is planned ends it.
 func TestHostileModelsInLimitedProcesses(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(t.TempDir(), "mcompress") // no link: bench starts its own program again, and the name of a test is that of all tests
-	if err := os.WriteFile(program, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program := ownProgram(t)
 	for _, name := range slices.Sorted(maps.Keys(hostileModels)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +55,24 @@ func TestHostileModelsInLimitedProcesses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ownProgram returns a copy of the test binary that runs as the program.
+func ownProgram(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "mcompress") // no link: bench starts its own program again, and the name of a test is that of all tests
+	if err := os.WriteFile(program, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // zerosNPY is a .npy file of zeros whose elements have the given size.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
+// A writer is a command line and a file or folder that it writes.
+type writer struct{ file, args string }
+
 // writers are command lines with a file that each writes besides the model. They run in a folder with mlp.onnx, cnn.onnx and
 // digits_test.npz.
-var writers = []struct{ file, args string }{
+var writers = []writer{
 	{"out.onnx", "quantize mlp.onnx -o out.onnx --report none"},
 	{"mlp.dynamic-int8.onnx", "quantize mlp.onnx"},
 	{"out.report.json", "quantize mlp.onnx -o out.onnx"},
@@ -32,26 +36,9 @@ var writers = []struct{ file, args string }{
 	{"mlp.stage1.onnx", "split mlp.onnx"},
 	{"mlp.stages.json", "split mlp.onnx"},
 	{"mlp.vs.cnn.report.json", "report cnn.onnx mlp.onnx"},
-}
-
-// Every file that a command writes is refused where there is a special file, which is unchanged, and nothing else is written.
-func TestSpecialFilesAreNotReplaced(t *testing.T) {
-	eachWriter(t, 0o644, func(t *testing.T, file string, args []string) {
-		if err := syscall.Mkfifo(file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before := listing(t)
-		code, _, stderr := call(args...)
-		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file+": the output would replace a named pipe; name another file") {
-			t.Errorf("exit code %d, %s", code, stderr)
-		}
-		if st, err := os.Lstat(file); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
-			t.Errorf("the pipe was replaced: %v", err)
-		}
-		if after := listing(t); after != before {
-			t.Errorf("files before: %s\nafter: %s", before, after)
-		}
-	})
+	{"out.onnx", "prune mlp.onnx -o out.onnx"},
+	{"out.onnx", "apply recipe.yaml mlp.onnx -o out.onnx"},
+	{"out.onnx", "distill --teacher cnn.onnx --student cnn.onnx --data digits_test.npz --steps 1 --no-verify -o out.onnx"},
 }
 
 // Files that are derived from a model are not more accessible than the model.
@@ -73,8 +60,13 @@ func TestResultsOfPrivateModelsArePrivate(t *testing.T) {
 	})
 }
 
-// eachWriter calls test for each command line in a folder of its own, with inputs of the given mode.
+// eachWriter is eachCommand for writers.
 func eachWriter(t *testing.T, mode os.FileMode, test func(t *testing.T, file string, args []string)) {
+	eachCommand(t, mode, writers, test)
+}
+
+// eachCommand calls test for each command line in a folder of its own, with inputs of the given mode.
+func eachCommand(t *testing.T, mode os.FileMode, list []writer, test func(t *testing.T, file string, args []string)) {
 	fixtures := filepath.Dir(conform.Fixtures(t)[0])
 	pruned := filepath.Join(prepared(t, "pruned"), "pruned.onnx")
 	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned, "--report", "none", "--no-verify", "-q"})
@@ -82,7 +74,7 @@ func eachWriter(t *testing.T, mode os.FileMode, test func(t *testing.T, file str
 	for _, name := range []string{"mlp.onnx", "cnn.onnx", "external.onnx", "external_a.bin", "external_b.bin", "digits_test.npz"} {
 		inputs = append(inputs, filepath.Join(fixtures, name))
 	}
-	for _, w := range writers {
+	for _, w := range list {
 		t.Run(w.args, func(t *testing.T) {
 			t.Chdir(prepared(t, "dir"))
 			for _, path := range inputs {
@@ -94,7 +86,10 @@ func eachWriter(t *testing.T, mode os.FileMode, test func(t *testing.T, file str
 					t.Fatal(err)
 				}
 			}
-			if err := os.MkdirAll(filepath.Dir(w.file), 0o755); err != nil {
+			if err := errors.Join(
+				os.WriteFile("recipe.yaml", []byte("steps:\n  - method: dynamic-int8\n"), mode),
+				os.MkdirAll(filepath.Dir(w.file), 0o755),
+			); err != nil {
 				t.Fatal(err)
 			}
 			test(t, w.file, append(strings.Fields(w.args), "-q"))
