@@ -65,7 +65,7 @@ func readConfig(path string) (*jsonFile, error) {
 
 // parse finds the values of a text.
 func parse(text []byte) (*jsonFile, error) {
-	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil { // bounds the depth
+	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil { // parse expects valid JSON
 		return nil, err
 	}
 	c := &jsonFile{text: text}
@@ -75,8 +75,14 @@ func parse(text []byte) (*jsonFile, error) {
 	return c, err
 }
 
+// maxNesting is the maximum depth of a configuration. Memory is quadratic in it: values have their paths.
+const maxNesting = 100
+
 // read reads a value.
 func (c *jsonFile) read(d *json.Decoder, path []string) (value, error) {
+	if len(path) >= maxNesting {
+		return value{}, fmt.Errorf("configuration nested deeper than %d levels", maxNesting)
+	}
 	v := value{path: path, start: c.skip(d.InputOffset())}
 	t, err := d.Token()
 	for err == nil && d.More() && (t == json.Delim('{') || t == json.Delim('[')) {

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -206,5 +207,16 @@ func TestMalformedConfiguration(t *testing.T) {
 		if _, err := publish(t, filepath.Join(from, "m.onnx"), filepath.Join(t.TempDir(), "m.q.onnx"), nil); err == nil || !strings.Contains(err.Error(), config) {
 			t.Errorf("%.20q: %v", text, err)
 		}
+	}
+}
+
+// Configuration is nested up to a limit, which is an error.
+func TestNestingIsBounded(t *testing.T) {
+	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	if _, err := parse(nested(maxNesting)); err != nil {
+		t.Errorf("%d levels: %v", maxNesting, err)
+	}
+	if _, err := parse(nested(maxNesting + 1)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("nested deeper than %d levels", maxNesting)) {
+		t.Errorf("more levels: %v", err)
 	}
 }

@@ -52,11 +52,11 @@ func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
 // sizeOf returns the value and the axis whose size is v.
 func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 	n := v.Producer()
+	for n != nil && n.Input(0) != nil && (n.Op.Is("Cast") || operator.Of(n).Move == operator.View) {
+		n = n.Input(0).Producer()
+	}
 	if n == nil {
 		return nil, 0, false
-	}
-	if n.Op.Is("Cast") || operator.Of(n).Move == operator.View {
-		return s.sizeOf(n.Input(0))
 	}
 	picks, ok := s.picks(n)
 	if !ok || len(picks) != 1 || picks[0] < 0 {

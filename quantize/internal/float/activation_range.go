@@ -3,7 +3,9 @@ package float
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -127,8 +129,10 @@ func passesFill(n *ir.Node) bool {
 // maskedValues are the values computed from constants that represent infinity, up to the next operator that uses them.
 func (x *graphConversion) maskedValues() map[*ir.Value]bool {
 	masked := map[*ir.Value]bool{}
-	var follow func(v *ir.Value)
-	follow = func(v *ir.Value) {
+	next := slices.Collect(maps.Keys(x.fills))
+	for len(next) > 0 {
+		v := next[len(next)-1]
+		next = next[:len(next)-1]
 		for _, u := range v.Uses() {
 			if u.Node == nil || !passesFill(u.Node) {
 				continue
@@ -136,13 +140,10 @@ func (x *graphConversion) maskedValues() map[*ir.Value]bool {
 			for _, y := range u.Node.Outputs {
 				if y != nil && !masked[y] {
 					masked[y] = true
-					follow(y)
+					next = append(next, y)
 				}
 			}
 		}
-	}
-	for v := range x.fills {
-		follow(v)
 	}
 	return masked
 }

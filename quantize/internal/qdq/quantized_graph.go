@@ -165,14 +165,13 @@ func (f *quantizedGraph) quantizedValues() []*ir.Value {
 
 // scaleSource is the value whose scale v has: moved elements have the scale of their input.
 func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
-	n := f.quantizedProducer(v)
-	if n == nil || f.layers[n] != nil {
-		return v
+	for {
+		n := f.quantizedProducer(v)
+		if n == nil || f.layers[n] != nil || !keepsScale(n) {
+			return v
+		}
+		v = activationsOf(n)[0]
 	}
-	if keepsScale(n) {
-		return f.scaleSource(activationsOf(n)[0])
-	}
-	return v
 }
 
 // observed are the values to observe: ranges, also of possible scale sources if other nodes are kept in float, and means of inputs of
