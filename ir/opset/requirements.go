@@ -69,6 +69,8 @@ func requirementRule(op string) func(f *inference, n *ir.Node) []requirement {
 		return expanded
 	case "Gather":
 		return gathered
+	case "Pad":
+		return mirrored
 	case "Reshape":
 		return reshaped
 	case "Scan":
@@ -167,6 +169,19 @@ func fits(n *ir.Node, in, window []ir.Dim) []requirement {
 			reach := (window[i].N-1)*dilations[i] + 1
 			list = append(list, requirement{plus(d, ir.Dim{N: pads[i] + pads[len(in)+i]}), ir.Dim{N: reach}, isAtLeast})
 		}
+	}
+	return list
+}
+
+// mirrored requires axes longer than what is reflected of them: ONNX Runtime reflects an axis once.
+func mirrored(f *inference, n *ir.Node) []requirement {
+	s, pads, axes, ok := f.padded(n)
+	if mode := n.Attr("mode"); !ok || mode == nil || mode.S != "reflect" {
+		return nil
+	}
+	var list []requirement
+	for i, at := range axes {
+		list = append(list, requirement{s[at], ir.Dim{N: 1 + max(0, pads[i], pads[i+len(axes)])}, isAtLeast})
 	}
 	return list
 }

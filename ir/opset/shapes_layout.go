@@ -1,8 +1,10 @@
 package opset
 
 import (
-	"github.com/mcompress/mcompress/ir"
 	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
 )
 
 // flatten is a matrix: the axes before the attribute axis, and the others.
@@ -55,27 +57,38 @@ func scaled(d ir.Dim, k int64) ir.Dim {
 }
 
 func pad(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
-	s, ok := f.shape(n.Input(0))
-	pads, ok2 := f.listOf(n, "pads", 1)
-	axes, ok3 := f.ints(n.Input(3))
-	if n.Input(3) == nil {
-		axes, ok3 = allAxes(len(s)), true
+	s, pads, axes, ok := f.padded(n)
+	if !ok {
+		return unknown(len(s)), s != nil
 	}
-	out := unknown(len(s))
-	if !ok || !ok2 || !ok3 || len(pads) != 2*len(axes) {
-		return out, ok
-	}
-	copy(out, s)
-	for i, a := range axes {
-		at, inside := axis(a, len(s))
-		if !inside {
-			return unknown(len(s)), true
-		}
+	out := slices.Clone(s)
+	for i, at := range axes {
 		if s[at].Known() {
 			out[at] = ir.Dim{N: s[at].N + pads[i] + pads[i+len(axes)]}
 		}
 	}
 	return out, true
+}
+
+// padded is the shape of Pad's input, nil if that is unknown, with the axes to pad, and pads before and after each.
+func (f *inference) padded(n *ir.Node) (shape []ir.Dim, pads []int64, axes []int, ok bool) {
+	shape, ok = f.shape(n.Input(0))
+	pads, ok2 := f.listOf(n, "pads", 1)
+	given, ok3 := f.ints(n.Input(3))
+	if n.Input(3) == nil {
+		given, ok3 = allAxes(len(shape)), true
+	}
+	if !ok || !ok2 || !ok3 || len(pads) != 2*len(given) {
+		return shape, nil, nil, false
+	}
+	for _, a := range given {
+		at, inside := axis(a, len(shape))
+		if !inside {
+			return shape, nil, nil, false
+		}
+		axes = append(axes, at)
+	}
+	return shape, pads, axes, true
 }
 
 // resized multiplies sizes by constant scales, or replaces them.

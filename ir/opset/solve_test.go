@@ -101,6 +101,9 @@ func TestSolve(t *testing.T) {
 		{"frames of a length", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 1}} }, func(g grower, x, _ *ir.Value) {
 			g.node("", "STFT", values(x, g.ints(10), nil, g.ints(90)))
 		}, []int64{1, 90, 16}},
+		{"what is reflected", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "Pad", values(x, g.ints(0, 20, 0, 32)), &ir.Attr{Name: "mode", Type: ir.AttrString, S: "reflect"})
+		}, []int64{1, 33, 16}},
 		{"nothing suffices", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
 			g.node("", "MatMul", values(g.weight(2, 3), g.weight(4, 5)))
 		}, []int64{1, 16, 16}},
