@@ -5,6 +5,9 @@ import numpy as np
 import scipy.special
 import scipy.stats
 
+import feeds
+import run
+
 
 def metric(name, scores, labels, reference, mask):
     """A metric of an output, its labels, the same output of a reference, and a mask of tokens: lists whose first axis is samples."""
@@ -137,3 +140,41 @@ METRICS = {
     "embedding-cosine": lambda scores, labels, reference, mask: np.mean((unit(pooled(scores, mask)) * unit(pooled(reference, mask))).sum(1)),
     "perplexity": lambda scores, labels, reference, mask: perplexity(scores, labels),
 }
+
+
+def measured(metric, reference, candidate, npz, options):
+    """A metric of two models on labelled arrays: before and after. Inputs that npz lacks are those of samples without padding and past."""
+    with np.load(npz) as arrays:
+        rows = dict(arrays)
+    labels = rows.get("labels", rows.get("label", rows.get("input_ids")))
+    outputs = [_scores(path, rows, options) for path in (reference, candidate)]
+    mask = rows.get("attention_mask")
+    return [str(float(METRICS[metric](scores.astype(float), labels, outputs[0], mask))) for scores in outputs]
+
+
+def thinned(npz, out, step, names, tokens):
+    """Writes arrays with every step-th sample of npz, token ids modulo the number of tokens."""
+    with np.load(npz) as arrays:
+        rows = {name: arrays[name][::step] for name in names}
+    if tokens:
+        rows["input_ids"] = rows["input_ids"] % tokens
+    np.savez(out, **rows)
+
+
+def _scores(path, rows, options):
+    s = run.session(path, options)
+    return s.run([s.get_outputs()[0].name], {node.name: _input(node, rows) for node in s.get_inputs()})[0]
+
+
+def _input(node, rows):
+    dtype = feeds.ELEMENTS[node.type.removeprefix("tensor(").removesuffix(")")]
+    if node.name in rows:
+        return rows[node.name].astype(dtype)
+    ids = rows["input_ids"]
+    if node.name == "attention_mask":
+        return np.ones(ids.shape, dtype)
+    if node.name == "position_ids":
+        return np.broadcast_to(np.arange(ids.shape[1], dtype=dtype), ids.shape)
+    if node.name == "token_type_ids":
+        return np.zeros(ids.shape, dtype)
+    return np.zeros([d if isinstance(d, int) else len(ids) if d == "batch_size" else 0 for d in node.shape], dtype)  # an empty cache

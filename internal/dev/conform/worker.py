@@ -20,6 +20,8 @@ OPERATIONS = {
     "ort_dynamic": "ort_dynamic",
     "accuracy": "accuracy",
     "metric": "metric",
+    "measured": "metric",
+    "thinned": "metric",
     "sparse": "sparse_file",
     "memory": "memory",
     "generate": "generate",

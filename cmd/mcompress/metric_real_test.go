@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/report/verification"
+)
+
+// Metrics of trained models and of their quantized forms are those of the reference implementations on the outputs of ONNX Runtime.
+func TestMetricsOfTrainedModels(t *testing.T) {
+	w := conform.Start(t)
+	fixtures := filepath.Join(conform.Shared(t), "fixtures")
+	for _, c := range []struct {
+		model, data string
+		arrays      []string
+		step        int // of samples
+		tokens      int // of the model's vocabulary
+		tolerance   map[string]float64
+	}{
+		{"text/magika_v3_3", "magika/inputs.npz", []string{"bytes", "label"}, 4, 0, map[string]float64{"top1": exact, "top5": exact, "f1": exact}},
+		{"transformer/minilm_l6_v2_vocab3086", "sms_spam/sms800_tokens.npz", []string{"input_ids", "attention_mask", "labels"}, 40, 0,
+			map[string]float64{"nearest-centroid": exact, "spearman": exact, "embedding-cosine": 1e-6}},
+		{"transformer/gpt2_tiny_fp32", "sms_spam/sms800_tokens.npz", []string{"input_ids"}, 200, 1000, map[string]float64{"perplexity": 1e-4}},
+	} {
+		model, data := filepath.Join(fixtures, "models", c.model, "model.onnx"), filepath.Join(t.TempDir(), "data.npz")
+		if err := w.Thinned(filepath.Join(fixtures, "datasets", c.data), data, c.step, c.tokens, c.arrays...); err != nil {
+			t.Fatal(err)
+		}
+		quantized := filepath.Join(t.TempDir(), "quantized.onnx")
+		mustRun(t, "quantize", "--method", "weight-int2", "--no-verify", model, "-o", quantized)
+		for _, metric := range slices.Sorted(maps.Keys(c.tolerance)) {
+			t.Run(filepath.Base(c.model)+" "+metric, func(t *testing.T) {
+				var r struct{ Verification verification.Result }
+				args := []string{"verify", model, quantized, "--data", data, "--metric", metric, "--json", "--no-layers"}
+				if i := slices.IndexFunc(c.arrays, func(name string) bool { return strings.HasPrefix(name, "label") }); i >= 0 {
+					args = append(args, "--labels", c.arrays[i])
+				}
+				if err := json.Unmarshal(mustRun(t, args...), &r); err != nil {
+					t.Fatal(err)
+				}
+				before, after, err := w.Measured(metric, model, quantized, data, conform.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := r.Verification.Metric
+				if m == nil || m.Before == nil || m.After == nil {
+					t.Fatalf("got %+v, the reference implementation %v and %v", m, before, after)
+				}
+				if e := max(math.Abs(*m.Before-before), math.Abs(*m.After-after)); e > c.tolerance[metric] {
+					t.Errorf("got %v and %v, the reference implementation %v and %v", *m.Before, *m.After, before, after)
+				}
+			})
+		}
+	}
+}
+
+// exact is the tolerance of metrics that depend on the order of scores only: reports have 9 digits.
+const exact = 1e-9
+
+// mustRun runs a command, and returns what it writes to stdout.
+func mustRun(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), append([]string{"mcompress"}, args...), &stdout, &stderr); code != exitDone {
+		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
+	}
+	return stdout.Bytes()
+}
