@@ -9,6 +9,8 @@ import (
 type Copied struct {
 	Files   []string `json:"files"`
 	Omitted []string `json:"omitted,omitempty"` // folders, and files that are too large
+	// Intervals are keys of configuration about every n-th layer, which are as they were although layers were removed.
+	Intervals []string `json:"intervals,omitempty"`
 }
 
 // Text lists the files in a line.
@@ -16,6 +18,9 @@ func (c *Copied) Text() string {
 	text := strings.Join(c.Files, ", ")
 	if len(c.Omitted) > 0 {
 		text += fmt.Sprintf("; not copied: %s", strings.Join(c.Omitted, ", "))
+	}
+	if len(c.Intervals) > 0 {
+		text += fmt.Sprintf("; check in the configuration, as layers were removed: %s", strings.Join(c.Intervals, ", "))
 	}
 	return text
 }

@@ -26,6 +26,20 @@ var layerNumbers = []string{"mlp_only_layers", "moe_layers", "cross_attention_la
 // layerThresholds are keys of a number of first layers that differ from the rest: those without a sliding window, and those without experts.
 var layerThresholds = []string{"max_window_layers", "first_k_dense_replace"}
 
+// layerIntervals are keys of a number n of which every n-th layer differs from the others, and of the list of layers that counts instead where
+// it is given. They do not follow removed layers, after which such layers are seldom at equal distances.
+var layerIntervals = map[string]string{
+	"attn_layer_period":          "",
+	"decoder_sparse_step":        "",
+	"expert_layer_period":        "",
+	"full_attention_interval":    "layer_types",
+	"global_attn_every_n_layers": "layer_types",
+	"interleave_moe_layer_step":  "moe_layers",
+	"moe_layer_freq":             "",
+	"no_rope_layer_interval":     "no_rope_layers",
+	"sliding_window_pattern":     "layer_types",
+}
+
 // A jsonFile is the text of a configuration with the places of its values: edits leave everything else alone, the order of keys, spaces
 // and numbers that float64 does not hold.
 type jsonFile struct {
@@ -250,6 +264,22 @@ func withoutLayers(text []byte, section []string, l pass.RemovedLayers) ([]byte,
 		}
 		return nil, false
 	}), nil
+}
+
+// intervals are the keys of intervals of layers above 1 in a section.
+func (c *jsonFile) intervals(section []string) []string {
+	var keys []string
+	for _, v := range c.values {
+		list, ok := layerIntervals[v.key()]
+		n, err := strconv.Atoi(string(v.raw(c.text)))
+		if !ok || err != nil || n < 2 || !v.in(section) {
+			continue
+		}
+		if l, given := c.at(append(slices.Clone(v.path[:len(v.path)-1]), list)); !given || l.items == nil {
+			keys = append(keys, v.key())
+		}
+	}
+	return keys
 }
 
 // renumbered are the numbers of layers after the removal of some.

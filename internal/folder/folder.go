@@ -29,6 +29,9 @@ type Folder struct {
 	Copied  []string // names, also of those that are already there
 	Omitted []string // names of files that are too large, and of folders
 
+	// Intervals are the keys of configuration about every n-th layer, which Write leaves as they are although layers were removed.
+	Intervals []string
+
 	from, to      string
 	model, result string          // names of files
 	alone         bool            // no other model is copied or compressed
@@ -180,7 +183,10 @@ func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.Re
 		if text, err = withoutLayers(text, section, l); err != nil {
 			return err
 		}
+		f.Intervals = append(f.Intervals, c.intervals(section)...)
 	}
+	slices.Sort(f.Intervals)
+	f.Intervals = slices.Compact(f.Intervals)
 	at := filepath.Join(f.to, name)
 	if f.there[name] {
 		if text, err = merged(at, text, section, f.alone); err != nil || text == nil {

@@ -169,6 +169,32 @@ func TestNumbersOfLayersFollowRemovedLayers(t *testing.T) {
 	}
 }
 
+// Keys about every n-th layer are reported, as they may not hold without the removed layers, unless a list of layers counts instead.
+func TestIntervalsOfLayersAreReported(t *testing.T) {
+	for text, want := range map[string][]string{
+		`{"num_hidden_layers":4,"no_rope_layer_interval":4}`:                                            {"no_rope_layer_interval"},
+		`{"num_hidden_layers":4,"no_rope_layer_interval":4,"no_rope_layers":[1,1,1,0]}`:                 nil,
+		`{"num_hidden_layers":4,"no_rope_layer_interval":4,"no_rope_layers":null}`:                      {"no_rope_layer_interval"},
+		`{"text_config":{"full_attention_interval":2,"decoder_sparse_step":2,"layer_types":["a","b"]}}`: {"decoder_sparse_step"},
+		`{"decoder_sparse_step":1}`: nil,
+	} {
+		from, to := write(t, map[string]string{config: text, "m.onnx": ""}), t.TempDir()
+		for _, removed := range [][]pass.RemovedLayers{{{Layers: 4, Removed: []int{1}}, {Layers: 3, Removed: []int{0}}}, nil} {
+			f, err := publish(t, filepath.Join(from, "m.onnx"), filepath.Join(to, "m.layers.onnx"), removed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if removed == nil {
+				want = nil
+			}
+			if !slices.Equal(f.Intervals, want) {
+				t.Errorf("%s without %v: got %v, want %v", text, removed, f.Intervals, want)
+			}
+			to = t.TempDir()
+		}
+	}
+}
+
 func TestNothingIsReplaced(t *testing.T) {
 	model := map[string]string{config: hidden, "vocab.txt": "a\nb\n", "m.onnx": ""}
 	for name, there := range map[string]map[string]string{

@@ -84,6 +84,11 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 	if err != nil {
 		return nil, err
 	}
+	if r.folder != nil && r.path == r.Output {
+		if err := r.folder.Write(r.set, r.layers); err != nil {
+			return nil, err
+		}
+	}
 	in := r.input()
 	in.Source.Files = files(r.source, sums)
 	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata()}
@@ -94,11 +99,6 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 	in.Environment = r.observe()
 	if r.ExportDir != "" {
 		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir, r.set); err != nil {
-			return nil, err
-		}
-	}
-	if r.folder != nil && r.path == r.Output {
-		if err := r.folder.Write(r.set, r.layers); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 func (r *run) input() report.Input {
 	var copied *report.Copied
 	if r.folder != nil && r.path == r.Output {
-		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted}
+		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Intervals: r.folder.Intervals}
 	}
 	return report.Input{
 		Copied: copied,
