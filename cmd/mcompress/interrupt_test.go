@@ -3,39 +3,59 @@ package main
 import (
 	"bytes"
 	"context"
-	"os"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 )
 
-// Commands check the context while they read a model, before they find that this one is malformed.
-func TestCommandsStopWhileReadingAModel(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, command := range []string{
-		"inspect", "inspect --text", "memory", "memory --training", "memory --split 2", "split", "verify", "report", "bench --profile",
-		"quantize", "quantize --auto --target-ratio 2", "prune", "sparse",
+// A counted is a context that counts checks of its end.
+type counted struct {
+	context.Context
+	checks atomic.Int64
+}
+
+func (c *counted) Err() error {
+	c.checks.Add(1)
+	return c.Context.Err()
+}
+
+// Commands check the context at each initializer of each model that they open: split opens its source once more for each of two stages. inspect
+// also checks it at each one that it lists.
+func TestCommandsCheckTheContextWhileTheyOpenModels(t *testing.T) {
+	const n = 500
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}}}
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	for i := range n {
+		m.Graph.AddConst(fmt.Sprint("w", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: ir.Floats(1)})
+	}
+	y := m.Graph.Insert(nil, "Relu", []*ir.Value{m.Graph.Insert(nil, "Relu", []*ir.Value{x})})
+	y.Type = x.Type
+	m.Graph.AddOutput(y)
+	model := filepath.Join(t.TempDir(), "m.onnx")
+	if _, err := onnx.Save(t.Context(), m, model, onnx.SaveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		least   int64
+	}{
+		{"inspect", 2 * n}, {"inspect --text", n}, {"memory", n}, {"memory --training", n}, {"split --by activations", 3 * n},
 	} {
-		dir := t.TempDir()
-		model := filepath.Join(dir, "m.onnx")
-		if err := os.WriteFile(model, []byte("malformed"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args := append(strings.Fields("mcompress "+command), model)
-		if command == "verify" || command == "report" {
-			args = append(args, model)
-		}
+		ctx := &counted{Context: t.Context()}
 		var stdout, stderr bytes.Buffer
-		if code := run(ctx, args, &stdout, &stderr); code != exitIO || stderr.String() != "mcompress: interrupted\n" {
-			t.Errorf("%s: exit code %d, stderr %q", command, code, stderr.String())
+		if code := run(ctx, append(strings.Fields("mcompress "+c.command), model), &stdout, &stderr); code != exitDone {
+			t.Errorf("%s: exit code %d: %s", c.command, code, stderr.String())
 		}
-		files, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(files) != 1 {
-			t.Errorf("%s: files left: %v", command, files)
+		if got := ctx.checks.Load(); got < c.least {
+			t.Errorf("%s: %d checks for %d initializers", c.command, got, n)
 		}
 	}
 }
