@@ -174,3 +174,38 @@ func TestAmbiguousNamesAreSkipped(t *testing.T) {
 		}
 	}
 }
+
+// A rescaled constant has one note of its method.
+func TestNotesOfRescaledConstants(t *testing.T) {
+	for _, c := range []struct {
+		v      variant
+		reason pass.Code
+	}{
+		{variant{Smooth{}.Method(), nil}, pass.Smoothed},
+		{variant{DynamicInt8{}.Method(), []string{"bias-correction"}}, pass.BiasCorrected},
+	} {
+		m, e := convolutional(t, &disk{}), ir.NewEval(t.TempDir())
+		defer e.Close()
+		r, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1}, []pass.Options{c.v.step(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rescaled := 0
+		for _, row := range r.Rows {
+			if row.Form != pass.Rescaled {
+				continue
+			}
+			rescaled++
+			notes := map[pass.Code]int{}
+			for _, n := range row.Notes {
+				notes[n.Code]++
+			}
+			if notes[c.reason] != 1 {
+				t.Errorf("%s: %q has %d notes of its method: %v", c.v, row.Tensor, notes[c.reason], row.Notes)
+			}
+		}
+		if rescaled == 0 {
+			t.Errorf("%s: no constant is rescaled", c.v)
+		}
+	}
+}
