@@ -35,8 +35,8 @@ func value(s pass.Options, name string) string {
 	return ""
 }
 
-// saturates reports whether the hint is about this CPU.
-func saturates() bool {
+// Saturates reports whether products of uint8 with int8 saturate in ONNX Runtime on this CPU.
+func Saturates() bool {
 	return runtime.GOARCH == "amd64" && !cpu.X86.HasAVX512VNNI && !cpu.X86.HasAVXVNNI
 }
 
@@ -44,7 +44,7 @@ func saturates() bool {
 // target, and those of results that ONNX Runtime ran in verification on a CPU that they are about. The
 // embedded engine does not saturate.
 func (b Batch) TerminalHints(onnxRuntime bool) []string {
-	return b.terminalHints(onnxRuntime && saturates())
+	return b.terminalHints(onnxRuntime && Saturates())
 }
 
 func (b Batch) terminalHints(saturated bool) []string {

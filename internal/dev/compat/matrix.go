@@ -46,12 +46,16 @@ type cell struct {
 	Speed  float64  `json:",omitempty"` // time of the float model by time of the file, minimum of interleaved runs
 	Memory int64    `json:",omitempty"` // growth of the peak by loading and the first run, bytes
 	Load   float64  `json:",omitempty"` // load average of the machine during the measurement
+	Exact  bool     `json:",omitempty"` // measured on a CPU on which products of uint8 with int8 do not saturate
 }
 
 // rank orders states: a lower one is worse.
 func (c *cell) rank() int { return slices.Index([]string{refused, fails, wrong, right}, c.State) }
 
-func (c *cell) loads() bool { return c.State != refused }
+// saturated reports whether the outputs of a variant are wrong because its products saturate on this CPU, unlike before.
+func (v variant) saturated(before, now *cell) bool {
+	return v.Saturates && now.State == wrong && before.Exact && !now.Exact
+}
 
 // resultsPath is the path of the committed results.
 func resultsPath() (string, error) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
@@ -67,6 +68,12 @@ func (s *subject) measure(w worker, seconds float64) *cell {
 }
 
 func (s *subject) cell(a answer) *cell {
+	c := s.state(a)
+	c.Exact = !cli.Saturates()
+	return c
+}
+
+func (s *subject) state(a answer) *cell {
 	if a.Error != "" {
 		state := refused
 		if a.Stage == "run" {

@@ -8,14 +8,16 @@ const factor = 2
 // regressions describes the measured cells that are worse than the committed ones.
 func regressions(committed, measured *matrix) []string {
 	var found []string
-	for _, now := range measured.Files {
-		before := committed.find(now.Variant, now.Model)
-		if before == nil {
-			continue
-		}
-		for _, r := range runtimes() {
-			if text := regression(before.Cells[r.Name], now.Cells[r.Name]); text != "" {
-				found = append(found, fmt.Sprintf("regression: %s, %s in %s: %s", now.Model, now.Variant, r.Name, text))
+	for _, v := range variants() {
+		for _, m := range models() {
+			before, now := committed.find(v.Name, m.Name), measured.find(v.Name, m.Name)
+			if before == nil || now == nil {
+				continue
+			}
+			for _, r := range runtimes() {
+				if text := regression(v, before.Cells[r.Name], now.Cells[r.Name]); text != "" {
+					found = append(found, fmt.Sprintf("regression: %s, %s in %s: %s", m.Name, v.Name, r.Name, text))
+				}
 			}
 		}
 	}
@@ -23,9 +25,9 @@ func regressions(committed, measured *matrix) []string {
 }
 
 // regression describes in which respect a cell is worse than before; it is empty if it is not.
-func regression(before, now *cell) string {
+func regression(v variant, before, now *cell) string {
 	switch {
-	case before == nil || now == nil:
+	case before == nil || now == nil || v.saturated(before, now):
 		return ""
 	case now.rank() < before.rank():
 		return fmt.Sprintf("%s, was %s: %s", now.State, before.State, now.Error)

@@ -33,9 +33,9 @@ func targetSteps() []variant {
 		return v.Name == source || slices.ContainsFunc(v.Steps, func(step []string) bool { return slices.Contains(step, "--target") })
 	})
 	return append(all,
-		variant{"float4", [][]string{{"quantize", "--method", "float4"}}, exact},
-		variant{"l1, auto", [][]string{{"prune", "--method", "l1", "--amount", "0.9"}, {"sparse", "--format", "auto"}}, exact},
-		variant{"static-int8 --activation-type int16", [][]string{{"quantize", "--method", "static-int8", "--activation-type", "int16", "--data", "DATA"}}, rounded},
+		variant{Name: "float4", Steps: [][]string{{"quantize", "--method", "float4"}}, SQNR: exact},
+		variant{Name: "l1, auto", Steps: [][]string{{"prune", "--method", "l1", "--amount", "0.9"}, {"sparse", "--format", "auto"}}, SQNR: exact},
+		variant{Name: "static-int8 --activation-type int16", Steps: [][]string{{"quantize", "--method", "static-int8", "--activation-type", "int16", "--data", "DATA"}}, SQNR: rounded},
 	)
 }
 

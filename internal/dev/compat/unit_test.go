@@ -39,20 +39,28 @@ func TestSQNRIsThatOfTheWorstOutput(t *testing.T) {
 }
 
 func TestRegressionsAreWorseStatesAndFactorsOfTwo(t *testing.T) {
-	before := &cell{State: right, Speed: 1, Memory: 1000}
+	before := &cell{State: right, Speed: 1, Memory: 1000, Exact: true}
+	saturating := variant{Saturates: true}
 	for _, c := range []struct {
-		now  cell
-		want string
+		variant variant
+		now     cell
+		want    string
 	}{
-		{cell{State: right, Speed: 0.51, Memory: 1999}, ""},
-		{cell{State: right, Speed: 0.5, Memory: 1000}, "speed 0.50×"},
-		{cell{State: right, Speed: 1, Memory: 2000}, "2000 bytes"},
-		{cell{State: wrong, Speed: 1, Memory: 1000}, "wrong, was right"},
-		{cell{State: refused, Error: "no kernel"}, "does not load, was right: no kernel"},
+		{variant{}, cell{State: right, Speed: 0.51, Memory: 1999}, ""},
+		{variant{}, cell{State: right, Speed: 0.5, Memory: 1000}, "speed 0.50×"},
+		{variant{}, cell{State: right, Speed: 1, Memory: 2000}, "2000 bytes"},
+		{variant{}, cell{State: wrong, Speed: 1, Memory: 1000}, "wrong, was right"},
+		{variant{}, cell{State: refused, Error: "no kernel"}, "does not load, was right: no kernel"},
+		{saturating, cell{State: wrong}, ""},
+		{saturating, cell{State: wrong, Exact: true}, "wrong, was right"},
+		{saturating, cell{State: fails}, "does not run, was right"},
 	} {
-		if got := regression(before, &c.now); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+		if got := regression(c.variant, before, &c.now); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
 		}
+	}
+	if got := regression(saturating, &cell{State: right}, &cell{State: wrong}); got == "" {
+		t.Error("no regression of a file that was right on a CPU like this one")
 	}
 }
 
