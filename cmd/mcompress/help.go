@@ -25,7 +25,7 @@ With several models the first of 1, 2, 4, 3 that occurs is the exit code.
 
 const commandHelp = `{{.HelpName}}: {{.Usage}}
 
-usage: {{.HelpName}} [FLAGS] {{.ArgsUsage}}
+usage: {{.HelpName}} [FLAGS]{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}
 {{if .Description}}
 {{.Description}}
 {{end}}{{$category := ""}}{{range .VisibleFlags}}{{if and .GetCategory (ne .GetCategory $category)}}{{$category = .GetCategory}}
