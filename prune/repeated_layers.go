@@ -97,11 +97,12 @@ const maxPeriod = 256
 // repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds repeat.
 func repeated(segments []segment) []repetition {
 	var out []repetition
+	weighty := weighty(segments)
 	for period := 1; period <= min(maxPeriod, len(segments)/2); period++ {
 		counts := counts(segments, period)
 		for from := 0; from < len(counts); {
 			n := counts[from]
-			if n < 2 || !weighty(segments[from:from+period]) {
+			if n < 2 || weighty[from] == weighty[from+period] {
 				from++
 				continue
 			}
@@ -165,11 +166,18 @@ func layers(segments []segment, period, count int) repetition {
 	return r
 }
 
-// weighty reports whether a layer has weights worth removing: a matrix or a filter.
-func weighty(layer []segment) bool {
-	return slices.ContainsFunc(layer, func(s segment) bool {
-		return slices.ContainsFunc(s.nodes, func(n *ir.Node) bool {
-			return slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Const != nil && len(v.Const.Shape) > 1 })
-		})
-	})
+// weighty are the numbers of segments before each one, and before the end, that have weights worth removing: a matrix or a filter.
+func weighty(segments []segment) []int {
+	list := make([]int, len(segments)+1)
+	for i, s := range segments {
+		list[i+1] = list[i]
+		if slices.ContainsFunc(s.nodes, hasMatrix) {
+			list[i+1]++
+		}
+	}
+	return list
+}
+
+func hasMatrix(n *ir.Node) bool {
+	return slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Const != nil && len(v.Const.Shape) > 1 })
 }

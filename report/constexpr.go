@@ -13,28 +13,35 @@ type subtree struct {
 	nodes  []*ir.Node
 }
 
-// walk reports whether v depends on constants alone.
+// walk reports whether v depends on constants alone. An expression may be as long as the graph, so that it does not recurse.
 func (s *subtree) walk(v *ir.Value) bool {
 	if v == nil {
 		return false
 	}
-	if v.Const != nil {
-		if !slices.Contains(s.leaves, v) {
-			s.leaves = append(s.leaves, v)
+	leaves, nodes := map[*ir.Value]bool{}, map[*ir.Node]bool{}
+	for pending := []*ir.Value{v}; len(pending) > 0; {
+		v := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		if v.Const != nil {
+			if !leaves[v] {
+				leaves[v] = true
+				s.leaves = append(s.leaves, v)
+			}
+			continue
 		}
-		return true
-	}
-	n := v.Producer()
-	if n == nil || len(n.Inputs()) == 0 {
-		return false
-	}
-	if slices.Contains(s.nodes, n) {
-		return true
-	}
-	s.nodes = append(s.nodes, n)
-	for _, in := range n.Inputs() {
-		if in != nil && !s.walk(in) {
+		n := v.Producer()
+		if n == nil || len(n.Inputs()) == 0 {
 			return false
+		}
+		if nodes[n] {
+			continue
+		}
+		nodes[n] = true
+		s.nodes = append(s.nodes, n)
+		for _, in := range slices.Backward(n.Inputs()) {
+			if in != nil {
+				pending = append(pending, in)
+			}
 		}
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,8 +21,16 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	testscript.Main(m, map[string]func(){"mcompress": main})
+	testscript.Main(m, map[string]func(){"mcompress": func() {
+		if size, err := strconv.Atoi(os.Getenv(stackSize)); err == nil {
+			debug.SetMaxStack(size)
+		}
+		main()
+	}})
 }
+
+// stackSize is an environment variable: the maximum size of stacks of the program in bytes.
+const stackSize = "MCOMPRESS_TEST_STACK"
 
 // writeIDX writes an IDX file of bytes, the element i being i modulo N: idx FILE N SIZE...
 func writeIDX(ts *testscript.TestScript, _ bool, args []string) {

@@ -38,32 +38,35 @@ type image struct {
 
 func (f *fusion) sameImage(a, b int) bool {
 	seen := map[int]image{}
-	x, y := f.image(a, seen), f.image(b, seen)
+	x, y := f.image(a, seen, imageReach), f.image(b, seen, imageReach)
 	return x.channels > 0 && x == y
 }
 
-// image follows o backwards through convolutions, pools and elementwise operators.
-func (f *fusion) image(o int, seen map[int]image) image {
+// imageReach is the number of operators that image follows: the time of a fusion, and its stack, do not grow with the graph.
+const imageReach = 1000
+
+// image follows o backwards through convolutions, pools and elementwise operators, reach of them at most.
+func (f *fusion) image(o int, seen map[int]image, reach int) image {
 	if im, ok := seen[o]; ok {
 		return im
 	}
 	im := image{way: fmt.Sprint(o)}
 	seen[o] = im
 	s, _ := f.producer(o)
-	switch {
-	case s == nil:
+	switch reach--; {
+	case s == nil || reach < 0:
 	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "BatchNormalization"):
-		im = f.image(s.in[0], seen)
+		im = f.image(s.in[0], seen, reach)
 	case s.is("Add"):
-		if a := f.image(s.in[0], seen); a.channels > 0 && a == f.image(s.in[1], seen) {
+		if a := f.image(s.in[0], seen, reach); a.channels > 0 && a == f.image(s.in[1], seen, reach) {
 			im = a
 		}
 	case s.is("MaxPool"):
-		im = f.image(s.in[0], seen)
+		im = f.image(s.in[0], seen, reach)
 		im.way += sizing(s, s.Ints("kernel_shape"))
 	case s.is("Conv") || s.isOf(convID):
 		if w := f.weight(s.in[1]); w != nil && len(w.Shape) > 2 {
-			im = f.image(s.in[0], seen)
+			im = f.image(s.in[0], seen, reach)
 			im.channels = w.Shape[0]
 			im.way += sizing(s, w.Shape[2:])
 		}

@@ -1,6 +1,8 @@
 package crosslayer
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
@@ -44,44 +46,55 @@ type finder struct {
 	each     []int64
 }
 
-// follow visits the consumers of v; it returns the reason if not all are layers.
+// follow visits the consumers of v, depth first; it returns the reason if not all are layers. Chains may be as long as the graph, so that it
+// does not recurse.
 func (f *finder) follow(v *ir.Value, each int64) pass.Reason {
-	if len(v.Uses()) == 0 {
-		return pass.Reason{Code: pass.Unused}
-	}
-	for _, u := range v.Uses() {
-		if reason := f.use(u, each); !reason.None() {
+	var pending []ir.Use
+	for v != nil || len(pending) > 0 {
+		if v != nil {
+			if len(v.Uses()) == 0 {
+				return pass.Reason{Code: pass.Unused}
+			}
+			for _, u := range slices.Backward(v.Uses()) {
+				pending = append(pending, u)
+			}
+		}
+		u := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		var reason pass.Reason
+		if v, reason = f.use(u, each); !reason.None() {
 			return reason
 		}
 	}
 	return pass.Reason{}
 }
 
-func (f *finder) use(u ir.Use, each int64) pass.Reason {
+// use adds the layer that u belongs to, or returns the value through which the channels go on.
+func (f *finder) use(u ir.Use, each int64) (*ir.Value, pass.Reason) {
 	n := u.Node
 	switch {
 	case n == nil:
-		return pass.Reason{Code: pass.GraphOutput}
+		return nil, pass.Reason{Code: pass.GraphOutput}
 	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
-		return pass.Reason{Code: pass.Channels}.At(n)
+		return nil, pass.Reason{Code: pass.Channels}.At(n)
 	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
-		return f.flat(n)
+		return nil, f.flat(n)
 	case f.isHomogeneous(n):
-		return f.through(n, each)
+		return through(n)
 	case n.Op.Is("Clip"):
-		return pass.Reason{Code: pass.Channels, Detail: "one limit for all channels"}.At(n)
+		return nil, pass.Reason{Code: pass.Channels, Detail: "one limit for all channels"}.At(n)
 	}
 	l, reason := f.e.Layer(n)
 	switch {
 	case reason.Code == pass.NoLayer:
-		return pass.Reason{Code: pass.Channels}.At(n)
+		return nil, pass.Reason{Code: pass.Channels}.At(n)
 	case !reason.None():
-		return reason
+		return nil, reason
 	case l.Node != n || l.Spatial() != f.spatial || l.Inputs != f.channels*each:
-		return pass.Reason{Code: pass.Channels, Detail: "other layout of channels"}.At(n)
+		return nil, pass.Reason{Code: pass.Channels, Detail: "other layout of channels"}.At(n)
 	}
 	f.found, f.each = append(f.found, l), append(f.each, each)
-	return pass.Reason{}
+	return nil, pass.Reason{}
 }
 
 // isHomogeneous reports whether n passes factors of channels on. Pooling does for channels on axis 1 of a spatial value; a view may move
@@ -91,14 +104,14 @@ func (f *finder) isHomogeneous(n *ir.Node) bool {
 	return facts.Homogeneous && (facts.Elementwise != operator.NotElementwise || f.spatial && facts.PerChannel)
 }
 
-// through follows a homogeneous operator. MaxPool's Indices are not channels.
-func (f *finder) through(n *ir.Node, each int64) pass.Reason {
+// through is the output of a homogeneous operator. MaxPool's Indices are not channels.
+func through(n *ir.Node) (*ir.Value, pass.Reason) {
 	for _, v := range n.Outputs[1:] {
 		if v != nil {
-			return pass.Reason{Code: pass.Channels, Detail: "more than one output"}.At(n)
+			return nil, pass.Reason{Code: pass.Channels, Detail: "more than one output"}.At(n)
 		}
 	}
-	return f.follow(n.Outputs[0], each)
+	return n.Outputs[0], pass.Reason{}
 }
 
 // flat follows a Flatten: each channel becomes one input per position.

@@ -43,7 +43,7 @@ func groups(e *rescale.Editor, g *ir.Graph) []*group {
 	})
 	for _, g := range all {
 		if len(g.x.Uses()) == len(g.layers) {
-			g.fold = (&folder{e, g.channels()}).into(g.x)
+			g.fold = (&folder{Editor: e, channels: g.channels()}).into(g.x)
 		}
 	}
 	return all
