@@ -14,6 +14,7 @@ type Recipe struct {
 	Steps         []Options
 	Target        string // of ParseTarget; empty for the default one
 	StripMetadata bool   // write no doc strings and metadata but those of the model itself
+	KeepIR        bool   // keep the IR version of the model
 }
 
 // ParseRecipe reads a pipeline from YAML:
@@ -25,6 +26,7 @@ type Recipe struct {
 //	  - method: dynamic-int8
 //	target: ort-1.20,cpu-avx2
 //	strip-metadata: true
+//	keep-ir: true
 //
 // Settings may be left out; a target is returned unchanged. Unknown methods and options are errors, and so is a
 // step of an earlier stage than the step before, or an option that writes a file.
@@ -33,6 +35,7 @@ func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 		Steps  []yaml.MapSlice `yaml:"steps"`
 		Target string          `yaml:"target"`
 		Strip  bool            `yaml:"strip-metadata"`
+		KeepIR bool            `yaml:"keep-ir"`
 	}
 	if err := parseYAML(text, &doc); err != nil {
 		return nil, err
@@ -40,7 +43,7 @@ func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 	if len(doc.Steps) == 0 {
 		return nil, errors.New("a recipe needs a list called steps, each with a method")
 	}
-	r := &Recipe{Target: doc.Target, StripMetadata: doc.Strip}
+	r := &Recipe{Target: doc.Target, StripMetadata: doc.Strip, KeepIR: doc.KeepIR}
 	for i, d := range doc.Steps {
 		s, err := parseStep(known, d)
 		if err != nil {
@@ -177,6 +180,9 @@ func (r *Recipe) Text(file func(path string) string) ([]byte, error) {
 	}
 	if r.StripMetadata {
 		doc = append(doc, yaml.MapItem{Key: "strip-metadata", Value: true})
+	}
+	if r.KeepIR {
+		doc = append(doc, yaml.MapItem{Key: "keep-ir", Value: true})
 	}
 	return yaml.Marshal(doc)
 }

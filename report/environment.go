@@ -1,12 +1,13 @@
 package report
 
 import (
+	"encoding/json"
+	"io"
 	"runtime"
 	"time"
 )
 
-// An Environment is the part of a report that differs between two runs of the same work; digests leave
-// it out. Values that the system does not provide are absent.
+// An Environment is what differs between two runs of the same work. Values that the system does not provide are absent.
 type Environment struct {
 	WallSeconds  float64 `json:"wall_seconds"`
 	PeakResident int64   `json:"peak_resident_bytes,omitempty"` // of the whole process
@@ -36,4 +37,11 @@ func Observe(workers int) func() *Environment {
 			StartedAt:    start.UTC().Format(time.RFC3339),
 		}
 	}
+}
+
+// JSON writes e with two spaces of indentation.
+func (e *Environment) JSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(e)
 }

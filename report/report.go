@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/ir"
@@ -11,13 +12,13 @@ import (
 
 // SchemaVersion is the version of the JSON form, described by docs/report-schema.json.
 // Added optional fields leave it alone.
-const SchemaVersion = 2
+const SchemaVersion = 3
 
 // A Report accounts for every byte of a compressed model. Its fields are in the order of
 // the JSON form. All sizes are bytes.
 type Report struct {
 	SchemaVersion int      `json:"schema_version"`
-	Digest        string   `json:"digest,omitempty"` // SHA-256 of the JSON form without digest and environment
+	Digest        string   `json:"digest,omitempty"` // of Digest
 	Tool          Tool     `json:"tool"`
 	Recipe        *Recipe  `json:"recipe,omitempty"`
 	Source        Side     `json:"source"`
@@ -37,7 +38,7 @@ type Report struct {
 	Target       *pass.Target         `json:"target,omitempty"` // nil where options were not chosen for one
 	Hints        []string             `json:"hints,omitempty"`  // limitations of the result at run time
 
-	Environment *Environment `json:"environment,omitempty"`
+	Environment *Environment `json:"-"` // a document of its own, so that equal runs have equal reports; nil where it is not known
 }
 
 // A Tool is the program that compressed the model.
@@ -46,11 +47,26 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// A Recipe is the pipeline with every option in force: it reproduces the result. Files that it reads have their names in Text, and
-// their digests in the text of which SHA256 is the digest.
+// A Recipe is the pipeline with every option in force: it reproduces the result.
 type Recipe struct {
-	SHA256 string `json:"sha256"`
-	Text   string `json:"text"`
+	SHA256 string        `json:"sha256"` // of Sum
+	Text   string        `json:"text"`   // YAML
+	Inputs []RecipeInput `json:"inputs,omitempty"`
+}
+
+// A RecipeInput is what an option of a step reads: a file, a model with its data files, or a folder.
+type RecipeInput struct {
+	Name   string `json:"name"`             // as the text has it
+	SHA256 string `json:"sha256,omitempty"` // of the file, or of the list of several as sha256sum prints it; absent without digests
+}
+
+// Sum is the digest of r, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of its JSON form without "sha256".
+func (r *Recipe) Sum() (string, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	return digestWithout(text, "sha256")
 }
 
 // A Side is one of the two models.

@@ -32,6 +32,7 @@ func applyCommand(t *tool) *cli.Command {
     - method: auto
   target: ort-1.20,any
   strip-metadata: true
+  keep-ir: true
 
 The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
 of data are relative to the working folder. A recipe writes no files but the outputs.`,
@@ -46,7 +47,7 @@ of data are relative to the working folder. A recipe writes no files but the out
 				return err
 			}
 			steps := recipe.Steps
-			w.strip = w.strip || recipe.StripMetadata
+			w.strip, w.keepIR = w.strip || recipe.StripMetadata, w.keepIR || recipe.KeepIR
 			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
 				return err
 			}

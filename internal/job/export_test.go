@@ -1,13 +1,15 @@
 package job
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
 
 // RecipeOf is the recipe of steps in reports.
 func RecipeOf(steps ...pass.Options) (*report.Recipe, error) {
-	return (&Options{Steps: steps, Digest: true}).recipe()
+	return (&Options{Steps: steps, Digest: true}).recipe(context.Background())
 }
 
 // WithoutFolders removes folders from texts in reports.

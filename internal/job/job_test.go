@@ -92,7 +92,7 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 	o.Reports = []string{"json", "md", "html"}
 	r := run(t, o)
-	want := []string{"mlp.onnx", "mlp.small.onnx", "mlp.small.report.html", "mlp.small.report.json", "mlp.small.report.md"}
+	want := []string{"mlp.onnx", "mlp.small.environment.json", "mlp.small.onnx", "mlp.small.report.html", "mlp.small.report.json", "mlp.small.report.md"}
 	if got := files(t, in); !slices.Equal(got, want) {
 		t.Fatalf("files %v, want %v", got, want)
 	}

@@ -57,13 +57,13 @@ func (r *run) guard(p *onnx.Plan) error {
 	return nil
 }
 
-// reportPath returns the path of the report in the given format and creates its folder.
-func (r *run) reportPath(format string) (string, error) {
+// reportPath returns the path of a document on the result, of which suffix is the end of the name, and creates its folder.
+func (r *run) reportPath(suffix string) (string, error) {
 	dir := r.ReportDir
 	if dir == "" {
 		dir = filepath.Dir(r.path)
 	} else if err := r.set.MakeDir(dir); err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, filepath.Base(stem(r.path))+".report."+format), nil
+	return filepath.Join(dir, filepath.Base(stem(r.path))+suffix), nil
 }

@@ -1,37 +1,53 @@
 package job
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"io"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
 
-// recipe is the recipe for reports. Its digest is of the content of the files that steps read, or of their names without digests.
-func (o *Options) recipe() (*report.Recipe, error) {
-	r := pass.Recipe{Steps: o.Steps, StripMetadata: o.Strip}
+// recipe is the recipe for reports.
+func (o *Options) recipe(ctx context.Context) (*report.Recipe, error) {
+	if o.Recipe != nil {
+		return o.Recipe, nil
+	}
+	r := pass.Recipe{Steps: o.Steps, StripMetadata: o.Strip, KeepIR: o.KeepIR}
 	if o.Target != nil {
 		r.Target = o.Target.Name
 	}
-	text, err := r.Text(portable)
+	recorded := &report.Recipe{}
+	text, err := r.Text(func(path string) string {
+		recorded.Inputs = o.addInput(ctx, recorded.Inputs, path)
+		return portable(path)
+	})
 	if err != nil {
 		return nil, err
 	}
-	identity := filepath.Base
-	if o.Digest {
-		identity = contentDigest
+	recorded.Text = string(text)
+	recorded.SHA256, err = recorded.Sum()
+	return recorded, err
+}
+
+// addInput adds a path that a step reads. One that cannot be read, such as the name of an array, is no input: a method reports the error if it
+// needs the file.
+func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, path string) []report.RecipeInput {
+	in := report.RecipeInput{Name: portable(path)}
+	_, paths, err := filesOf(path)
+	if err == nil && o.Digest {
+		in.SHA256, err = inputDigest(ctx, path)
 	}
-	identified, err := r.Text(identity)
-	sum := sha256.Sum256(identified)
-	return &report.Recipe{SHA256: hex.EncodeToString(sum[:]), Text: string(text)}, err
+	if err != nil || len(paths) == 0 || slices.Contains(inputs, in) {
+		return inputs
+	}
+	return append(inputs, in)
 }
 
 // portable is a path as reports have it: relative to the working folder, or the name of a file outside of it.
@@ -42,61 +58,44 @@ func portable(path string) string {
 	return filepath.Base(path)
 }
 
-// contentDigest is the SHA-256 of a file, a model with its data files, or a folder. A path that cannot be read, such as the name of an array,
-// is itself: a method reports the error if it needs the file.
-func contentDigest(path string) string {
-	h := sha256.New()
-	paths, err := filesOf(path)
-	for _, p := range paths {
-		if err == nil {
-			err = addFile(h, path, p)
-		}
-	}
+// inputDigest is the SHA-256, in hexadecimal, of what an option of a step reads: of a file, or of the list of the files of a model or folder
+// as onnx.Combined has it, with names relative to that of the model or to the folder.
+func inputDigest(ctx context.Context, path string) (string, error) {
+	root, paths, err := filesOf(path)
 	if err != nil {
-		return path
+		return "", err
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	names, sums := make([]string, len(paths)), make([]string, len(paths))
+	for i, p := range paths {
+		if sums[i], _, err = digest.File(ctx, p); err != nil {
+			return "", err
+		}
+		if names[i], err = filepath.Rel(root, p); err != nil {
+			return "", err
+		}
+		names[i] = filepath.ToSlash(names[i])
+	}
+	return onnx.Combined(names, sums), nil
 }
 
-// filesOf are the regular files of path, a file, model or folder, in a fixed order.
-func filesOf(path string) ([]string, error) {
+// filesOf are the regular files of path, a file, model or folder, in a fixed order, and the folder that has them.
+func filesOf(path string) (root string, paths []string, err error) {
 	if strings.HasSuffix(path, ".onnx") {
 		f, err := onnx.Open(path)
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		return f.Paths(), f.Close()
+		return filepath.Dir(path), f.Paths(), f.Close()
 	}
 	st, err := os.Stat(path)
 	if err != nil || st.Mode().IsRegular() {
-		return []string{path}, err
+		return filepath.Dir(path), []string{path}, err
 	}
-	var paths []string
 	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			paths = append(paths, p)
 		}
 		return err
 	})
-	return paths, err
-}
-
-// addFile adds the name of a file below root, its size and its content.
-func addFile(w io.Writer, root, path string) error {
-	name, err := filepath.Rel(root, path)
-	if err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "%q %d\n", filepath.ToSlash(name), st.Size())
-	_, err = io.Copy(w, f)
-	return err
+	return path, paths, err
 }

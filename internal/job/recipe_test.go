@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/distill"
+	filedigest "github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -21,7 +23,7 @@ func recipeOf(t *testing.T, input string, flags ...string) *report.Recipe {
 	return run(t, o).Report.Recipe
 }
 
-// The digest of a recipe depends on the content of its files, not on their names and places, nor on files that are written.
+// The digest of a recipe depends on the names and the content of its files, not on their folders, nor on files that are written.
 func TestRecipeDigest(t *testing.T) {
 	in := take(t, "mlp.onnx", "digits_train.npz", "digits_test.npz")
 	dir := filepath.Dir(in)
@@ -33,14 +35,17 @@ func TestRecipeDigest(t *testing.T) {
 	for _, flags := range [][]string{
 		{"--calibrate=16", "--data", "./digits_train.npz"},
 		{"--data", filepath.Join(dir, "digits_train.npz"), "--calibrate", "16"},
-		{"--data", "renamed.npz", "--calibrate", "16"},
 		{"--data", "digits_train.npz", "--calibrate", "16", "--save-ranges", "ranges.json"},
 	} {
 		if got := recipeOf(t, in, flags...); got.SHA256 != want.SHA256 {
 			t.Errorf("%v: %s, want %s", flags, got.SHA256, want.SHA256)
 		}
 	}
-	for _, flags := range [][]string{{"--data", "digits_train.npz", "--calibrate", "17"}, {"--data", "digits_test.npz", "--calibrate", "16"}} {
+	sum, _, err := filedigest.File(t.Context(), "digits_train.npz")
+	if inputs := []report.RecipeInput{{Name: "digits_train.npz", SHA256: sum}}; err != nil || !reflect.DeepEqual(want.Inputs, inputs) {
+		t.Errorf("got inputs %v, %v, want %v", want.Inputs, err, inputs)
+	}
+	for _, flags := range [][]string{{"--data", "digits_train.npz", "--calibrate", "17"}, {"--data", "digits_test.npz", "--calibrate", "16"}, {"--data", "renamed.npz", "--calibrate", "16"}} {
 		if got := recipeOf(t, in, flags...); got.SHA256 == want.SHA256 {
 			t.Errorf("%v: the digest does not change", flags)
 		}
@@ -54,7 +59,7 @@ func TestRecipeOfTraining(t *testing.T) {
 	if err := os.Mkdir("samples", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	digest := func(flags ...string) *report.Recipe {
+	recipe := func(flags ...string) *report.Recipe {
 		t.Helper()
 		r, err := job.RecipeOf(step(t, distill.FineTune{}.Method(), append(flags, "--data", "samples", "--teacher", "external.onnx")...))
 		if err != nil {
@@ -62,8 +67,8 @@ func TestRecipeOfTraining(t *testing.T) {
 		}
 		return r
 	}
-	first := digest()
-	if again := digest("--save", "state.zip", "--save-every", "3", "--resume"); *again != *first {
+	first := recipe()
+	if again := recipe("--save", "state.zip", "--save-every", "3", "--resume"); !reflect.DeepEqual(again, first) {
 		t.Errorf("got %+v, want %+v", again, first)
 	}
 	if strings.Contains(first.Text, "resume") || !strings.Contains(first.Text, "teacher: external.onnx") {
@@ -78,7 +83,7 @@ func TestRecipeOfTraining(t *testing.T) {
 		if err := os.WriteFile(path, append(b, 1), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		r := digest()
+		r := recipe()
 		if seen[r.SHA256] {
 			t.Errorf("%s does not affect the digest", path)
 		}

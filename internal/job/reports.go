@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -152,7 +153,7 @@ func Formats() map[string]func(*report.Report, io.Writer) error {
 func (r *run) writeReports(ctx context.Context, res *Result) error {
 	formats := Formats()
 	for _, name := range r.Reports {
-		path, err := r.reportPath(name)
+		path, err := r.reportPath(".report." + name)
 		if err != nil {
 			return err
 		}
@@ -161,5 +162,12 @@ func (r *run) writeReports(ctx context.Context, res *Result) error {
 		}
 		res.Reports = append(res.Reports, path)
 	}
-	return nil
+	if !slices.Contains(r.Reports, "json") {
+		return nil
+	}
+	path, err := r.reportPath(".environment.json")
+	if err != nil {
+		return err
+	}
+	return r.set.WriteFile(path, res.Report.Environment.JSON)
 }

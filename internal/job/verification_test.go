@@ -95,7 +95,7 @@ func TestAGateOnRunningRejects(t *testing.T) {
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 200}}
 	o.Reports = []string{"json"}
 	r := run(t, o)
-	want := []string{"external.onnx", "external.small.rejected.onnx", "external.small.rejected.onnx.data", "external.small.rejected.report.json", "external_a.bin", "external_b.bin"}
+	want := []string{"external.onnx", "external.small.rejected.environment.json", "external.small.rejected.onnx", "external.small.rejected.onnx.data", "external.small.rejected.report.json", "external_a.bin", "external_b.bin"}
 	if got := files(t, in); !slices.Equal(got, want) || !r.Rejected {
 		t.Fatalf("files %v, rejected %v; want %v", got, r.Rejected, want)
 	}

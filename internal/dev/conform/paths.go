@@ -17,6 +17,17 @@ func Start(t testing.TB) *Worker {
 	return shared()
 }
 
+// Python returns the path of the Python that has the requirements of the tests. Where it is missing it skips the test, or fails it where
+// CI=true.
+func Python(t testing.TB) string {
+	t.Helper()
+	python, err := pythonPath()
+	if err != nil {
+		missing(t, err)
+	}
+	return python
+}
+
 // Shared returns the folder of the shared test material: MCOMPRESS_SHARED, else
 // ../shared from the repository's root. Where it is missing Shared skips the test,
 // or fails it where CI=true.
@@ -33,10 +44,7 @@ func Shared(t testing.TB) string {
 // it is missing it skips the test, or fails it where CI=true.
 func ORTLibrary(t testing.TB) string {
 	t.Helper()
-	python, err := pythonPath()
-	if err != nil {
-		missing(t, err)
-	}
+	python := Python(t)
 	pattern := filepath.Join(filepath.Dir(python), "..", "lib", "python*", "site-packages", "onnxruntime", "capi", "libonnxruntime.*")
 	found, err := filepath.Glob(pattern)
 	if err == nil && len(found) == 0 {

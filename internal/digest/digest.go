@@ -1,0 +1,34 @@
+// Package digest computes digests of files.
+package digest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// File is the SHA-256 of a regular file, in hexadecimal, and its size in bytes. It reads the file in blocks of ir.CopyBuffer and returns the
+// cause of ctx once that is done.
+func File(ctx context.Context, path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return "", 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return "", 0, fmt.Errorf("%s: not a regular file", path)
+	}
+	h := sha256.New()
+	if err := ir.Copy(ctx, h, f, st.Size()); err != nil {
+		return "", 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), st.Size(), nil
+}

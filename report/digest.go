@@ -1,0 +1,64 @@
+package report
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// canonical is the layout of the JSON Canonicalization Scheme: RFC 8785.
+var canonical = layout{
+	sorted: true,
+	open:   "{", comma: ",", colon: ":", close: "}",
+	openList: "[", next: ",", closeList: "]",
+	member:  canonicalOptions,
+	element: canonicalOptions,
+}
+
+var canonicalOptions = []jsontext.Options{
+	jsontext.CanonicalizeRawInts(true), jsontext.CanonicalizeRawFloats(true), jsontext.ReorderRawObjects(true),
+}
+
+// digest is the digest of r as Digest computes it from the JSON form.
+func (r *Report) digest(ctx context.Context) (string, error) {
+	bare := *r
+	bare.Digest = ""
+	h := sha256.New()
+	if err := bare.write(ir.ContextWriter(ctx, h), &canonical); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Digest is the digest of a report in its JSON form, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of the document without
+// its member "digest". It covers members that this version does not know. A document that is not an object, has a name twice in one
+// object or is nested deeper than 10,000 levels is an error.
+func Digest(document []byte) (string, error) { return digestWithout(document, "digest") }
+
+// digestWithout is the SHA-256 of the canonical form of a JSON object without one member.
+func digestWithout(document []byte, member string) (string, error) {
+	if !jsontext.Value(document).IsValid() {
+		return "", fmt.Errorf("report: not a valid JSON document")
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(document, &members); err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	delete(members, member)
+	bare, err := json.Marshal(members)
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	text, err := jsontext.AppendFormat(nil, bare, canonicalOptions...)
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
