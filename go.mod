@@ -1,6 +1,6 @@
 module github.com/mcompress/mcompress
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/bmatcuk/doublestar/v4 v4.9.1
@@ -15,12 +15,13 @@ require (
 	github.com/vbauerster/mpb/v8 v8.12.1
 	github.com/x448/float16 v0.8.4
 	golang.org/x/image v0.30.0
-	golang.org/x/sync v0.18.0
+	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.44.0
 	golang.org/x/tools v0.36.0
 	gonum.org/v1/gonum v0.17.0
 	google.golang.org/protobuf v1.36.12
 	gorgonia.org/tensor v0.9.3
+	oras.land/oras-go/v2 v2.6.4
 	pgregory.net/rapid v1.2.0
 )
 
@@ -36,6 +37,8 @@ require (
 	github.com/golang/protobuf v1.5.0 // indirect
 	github.com/google/flatbuffers v1.11.0 // indirect
 	github.com/mattn/go-runewidth v0.0.23 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect

@@ -28,6 +28,7 @@ type File struct {
 
 	sync   bool
 	closed bool
+	folder string // temporary
 	backup string // the replaced file, while publication may fail
 }
 
@@ -44,7 +45,7 @@ func (s *Set) Create(path string) (*File, error) {
 	if err != nil {
 		return nil, withPath(path, err)
 	}
-	file := &File{File: f, Path: path, sync: s.Sync}
+	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
 	s.files = append(s.files, file)
 	return file, nil
 }
@@ -152,7 +153,7 @@ func (s *Set) index(path string) int {
 
 // publish renames the file. A file that it replaces keeps a name in the temporary folder, if the file system has hard links.
 func (f *File) publish(i int) error {
-	backup := filepath.Join(filepath.Dir(f.Name()), "mcompress.replaced."+strconv.Itoa(i))
+	backup := filepath.Join(f.folder, "mcompress.replaced."+strconv.Itoa(i))
 	if os.Link(f.Path, backup) == nil {
 		f.backup = backup
 	}

@@ -1,0 +1,53 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// resumed begins the names of the files of Resume. No sweep removes them.
+const resumed = ".mcompress-resume-"
+
+// Resume is Create of a file whose content survives an interruption: Close of the set does not remove it, and the next call with the
+// same key opens it with the content that it had. The key identifies the final content, such as by its digest, and is part of a file
+// name in the folder of path. The file is locked: it is an error if another process has it open. Remove removes it.
+func (s *Set) Resume(path, key string) (_ *File, err error) {
+	if err := s.Access.check(path); err != nil {
+		return nil, err
+	}
+	folder, err := s.Folder(path)
+	if err != nil {
+		return nil, err
+	}
+	partial := filepath.Join(filepath.Dir(path), resumed+key)
+	if err := Check(partial); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o666&^s.Access.deny)
+	if err != nil {
+		return nil, withPath(path, err)
+	}
+	if err := lockPartial(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
+	s.files = append(s.files, file)
+	return file, nil
+}
+
+// lockPartial locks f. Another process may have published it before: then f has no longer the name.
+func lockPartial(f *os.File) error {
+	if err := tryLock(f); errors.Is(err, errLocked) {
+		return errors.New("another process writes the same file")
+	}
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Lstat(f.Name()); err != nil || !os.SameFile(opened, named) {
+		return errors.New("another process has just written the same file")
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+)
+
+// A Role is the purpose of a file of an artifact.
+type Role string
+
+// The roles. An artifact has one model; reports and everything after them are optional.
+const (
+	Model      Role = "model"       // the ONNX file
+	Data       Role = "data"        // external data of the model
+	Config     Role = "config"      // configuration or tokenizer next to the model
+	ReportJSON Role = "report-json" // the report
+	ReportText Role = "report-md"   // the report as Markdown
+	ReportPage Role = "report-html" // the report as a page
+	BOM        Role = "bom"         // the bill of materials (CycloneDX ML-BOM)
+	Signature  Role = "signature"   // of the files (Sigstore bundle)
+	Card       Role = "card"        // the model card
+	Other      Role = "other"       // a file of an artifact of another tool
+)
+
+// A File is a file of an artifact.
+type File struct {
+	Name   string `json:"name"`   // path inside the artifact, with slashes
+	Path   string `json:"-"`      // on disk; empty for a file in a registry
+	Size   int64  `json:"bytes"`  // bytes
+	SHA256 string `json:"sha256"` // 64 hexadecimal digits
+	Role   Role   `json:"role"`
+}
+
+// key is text for the name of a file: two files of an artifact may have the same content.
+func (f File) key() string {
+	name := sha256.Sum256([]byte(f.Name))
+	return f.SHA256[:32] + "-" + hex.EncodeToString(name[:4])
+}
+
+// An Artifact is the files that are pushed together: the model, its external data in order of first use, and then the others in the
+// order of the roles.
+type Artifact struct {
+	Files []File
+}
+
+// Size is the number of bytes of all files.
+func (a *Artifact) Size() int64 { return size(a.Files) }
+
+func size(files []File) int64 {
+	n := int64(0)
+	for _, f := range files {
+		n += f.Size
+	}
+	return n
+}
+
+// Find returns the first file of the role. It reports false if there is none.
+func (a *Artifact) Find(r Role) (File, bool) { return find(a.Files, r) }
+
+func find(files []File, r Role) (File, bool) {
+	i := slices.IndexFunc(files, func(f File) bool { return f.Role == r })
+	if i < 0 {
+		return File{}, false
+	}
+	return files[i], true
+}
+
+// Model returns the ONNX file.
+func (a *Artifact) Model() (File, error) {
+	f, ok := a.Find(Model)
+	if !ok {
+		return f, errors.New("the artifact has no ONNX model")
+	}
+	return f, nil
+}

@@ -1,0 +1,203 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// companions are the ends of the names of files that belong to NAME.onnx, after NAME, in the order of an artifact.
+var companions = []struct {
+	suffix string
+	role   Role
+}{
+	{".report.json", ReportJSON},
+	{".report.md", ReportText},
+	{".report.html", ReportPage},
+	{".cdx.json", BOM},
+	{".sig", Signature},
+	{".card.md", Card},
+}
+
+// roleOf is the role of a file next to the model called model, by its name.
+func roleOf(name, model string) (Role, bool) {
+	stem := strings.TrimSuffix(model, ".onnx")
+	for _, c := range companions {
+		if name == stem+c.suffix {
+			return c.role, true
+		}
+	}
+	return "", false
+}
+
+// CollectOptions are the options of Collect.
+type CollectOptions struct {
+	ReportDir string                  // folder of the reports; empty for that of the model
+	Progress  func(done, total int64) // bytes that are digested; may be nil
+}
+
+// Collect lists the files of an artifact: the model at path, its external data, and the files that belong to it: NAME.report.json,
+// NAME.report.md, NAME.report.html, NAME.cdx.json, NAME.sig and NAME.card.md. It reads every file once, for its digest. A report that
+// names other digests of the model's files is a *ContentError: it describes another model.
+func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, error) {
+	a := &Artifact{}
+	if err := a.addModel(ctx, path); err != nil {
+		return nil, err
+	}
+	if err := a.addCompanions(path, cmp.Or(o.ReportDir, filepath.Dir(path))); err != nil {
+		return nil, err
+	}
+	if err := checkNames(a.Files); err != nil {
+		return nil, err
+	}
+	m := newMeter(a.Size(), o.Progress)
+	for i := range a.Files {
+		if err := a.Files[i].sum(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.checkReport()
+}
+
+// addModel adds the model and its external data.
+func (a *Artifact) addModel(ctx context.Context, path string) (err error) {
+	f, err := onnx.OpenContext(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	paths := f.Paths()
+	for i, p := range f.Parts() {
+		role := Data
+		if i == 0 {
+			role = Model
+		}
+		a.Files = append(a.Files, File{Name: p.Name, Path: paths[i], Size: p.Size, Role: role})
+	}
+	return nil
+}
+
+// addCompanions adds the files that belong to the model and exist.
+func (a *Artifact) addCompanions(model, dir string) error {
+	stem := strings.TrimSuffix(filepath.Base(model), ".onnx")
+	for _, c := range companions {
+		path := filepath.Join(dir, stem+c.suffix)
+		st, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case !st.Mode().IsRegular():
+			return &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+		}
+		a.Files = append(a.Files, File{Name: stem + c.suffix, Path: path, Size: st.Size(), Role: c.role})
+	}
+	return nil
+}
+
+// sum sets the digest, and the size as read.
+func (f *File) sum(ctx context.Context, m *meter) error {
+	r, err := os.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, m.reader(ctx, r))
+	if err != nil {
+		return err
+	}
+	f.Size, f.SHA256 = n, hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+// checkReport compares the digests of the model's files with those in the report.
+func (a *Artifact) checkReport() error {
+	report, ok := a.Find(ReportJSON)
+	if !ok {
+		return nil
+	}
+	listed, err := reportedFiles(report.Path)
+	if err != nil {
+		return &ContentError{report.Path, err}
+	}
+	for _, f := range a.Files {
+		if f.Role != Model && f.Role != Data {
+			continue
+		}
+		i := slices.IndexFunc(listed, func(l File) bool { return l.Name == f.Name })
+		switch {
+		case i < 0:
+			return &ContentError{report.Path, fmt.Errorf("the report does not name %s: it describes another model", f.Name)}
+		case listed[i].SHA256 != "" && listed[i].SHA256 != f.SHA256:
+			return &ContentError{report.Path, fmt.Errorf("the report names SHA-256 %.12s… for %s, which has %.12s…: it describes another model", listed[i].SHA256, f.Name, f.SHA256)}
+		}
+	}
+	return nil
+}
+
+// reportedFiles are the files of the result in a report. Reports of large models have hundreds of megabytes: everything else is skipped.
+func reportedFiles(path string) ([]File, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return decodeReported(r)
+}
+
+func decodeReported(r io.Reader) ([]File, error) {
+	d := json.NewDecoder(r)
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.Join(errors.New("not a report"), err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		if key == "result" {
+			var result struct{ Files []File }
+			if err := d.Decode(&result); err != nil {
+				return nil, err
+			}
+			return result.Files, nil
+		}
+		if err := skip(d); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("not a report: it has no result")
+}
+
+// skip reads one value by its tokens, none of which is large.
+func skip(d *json.Decoder) error {
+	for depth := 0; ; {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+)
+
+// A Pulled is the result of a pull.
+type Pulled struct {
+	Reference  Reference // as given
+	Digest     Reference // what the registry names the content: with the digest, version or path
+	Downloaded int64     // bytes; less than Size if some files are there already
+	Size       int64     // bytes of all files
+	Files      []File    // with their paths
+}
+
+// Pull downloads the files into a folder, which it makes if necessary. Files that are there with the same content are not downloaded
+// again. All files are verified before the first has its name, so that after an error no file has changed; what was downloaded of
+// unfinished files is kept in hidden files of the folder, from which the next Pull of the same content resumes.
+func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, err error) {
+	p := &puller{Stored: s, dir: dir, o: o, set: &atomicfile.Set{Sync: true}, meter: newMeter(size(s.Files), o.Progress)}
+	defer func() { err = errors.Join(err, p.set.Close()) }()
+	if err := checkNames(s.Files); err != nil {
+		return nil, err
+	}
+	if err := p.set.MakeDir(dir); err != nil {
+		return nil, err
+	}
+	missing, err := p.missing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := each(ctx, o, missing, p.download); err != nil {
+		return nil, err
+	}
+	if err := p.set.Publish(p.model()); err != nil {
+		return nil, err
+	}
+	res := &Pulled{s.Reference, s.Digest, p.downloaded.Load(), size(s.Files), slices.Clone(s.Files)}
+	for i, f := range res.Files {
+		res.Files[i].Path = p.path(f)
+	}
+	return res, nil
+}
+
+// each calls do for every file, several at a time. The first error ends the others.
+func each(ctx context.Context, o Options, files []File, do func(context.Context, File) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(cmp.Or(o.Parallel, parallel))
+	for _, f := range files {
+		g.Go(func() error { return do(ctx, f) })
+	}
+	return g.Wait()
+}
+
+// A puller is a Pull.
+type puller struct {
+	*Stored
+	dir   string
+	o     Options
+	meter *meter
+
+	mu         sync.Mutex // of set
+	set        *atomicfile.Set
+	downloaded atomic.Int64
+}
+
+func (p *puller) model() string {
+	f, _ := p.Find(Model)
+	return p.path(f)
+}
+
+func (p *puller) path(f File) string { return filepath.Join(p.dir, filepath.FromSlash(f.Name)) }
+
+// missing makes the folders of the files and returns those that are not there already. It is an error if other content is there.
+func (p *puller) missing(ctx context.Context) ([]File, error) {
+	var list []File
+	for _, f := range p.Files {
+		if err := p.makeFolder(path.Dir(f.Name)); err != nil {
+			return nil, err
+		}
+		there, err := p.isThere(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			list = append(list, f)
+		}
+	}
+	return list, nil
+}
+
+// isThere reports whether the folder has the file with its content.
+func (p *puller) isThere(ctx context.Context, f File) (bool, error) {
+	at := p.path(f)
+	if err := atomicfile.Check(at); err != nil {
+		return false, err
+	}
+	st, err := os.Stat(at)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	same := st.Size() == f.Size
+	if same {
+		there := File{Path: at}
+		if err := there.sum(ctx, p.meter); err != nil {
+			return false, err
+		}
+		if same = there.SHA256 == f.SHA256; !same {
+			p.meter.add(-there.Size)
+		}
+	}
+	if !same && !p.o.Overwrite {
+		return false, &ConflictError{at, fmt.Sprintf("%d bytes", st.Size())}
+	}
+	return same, nil
+}
+
+// makeFolder makes the folder of a name in the target, and its parents. None of them is a symbolic link, which could lead out of it.
+func (p *puller) makeFolder(name string) error {
+	if name == "." {
+		return nil
+	}
+	if err := p.makeFolder(path.Dir(name)); err != nil {
+		return err
+	}
+	at := filepath.Join(p.dir, filepath.FromSlash(name))
+	st, err := os.Lstat(at)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return p.set.MakeDir(at)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return &atomicfile.TargetError{Path: at, What: "something that is not a folder"}
+	}
+	return nil
+}
+
+// download downloads a file.
+func (p *puller) download(ctx context.Context, f File) error {
+	p.mu.Lock()
+	out, err := p.set.Resume(p.path(f), f.key())
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	d := &download{puller: p, f: f, out: out, v: newVerifier(f)}
+	err = d.run(ctx)
+	if err != nil && !isTransient(err) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return errors.Join(err, p.set.Remove(out.Path))
+	}
+	return errors.Join(err, out.Close())
+}
+
+// A download is the download of one file.
+type download struct {
+	*puller
+	f   File
+	out *atomicfile.File
+	v   *verifier
+}
+
+// run resumes after the part that is there, and after every interruption of the transfer.
+func (d *download) run(ctx context.Context) error {
+	if err := d.resume(ctx); err != nil {
+		return err
+	}
+	for try := d.o.retries(); ; {
+		if d.v.read == d.f.Size {
+			return d.v.check()
+		}
+		before := d.v.read
+		err := d.transfer(ctx)
+		if err == nil {
+			return d.v.check()
+		}
+		if d.v.read > before {
+			try.reset()
+		}
+		if !isTransient(err) || try.wait(ctx) != nil {
+			return err
+		}
+	}
+}
+
+// resume verifies the part that an interrupted download left. One that is complete and wrong is dropped.
+func (d *download) resume(ctx context.Context) error {
+	st, err := d.out.Stat()
+	if err != nil {
+		return d.out.Fail(err)
+	}
+	if st.Size() <= d.f.Size {
+		if _, err := io.Copy(d.v, d.meter.reader(ctx, d.out)); err != nil {
+			return d.out.Fail(err)
+		}
+	}
+	if st.Size() > d.f.Size || st.Size() == d.f.Size && d.v.check() != nil {
+		return d.restart()
+	}
+	return nil
+}
+
+// restart drops what is there.
+func (d *download) restart() error {
+	d.meter.add(-d.v.read)
+	d.v = newVerifier(d.f)
+	if _, err := d.out.Seek(0, io.SeekStart); err != nil {
+		return d.out.Fail(err)
+	}
+	return d.out.Fail(d.out.Truncate(0))
+}
+
+// transfer appends what the registry sends. Its errors are those of the registry, of the file and of the content.
+func (d *download) transfer(ctx context.Context) error {
+	content, start, err := d.open(ctx, d.f, d.v.read)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	if start != d.v.read {
+		if err := d.restart(); err != nil {
+			return err
+		}
+	}
+	from := d.meter.reader(ctx, content)
+	for buffer := make([]byte, 1<<16); ; {
+		n, err := from.Read(buffer)
+		if _, wrong := d.v.Write(buffer[:n]); wrong != nil {
+			return wrong
+		}
+		if _, full := d.out.Write(buffer[:n]); full != nil {
+			return d.out.Fail(full)
+		}
+		d.downloaded.Add(int64(n))
+		switch {
+		case errors.Is(err, io.EOF) && d.v.read < d.f.Size:
+			return &TransferError{d.Reference, fmt.Errorf("%s: the registry sent %d of %d bytes", d.f.Name, d.v.read, d.f.Size)}
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && context.Cause(ctx) != nil:
+			return err
+		case err != nil:
+			return &TransferError{d.Reference, fmt.Errorf("%s: %w", d.f.Name, err)}
+		}
+	}
+}
