@@ -56,6 +56,7 @@ func (t *tool) app() *cli.App {
 			verifyCommand(t),
 			versionCommand(t),
 			completionCommand(t),
+			manCommand(t),
 		},
 	}
 	for _, c := range app.Commands {
