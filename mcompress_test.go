@@ -171,15 +171,16 @@ func TestZeroValuesAreErrors(t *testing.T) {
 		in, out string
 		steps   []mcompress.Step
 	}{
-		"nil step":     {fixture("mlp.onnx"), out, []mcompress.Step{nil}},
-		"no method":    {fixture("mlp.onnx"), out, []mcompress.Step{stranger{}}},
-		"no output":    {fixture("mlp.onnx"), "", nil},
-		"same file":    {out, out, nil},
-		"order":        {fixture("mlp.onnx"), out, []mcompress.Step{step(t, "weight-int8"), step(t, "l1")}},
-		"target":       {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithTarget("none")}},
-		"report":       {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithReports("pdf")}},
-		"gate":         {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithVerify(false), mcompress.WithGates(mcompress.MinSQNR(1))}},
-		"data options": {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithDataset(mcompress.Data{Mean: "a"})}},
+		"nil step":      {fixture("mlp.onnx"), out, []mcompress.Step{nil}},
+		"no method":     {fixture("mlp.onnx"), out, []mcompress.Step{stranger{}}},
+		"no output":     {fixture("mlp.onnx"), "", nil},
+		"same file":     {out, out, nil},
+		"order":         {fixture("mlp.onnx"), out, []mcompress.Step{step(t, "weight-int8"), step(t, "l1")}},
+		"target":        {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithTarget("none")}},
+		"report":        {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithReports("pdf")}},
+		"gate":          {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithVerify(false), mcompress.WithGates(mcompress.MinSQNR(1))}},
+		"random inputs": {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithGates(mcompress.MinSQNR(1))}},
+		"data options":  {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithDataset(mcompress.Data{Mean: "a"})}},
 	} {
 		var option *pass.OptionError
 		if _, err := mcompress.Compress(ctx, args.in, args.out, args.steps...); !errors.As(err, &option) {
@@ -258,14 +259,14 @@ func TestEvaluatorOfTheLibrary(t *testing.T) {
 		return value, err
 	})
 	out := filepath.Join(t.TempDir(), "small.onnx")
-	res, err := mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithEvaluator(e), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)))
+	res, err := mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithEvaluator(e), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)), mcompress.WithAllowRandomInputs())
 	if err != nil || !res.Rejected || calls != 2 {
 		t.Fatalf("got %+v after %d calls, %v", res, calls, err)
 	}
 	if m := res.Report.Verification.Metric; m.Name != "mine" || *m.Before != 1 || *m.After != 0.25 {
 		t.Errorf("got %+v", m)
 	}
-	res, err = mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithMetric("embedding-cosine"), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)))
+	res, err = mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithMetric("embedding-cosine"), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)), mcompress.WithAllowRandomInputs())
 	if err != nil || res.Rejected {
 		t.Errorf("got %+v, %v", res, err)
 	}

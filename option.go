@@ -48,10 +48,13 @@ func WithTestData(d Data) Option { return func(s *settings) { s.test = d } }
 // models with up to 512 MiB of weights are verified; without data the inputs are random, which is no evidence of accuracy.
 func WithVerify(on bool) Option { return func(s *settings) { s.verify = &on } }
 
-// WithGates sets limits that the result must keep. Gates on outputs verify the result.
+// WithGates sets limits that the result must keep. Gates on outputs verify the result, and require data or WithAllowRandomInputs.
 func WithGates(gates ...Gate) Option {
 	return func(s *settings) { s.gates = append(s.gates, gates...) }
 }
+
+// WithAllowRandomInputs accepts gates on outputs without data: the inputs are random then, which is no evidence of accuracy.
+func WithAllowRandomInputs() Option { return func(s *settings) { s.allowRandom = true } }
 
 // WithMetric measures a metric on the data, besides accuracy: one of "top1", "top5", "f1", "map", "cer", "spearman", "embedding-cosine",
 // "nearest-centroid" and "perplexity", with options after colons, as in "cer:blank=0". The gate MaxMetricDrop bounds its drop. Steps that
@@ -114,16 +117,19 @@ type settings struct {
 	data, test Data
 	verify     *bool
 	gates      []Gate
-	metric     string
-	evaluator  Evaluator
-	memory     int64
-	maxSteps   int64
-	workers    int
-	progress   func(Progress)
-	reports    []string
-	target     string
-	strip      bool
-	dryRun     bool
+
+	allowRandom bool // gates on outputs of random inputs
+
+	metric    string
+	evaluator Evaluator
+	memory    int64
+	maxSteps  int64
+	workers   int
+	progress  func(Progress)
+	reports   []string
+	target    string
+	strip     bool
+	dryRun    bool
 }
 
 const defaultMemory = 256 << 20
@@ -194,7 +200,7 @@ func (s *settings) apply(o *job.Options) error {
 	return err
 }
 
-// measured reports whether some gate is on outputs.
+// measured reports whether some gate requires a run of the models.
 func (s *settings) measured() bool {
 	return slices.ContainsFunc(s.gates, Gate.measured)
 }
@@ -216,6 +222,9 @@ func (s *settings) verification() (job.Verification, error) {
 	measure, err := s.measure(d)
 	if err != nil {
 		return job.Verification{}, &pass.OptionError{Err: err}
+	}
+	if i := slices.IndexFunc(s.gates, Gate.onOutputs); i >= 0 && d.Path == "" && !s.allowRandom {
+		return job.Verification{}, pass.OptionErrorf("gate %s on random inputs is no evidence of accuracy: name samples of the model's task with WithData or WithTestData, or add WithAllowRandomInputs", s.gates[i].Name)
 	}
 	always := s.verify != nil && *s.verify
 	return job.Verification{

@@ -39,7 +39,7 @@ func rules() []rule {
 		{name: "min-ratio", value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }), show: factor},
 		{name: "max-size", value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }), atMost: true, show: func(v float64) string { return count(int64(v)) + " bytes" }},
 	}
-	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": numberText, "max-metric-drop": numberText, "max-latency-ratio": factor}
+	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": numberText, "max-accuracy-drop": points, "max-metric-drop": numberText, "max-latency-ratio": factor}
 	for _, of := range verification.Rules() {
 		show := shows[of.Name]
 		if show == nil {
@@ -59,6 +59,15 @@ func ran(of verification.Rule) func(*Report) (float64, string) {
 }
 
 func percentText(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }
+
+// points is a difference of fractions, in percentage points.
+func points(v float64) string {
+	text := fmt.Sprintf("%.6g", 100*v)
+	if text == "1" {
+		return text + " point"
+	}
+	return text + " points"
+}
 
 func numberText(v float64) string { return fmt.Sprintf("%.9g", v) }
 

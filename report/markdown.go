@@ -19,6 +19,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		m.line("_Dry run: no file was written._")
 	}
 	m.summary(r)
+	m.verdict(r.Verdict)
 	m.gates(r.Gates)
 	m.verification(r.Verification)
 	m.copied(r.Copied)
@@ -96,6 +97,12 @@ func (m *markdown) summary(r *Report) {
 }
 
 func bold(s string) string { return "**" + s + "**" }
+
+func (m *markdown) verdict(v Verdict) {
+	if v.Gates > 0 {
+		m.line("**Verdict: %s.** Evidence: %s.", v.Text(), prose(v.Evidence))
+	}
+}
 
 func (m *markdown) gates(gs []Gate) {
 	for _, g := range gs {

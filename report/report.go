@@ -25,6 +25,7 @@ type Report struct {
 	Result        Side     `json:"result"`
 	Totals        Totals   `json:"totals"`
 	Coverage      Coverage `json:"coverage"`
+	Verdict       Verdict  `json:"verdict"`
 	Gates         []Gate   `json:"gates"`
 	Modules       []Module `json:"modules,omitempty"` // the weights by module, nil where they have none
 	Weights       []Weight `json:"weights"`
@@ -180,6 +181,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	if r.Gates, err = evaluate(r, in.Gates); err != nil {
 		return nil, err
 	}
+	r.Verdict = NewVerdict(r.Gates, r.Verification)
 	if !in.NoDigest {
 		r.Digest, err = r.digest(ctx)
 	}

@@ -37,7 +37,7 @@ func searchText(s *pass.Search) string {
 		text += fmt.Sprintf(", output SQNR %.1f dB", *t.SQNR)
 	}
 	if t.Drop != nil {
-		text += fmt.Sprintf(", change of accuracy %+.2f percentage points", 0-100**t.Drop)
+		text += fmt.Sprintf(", change of accuracy %+.2f points", 0-100**t.Drop)
 	}
 	if t.MetricDrop != nil {
 		text += fmt.Sprintf(", drop of the metric %.4g", *t.MetricDrop)
@@ -45,7 +45,7 @@ func searchText(s *pass.Search) string {
 	return text + "."
 }
 
-// quality is the accuracy of a trial in the unit of the plot: change of accuracy in percentage points where it
+// quality is the accuracy of a trial in the unit of the plot: change of accuracy in points where it
 // is known, else the output SQNR in decibels.
 func quality(t pass.Trial) (float64, bool) {
 	switch {
@@ -78,7 +78,7 @@ func paretoChart(s *pass.Search) (figure, error) {
 	p.y.min, p.y.max = lo-margin, hi+margin
 	p.x.ticks, p.y.ticks = byteTicks(0, p.x.max), ticks(p.y.min, p.y.max, 1, 0, func(v float64) string { return fmt.Sprintf("%.4g dB", v) })
 	if s.Trials[0].Drop != nil {
-		p.y.name = "change of accuracy in percentage points"
+		p.y.name = "change of accuracy in points"
 		p.y.ticks = ticks(p.y.min, p.y.max, 1, 0, signed)
 	}
 	front := pareto(all)

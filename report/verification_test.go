@@ -137,7 +137,7 @@ func TestVerificationInMarkdown(t *testing.T) {
 func TestVerificationInHTML(t *testing.T) {
 	page := htmlOf(t, verified(t, layered(5, node), Limit{"min-sqnr", 20}))
 	for _, want := range []string{
-		"Data: 8 random samples, seed 3. Run by the embedded engine.", "Accuracy 99 % → 98.5 % (-0.50 percentage points).",
+		"Data: 8 random samples, seed 3. Run by the embedded engine.", "Accuracy 99 % → 98.5 % (-0.50 points).",
 		"Largest drop: SQNR 58.0 dB → 12.5 dB at <code>node2</code>, output of MatMul <code>node node2</code>.",
 		">2 of 10 elements differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<h2>Peak activations</h2>", "random inputs, which are no evidence of accuracy", "1.0 KiB",
 		"<h2>Output SQNR</h2>\n    <p class=\"big\">not finite</p>",

@@ -22,7 +22,7 @@ import (
 // and the folder out.
 var hostileRuns = []string{
 	"inspect m.onnx", "memory m.onnx", "memory --training m.onnx", "split m.onnx -o out/", "quantize m.onnx -o out/", "quantize --verify m.onnx -o out/",
-	"quantize --method static-int8 m.onnx -o out/", "quantize --method weight-int4 --algo gptq m.onnx -o out/", "quantize --auto --min-sqnr 20 m.onnx -o out/",
+	"quantize --method static-int8 m.onnx -o out/", "quantize --method weight-int4 --algo gptq m.onnx -o out/", "quantize --auto --min-sqnr 20 --allow-random-inputs m.onnx -o out/",
 	"prune --method lowrank m.onnx -o out/", "verify m.onnx m.onnx", "bench --runs 1 --warmup 0 --time 0s m.onnx", "bench --profile --runs 1 m.onnx",
 	"apply r.yaml m.onnx -o out/",
 	"finetune --data data --steps 1 m.onnx -o out/", "finetune --data data --teacher m.onnx --loss mse --steps 1 m.onnx -o out/",

@@ -22,7 +22,9 @@ type verificationFlags struct {
 	metricFlags
 	scores   string
 	noLayers bool
-	gates    *[]report.Limit
+
+	allowRandom bool // gates on outputs of random inputs
+	gates       *[]report.Limit
 }
 
 func newVerificationFlags(gates *[]report.Limit) *verificationFlags {
@@ -48,8 +50,9 @@ func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
 	add("min-sqnr", mcli.Decibels, "minimum output SQNR in `decibels`, of every float output")
 	add("min-cosine", mcli.Fraction, "minimum `cosine` similarity of every float output")
 	add("min-agreement", mcli.Fraction, "minimum top-1 agreement, a `fraction` of the samples")
-	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples; requires data with labels")
+	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples (0.01 is 1 point); requires data with labels")
 	add("max-metric-drop", mcli.Decimal, "maximum drop of --metric or --evaluator, a `number` in its unit")
+	fs.BoolVar(&p.allowRandom, "allow-random-inputs", false, "accept gates on outputs without --data, of random inputs, which are no evidence of accuracy")
 	add("max-latency-ratio", mcli.Factor, "maximum time of a run divided by that of the source, a `factor`: minimum of interleaved runs by --backend")
 }
 
@@ -90,6 +93,9 @@ func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 	measure, err := p.metricFlags.measure(data, *p.gates)
 	if err != nil {
 		return job.Verification{}, err
+	}
+	if gate := p.gateOf(accurate); data.Generated() && gate != "" && !p.allowRandom {
+		return job.Verification{}, usagef("--%s on random inputs is no evidence of accuracy: name samples of the model's task with --data, or add --allow-random-inputs", gate)
 	}
 	backend, err := p.backendFlags.open(t)
 	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Latency: p.gateOf(timed) != "", Digest: true}, err
@@ -136,6 +142,14 @@ accuracy of both, and the metric of --metric or --evaluator. A alone is compared
 	}
 }
 
+// recordedGate are the gates of f, and the tolerance of recorded outputs where a single model is compared with them.
+func recordedGate(f mcli.Verification) []report.Gate {
+	if f.B != "" || len(f.Result.Outputs) == 0 {
+		return f.Gates
+	}
+	return append(slices.Clone(f.Gates), report.Gate{Name: "tolerance", Held: f.Result.Beyond == "", Reason: f.Result.Beyond})
+}
+
 func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates []report.Limit) error {
 	r, err := job.Verify(c.Context, models[0], models[1], v)
 	if err != nil {
@@ -145,6 +159,7 @@ func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates
 	if f.Gates, err = report.EvaluateGates(r, gates); err != nil {
 		return err
 	}
+	f.Verdict = report.NewVerdict(recordedGate(f), r)
 	print := f.Text
 	if t.json {
 		print = f.JSON

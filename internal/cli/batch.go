@@ -114,7 +114,7 @@ func (o Outcome) line(s Style) []string {
 	}
 	return []string{
 		o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Fraction), fmt.Sprintf("%d/%d", changed, all),
-		outputSQNR(r.Verification), allGates(s, r.Gates), result,
+		outputSQNR(r.Verification), allGates(s, r), result,
 	}
 }
 
@@ -135,8 +135,8 @@ func outputSQNR(v *verification.Result) string {
 }
 
 // allGates is the result of the evaluated gates, with the names of those that failed; "" if there are none.
-func allGates(s Style, gates []report.Gate) string {
-	evaluated := slices.DeleteFunc(slices.Clone(gates), func(g report.Gate) bool { return g.Open })
+func allGates(s Style, r *report.Report) string {
+	evaluated := slices.DeleteFunc(slices.Clone(r.Gates), func(g report.Gate) bool { return g.Open })
 	var failed []string
 	for _, g := range evaluated {
 		if !g.Held {
@@ -147,7 +147,7 @@ func allGates(s Style, gates []report.Gate) string {
 	case len(evaluated) == 0:
 		return ""
 	case failed == nil:
-		return s.good("passed")
+		return s.good("passed" + r.Verdict.Qualifier())
 	}
-	return s.bad(strings.Join(failed, ", ") + " failed")
+	return s.bad(strings.Join(failed, ", ") + " failed" + r.Verdict.Qualifier())
 }

@@ -66,9 +66,7 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 			t.add("metric", Escape(v.Metric.Name)+" "+v.Metric.Text())
 		}
 	}
-	for i, g := range r.Gates {
-		t.add(first(i, "gates"), gateText(s, g))
-	}
+	gates(t, s, r.Gates, r.Verdict)
 	if r.Copied != nil {
 		t.add("copied", r.Copied.Text())
 	}
@@ -195,6 +193,27 @@ func randomCalibration(row report.Row) bool { return row.Reason.Code == pass.Ran
 
 // unscaled reports whether row is the note of AWQ that it changed nothing.
 func unscaled(row report.Row) bool { return row.Reason.Code == pass.AWQUnscaled }
+
+// gates adds the verdict and each gate.
+func gates(t *textTable, s Style, gs []report.Gate, v report.Verdict) {
+	if v.Gates > 0 {
+		t.add("verdict", verdictText(s, v))
+	}
+	for i, g := range gs {
+		t.add(first(i, "gates"), gateText(s, g))
+	}
+}
+
+func verdictText(s Style, v report.Verdict) string {
+	text := v.Text()
+	switch {
+	case v.Passed == nil:
+		return text
+	case *v.Passed:
+		return s.good(text)
+	}
+	return s.bad(text)
+}
 
 // gateText is a gate with its result.
 func gateText(s Style, g report.Gate) string {

@@ -14,10 +14,11 @@ import (
 
 // A Verification is the result of running two models, or one.
 type Verification struct {
-	A      string               `json:"a"`
-	B      string               `json:"b,omitempty"`
-	Result *verification.Result `json:"verification"`
-	Gates  []report.Gate        `json:"gates"`
+	A       string               `json:"a"`
+	B       string               `json:"b,omitempty"`
+	Result  *verification.Result `json:"verification"`
+	Gates   []report.Gate        `json:"gates"`
+	Verdict report.Verdict       `json:"verdict"`
 }
 
 // How many outputs and layers the text lists; the JSON form has all.
@@ -45,9 +46,7 @@ func (v Verification) Text(w io.Writer, s Style) error {
 	}
 	t := &textTable{indent: "  "}
 	v.ran(t, s)
-	for i, g := range v.Gates {
-		t.add(first(i, "gates"), gateText(s, g))
-	}
+	gates(t, s, v.Gates, v.Verdict)
 	if err := t.write(w); err != nil {
 		return err
 	}

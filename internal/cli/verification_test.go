@@ -40,7 +40,7 @@ func TestVerificationText(t *testing.T) {
   outputs           scores: SQNR 31.3 dB · cosine 0.99960 · max abs error 0.25 · top-1 agreement 98.5 %
                     boxes: SQNR not finite · NaN or infinite: 3 of 40 elements differ
                     class: equal elements 100 %
-  accuracy          98.94 % → 98.86 % (-0.08 percentage points)
+  accuracy          98.94 % → 98.86 % (-0.08 points)
   largest drop      at fc (Gemm n1): SQNR 60.0 dB → 31.0 dB
   peak activations  2.0 KiB → 1.0 KiB
   gates             min-sqnr ≥ 40 dB failed: 31.26 dB

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 
 	"github.com/dustin/go-humanize"
 
@@ -254,7 +255,9 @@ func (v Verification) annotate(r *verification.Result) *verification.Result {
 	r.Backend = v.Backend.String()
 	if v.Data.Generated() {
 		r.Data.Generated, r.Data.Seed = true, v.Data.Seed
+		return r
 	}
+	r.Data.Name = filepath.Base(v.Data.Path)
 	return r
 }
 

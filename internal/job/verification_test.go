@@ -84,7 +84,7 @@ func TestVerificationOnDataWithLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Accuracy == nil || *v.Accuracy.Before != want || v.Data.Samples != 500 || len(v.Data.Digest) != 64 {
+	if v.Accuracy == nil || *v.Accuracy.Before != want || v.Data.Samples != 500 || len(v.Data.SHA256) != 64 {
 		t.Errorf("got %+v on %+v, ONNX Runtime has %v right", v.Accuracy, v.Data, want)
 	}
 }

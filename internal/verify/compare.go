@@ -309,7 +309,7 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 	}
 	var err error
 	if c.Digest {
-		r.Data.Digest, err = c.set.Digest(ctx)
+		r.Data.SHA256, err = c.set.Digest(ctx)
 	}
 	return r, err
 }

@@ -23,11 +23,12 @@ type Result struct {
 
 // Data describes the samples. Random inputs follow from the seed.
 type Data struct {
+	Name      string `json:"name,omitempty"` // of the file or folder of the samples
 	Samples   int    `json:"samples"`
 	Batch     int    `json:"batch"` // samples in a run
 	Generated bool   `json:"generated,omitempty"`
 	Seed      uint64 `json:"seed,omitempty"`
-	Digest    string `json:"digest,omitempty"` // SHA-256 of the samples
+	SHA256    string `json:"sha256,omitempty"` // of the samples
 }
 
 // An Output compares one output of the second model with the first one's. Errors are

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Text is the number of samples and their origin, as "8 random samples, seed 0".
+// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz".
 func (d *Data) Text() string {
 	kind := ""
 	if d.Generated {
@@ -17,6 +17,9 @@ func (d *Data) Text() string {
 	if d.Samples != 1 {
 		text += "s"
 	}
+	if d.Name != "" {
+		text += " of " + d.Name
+	}
 	if d.Generated {
 		text += fmt.Sprintf(", seed %d", d.Seed)
 	}
@@ -24,6 +27,21 @@ func (d *Data) Text() string {
 		text += fmt.Sprintf(", batch size %d", d.Batch)
 	}
 	return text
+}
+
+// Evidence describes the samples that the models were run on, with their digest; r may be nil for models that were not run.
+func (r *Result) Evidence() string {
+	switch {
+	case r == nil:
+		return "not run"
+	case r.Skipped != "":
+		return "not run: " + r.Skipped
+	case r.Data == nil:
+		return "unknown samples"
+	case r.Data.SHA256 != "":
+		return fmt.Sprintf("%s (SHA-256 %s)", r.Data.Text(), r.Data.SHA256)
+	}
+	return r.Data.Text()
 }
 
 // Caveat qualifies results on random inputs; it is empty for samples from files.
@@ -39,7 +57,7 @@ func (a *Accuracy) Text() string {
 	if a.Before == nil {
 		return Percent(a.After)
 	}
-	return fmt.Sprintf("%s → %s (%+.2f percentage points)", Percent(*a.Before), Percent(a.After), 100*(a.After-*a.Before))
+	return fmt.Sprintf("%s → %s (%+.2f points)", Percent(*a.Before), Percent(a.After), 100*(a.After-*a.Before))
 }
 
 // Text is the metric of both models with the drop and its standard error, or of the only one.

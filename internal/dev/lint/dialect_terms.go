@@ -13,7 +13,6 @@ func terms() []term {
 		{pattern: `wants`, instead: "requires, expects"},
 		{pattern: `knows|knew`, instead: "supports, contains, depends on, has; \"known\" for facts"},
 		{pattern: `judges?|judged|judging|judgement`, instead: "evaluator, test oracle, reference implementation, is evaluated"},
-		{pattern: `verdicts?`, instead: "result, evaluation"},
 		{pattern: `kin`, instead: "baseline, related operators"},
 		{pattern: `fates?`, instead: "result"},
 		{pattern: `who`, instead: "which, that; or name the caller", except: `(?:users?|people|person|persons|engineers?|readers?|anyone|those|one|man|developers?) who`},

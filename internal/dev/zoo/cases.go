@@ -91,6 +91,6 @@ func allCases() []command {
 		command{name: "memory --training", args: []string{"memory", "--training", "MODEL"}})
 	write("finetune", "finetune", "--teacher", "MODEL", "--data", "DATA", "--steps", "1", "--batch", "1")
 	write("distill", "distill", "--data", "DATA", "--steps", "1", "--batch", "1", "--teacher")
-	write("auto", "quantize", "--auto", "--min-sqnr", "20")
+	write("auto", "quantize", "--auto", "--min-sqnr", "20", "--allow-random-inputs")
 	return list
 }

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/report/verification"
+)
+
+// A Verdict is the result of all gates, and the samples that the outputs were compared on.
+type Verdict struct {
+	Passed       *bool  `json:"passed,omitempty"` // absent without gates, and while a gate is open that no other one's failure decides
+	Gates        int    `json:"gates"`            // all of them
+	Failed       int    `json:"failed"`           // those that do not hold
+	Evidence     string `json:"evidence"`         // the samples with their digest, or "not run" and why
+	RandomInputs bool   `json:"random_inputs"`    // a gate on outputs was evaluated on random inputs, which are no evidence of accuracy
+}
+
+// NewVerdict is the verdict of gates on a comparison of models, nil where they were not run.
+func NewVerdict(gates []Gate, v *verification.Result) Verdict {
+	d := Verdict{Gates: len(gates), Evidence: v.Evidence()}
+	open := false
+	for _, g := range gates {
+		open = open || g.Open
+		if !g.Held && !g.Open {
+			d.Failed++
+		}
+		d.RandomInputs = d.RandomInputs || v != nil && v.Data.Caveat() != "" && onOutputs(g.Name)
+	}
+	if passed := d.Failed == 0; d.Gates > 0 && !(passed && open) {
+		d.Passed = &passed
+	}
+	return d
+}
+
+// onOutputs reports whether the gate of that name is on outputs, whose errors depend on the inputs.
+func onOutputs(gate string) bool {
+	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == gate && !r.Timed })
+}
+
+// Qualifier follows a word for the result; it is empty where gates on outputs were evaluated on samples from files, or where there are none.
+func (d Verdict) Qualifier() string {
+	if d.RandomInputs {
+		return " on random inputs"
+	}
+	return ""
+}
+
+// Text is the verdict in words, without the evidence.
+func (d Verdict) Text() string {
+	switch {
+	case d.Gates == 0:
+		return "no gates"
+	case d.Passed == nil:
+		return "open: not all gates were evaluated"
+	case *d.Passed:
+		return fmt.Sprintf("passed%s: %d of %d gates hold", d.Qualifier(), d.Gates, d.Gates)
+	}
+	return fmt.Sprintf("failed%s: %d of %d gates do not hold", d.Qualifier(), d.Failed, d.Gates)
+}
