@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,13 +59,16 @@ type Plan struct {
 type LayoutOptions struct {
 	External bool // payloads go into a data file next to the model, whatever its size
 
+	// DataSuffix is appended to the name of the model for that of its data file; ".data" if empty.
+	DataSuffix string
+
 	// Strip leaves out the doc_string and metadata_props of graphs, functions, nodes, attributes, values and tensors, such as the stack
 	// traces of exporters. Those of the model itself stay.
 	Strip bool
 }
 
 // Layout plans m as the file of the given base name. Models that do not fit into one
-// message get a data file called name.data.
+// message get a data file called name.data, or as given by o.
 func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
 	if !o.External {
 		e := &encoder{strip: o.Strip}
@@ -73,7 +77,7 @@ func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
 			return p
 		}
 	}
-	e := &encoder{data: &dataFile{name: name + ".data", at: map[*ir.Tensor]int64{}}, strip: o.Strip}
+	e := &encoder{data: &dataFile{name: name + cmp.Or(o.DataSuffix, ".data"), at: map[*ir.Tensor]int64{}}, strip: o.Strip}
 	p := &Plan{model: m, skel: e.model(m), data: e.data, metadata: e.metadata}
 	if len(e.data.parts) == 0 {
 		p.data = nil

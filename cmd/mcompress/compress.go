@@ -33,6 +33,9 @@ type writing struct {
 	target targetFlag
 	folder []string // the models, if the output is a folder
 
+	mustChange bool   // see job.Options
+	dataSuffix string // see job.Options
+
 	// choose searches the steps for a model; nil if they are given.
 	choose func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error)
 
@@ -237,6 +240,7 @@ func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.O
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Holds: t.holds,
 		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
+		MustChange: w.mustChange, DataSuffix: w.dataSuffix,
 	}
 	if o.Target, err = w.target.apply(steps); err != nil {
 		return o, err

@@ -14,14 +14,15 @@ import (
 
 // A methodCommand runs one method, which one of its flags names.
 type methodCommand struct {
-	command string
-	choose  string // the flag that names the method
-	method  string // the default
-	usage   string
-	more    func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
-	prepare *preparing                                            // puts steps in front; may be nil
-	other   pass.Options                                          // the alternative for results that are hardly smaller; may be nil
-	auto    *automatic                                            // lets methods be chosen by measurement; may be nil
+	command  string
+	choose   string // the flag that names the method
+	method   string // the default
+	usage    string
+	more     func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
+	prepare  *preparing                                            // puts steps in front; may be nil
+	other    pass.Options                                          // the alternative for results that are hardly smaller; may be nil
+	auto     *automatic                                            // lets methods be chosen by measurement; may be nil
+	variants *variantSet                                           // writes several results; may be nil
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
@@ -41,6 +42,9 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		m.auto.target, m.auto.strip = &w.target, &w.strip
 		own = append(own, m.auto.flags()...)
 	}
+	if m.variants != nil {
+		own = append(own, m.variants.flags()...)
+	}
 	if m.prepare != nil {
 		own = append(own, m.prepare.flags()...)
 	}
@@ -59,6 +63,14 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			models, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
 				return err
+			}
+			if m.variants != nil && m.variants.chosen != nil {
+				for _, name := range []string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir"} {
+					if c.IsSet(name) {
+						return usagef("--variants and --%s exclude each other", name)
+					}
+				}
+				return m.variants.run(c, t, options, models, w, test)
 			}
 			if m.auto != nil {
 				switch ok, err := m.auto.requested(w.proving); {

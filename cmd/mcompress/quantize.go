@@ -8,12 +8,13 @@ import (
 
 func quantizeCommand(t *tool) *cli.Command {
 	return methodCommand{
-		command: "quantize",
-		usage:   "quantize weights and activations",
-		choose:  "method",
-		method:  "dynamic-int8",
-		prepare: &preparing{},
-		other:   quantize.WeightInt8{},
-		auto:    &automatic{},
+		command:  "quantize",
+		usage:    "quantize weights and activations",
+		choose:   "method",
+		method:   "dynamic-int8",
+		prepare:  &preparing{},
+		other:    quantize.WeightInt8{},
+		auto:     &automatic{},
+		variants: &variantSet{},
 	}.build(t)
 }

@@ -15,6 +15,7 @@ import (
 // An Outcome is the result of one model, or its error.
 type Outcome struct {
 	Model       string
+	Variant     string // the dtype of transformers.js, see Batch.VariantsText; empty for none
 	Result      *job.Result
 	Err         error
 	Alternative string // a method that makes the model much smaller, see Alternative

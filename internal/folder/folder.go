@@ -121,6 +121,17 @@ func (f *Folder) equal(name, at string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		if names := got.externalModels(); names != nil {
+			text, err := want.withExternalData(names)
+			if err != nil {
+				return false, err
+			}
+			if text != nil {
+				if want, err = parse(text); err != nil {
+					return false, err
+				}
+			}
+		}
 		section := want.section(f.model)
 		return want.equal(got) && (section == nil || got.names(section, f.model) || got.names(section, f.result)), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/folder"
@@ -38,6 +39,9 @@ type Options struct {
 	KeepIR  bool
 	Strip   bool // write no doc strings and metadata but those of the model itself: see onnx.LayoutOptions
 
+	DataSuffix string // of the name of a data file: see onnx.LayoutOptions
+	MustChange bool   // a result without changed weights is the error Unchanged
+
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
 	Target *pass.Target  // runtimes and CPU of the result; nil for the default
@@ -62,6 +66,21 @@ type Result struct {
 	NotRun   string // why verification was skipped; empty if it was not
 	Reports  []string
 	Report   *report.Report
+}
+
+// Unchanged is the error of a result that must change and does not: the steps support none of the weights, or do not make the file smaller.
+type Unchanged struct {
+	Input string
+	Steps []pass.Options
+}
+
+// Error names the model and the methods.
+func (e *Unchanged) Error() string {
+	var names []string
+	for _, s := range e.Steps {
+		names = append(names, s.Method().Name)
+	}
+	return fmt.Sprintf("%s: %s changes none of the weights, or makes the file no smaller", e.Input, strings.Join(names, " and "))
 }
 
 // Run compresses a model. After an error there is no output, and existing files are unchanged. A gate that does not hold is not an error: the output is
@@ -152,6 +171,9 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		return nil, err
 	}
 	plan := r.layout()
+	if o.MustChange && !r.changed {
+		return nil, &Unchanged{Input: o.Input, Steps: o.Steps}
+	}
 	if err := r.guard(plan); err != nil {
 		return nil, err
 	}
@@ -269,9 +291,9 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 // copied, without its metadata if that is to be stripped. A target that does not load its IR version takes the larger file.
 func (r *run) layout() *onnx.Plan {
 	name := filepath.Base(r.path)
-	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip}
+	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix}
 	unchanged := r.source.Same(name)
-	if r.Strip && r.source.Metadata() > 0 {
+	if r.source.External() || r.Strip && r.source.Metadata() > 0 {
 		unchanged = onnx.Layout(r.source.Model, name, o)
 	}
 	if r.changed {

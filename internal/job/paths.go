@@ -15,7 +15,7 @@ func (o *Options) paths() error {
 	if o.Output == "" {
 		o.Output = stem(o.Input) + "." + o.Label + ".onnx"
 	}
-	if o.Source == nil && same(o.Input, o.Output) {
+	if o.Source == nil && SameFile(o.Input, o.Output) {
 		return pass.OptionErrorf("%s: the output is the input; name another file with --output", o.Output)
 	}
 	return nil
@@ -33,7 +33,8 @@ func stem(path string) string { return strings.TrimSuffix(path, ".onnx") }
 
 func rejected(path string) string { return stem(path) + ".rejected.onnx" }
 
-func same(a, b string) bool {
+// SameFile reports whether two paths name one file.
+func SameFile(a, b string) bool {
 	sa, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -49,7 +50,7 @@ func (r *run) guard(p *onnx.Plan) error {
 	}
 	for _, out := range p.Paths(r.path) {
 		for i, part := range r.source.Paths() {
-			if same(out, part) {
+			if SameFile(out, part) {
 				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, r.source.Parts()[i].Name)
 			}
 		}

@@ -1,0 +1,128 @@
+package folder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+)
+
+// OfTransformers lists the files that are copied with the variants of a model to root, a folder with a folder "onnx" of models, as transformers.js
+// requires: those next to the model, or in the folder that the model's own folder "onnx" is in. Models are not copied. Nil if there is no configuration,
+// or if it is in root.
+func OfTransformers(model, root string) (*Folder, error) {
+	model, err := filepath.Abs(model)
+	if err != nil {
+		return nil, err
+	}
+	if dir := filepath.Dir(model); !Has(model) && filepath.Base(dir) == "onnx" {
+		model = filepath.Join(filepath.Dir(dir), filepath.Base(model))
+	}
+	if !Has(model) {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(filepath.Dir(model))
+	if err != nil {
+		return nil, err
+	}
+	var models []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".onnx") {
+			models = append(models, filepath.Join(filepath.Dir(model), e.Name()))
+		}
+	}
+	f, err := Open(model, filepath.Join(root, filepath.Base(model)), models)
+	if f != nil {
+		f.alone = false // configuration that is there stays
+	}
+	return f, err
+}
+
+// The keys of config.json about external data: the configuration of transformers.js, and in it the number of files of external data, for all models or
+// by the name of a model.
+const (
+	transformersConfig = "transformers.js_config"
+	externalData       = "use_external_data_format"
+)
+
+// NameExternalData lists models that have one file of external data, NAME_data, in transformers.js_config of config.json in a folder. Without that file it
+// does nothing.
+func NameExternalData(dir string, models []string, a atomicfile.Access) error {
+	path := filepath.Join(dir, config)
+	if len(models) == 0 {
+		return nil
+	}
+	c, err := readConfig(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text, err := c.withExternalData(models)
+	if err != nil || text == nil {
+		return err
+	}
+	return atomicfile.Write(path, a, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// externalModels are the models with files of external data.
+func (c *jsonFile) externalModels() []string {
+	v, _ := c.at([]string{transformersConfig, externalData})
+	var counts map[string]json.RawMessage
+	if v.end == 0 || json.Unmarshal(v.raw(c.text), &counts) != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(counts))
+}
+
+// withExternalData is the text with one file of external data for each of models; nil if it has that for all models.
+func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
+	settings, counts := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	v, there := c.at([]string{transformersConfig})
+	if there {
+		if err := json.Unmarshal(v.raw(c.text), &settings); err != nil {
+			return nil, err
+		}
+	}
+	if json.Unmarshal(settings[externalData], &counts) != nil && string(settings[externalData]) != "false" && settings[externalData] != nil {
+		return nil, nil
+	}
+	for _, name := range models {
+		counts[name] = json.RawMessage("1")
+	}
+	var err error
+	if settings[externalData], err = json.Marshal(counts); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(settings, "  ", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		return c.replaced(func(o value) ([]byte, bool) { return text, o.start == v.start && o.end == v.end }), nil
+	}
+	return c.inserted(transformersConfig, text), nil
+}
+
+// inserted is the text with another first item of the object that it is.
+func (c *jsonFile) inserted(key string, item []byte) []byte {
+	root := c.values[len(c.values)-1]
+	separator := ","
+	if len(c.values) == 1 {
+		separator = ""
+	}
+	first := fmt.Sprintf("\n  %s: %s%s", quoted(key), item, separator)
+	return slices.Concat(c.text[:root.start+1], []byte(first), c.text[root.start+1:])
+}
