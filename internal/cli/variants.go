@@ -91,7 +91,7 @@ func (o Outcome) variant(s Style) []string {
 	if o.Variant == "fp32" {
 		return line
 	}
-	line[3], line[4], line[10] = ratio(r.Totals.FileBytes), percent(r.Coverage.Fraction), allGates(s, r.Gates)
+	line[3], line[4], line[10] = ratio(r.Totals.FileBytes), percent(r.Coverage.Fraction), allGates(s, r)
 	if o.Result.Rejected {
 		line[1] = s.bad(line[1])
 	}
