@@ -54,6 +54,8 @@ func (t *tool) app() *cli.App {
 			splitCommand(t),
 			reportCommand(t),
 			verifyCommand(t),
+			verifyReportCommand(t),
+			reproduceCommand(t),
 			versionCommand(t),
 			completionCommand(t),
 			manCommand(t),
