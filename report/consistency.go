@@ -3,9 +3,10 @@ package report
 import (
 	"fmt"
 	"math"
+	"reflect"
 )
 
-// Inconsistencies compares figures of r that follow from others, one line for each that does not: totals of files, coverage of weights, and
+// Inconsistencies compares figures of r that follow from others, one line for each that does not: totals of files, coverage of weights, verdict, and
 // values and results of gates. A report that Build made and Read has read has none.
 func (r *Report) Inconsistencies() []string {
 	var lines []string
@@ -18,6 +19,9 @@ func (r *Report) Inconsistencies() []string {
 	}
 	if want := coverage(r.Weights); r.Coverage != want {
 		add("coverage is %s, the weights have %s", r.Coverage.text(), want.text())
+	}
+	if want := NewVerdict(r.Gates, r.Verification); !reflect.DeepEqual(r.Verdict, want) {
+		add("the verdict is %s on %s, its gates and samples give %s on %s", r.Verdict.Text(), r.Verdict.Evidence, want.Text(), want.Evidence)
 	}
 	for _, g := range r.Gates {
 		if text := r.inconsistency(g); text != "" {

@@ -35,6 +35,7 @@ func TestInconsistencies(t *testing.T) {
 		"totals.file_bytes":                           func(r *Report) { r.Totals.FileBytes.After++ },
 		"totals.ratio":                                func(r *Report) { r.Totals.Ratio += 0.0001 },
 		"coverage is":                                 func(r *Report) { r.Weights = r.Weights[:0] },
+		"the verdict is ":                             func(r *Report) { r.Verdict.Evidence = "real data" },
 		"gate min-ratio: recorded as failed":          func(r *Report) { r.Gates[0].Held = false },
 		"gate max-size: recorded as passed":           func(r *Report) { r.Gates[2].Held = true },
 		"gate min-sqnr: the value is 25 dB":           func(r *Report) { r.Gates[3].Value = &other },

@@ -35,7 +35,7 @@ var ErrAbsent = errors.New("only the digest is here, not the content")
 // MaxDocument is the maximum size of a report in bytes: that of some 5 million weights.
 const MaxDocument = 2 << 30
 
-// A Folder is the files of a folder. A pointer of Git LFS stands for the file that it names.
+// A Folder is the files of a folder. A pointer of Git LFS represents the file that it names.
 type Folder string
 
 // Names are the names of the regular files below the folder. Hidden folders, such as .git, are left out.
