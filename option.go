@@ -175,7 +175,7 @@ func (s *settings) apply(o *job.Options) error {
 	o.Workers, o.Memory, o.Limits = s.threads(), s.recipes(), s.limits()
 	o.Digest, o.Sync, o.Errors, o.DryRun, o.Strip = true, true, true, s.dryRun, s.strip
 	for _, format := range s.reports {
-		if job.Formats()[format] == nil {
+		if _, known := report.FormatNamed(format); !known {
 			return pass.OptionErrorf("unknown report format %q", format)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -48,13 +47,21 @@ type writing struct {
 }
 
 func newWriting() *writing {
-	known := slices.Sorted(maps.Keys(job.Formats()))
 	w := &writing{
-		formats: mcli.Formats{Chosen: known, Known: known},
+		formats: mcli.Formats{Chosen: []string{"html", "json", "md"}, Known: formatNames()},
 		digest:  mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}},
 	}
 	w.proving = newVerificationFlags(&w.gates)
 	return w
+}
+
+// formatNames are the names of the report formats.
+func formatNames() []string {
+	var names []string
+	for _, f := range report.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 func (w *writing) flags() []cli.Flag {

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -91,7 +90,7 @@ func exitCode(err error) int {
 		return child.code
 	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
-	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err):
+	case isA[*gateError](err), isA[*tune.Unreachable](err):
 		return exitGate
 	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

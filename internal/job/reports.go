@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/sparse"
 )
@@ -140,24 +141,18 @@ func files(f *onnx.File, sums []string) []report.File {
 	return fs
 }
 
-// Formats are the report formats by name.
-func Formats() map[string]func(*report.Report, io.Writer) error {
-	return map[string]func(*report.Report, io.Writer) error{
-		"json": (*report.Report).JSON,
-		"md":   (*report.Report).Markdown,
-		"html": (*report.Report).HTML,
-	}
-}
-
 // writeReports writes the reports under temporary names.
 func (r *run) writeReports(ctx context.Context, res *Result) error {
-	formats := Formats()
 	for _, name := range r.Reports {
-		path, err := r.reportPath(".report." + name)
+		format, known := report.FormatNamed(name)
+		if !known {
+			return pass.OptionErrorf("unknown report format %q", name)
+		}
+		path, err := r.reportPath(format.Suffix)
 		if err != nil {
 			return err
 		}
-		if err := r.set.WriteFile(path, func(w io.Writer) error { return formats[name](res.Report, ir.ContextWriter(ctx, w)) }); err != nil {
+		if err := r.set.WriteFile(path, func(w io.Writer) error { return format.Write(res.Report, ir.ContextWriter(ctx, w)) }); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		res.Reports = append(res.Reports, path)

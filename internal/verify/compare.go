@@ -21,6 +21,7 @@ type Options struct {
 	Batch    int          // samples in one run, where the batch axis is dynamic; 0 for 1
 	Scores   string       // the output with classes or scores; empty for the first suitable one
 	Layers   *Shared      // values inside both graphs, compared on the first samples; the sessions must retain them
+	Digest   bool         // of the samples, which are read a second time
 	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
 	Parallel int          // concurrent runs of b; 0 for 1
 
@@ -306,7 +307,11 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 			r.Notes = append(r.Notes, note)
 		}
 	}
-	return r, nil
+	var err error
+	if c.Digest {
+		r.Data.SHA256, err = c.set.Digest(ctx)
+	}
+	return r, err
 }
 
 func (d *outputSums) output(name string) verification.Output {

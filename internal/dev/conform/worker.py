@@ -30,6 +30,8 @@ OPERATIONS = {
     "schema": "format",
     "element_types": "format",
     "parse_text": "format",
+    "sign": "evidence",
+    "verify_signature": "evidence",
 }
 
 

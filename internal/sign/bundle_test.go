@@ -1,0 +1,109 @@
+package sign
+
+import (
+	"crypto/elliptic"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sealed is the bundle of a statement that change has changed, signed by a new key.
+func sealed(t *testing.T, change func(*statement)) (path, public string) {
+	t.Helper()
+	private, public := newKey(t, elliptic.P256())
+	key, err := PrivateKey(private, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStatement(t.TempDir(), []File{{"a", strings.Repeat("ab", 32)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Predicate.Serialization = serialization{Method: "files", HashType: "sha256"}
+	change(s)
+	text, err := seal(s, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "s.sig")
+	write(t, path, string(text))
+	return path, public
+}
+
+func verifyError(t *testing.T, path, public string) string {
+	t.Helper()
+	key, err := PublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Verify(t.Context(), key, path, Files{Root: t.TempDir()}, nil)
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// A statement that is signed, but not of the supported kind, is one clear error.
+func TestStatementsThatAreNotSupported(t *testing.T) {
+	for want, change := range map[string]func(*statement){
+		"":             func(*statement) {},
+		"is supported": func(s *statement) { s.PredicateType = "https://slsa.dev/provenance/v1" },
+		`"https://in-toto.io/Statement/v0.1" about`: func(s *statement) { s.Type = "https://in-toto.io/Statement/v0.1" },
+		"shards by sha256":                          func(s *statement) { s.Predicate.Serialization.Method = "shards" },
+		"files by blake3":                           func(s *statement) { s.Predicate.Serialization.HashType = "blake3" },
+		"2 subjects":                                func(s *statement) { s.Subject = append(s.Subject, s.Subject...) },
+		`has "a" twice`:                             func(s *statement) { s.Predicate.Resources = append(s.Predicate.Resources, s.Predicate.Resources...) },
+		"not that of its files":                     func(s *statement) { s.Subject[0].Digest["sha256"] = strings.Repeat("0", 64) },
+		"is not that":                               func(s *statement) { s.Predicate.Resources[0].Digest = "no digits" },
+	} {
+		path, public := sealed(t, change)
+		if got := verifyError(t, path, public); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Names of a signature never lead outside of the folder.
+func TestNamesOutsideOfTheFolder(t *testing.T) {
+	for _, name := range []string{"../secret", "/etc/passwd", "a/../../b", ""} {
+		path, public := sealed(t, func(s *statement) { s.Predicate.Resources[0].Name = name })
+		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 || !strings.Contains(got[0], "not a name of a file in the folder") {
+			t.Errorf("%q: got %q", name, got)
+		}
+	}
+}
+
+func TestBundlesThatWereChanged(t *testing.T) {
+	path, public := sealed(t, func(*statement) {})
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*bundle){
+		"payload":   func(b *bundle) { b.Envelope.Payload[9]++ },
+		"signature": func(b *bundle) { b.Envelope.Signatures[0].Sig[9]++ },
+		"hint":      func(b *bundle) { b.Material.PublicKey.Hint = "other" },
+	} {
+		var b bundle
+		if err := json.Unmarshal(text, &b); err != nil {
+			t.Fatal(err)
+		}
+		change(&b)
+		changed, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, string(changed))
+		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 || !strings.Contains(got[0], "s.sig: not signed with this key") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	for text, want := range map[string]string{"": "not a signature bundle", "{}": "with an envelope", "[1]": "not a signature bundle", "\x00": "not a signature bundle"} {
+		write(t, path, text)
+		if got := verifyError(t, path, public); !strings.Contains(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
