@@ -31,6 +31,8 @@ func (e *ConflictError) Error() string {
 type TransferError struct {
 	Reference Reference
 	Err       error
+
+	refused bool // the registry answered: the same request would have the same response
 }
 
 // Error names the reference.

@@ -163,7 +163,7 @@ func (p *puller) download(ctx context.Context, f File) error {
 	}
 	d := &download{puller: p, f: f, out: out, v: newVerifier(f)}
 	err = d.run(ctx)
-	if err != nil && !isTransient(err) {
+	if err != nil && !isTransfer(err) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return errors.Join(err, p.set.Remove(out.Path))
@@ -253,13 +253,13 @@ func (d *download) transfer(ctx context.Context) error {
 		d.downloaded.Add(int64(n))
 		switch {
 		case errors.Is(err, io.EOF) && d.v.read < d.f.Size:
-			return &TransferError{d.Reference, fmt.Errorf("%s: the registry sent %d of %d bytes", d.f.Name, d.v.read, d.f.Size)}
+			return &TransferError{Reference: d.Reference, Err: fmt.Errorf("%s: the registry sent %d of %d bytes", d.f.Name, d.v.read, d.f.Size)}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil && context.Cause(ctx) != nil:
 			return err
 		case err != nil:
-			return &TransferError{d.Reference, fmt.Errorf("%s: %w", d.f.Name, err)}
+			return &TransferError{Reference: d.Reference, Err: fmt.Errorf("%s: %w", d.f.Name, err)}
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Options struct {
 	Progress func(done, total int64) // bytes of all files; may be nil
 
 	backoff time.Duration // before the second attempt; 0 for firstWait
+	stall   time.Duration // 0 for stallTime
 }
 
 // parallel is the default number of files that are transferred at a time.
@@ -61,6 +62,7 @@ const (
 
 // backends are the kinds of registries by scheme.
 var backends = map[string]backend{
+	schemeOCI: {parse: parseOCI, check: checkOCI, push: pushOCI, list: listOCI, move: moveOCI},
 	schemeDir: {parse: parseFolder, check: checkDir, push: pushDir, list: listDir},
 }
 

@@ -56,8 +56,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isTransient reports whether err is of the connection or an interruption: the same request may succeed later.
-func isTransient(err error) bool {
+// isTransfer reports whether err is of the connection, the registry or an interruption: a later pull resumes.
+func isTransfer(err error) bool {
 	var t *TransferError
 	return errors.As(err, &t) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// isTransient reports whether the same request may succeed a little later.
+func isTransient(err error) bool {
+	var t *TransferError
+	return errors.As(err, &t) && !t.refused
 }

@@ -55,6 +55,8 @@ func (t *tool) app() *cli.App {
 			reportCommand(t),
 			signCommand(t),
 			verifyCommand(t),
+			pushCommand(t),
+			pullCommand(t),
 			versionCommand(t),
 			completionCommand(t),
 			manCommand(t),

@@ -29,6 +29,8 @@ type writing struct {
 	strip     bool
 	gates     []report.Limit
 
+	pushing pushFlags
+
 	target targetFlag
 	folder []string // the models, if the output is a folder
 
@@ -74,7 +76,7 @@ func (w *writing) flags() []cli.Flag {
 	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
 		fs.BoolVar(&w.verify, "verify", false, "verify the result against the source before saving it, whatever its size (default: up to 512 MiB of weights)")
 		fs.BoolVar(&w.noVerify, "no-verify", false, "skip verification")
-	}), w.gateFlags(w.proving.declareGates))
+	}), w.gateFlags(w.proving.declareGates), w.pushing.flags())
 }
 
 func (w *writing) reportFlags() []cli.Flag {
@@ -118,6 +120,9 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if _, err := w.target.apply(steps); err != nil {
 		return err
 	}
+	if err := w.pushing.check(c.Context, t, c.Command.Name, models, w.dryRun); err != nil {
+		return err
+	}
 	t.warnOrder(c.Command.Name, steps)
 	if w.output != "" && outs[0] != w.output {
 		w.folder = models
@@ -148,7 +153,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 			fmt.Fprintln(t.stderr, "mcompress: hint: "+h)
 		}
 	}
-	return w.conclude(t, batch)
+	if err := w.conclude(t, batch); err != nil || w.pushing.dest == "" {
+		return err
+	}
+	return w.pushing.push(c.Context, t, batch[0].Result.Output, w.reportDir)
 }
 
 // better compares the result with that of the alternative step, by a dry run. An error of the latter is not one of the result.

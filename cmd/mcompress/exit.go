@@ -15,6 +15,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // The exit codes. Scripts and CI systems branch on them, so they are documented in --help and docs/guide.
@@ -88,11 +89,12 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &child):
 		return child.code
-	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
+	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
+		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
 	case isA[*gateError](err), isA[*tune.Unreachable](err):
 		return exitGate
-	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err),
+	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*registry.TransferError](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return exitIO
 	}
