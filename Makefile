@@ -1,9 +1,9 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality bench-language ci
+.PHONY: test test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-quality bench-language ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
-BINARY ?= mcompress
+DIST ?= dist
 
 # The reference implementations are in .venv, unless MCOMPRESS_PYTHON names another Python.
 ifndef MCOMPRESS_PYTHON
@@ -66,10 +66,13 @@ mutants: $(environment)
 	mkdir -p .bench
 	go run ./internal/dev/mutate $(MUTANTS) ./quantize/... ./prune/... ./sparse/... ./distill/... ./pass/... ./onnx/... ./internal/verify/... ./report/...
 
-# The program of a release, stripped: make release VERSION=v1.2.3. GOOS and GOARCH choose another platform.
-release: version = $(or $(VERSION),$(error VERSION is not set: make release VERSION=v1.2.3))
+# The files of a release, in dist: make release VERSION=v1.2.3. PLATFORMS="linux/amd64" selects some, DIST another folder.
 release:
-	go build -trimpath -ldflags '-s -w -X github.com/mcompress/mcompress/internal/job.release=$(version)' -o $(BINARY) ./cmd/mcompress
+	.ci/release $(or $(VERSION),$(error VERSION is not set: make release VERSION=v1.2.3)) $(DIST) $(PLATFORMS)
+
+# Makes a release for this platform twice, installs each of its packages offline and compresses a model.
+test-release: $(environment)
+	go -C packaging test -vet=off -timeout 15m .
 
 # The benchmark is a module of its own, which runs in the root folder.
 run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/run
