@@ -57,6 +57,8 @@ func (t *tool) app() *cli.App {
 			verifyCommand(t),
 			pushCommand(t),
 			pullCommand(t),
+			verifyReportCommand(t),
+			reproduceCommand(t),
 			versionCommand(t),
 			completionCommand(t),
 			manCommand(t),

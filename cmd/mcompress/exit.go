@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
@@ -92,7 +93,7 @@ func exitCode(err error) int {
 	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
 		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
-	case isA[*gateError](err), isA[*tune.Unreachable](err):
+	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err):
 		return exitGate
 	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*registry.TransferError](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

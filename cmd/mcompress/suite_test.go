@@ -19,7 +19,7 @@ import (
 
 // TestEveryMethod runs the suite of all methods on every fixture: bytes and report, verification included, are identical for any
 // number of workers, bytes without assembly as well; files have the reported sizes; results are valid and run if the source is and
-// does; the ledger has every weight; no output is larger than its source; a second run changes nothing.
+// does; reports match and can be reproduced; the ledger has every weight; no output is larger than its source; a second run changes nothing.
 func TestEveryMethod(t *testing.T) {
 	models := conform.Fixtures(t)
 	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"}, models)
@@ -66,8 +66,10 @@ func (s *suite) run(t *testing.T) {
 			sameBytes(t, s.results[i], result)
 		}
 	}
+	must(t, append([]string{"verify-report", "--quiet", "--workers", "1"}, s.results...))
 	changed := 0
 	for i, source := range s.sources {
+		must(t, []string{"reproduce", "--quiet", strings.TrimSuffix(s.results[i], ".onnx") + ".report.json", source})
 		changed += s.check(t, source, s.results[i])
 	}
 	if n := len(s.sources); changed == 0 || s.valid < n/2 || s.ran < n/2 {

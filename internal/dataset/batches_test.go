@@ -198,42 +198,6 @@ func TestContextEndsTheBatches(t *testing.T) {
 	}
 }
 
-func TestDigest(t *testing.T) {
-	in := inputs(input("x", "float[n,3]"))
-	digest := func(path string, in []Input, o Options) string {
-		d, err := mustOpen(t, path, in, nil, o).Digest(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	want := digest(numberedFiles(t, 40)["stored"], in, Options{})
-	for kind, path := range numberedFiles(t, 40) {
-		if got := digest(path, in, Options{Workers: 7}); got != want {
-			t.Errorf("%s: another digest", kind)
-		}
-	}
-	fortyTwo := map[string]float64{"y": 42}
-	both := inputs(in[0], input("y", "float[n,1]"))
-	if got := digest(numberedFiles(t, 40)["stored"], both, Options{Fill: fortyTwo}); got != want {
-		t.Error("an input that is filled changes the digest")
-	}
-	seen := map[string]string{want: "all"}
-	for name, d := range map[string]string{
-		"fewer samples":    digest(numberedFiles(t, 40)["stored"], in, Options{Limit: 39}),
-		"scaled":           digest(numberedFiles(t, 40)["stored"], in, Options{Scale: 2}),
-		"another type":     digest(numberedFiles(t, 40)["stored"], inputs(input("x", "double[n,3]")), Options{}),
-		"without labels":   digest(npz(t, true, map[string]*ir.Array{"x": count[float32](40, 3)}), in, Options{}),
-		"strings":          digest(file(t, "s.npy", rawNPY("{'descr':'|S2','fortran_order':False,'shape':(2,)}", []byte("abc\x00"))), inputs(input("x", "string[n]")), Options{}),
-		"strings by halfs": digest(file(t, "s.npy", rawNPY("{'descr':'|S2','fortran_order':False,'shape':(2,)}", []byte("a\x00bc"))), inputs(input("x", "string[n]")), Options{}),
-	} {
-		if other, ok := seen[d]; ok {
-			t.Errorf("%s and %s have the same digest", name, other)
-		}
-		seen[d] = name
-	}
-}
-
 func TestStreamSeeksBack(t *testing.T) {
 	content := slices.Repeat([]byte("0123456789"), 100)
 	path := file(t, "x.gz", gzipped(content))

@@ -14,18 +14,18 @@ import (
 // File is the SHA-256 of a regular file, in hexadecimal, and its size in bytes. It reads the file in blocks of ir.CopyBuffer and returns the
 // cause of ctx once that is done.
 func File(ctx context.Context, path string) (sum string, size int64, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return "", 0, fmt.Errorf("%s: not a regular file", path) // opening a pipe blocks
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", 0, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return "", 0, err
-	}
-	if !st.Mode().IsRegular() {
-		return "", 0, fmt.Errorf("%s: not a regular file", path)
-	}
 	h := sha256.New()
 	if err := ir.Copy(ctx, h, f, st.Size()); err != nil {
 		return "", 0, fmt.Errorf("%s: %w", path, err)

@@ -105,10 +105,13 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	for _, e := range out.Model.Meta {
 		meta[e.Key] = e.Value
 	}
-	recipe := sha256.Sum256([]byte(r.Report.Recipe.Text))
+	recipe, err := r.Report.Recipe.Sum()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for key, want := range map[string]string{
 		"mcompress.version":       "test",
-		"mcompress.recipe_sha256": hex.EncodeToString(recipe[:]),
+		"mcompress.recipe_sha256": recipe,
 		"mcompress.source_sha256": digest(t, in),
 	} {
 		if meta[key] != want {

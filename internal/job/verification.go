@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 
 	"github.com/dustin/go-humanize"
@@ -187,12 +188,12 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	if c.known {
 		r.Activations = &verification.Activations{Before: c.before, After: c.after}
 	}
-	return v.annotate(r), nil
+	return v.annotate(ctx, r)
 }
 
 // run opens both models and compares them.
 func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verification.Result, err error) {
-	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated(), Metric: v.Metric}
+	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric}
 	var keep []string
 	if v.Layers {
 		if o.Layers, err = verify.CommonValues(ctx, a.Model, b.Model); err != nil {
@@ -243,22 +244,42 @@ func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification
 		return nil, &verify.SideError{Side: verify.First, Err: err}
 	}
 	defer done()
-	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest, Metric: v.Metric})
+	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric})
 	if err != nil {
 		return nil, err
 	}
-	return v.annotate(r), nil
+	return v.annotate(ctx, r)
 }
 
 // annotate adds the backend and the origin of the inputs.
-func (v Verification) annotate(r *verification.Result) *verification.Result {
+func (v Verification) annotate(ctx context.Context, r *verification.Result) (*verification.Result, error) {
 	r.Backend = v.Backend.String()
 	if v.Data.Generated() {
 		r.Data.Generated, r.Data.Seed = true, v.Data.Seed
-		return r
+		return r, nil
 	}
-	r.Data.Name = filepath.Base(v.Data.Path)
-	return r
+	var err error
+	if r.Data.Name, r.Data.SHA256, err = v.identity(ctx, v.Data.Path); err != nil {
+		return nil, err
+	}
+	if labels := v.Data.Options.Labels; isFile(labels) {
+		r.Data.Labels = &verification.File{}
+		r.Data.Labels.Name, r.Data.Labels.SHA256, err = v.identity(ctx, labels)
+	}
+	return r, err
+}
+
+// identity is the name of a file or folder, and the digest of its content unless digests are off.
+func (v Verification) identity(ctx context.Context, path string) (name, sum string, err error) {
+	if v.Digest {
+		sum, err = inputDigest(ctx, path)
+	}
+	return filepath.Base(path), sum, err
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
 }
 
 // checkSteps returns an error if m has more nodes and initializers than a run has steps: preparing a run of so many would take longer

@@ -20,6 +20,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // verified are the options of a run that runs its result.
@@ -84,8 +85,19 @@ func TestVerificationOnDataWithLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Accuracy == nil || *v.Accuracy.Before != want || v.Data.Samples != 500 || len(v.Data.SHA256) != 64 {
+	if v.Accuracy == nil || *v.Accuracy.Before != want || v.Data.Samples != 500 {
 		t.Errorf("got %+v on %+v, ONNX Runtime has %v right", v.Accuracy, v.Data, want)
+	}
+	if v.Data.Name != "digits_test.npz" || v.Data.SHA256 != digest(t, o.Verify.Data.Path) || v.Data.Labels != nil {
+		t.Errorf("got %+v", v.Data)
+	}
+	labels := filepath.Join(filepath.Dir(in), "labels-idx1-ubyte")
+	if err := os.WriteFile(labels, append([]byte{0, 0, 8, 1, 0, 0, 500 >> 8, 500 & 255}, make([]byte, 500)...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.Verify.Data.Options.Labels, o.Gates = labels, nil
+	if got := run(t, o).Report.Verification.Data.Labels; got == nil || *got != (verification.File{Name: filepath.Base(labels), SHA256: digest(t, labels)}) {
+		t.Errorf("got labels %+v", got)
 	}
 }
 

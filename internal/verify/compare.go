@@ -21,7 +21,6 @@ type Options struct {
 	Batch    int          // samples in one run, where the batch axis is dynamic; 0 for 1
 	Scores   string       // the output with classes or scores; empty for the first suitable one
 	Layers   *Shared      // values inside both graphs, compared on the first samples; the sessions must retain them
-	Digest   bool         // of the samples, which are read a second time
 	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
 	Parallel int          // concurrent runs of b; 0 for 1
 
@@ -307,11 +306,7 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 			r.Notes = append(r.Notes, note)
 		}
 	}
-	var err error
-	if c.Digest {
-		r.Data.SHA256, err = c.set.Digest(ctx)
-	}
-	return r, err
+	return r, nil
 }
 
 func (d *outputSums) output(name string) verification.Output {

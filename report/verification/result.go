@@ -23,12 +23,19 @@ type Result struct {
 
 // Data describes the samples. Random inputs follow from the seed.
 type Data struct {
-	Name      string `json:"name,omitempty"` // of the file or folder of the samples
-	Samples   int    `json:"samples"`
-	Batch     int    `json:"batch"` // samples in a run
+	Name      string `json:"name,omitempty"`   // of the file or folder of the samples; empty for random inputs
+	SHA256    string `json:"sha256,omitempty"` // of the file, or of the list of the files of a folder as sha256sum prints it
+	Labels    *File  `json:"labels,omitempty"` // the file of the labels, where they are in another one
+	Samples   int    `json:"samples"`          // on which the models were run
+	Batch     int    `json:"batch"`            // samples in a run
 	Generated bool   `json:"generated,omitempty"`
 	Seed      uint64 `json:"seed,omitempty"`
-	SHA256    string `json:"sha256,omitempty"` // of the samples
+}
+
+// A File is a file that is read besides the samples.
+type File struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // An Output compares one output of the second model with the first one's. Errors are

@@ -37,7 +37,7 @@ func TestPipelineCompresses(t *testing.T) {
 	if r.failed != 0 {
 		t.Errorf("a step ended with exit code %d\n%s", r.failed, r.log.String())
 	}
-	want := []string{"model.dynamic-int8.onnx", "model.dynamic-int8.report.html", "model.dynamic-int8.report.json", "model.dynamic-int8.report.md"}
+	want := []string{"model.dynamic-int8.environment.json", "model.dynamic-int8.onnx", "model.dynamic-int8.report.html", "model.dynamic-int8.report.json", "model.dynamic-int8.report.md"}
 	if got := strings.Join(r.uploaded, " "); got != strings.Join(want, " ") {
 		t.Errorf("uploaded %s, want %s", got, want)
 	}

@@ -1,0 +1,150 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// Files are the files of a model and its evidence, by slash-separated names.
+type Files interface {
+	// Names are the names of all files.
+	Names(ctx context.Context) ([]string, error)
+	// Digest is the SHA-256 of a file, in hexadecimal, and its size in bytes; fs.ErrNotExist if there is no such file.
+	Digest(ctx context.Context, name string) (sum string, size int64, err error)
+	// Read is the content of a document of at most MaxDocument bytes.
+	Read(ctx context.Context, name string) ([]byte, error)
+	// Metadata is the metadata_props of a model; ErrAbsent if its bytes are elsewhere.
+	Metadata(ctx context.Context, name string) ([]ir.Entry, error)
+}
+
+// ErrAbsent is the error of reading a file of which only digest and size are here.
+var ErrAbsent = errors.New("only the digest is here, not the content")
+
+// MaxDocument is the maximum size of a report in bytes: that of some 5 million weights.
+const MaxDocument = 2 << 30
+
+// A Folder is the files of a folder. A pointer of Git LFS represents the file that it names.
+type Folder string
+
+// Names are the names of the regular files below the folder. Hidden folders, such as .git, are left out.
+func (d Folder) Names(ctx context.Context) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(string(d), func(p string, e fs.DirEntry, err error) error {
+		switch hidden := strings.HasPrefix(e.Name(), ".") && p != string(d); {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case e.IsDir() && hidden:
+			return fs.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		if st, err := os.Stat(p); err != nil || !st.Mode().IsRegular() {
+			return nil // a link to nothing, a pipe
+		}
+		name, err := filepath.Rel(string(d), p)
+		names = append(names, filepath.ToSlash(name))
+		return err
+	})
+	return names, err
+}
+
+// Digest is computed from the content, or is that of a pointer.
+func (d Folder) Digest(ctx context.Context, name string) (string, int64, error) {
+	path, err := d.path(name)
+	if err != nil {
+		return "", 0, err
+	}
+	if p, ok := readPointer(path); ok {
+		return p.oid, p.size, nil
+	}
+	return digest.File(ctx, path)
+}
+
+// Read reads a document.
+func (d Folder) Read(_ context.Context, name string) ([]byte, error) {
+	path, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := readPointer(path); ok {
+		return nil, fmt.Errorf("%s: %w: it is a pointer of Git LFS", path, ErrAbsent)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxDocument+1))
+	if err == nil && len(b) > MaxDocument {
+		err = fmt.Errorf("%s: larger than %d bytes", path, int64(MaxDocument))
+	}
+	return b, err
+}
+
+// Metadata reads the graph of a model, not its weights.
+func (d Folder) Metadata(ctx context.Context, name string) ([]ir.Entry, error) {
+	path, err := d.path(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := readPointer(path); ok {
+		return nil, ErrAbsent
+	}
+	f, err := onnx.OpenContext(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return f.Model.Meta, f.Close()
+}
+
+// path is the path of a name, which a report may have from anywhere.
+func (d Folder) path(name string) (string, error) {
+	local, err := filepath.Localize(name)
+	if err != nil {
+		return "", fmt.Errorf("%q: not a name in the folder", name)
+	}
+	return filepath.Join(string(d), local), nil
+}
+
+// A pointer is what Git LFS has in place of a file: see the specification of git-lfs, docs/spec.md.
+type pointer struct {
+	oid  string
+	size int64
+}
+
+// maxPointer is the maximum size of a pointer in bytes.
+const maxPointer = 1024
+
+var pointerText = regexp.MustCompile(`\Aversion https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]+)\n\z`)
+
+// readPointer reads a pointer. It reports false for another file, and for one that cannot be read.
+func readPointer(path string) (pointer, bool) {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxPointer {
+		return pointer{}, false
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return pointer{}, false
+	}
+	m := pointerText.FindSubmatch(b)
+	if m == nil {
+		return pointer{}, false
+	}
+	size, err := strconv.ParseInt(string(m[2]), 10, 64)
+	return pointer{string(m[1]), size}, err == nil
+}

@@ -1,0 +1,244 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// A Result is what Verify found for one report.
+type Result struct {
+	Report     string   `json:"report"`               // name of the report
+	Model      string   `json:"model,omitempty"`      // name of the model that it is about
+	Checked    []string `json:"checked"`              // what was compared, whether or not it matches
+	Unchecked  []string `json:"unchecked,omitempty"`  // what could not be compared, and why
+	Mismatches []string `json:"mismatches,omitempty"` // one line each, which begins with a name
+}
+
+// Matches reports whether everything that was compared matches.
+func (r *Result) Matches() bool { return len(r.Mismatches) == 0 }
+
+func (r *Result) mismatch(name, format string, args ...any) {
+	r.Mismatches = append(r.Mismatches, name+": "+fmt.Sprintf(format, args...))
+}
+
+// The keys in metadata_props that belong to the report.
+const (
+	KeyVersion = "mcompress.version"
+	KeyRecipe  = "mcompress.recipe_sha256"
+	KeySource  = "mcompress.source_sha256"
+)
+
+// Suffix ends the name of a report.
+const Suffix = ".report.json"
+
+// Reports are the names of the reports among names.
+func Reports(names []string) []string {
+	var found []string
+	for _, name := range names {
+		if strings.HasSuffix(name, Suffix) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// ReportOf is the name of the report that names the model: NAME.report.json, or another report next to it. It is "" if there is none.
+func ReportOf(ctx context.Context, files Files, model string) (string, error) {
+	names, err := files.Names(ctx)
+	if err != nil {
+		return "", err
+	}
+	own := strings.TrimSuffix(model, ".onnx") + Suffix
+	if slices.Contains(names, own) {
+		return own, nil
+	}
+	for _, name := range Reports(names) {
+		if path.Dir(name) != path.Dir(model) {
+			continue
+		}
+		text, err := files.Read(ctx, name)
+		if errors.Is(err, ErrAbsent) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		r, err := report.Read(bytes.NewReader(text))
+		if err == nil && slices.ContainsFunc(slices.Concat(r.Result.Files, r.Source.Files), func(f report.File) bool { return f.Name == model }) {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// Verify compares a report, of which text is the JSON form, with the files that it names in the folder of name, with their metadata and with
+// itself. An error is one of reading; a report that is not valid is a mismatch.
+func Verify(ctx context.Context, files Files, name string, text []byte) (*Result, error) {
+	res := &Result{Report: name}
+	r, err := report.Read(bytes.NewReader(text))
+	if err != nil {
+		res.mismatch(name, "%v", err)
+		return res, nil
+	}
+	if err := res.digests(name, text, r); err != nil {
+		return nil, err
+	}
+	v := verifier{ctx, files, path.Dir(name), res}
+	if len(r.Result.Files) > 0 {
+		res.Model = v.at(r.Result.Files[0].Name)
+	}
+	if err := v.files(r); err != nil {
+		return nil, err
+	}
+	if err := v.metadata(r); err != nil {
+		return nil, err
+	}
+	for _, line := range r.Inconsistencies() {
+		res.mismatch(name, "%s", line)
+	}
+	res.Checked = append(res.Checked, "figures")
+	for _, g := range r.Gates {
+		if !g.Held && !g.Open {
+			value, relation, bound := g.Shown()
+			res.mismatch(name, "gate %s did not hold: %s, not %s %s", g.Name, value, relation, bound)
+		}
+	}
+	if len(r.Gates) > 0 {
+		res.Checked = append(res.Checked, "gates")
+	}
+	return res, nil
+}
+
+// digests compares the digests of the report and of its recipe.
+func (res *Result) digests(name string, text []byte, r *report.Report) error {
+	sum, err := report.Digest(text)
+	switch {
+	case err != nil:
+		res.mismatch(name, "%v", err)
+	case r.Digest == "":
+		res.Unchecked = append(res.Unchecked, "digest: the report was made with --digest none")
+	case sum != r.Digest:
+		res.mismatch(name, "the digest is %s, the report has %s: it was edited", sum, r.Digest)
+	}
+	res.Checked = append(res.Checked, "digest")
+	if r.Recipe == nil {
+		return nil
+	}
+	if sum, err = r.Recipe.Sum(); err != nil {
+		return err
+	}
+	if sum != r.Recipe.SHA256 {
+		res.mismatch(name, "the digest of the recipe is %s, the report has %s", sum, r.Recipe.SHA256)
+	}
+	res.Checked = append(res.Checked, "recipe")
+	return nil
+}
+
+// A verifier compares a report with the files around it.
+type verifier struct {
+	ctx context.Context
+	Files
+	dir string // of the report
+	res *Result
+}
+
+// at is the name of a file that the report names.
+func (v *verifier) at(name string) string { return path.Join(v.dir, name) }
+
+// files compares the files of the result, and those of the source and the recipe that are there.
+func (v *verifier) files(r *report.Report) error {
+	if r.Result.Planned {
+		v.res.mismatch(v.res.Report, "the report is of a dry run: there is no model")
+		return nil
+	}
+	for _, f := range r.Result.Files {
+		if err := v.file(f, true); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.Source.Files {
+		if err := v.file(f, false); err != nil {
+			return err
+		}
+	}
+	if r.Recipe == nil {
+		return nil
+	}
+	for _, in := range r.Recipe.Inputs {
+		if err := v.file(report.File{Name: in.Name, Bytes: -1, SHA256: in.SHA256}, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file compares a file. The size is compared unless it is negative.
+func (v *verifier) file(f report.File, required bool) error {
+	sum, size, err := v.Digest(v.ctx, v.at(f.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && required:
+		v.res.mismatch(v.at(f.Name), "no such file; the report names it")
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		v.res.Unchecked = append(v.res.Unchecked, f.Name+": not here")
+		return nil
+	case err != nil:
+		return err
+	case f.SHA256 == "":
+		v.res.Unchecked = append(v.res.Unchecked, f.Name+": the report has no digest of it")
+	case sum != f.SHA256:
+		v.res.mismatch(v.at(f.Name), "the SHA-256 is %s, the report has %s", sum, f.SHA256)
+	}
+	if f.Bytes >= 0 && size != f.Bytes {
+		v.res.mismatch(v.at(f.Name), "%d bytes, the report has %d", size, f.Bytes)
+	}
+	v.res.Checked = append(v.res.Checked, f.Name)
+	return nil
+}
+
+// metadata compares the metadata of the model with the report.
+func (v *verifier) metadata(r *report.Report) error {
+	written := slices.ContainsFunc(r.Ledger, func(row report.Row) bool { return row.Status == pass.Changed.String() })
+	if r.Recipe == nil || v.res.Model == "" || !v.res.Matches() || !written {
+		return nil // a report on two models, or on another file, or the model is a copy of the source
+	}
+	meta, err := v.Metadata(v.ctx, v.res.Model)
+	switch {
+	case errors.Is(err, ErrAbsent):
+		v.res.Unchecked = append(v.res.Unchecked, "metadata of the model: "+err.Error())
+		return nil
+	case err != nil:
+		return err
+	}
+	var names, sums []string
+	for _, f := range r.Source.Files {
+		names, sums = append(names, f.Name), append(sums, f.SHA256)
+	}
+	want := map[string]string{KeyVersion: r.Tool.Version, KeyRecipe: r.Recipe.SHA256}
+	if !slices.Contains(sums, "") {
+		want[KeySource] = onnx.Combined(names, sums)
+	}
+	for _, key := range []string{KeyVersion, KeyRecipe, KeySource} {
+		got := ""
+		for _, e := range meta {
+			if e.Key == key {
+				got = e.Value
+			}
+		}
+		if got != want[key] {
+			v.res.mismatch(v.res.Model, "metadata %s is %q, the report has %q", key, got, want[key])
+		}
+	}
+	v.res.Checked = append(v.res.Checked, "metadata")
+	return nil
+}

@@ -1,0 +1,52 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
+)
+
+func TestInconsistencies(t *testing.T) {
+	build := func() *Report {
+		sqnr := 20.123
+		in := Input{
+			Errors: true, Gates: []Limit{{"min-ratio", 0.1}, {"require-coverage", 0.5}, {"max-size", 1}, {"min-sqnr", 20.1}},
+			Verification: &verification.Result{Outputs: []verification.Output{{Errors: &verification.Errors{SQNR: &sqnr}}}},
+		}
+		r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: in}).build(t)
+		var b bytes.Buffer
+		if err := r.JSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		read, err := Read(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+	if lines := build().Inconsistencies(); len(lines) > 0 {
+		t.Fatalf("got %q", lines)
+	}
+	other := 25.0
+	for want, edit := range map[string]func(*Report){
+		"totals.file_bytes":                           func(r *Report) { r.Totals.FileBytes.After++ },
+		"totals.ratio":                                func(r *Report) { r.Totals.Ratio += 0.0001 },
+		"coverage is":                                 func(r *Report) { r.Weights = r.Weights[:0] },
+		"the verdict is ":                             func(r *Report) { r.Verdict.Evidence = "real data" },
+		"gate min-ratio: recorded as failed":          func(r *Report) { r.Gates[0].Held = false },
+		"gate max-size: recorded as passed":           func(r *Report) { r.Gates[2].Held = true },
+		"gate min-sqnr: the value is 25 dB":           func(r *Report) { r.Gates[3].Value = &other },
+		"gate min-sqnr: recorded as evaluated":        func(r *Report) { r.Verification = nil },
+		"gate min-sqnr: recorded as without a value":  func(r *Report) { r.Gates[3].Value = nil },
+		"gate min-cosines: not known to this version": func(r *Report) { r.Gates[3].Name = "min-cosines" },
+	} {
+		r := build()
+		edit(r)
+		if lines := r.Inconsistencies(); len(lines) == 0 || !strings.Contains(strings.Join(lines, "\n"), want) {
+			t.Errorf("got %q, want %q", lines, want)
+		}
+	}
+}
