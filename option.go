@@ -96,7 +96,7 @@ func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
 // WithProgress calls f while weights are written and after each step of training, from several goroutines.
 func WithProgress(f func(Progress)) Option { return func(s *settings) { s.progress = f } }
 
-// WithReports writes the report in these formats, "json", "md" or "html", next to the result.
+// WithReports writes the report in these formats, the names of report.Formats, next to the result: "json", "md", "html" and others.
 func WithReports(formats ...string) Option { return func(s *settings) { s.reports = formats } }
 
 // WithTarget names what will run the result, separated by commas: runtimes, such as "ort" (the newest ONNX Runtime), "ort-1.20", "web" or

@@ -75,10 +75,10 @@ func inScope(scope, name string) string {
 }
 
 // fenced is a block of code, its fence longer than any run of backticks in it.
-func fenced(text string) string {
+func fenced(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return fence + "yaml\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
+	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
 }

@@ -10,16 +10,17 @@ import (
 type Format struct {
 	Name   string // as users choose it
 	Suffix string // of the file, after the name of the model without .onnx
-	Doc    string
-	Write  func(*Report, io.Writer) error
+	Doc    string // content
+	Write  func(*Report, io.Writer, Card) error
 }
 
 // Formats are the forms of reports.
 func Formats() []Format {
 	return []Format{
-		{"json", ".report.json", "every figure, for programs", (*Report).JSON},
-		{"md", ".report.md", "tables, for pull requests", (*Report).Markdown},
-		{"html", ".report.html", "a page with charts", (*Report).HTML},
+		{"json", ".report.json", "every figure", func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) }},
+		{"md", ".report.md", "tables for a pull request", func(r *Report, w io.Writer, _ Card) error { return r.Markdown(w) }},
+		{"html", ".report.html", "a page with charts", func(r *Report, w io.Writer, _ Card) error { return r.HTML(w) }},
+		{"card", ".card.md", "a model card of the Hugging Face Hub", func(r *Report, w io.Writer, c Card) error { return c.Write(w, r) }},
 	}
 }
 

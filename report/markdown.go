@@ -215,7 +215,7 @@ func (m *markdown) provenance(r *Report) {
 	rows = append(rows, []string{"report", prose(r.Tool.Name + " " + r.Tool.Version), "", digest(r.Digest)})
 	m.table([]string{"", "", ":", "SHA-256"}, rows)
 	if r.Recipe != nil {
-		fmt.Fprintf(m, "<details><summary>Recipe with the values of all options</summary>\n\n%s\n</details>\n", fenced(r.Recipe.Text))
+		fmt.Fprintf(m, "<details><summary>Recipe with the values of all options</summary>\n\n%s\n</details>\n", fenced("yaml", r.Recipe.Text))
 	}
 }
 

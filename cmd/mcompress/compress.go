@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,6 +23,7 @@ type writing struct {
 	exportDir string
 	reportDir string
 	formats   mcli.Formats
+	card      cardFlags
 	digest    mcli.Enum
 	dryRun    bool
 	noSync    bool
@@ -81,7 +83,8 @@ func (w *writing) flags() []cli.Flag {
 
 func (w *writing) reportFlags() []cli.Flag {
 	return group("report", func(fs *flag.FlagSet) {
-		fs.Var(&w.formats, "report", "comma-separated report `formats`, or none")
+		fs.Var(&w.formats, "report", "comma-separated report `formats`: "+strings.Join(formatNames(), ", ")+"; or none")
+		w.card.flags(fs)
 		outPathVar(fs, &w.reportDir, "report-dir", "`folder` for reports (default: that of the result)")
 		fs.Var(&w.digest, "digest", "`digest` of files: sha256, none")
 	})
@@ -261,5 +264,6 @@ func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.O
 		return o, err
 	}
 	o.Hints = mcli.Hints(steps, o.Target)
-	return o, nil
+	o.Card, err = w.card.card(o.Reports...)
+	return o, err
 }

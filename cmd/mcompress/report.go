@@ -1,31 +1,54 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/report"
 )
 
 func reportCommand(t *tool) *cli.Command {
 	w := newWriting()
+	f := &formatting{format: mcli.Enum{Words: formatNames()}, card: &w.card}
 	return &cli.Command{
-		Name:        "report",
-		Usage:       "compare two models: sizes, and each weight of A with that of B",
-		ArgsUsage:   "A B",
-		Description: `Writes NAME_OF_B.vs.NAME_OF_A.report.FORMAT next to B.`,
-		Flags:       slices.Concat(w.reportFlags(), w.gateFlags(nil)),
+		Name:      "report",
+		Usage:     "compare two models: sizes, and each weight of A with that of B; or write a report in another format",
+		ArgsUsage: "A B | REPORT.json",
+		Description: `Of two models, writes NAME_OF_B.vs.NAME_OF_A.report.FORMAT next to B. Of the JSON form of a report,
+writes the same report as --format to standard output, or to the file of --output.`,
+		Flags: slices.Concat(group("of a report", f.flags), w.reportFlags(), w.gateFlags(nil)),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 2, 2)
+			args, err := arguments(c, 1, 2)
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 1 && strings.HasSuffix(args[0], ".onnx"):
+				_, err := arguments(c, 2, 2)
+				return err
+			case len(args) == 1:
+				return f.write(c.Context, t, args[0])
+			case f.format.Value != "" || f.output != "":
+				return usagef("--format and --output are for the JSON form of a report; --report has the formats of a comparison")
+			}
+			card, err := w.card.card(w.formats.Chosen...)
 			if err != nil {
 				return err
 			}
 			res, err := job.Compare(c.Context, job.Options{
 				Input: args[0], Output: args[1], Workers: t.workers,
 				Digest: w.digest.Value != "none", Gates: w.gates,
-				Reports: w.formats.Chosen, ReportDir: w.reportDir,
+				Reports: w.formats.Chosen, ReportDir: w.reportDir, Card: card,
 			})
 			if err != nil {
 				return err
@@ -33,4 +56,66 @@ func reportCommand(t *tool) *cli.Command {
 			return w.conclude(t, mcli.Batch{{Model: args[0], Result: res}})
 		},
 	}
+}
+
+// formatting writes a report in another format.
+type formatting struct {
+	format mcli.Enum
+	output string
+	card   *cardFlags
+}
+
+func (f *formatting) flags(fs *flag.FlagSet) {
+	fs.Var(&f.format, "format", "`format`: "+strings.Join(f.format.Words, ", ")+" (default: md)")
+	outPathVar(fs, &f.output, "output", "`path` of the file to write (default: standard output)")
+}
+
+func (f *formatting) write(ctx context.Context, t *tool, path string) error {
+	if f.format.Value == "" {
+		f.format.Value = "md"
+	}
+	card, err := f.card.card(f.format.Value)
+	if err != nil {
+		return err
+	}
+	r, err := openReport(path)
+	if err != nil {
+		return err
+	}
+	format, _ := report.FormatNamed(f.format.Value)
+	write := func(w io.Writer) error { return format.Write(r, w, card) }
+	if f.output != "" {
+		access, err := atomicfile.Like(path)
+		if err != nil {
+			return err
+		}
+		return atomicfile.Write(f.output, access, write)
+	}
+	if isTerminal(t.stdout) {
+		return write(t.stdout)
+	}
+	return write(t.stdout.Unwrap()) // the bytes that --output would have
+}
+
+// openReport reads the JSON form of a report. One that was edited is an error.
+func openReport(path string) (*report.Report, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := report.Read(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Digest == "" {
+		return r, nil
+	}
+	sum, err := report.Digest(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if sum != r.Digest {
+		return nil, fmt.Errorf("%s: the report was changed after it was written: its digest is %s, not %s", path, sum, r.Digest)
+	}
+	return r, nil
 }

@@ -49,9 +49,10 @@ type Options struct {
 
 	Gates     []report.Limit
 	Errors    bool     // measure the error of each weight for the report
-	Reports   []string // formats to write: json, md, html
-	ReportDir string   // empty for the output's folder
-	ExportDir string   // sparse weights as .npz; empty for none
+	Reports   []string // names of report.Formats to write
+	Card      report.Card
+	ReportDir string // empty for the output's folder
+	ExportDir string // sparse weights as .npz; empty for none
 
 	Progress func(done, total int64)
 	Holds    func(bytes int64)                   // called before a method allocates this much memory at once

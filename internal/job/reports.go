@@ -152,7 +152,7 @@ func (r *run) writeReports(ctx context.Context, res *Result) error {
 		if err != nil {
 			return err
 		}
-		if err := r.set.WriteFile(path, func(w io.Writer) error { return format.Write(res.Report, ir.ContextWriter(ctx, w)) }); err != nil {
+		if err := r.set.WriteFile(path, func(w io.Writer) error { return format.Write(res.Report, ir.ContextWriter(ctx, w), r.Card) }); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		res.Reports = append(res.Reports, path)

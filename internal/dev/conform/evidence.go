@@ -10,3 +10,26 @@ func (w *Worker) Sign(folder, signature, key string) error {
 func (w *Worker) VerifySignature(folder, signature, key string, unsigned bool) error {
 	return w.call("verify_signature", map[string]any{"folder": folder, "signature": signature, "key": key, "unsigned": unsigned}, nil)
 }
+
+// A Card is the metadata of a model card.
+type Card struct {
+	BaseModel   string   `json:"base_model"`
+	Relation    string   `json:"base_model_relation"`
+	Library     string   `json:"library_name"`
+	PipelineTag string   `json:"pipeline_tag"`
+	Tags        []string `json:"tags"`
+	Model       string   `json:"model"` // of the results
+	Results     []struct {
+		Metric  string  `json:"metric"` // type
+		Name    string  `json:"name"`
+		Value   float64 `json:"value"`
+		Dataset string  `json:"dataset"`
+		Task    string  `json:"task"`
+	} `json:"results"`
+}
+
+// ModelCard reads a model card by huggingface_hub.
+func (w *Worker) ModelCard(text string) (*Card, error) {
+	c := &Card{}
+	return c, w.call("model_card", map[string]any{"text": text}, c)
+}

@@ -22,3 +22,16 @@ def verify_signature(folder, signature, key, unsigned):
 def _inside(folder, path):
     folder, path = pathlib.Path(folder).resolve(), pathlib.Path(path).resolve()
     return [path.relative_to(folder)] if path.is_relative_to(folder) else []
+
+
+def model_card(text):
+    """The metadata of a model card as huggingface_hub reads it."""
+    from huggingface_hub import ModelCard
+
+    data = ModelCard(text, ignore_metadata_errors=False).data
+    results = [{"metric": r.metric_type, "name": r.metric_name, "value": r.metric_value, "dataset": r.dataset_name, "task": r.task_type} for r in data.eval_results or []]
+    get = data.to_dict().get
+    return {
+        "base_model": get("base_model", ""), "base_model_relation": get("base_model_relation", ""), "library_name": get("library_name", ""),
+        "pipeline_tag": get("pipeline_tag", ""), "tags": get("tags", []), "model": data.model_name or "", "results": results,
+    }

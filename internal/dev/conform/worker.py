@@ -32,6 +32,7 @@ OPERATIONS = {
     "parse_text": "format",
     "sign": "evidence",
     "verify_signature": "evidence",
+    "model_card": "evidence",
 }
 
 
