@@ -1,6 +1,8 @@
 package report
 
 import (
+	"iter"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 )
@@ -25,31 +27,44 @@ const stepsPerNode = 16
 // newConstants finds the expressions of m from the constants on, without recursion: chains may have millions of nodes.
 func newConstants(m *ir.Model) *constants {
 	c := &constants{folded: map[*ir.Node]expression{}, between: map[*ir.Node]bool{}}
-	missing := map[*ir.Node]int{} // inputs of consumers of folded nodes
-	var ready []*ir.Node
-	for n := range m.Nodes() {
-		c.steps += stepsPerNode
-		if len(n.Inputs()) > 0 && variables(n) == 0 && mayFold(n) {
-			ready = append(ready, n)
-		}
-	}
-	for len(ready) > 0 {
-		n := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
+	for n := range constantNodes(m, mayFold) {
 		c.folded[n] = c.expression(n)
-		for _, u := range n.Outputs[0].Uses() {
-			if u.Node == nil || !mayFold(u.Node) {
-				continue
-			}
-			if _, known := missing[u.Node]; !known {
-				missing[u.Node] = variables(u.Node)
-			}
-			if missing[u.Node]--; missing[u.Node] == 0 {
-				ready = append(ready, u.Node)
-			}
-		}
+	}
+	for range m.Nodes() {
+		c.steps += stepsPerNode
 	}
 	return c
+}
+
+// constantNodes ranges over the accepted nodes of which all inputs are constants or outputs of such nodes, producers before consumers.
+func constantNodes(m *ir.Model, accepted func(*ir.Node) bool) iter.Seq[*ir.Node] {
+	return func(yield func(*ir.Node) bool) {
+		missing := map[*ir.Node]int{} // inputs of consumers of these nodes
+		var ready []*ir.Node
+		for n := range m.Nodes() {
+			if variables(n) == 0 && accepted(n) {
+				ready = append(ready, n)
+			}
+		}
+		for len(ready) > 0 {
+			n := ready[len(ready)-1]
+			ready = ready[:len(ready)-1]
+			if !yield(n) {
+				return
+			}
+			for _, u := range n.Outputs[0].Uses() {
+				if u.Node == nil || !accepted(u.Node) {
+					continue
+				}
+				if _, known := missing[u.Node]; !known {
+					missing[u.Node] = variables(u.Node)
+				}
+				if missing[u.Node]--; missing[u.Node] == 0 {
+					ready = append(ready, u.Node)
+				}
+			}
+		}
+	}
 }
 
 // variables is the number of inputs of n that are not constant.
@@ -65,7 +80,7 @@ func variables(n *ir.Node) int {
 
 // mayFold reports whether the runtime folds n if all inputs are constant.
 func mayFold(n *ir.Node) bool {
-	return ir.DefaultDomain(n.Op.Domain) && !operator.Of(n).HoldsQuantized() && len(n.Outputs) == 1 && n.Outputs[0] != nil
+	return len(n.Inputs()) > 0 && ir.DefaultDomain(n.Op.Domain) && !operator.Of(n).HoldsQuantized() && len(n.Outputs) == 1 && n.Outputs[0] != nil
 }
 
 // folds reports whether all inputs of n are constant expressions, and the runtime folds n.

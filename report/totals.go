@@ -17,7 +17,7 @@ type Change struct {
 type Totals struct {
 	FileBytes    Change       `json:"file_bytes"`    // of all files of each model
 	Ratio        float64      `json:"ratio"`         // file bytes before by file bytes after
-	Parameters   Change       `json:"parameters"`    // elements of distinct float weights, as operators see them
+	Parameters   Change       `json:"parameters"`    // elements of float constants of rank 1 or more, of quantized and sparse ones as dense weights; no scales, zero points and settings
 	TensorBytes  Change       `json:"tensor_bytes"`  // payloads of constants and attributes, scales and indices included
 	RuntimeBytes Change       `json:"runtime_bytes"` // constants once Runtime has loaded the model
 	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
@@ -51,9 +51,16 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 	if err != nil {
 		return Totals{}, err
 	}
+	var params Change
+	if params.Before, err = countParameters(ctx, source.IR); err != nil {
+		return Totals{}, err
+	}
+	if params.After, err = countParameters(ctx, result.IR); err != nil {
+		return Totals{}, err
+	}
 	t := Totals{
 		FileBytes:    Change{fileBytes(r.Source), fileBytes(r.Result)},
-		Parameters:   parameters(r.Weights),
+		Parameters:   params,
 		TensorBytes:  Change{sum(before), sum(after)},
 		RuntimeBytes: Change{heldBefore, heldAfter + c.expansion()},
 		Runtime:      pass.MeasuredRuntime,
@@ -88,20 +95,4 @@ func sum(by map[ir.DType]int64) int64 {
 		n += b
 	}
 	return n
-}
-
-// parameters counts a weight that is stored as part of another one only before.
-func parameters(ws []Weight) Change {
-	var c Change
-	for _, w := range ws {
-		if !w.Float {
-			continue
-		}
-		n := (ir.Spec{Shape: w.Shape}).Elems()
-		c.Before += n
-		if w.Bytes.After > 0 {
-			c.After += n
-		}
-	}
-	return c
 }

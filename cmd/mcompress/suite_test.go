@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
 	"github.com/mcompress/mcompress/quantize"
@@ -107,6 +109,7 @@ func (s *suite) check(t *testing.T, source, result string) int {
 	t.Helper()
 	r := readReport(t, result)
 	s.sizes(t, r, source, result)
+	s.parameters(t, r, source, result)
 	if s.m.Command != "sparse" || s.m.Stage != pass.Prepare { // which replaces several constants by one weight
 		ledgerIsComplete(t, r, source)
 	}
@@ -161,6 +164,51 @@ func (s *suite) sizes(t *testing.T, r *report.Report, source, result string) {
 	if b := r.Totals.FileBytes; s.m.Shrinks && changed && b.After > b.Before {
 		t.Errorf("%s: %d bytes became %d", source, b.Before, b.After)
 	}
+}
+
+// parameters compares the number of parameters in the report: no quantized or sparse form changes it, unless weights are shared from
+// now on or folded; pruned models have the elements of their float constants.
+func (s *suite) parameters(t *testing.T, r *report.Report, source, result string) {
+	t.Helper()
+	p := r.Totals.Parameters
+	switch {
+	case strings.HasPrefix(filepath.Base(source), "duplicated"), filepath.Base(source) == "gemm.onnx": // equal weights; a bias that is multiplied by 0
+		if p.After > p.Before && s.m.Stage != pass.Prepare {
+			t.Errorf("%s: %+v parameters", result, p)
+		}
+	case s.m.Command == "prune":
+		if want, plain := floatElements(t, result); plain && p.After != want {
+			t.Errorf("%s: %d parameters, want %d", result, p.After, want)
+		}
+	case s.m.Command == "sparse" || s.m.Stage == pass.Quantize:
+		folded := slices.ContainsFunc(r.Ledger, func(row report.Row) bool { return row.Form == pass.Folded.Name })
+		if p.After != p.Before && !folded {
+			t.Errorf("%s: %d parameters became %d", result, p.Before, p.After)
+		}
+	}
+	if want, plain := floatElements(t, source); plain && p.Before != want {
+		t.Errorf("%s: %d parameters, want %d", source, p.Before, want)
+	}
+}
+
+// floatElements counts the elements of the float constants of rank 1 or more of a model; plain is false if it has quantized ones.
+func floatElements(t *testing.T, path string) (n int64, plain bool) {
+	t.Helper()
+	f, err := onnx.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	plain = true
+	for g := range f.Model.Graphs() {
+		for _, v := range g.Consts() {
+			plain = plain && (v.Const.DType.Bits() > 8 || v.Const.DType == ir.Bool)
+			if pass.IsWeight(v.Const) && v.Name != "scales" { // of Resize
+				n += v.Const.Elems()
+			}
+		}
+	}
+	return n, plain
 }
 
 // withoutKernel reports whether a weight has a form that ONNX Runtime has no kernel for.
