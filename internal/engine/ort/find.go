@@ -2,6 +2,7 @@ package ort
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,8 +15,8 @@ const Variable = "MCOMPRESS_ORT_LIB"
 // remedy is a command that installs the library on every platform. ONNX Runtime is published as a Python package for all of them.
 const remedy = "`pip install --no-deps --target ort onnxruntime==1.31.1`, then --ort-lib ort/onnxruntime/capi"
 
-// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one next to the program or in the
-// system's library folders. A folder means the library in it. The error lists the searched folders and how to install the library.
+// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one next to the program, in the
+// Python package onnxruntime of the program's environment, or in the system's library folders. A folder means the library in it. The error lists the searched folders and how to install the library.
 func Find(flag string) (string, error) {
 	if flag != "" {
 		return named("--ort-lib", flag)
@@ -78,7 +79,11 @@ func pattern() string {
 func usualFolders() []string {
 	var folders []string
 	if program, err := os.Executable(); err == nil {
+		if target, err := filepath.EvalSymlinks(program); err == nil {
+			program = target // as installers of Python programs link them
+		}
 		folders = append(folders, filepath.Dir(program))
+		folders = append(folders, pythonFolders(filepath.Dir(filepath.Dir(program)))...)
 	}
 	switch runtime.GOOS {
 	case "linux":
@@ -86,6 +91,22 @@ func usualFolders() []string {
 		return append(folders, "/usr/local/lib", "/usr/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib")
 	case "darwin":
 		return append(folders, "/opt/homebrew/lib", "/usr/local/lib")
+	}
+	return folders
+}
+
+// pythonFolders are the folders of the library in the Python packages onnxruntime below prefix. pip installs a program into bin or Scripts of a
+// prefix, and packages into lib/python3.x/site-packages, on Windows Lib/site-packages, or with --target into the prefix.
+func pythonFolders(prefix string) []string {
+	var folders []string
+	for _, pattern := range []string{"lib/python3*/site-packages/", "lib/python3*/dist-packages/", "Lib/site-packages/", ""} {
+		found, err := fs.Glob(os.DirFS(prefix), pattern+"onnxruntime/capi")
+		if err != nil {
+			panic(err) // the patterns are valid
+		}
+		for _, folder := range found {
+			folders = append(folders, filepath.Join(prefix, filepath.FromSlash(folder)))
+		}
 	}
 	return folders
 }
