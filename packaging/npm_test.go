@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // npm installs the launcher and the package of this platform from files alone, and npx runs the program.
@@ -48,21 +48,31 @@ func TestNPMInstalls(t *testing.T) {
 	}
 }
 
-// terminated sends SIGTERM to the launcher: the program ends, too, and removes its temporary files.
+// terminated sends SIGTERM to the launcher, which passes it on and returns the exit code of the program: here a script in its place.
 func terminated(t *testing.T, launcher, dir string) {
 	t.Helper()
-	pipe := filepath.Join(dir, "model.onnx") // a pipe that nothing writes to
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	programs, err := filepath.Glob(filepath.Join(dir, "node_modules", "@mcompress", "*", "bin", "mcompress"))
+	if err != nil || len(programs) != 1 {
+		t.Fatalf("%q, %v", programs, err)
+	}
+	write(t, programs[0], []byte("#!/bin/sh\ntrap 'exit 7' TERM\necho ready\nwhile :; do sleep 0.1; done\n"), 0o755)
+	c := exec.Command(launcher)
+	stdout, err := c.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(launcher, "inspect", pipe)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second)
-	_ = c.Process.Signal(syscall.SIGTERM)
-	if err := c.Wait(); err == nil {
-		t.Error("the launcher succeeded")
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 7 {
+		t.Errorf("exit code %d, the program's is 7", code)
 	}
 }
 

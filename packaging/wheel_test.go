@@ -18,13 +18,13 @@ func python(t *testing.T) string {
 	return require(t, filepath.Join("..", ".venv", "bin", "python"))
 }
 
-// run runs a script of Python with arguments.
+// runPython is the output of a script with arguments.
 func runPython(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	return output(t, exec.Command(python(t), append([]string{"-B", "-c", script}, args...)...))
 }
 
-// onWindows returns the first or second value.
+// venvPath is the path of a program in a virtual environment.
 func venvPath(venv, name string) string {
 	if runtime.GOOS == "windows" {
 		return filepath.Join(venv, "Scripts", name+".exe")
@@ -87,8 +87,8 @@ func TestWheelFindsONNXRuntime(t *testing.T) {
 		}
 	}
 	site := strings.TrimSpace(output(t, exec.Command(venvPath(venv, "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")))
-	package_ := strings.TrimSpace(runPython(t, "import importlib.util as u; print(u.find_spec('onnxruntime').submodule_search_locations[0])"))
-	if err := os.Symlink(package_, filepath.Join(site, "onnxruntime")); err != nil {
+	installed := strings.TrimSpace(runPython(t, "import importlib.util as u; print(u.find_spec('onnxruntime').submodule_search_locations[0])"))
+	if err := os.Symlink(installed, filepath.Join(site, "onnxruntime")); err != nil {
 		t.Fatal(err)
 	}
 	for name, args := range commands {
