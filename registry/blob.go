@@ -58,16 +58,22 @@ func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadClos
 	}
 	want := []int{http.StatusOK}
 	if from > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
-		want = append(want, http.StatusPartialContent)
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, f.Size-1))
+		want = append(want, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable)
 	}
-	ctx, watch := newWatchdog(ctx, r.o.stallTime())
-	resp, err := r.do(req.WithContext(ctx), want...)
+	watched, watch := newWatchdog(ctx, r.o.stallTime())
+	resp, err := r.do(req.WithContext(watched), want...)
 	if err != nil {
 		watch.stop()
 		return nil, 0, r.failed(watch.cause(err))
 	}
 	content := &watchedBody{resp.Body, watch}
+	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		if err := content.Close(); err != nil {
+			return nil, 0, err
+		}
+		return r.fetch(ctx, f, 0)
+	}
 	if resp.StatusCode == http.StatusOK {
 		from = 0
 	} else if got := resp.Header.Get("Content-Range"); !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", from)) {
@@ -92,7 +98,7 @@ func (r *repository) begin(ctx context.Context, f *File) (*url.URL, error) {
 			address += "?" + url.Values{"mount": {"sha256:" + f.SHA256}, "from": {from}}.Encode()
 			scoped = auth.AppendRepositoryScope(scoped, registry.Reference{Registry: r.ref.Host, Repository: from}, auth.ActionPull)
 		}
-		req, err := http.NewRequestWithContext(scoped, http.MethodPost, address, http.NoBody)
+		req, err := http.NewRequestWithContext(scoped, http.MethodPost, address, nil) // http.NoBody could not be repeated
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +143,7 @@ func (r *repository) location(resp *http.Response) (*url.URL, error) {
 
 // cancel ends an upload. A registry that does not support that drops it later.
 func (r *repository) cancel(ctx context.Context, at *url.URL) {
-	if req, err := http.NewRequestWithContext(ctx, http.MethodDelete, at.String(), http.NoBody); err == nil {
+	if req, err := http.NewRequestWithContext(ctx, http.MethodDelete, at.String(), nil); err == nil {
 		if resp, err := r.auth.Do(req); err == nil {
 			_ = resp.Body.Close()
 		}
@@ -221,7 +227,7 @@ func (u *upload) patch(ctx context.Context) error {
 		return u.failed(watch.cause(err))
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusAccepted {
+	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent { // that of Docker's specification
 		u.sent = u.f.Size
 		u.at, err = u.location(resp)
 		return err
@@ -301,7 +307,8 @@ func (u *upload) resume(ctx context.Context) bool {
 			defer resp.Body.Close()
 			_, last, _ := strings.Cut(resp.Header.Get("Range"), "-")
 			end, bad := strconv.ParseInt(last, 10, 64)
-			if next, elsewhere := u.location(resp); bad == nil && elsewhere == nil && end >= 0 && end < u.f.Size {
+			// Distribution sends 0-0 where it has nothing.
+			if next, elsewhere := u.location(resp); bad == nil && elsewhere == nil && end > 0 && end < u.f.Size {
 				u.at, u.sent = next, end+1
 			}
 		}
@@ -316,7 +323,7 @@ func (u *upload) commit(ctx context.Context) error {
 	query := at.Query()
 	query.Set("digest", "sha256:"+u.f.SHA256)
 	at.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, at.String(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, at.String(), nil)
 	if err != nil {
 		return err
 	}

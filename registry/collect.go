@@ -15,8 +15,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/onnx"
 )
+
+// readme is the model card of a folder.
+const readme = "README.md"
+
+// maxConfig is the size in bytes above which a file next to a model has weights.
+const maxConfig = 64 << 20
 
 // companions are the ends of the names of files that belong to NAME.onnx, after NAME, in the order of an artifact.
 var companions = []struct {
@@ -29,17 +36,6 @@ var companions = []struct {
 	{".cdx.json", BOM},
 	{".sig", Signature},
 	{".card.md", Card},
-}
-
-// roleOf is the role of a file next to the model called model, by its name.
-func roleOf(name, model string) (Role, bool) {
-	stem := strings.TrimSuffix(model, ".onnx")
-	for _, c := range companions {
-		if name == stem+c.suffix {
-			return c.role, true
-		}
-	}
-	return "", false
 }
 
 // CollectOptions are the options of Collect.
@@ -56,6 +52,10 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 	if err := a.addModel(ctx, path); err != nil {
 		return nil, err
 	}
+	parts := len(a.Files)
+	if err := a.addFolder(path); err != nil {
+		return nil, err
+	}
 	if err := a.addCompanions(path, cmp.Or(o.ReportDir, filepath.Dir(path))); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 			return nil, err
 		}
 	}
-	return a, a.checkReport()
+	return a, a.checkReport(a.Files[:parts])
 }
 
 // addModel adds the model and its external data.
@@ -85,6 +85,30 @@ func (a *Artifact) addModel(ctx context.Context, path string) (err error) {
 			role = Model
 		}
 		a.Files = append(a.Files, File{Name: p.Name, Path: paths[i], Size: p.Size, Role: role})
+	}
+	return nil
+}
+
+// addFolder adds the files that a model in a folder with configuration needs besides its own.
+func (a *Artifact) addFolder(model string) error {
+	names, err := folder.Files(model)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(filepath.Dir(model), name)
+		st, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		role := Config
+		switch {
+		case strings.HasSuffix(name, ".onnx") || st.Size() > maxConfig:
+			role = Data
+		case name == readme:
+			role = Card
+		}
+		a.Files = append(a.Files, File{Name: name, Path: path, Size: st.Size(), Role: role})
 	}
 	return nil
 }
@@ -125,7 +149,7 @@ func (f *File) sum(ctx context.Context, m *meter) error {
 }
 
 // checkReport compares the digests of the model's files with those in the report.
-func (a *Artifact) checkReport() error {
+func (a *Artifact) checkReport(parts []File) error {
 	report, ok := a.Find(ReportJSON)
 	if !ok {
 		return nil
@@ -134,10 +158,7 @@ func (a *Artifact) checkReport() error {
 	if err != nil {
 		return &ContentError{report.Path, err}
 	}
-	for _, f := range a.Files {
-		if f.Role != Model && f.Role != Data {
-			continue
-		}
+	for _, f := range parts {
 		i := slices.IndexFunc(listed, func(l File) bool { return l.Name == f.Name })
 		switch {
 		case i < 0:

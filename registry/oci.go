@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/opencontainers/go-digest"
@@ -80,8 +81,8 @@ func (r *repository) failed(err error) error {
 
 // isMismatch reports whether content differs from its descriptor or the response's header.
 func isMismatch(err error) bool {
-	return errors.Is(err, content.ErrMismatchedDigest) || errors.Is(err, content.ErrTrailingData) || errors.Is(err, content.ErrInvalidDescriptorSize) ||
-		errors.Is(err, errdef.ErrInvalidDigest) || errors.Is(err, errdef.ErrSizeExceedsLimit)
+	return errors.Is(err, content.ErrTrailingData) || errors.Is(err, content.ErrInvalidDescriptorSize) || errors.Is(err, errdef.ErrInvalidDigest) ||
+		errors.Is(err, errdef.ErrSizeExceedsLimit) || strings.Contains(err.Error(), "mismatch") // oras-go has no type for it
 }
 
 func (r *repository) refused(err error) error { return &TransferError{r.ref, err, true} }

@@ -102,6 +102,9 @@ func docRole(name string) Role {
 			return c.role
 		}
 	}
+	if path.Base(name) == readme {
+		return Card
+	}
 	return Other
 }
 

@@ -44,7 +44,7 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 		return nil, err
 	}
 	if err := each(ctx, o, missing, p.download); err != nil {
-		return nil, err
+		return nil, p.discard(err, missing)
 	}
 	if err := p.set.Publish(p.model()); err != nil {
 		return nil, err
@@ -162,13 +162,18 @@ func (p *puller) download(ctx context.Context, f File) error {
 		return err
 	}
 	d := &download{puller: p, f: f, out: out, v: newVerifier(f)}
-	err = d.run(ctx)
-	if err != nil && !isTransfer(err) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return errors.Join(err, p.set.Remove(out.Path))
+	return errors.Join(d.run(ctx), out.Close())
+}
+
+// discard removes what was downloaded if a later pull will not continue from it: the disk is full, or the content is wrong.
+func (p *puller) discard(err error, files []File) error {
+	if isTransfer(err) {
+		return err
 	}
-	return errors.Join(err, out.Close())
+	for _, f := range files {
+		err = errors.Join(err, p.set.Remove(p.path(f)))
+	}
+	return err
 }
 
 // A download is the download of one file.

@@ -115,6 +115,8 @@ func unreached(ref Reference, err error) error {
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		err = fmt.Errorf("unknown host %s", dns.Name)
+	case errors.As(err, &dns):
+		err = fmt.Errorf("the name of host %s cannot be resolved: %s", dns.Name, dns.Err)
 	case errors.As(err, &certificate):
 		err = fmt.Errorf("the certificate of %s is not trusted: %w", ref.Host, certificate.Err)
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):

@@ -75,8 +75,50 @@ func Open(model, result string, compressed []string) (*Folder, error) {
 	return f, nil
 }
 
+// Files lists the files that a model needs besides its own, if its folder has configuration: those that Open would copy, and other models
+// only if the configuration names them together with this one.
+func Files(model string) ([]string, error) {
+	if !Has(model) {
+		return nil, nil
+	}
+	f := &Folder{from: filepath.Dir(model), model: filepath.Base(model)}
+	entries, err := os.ReadDir(f.from)
+	if err != nil {
+		return nil, err
+	}
+	named, err := f.named()
+	if err != nil {
+		return nil, err
+	}
+	var alone []string // models of which no other one is needed
+	for _, e := range entries {
+		if name := e.Name(); name == f.model || strings.HasSuffix(name, ".onnx") && !slices.Contains(named, f.model) {
+			alone = append(alone, f.path(name))
+		}
+	}
+	m, err := f.models(entries, alone)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if err := f.list(e.Name(), m); err != nil {
+			return nil, err
+		}
+	}
+	return f.Copied, nil
+}
+
 // add lists a file and checks its place.
 func (f *Folder) add(name string, m *models) error {
+	n := len(f.Copied)
+	if err := f.list(name, m); err != nil || len(f.Copied) == n {
+		return err
+	}
+	return f.check(name)
+}
+
+// list adds a file to Copied or Omitted, if it is not left out.
+func (f *Folder) list(name string, m *models) error {
 	st, err := os.Stat(filepath.Join(f.from, name)) // follows links: the cache of Hugging Face consists of them
 	switch {
 	case strings.HasPrefix(name, ".") || m.skip(name) || errors.Is(err, fs.ErrNotExist):
@@ -88,7 +130,7 @@ func (f *Folder) add(name string, m *models) error {
 		return nil
 	}
 	f.Copied = append(f.Copied, name)
-	return f.check(name)
+	return nil
 }
 
 // check reports an error if another file of the name exists.

@@ -67,12 +67,17 @@ func (m *models) add(path string, copied bool) {
 	}
 }
 
-// skip reports whether a file is part of a model that is not copied, or a report.
+// results are the ends of the names of files that describe a model, after NAME.
+var results = []string{".report.", ".environment.json", ".cdx.json", ".sig", ".card.md"}
+
+// skip reports whether a file is part of a model that is not copied, or describes a model.
 func (m *models) skip(name string) bool {
 	if m.parts[name] {
 		return !m.needed[name]
 	}
-	return slices.ContainsFunc(m.stems, func(stem string) bool { return strings.HasPrefix(name, stem+".report.") })
+	return slices.ContainsFunc(m.stems, func(stem string) bool {
+		return slices.ContainsFunc(results, func(end string) bool { return strings.HasPrefix(name, stem+end) })
+	})
 }
 
 // named are the files that genai_config.json names; nil without it.

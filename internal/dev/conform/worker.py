@@ -30,6 +30,7 @@ OPERATIONS = {
     "schema": "format",
     "element_types": "format",
     "parse_text": "format",
+    "pull_oras": "registries",
     "sign": "evidence",
     "verify_signature": "evidence",
     "model_card": "evidence",

@@ -1,0 +1,87 @@
+package registry
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// collected returns the names of the files of a model in a folder.
+func collected(t *testing.T, model string, files map[string]string) (string, error) {
+	t.Helper()
+	a, err := Collect(t.Context(), filepath.Join(written(t, files), model), CollectOptions{})
+	if err != nil {
+		return "", err
+	}
+	return names(a.Files), nil
+}
+
+// Files of other models, and of earlier results, are left out.
+func TestCollectInAFolderOfModels(t *testing.T) {
+	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	files := map[string]string{
+		"a.onnx": mlp, "a.report.md": "", "a.int8.onnx": mlp, "a.int8.report.md": "", "a.int8.environment.json": "", "b.onnx": mlp, "b.report.md": "", "b.sig": "",
+		"notes.txt": "",
+	}
+	const alone = "model:a.int8.onnx report-md:a.int8.report.md"
+	if got, err := collected(t, "a.int8.onnx", files); got != alone || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	files["config.json"], files["README.md"], files[".hidden"] = "{}", "", ""
+	if got, err := collected(t, "a.int8.onnx", files); got != "model:a.int8.onnx card:README.md config:config.json config:notes.txt report-md:a.int8.report.md" || err != nil {
+		t.Errorf("with configuration: got %s, %v", got, err)
+	}
+	files["genai_config.json"] = `{"model": {"decoder": {"filename": "a.int8.onnx"}, "embedding": {"filename": "b.onnx"}}}`
+	want := "model:a.int8.onnx card:README.md data:b.onnx config:config.json config:genai_config.json config:notes.txt report-md:a.int8.report.md"
+	if got, err := collected(t, "a.int8.onnx", files); got != want || err != nil {
+		t.Errorf("with two models: got %s, %v", got, err)
+	}
+	if got, err := collected(t, "a.onnx", files); strings.Contains(got, "b.onnx") || err != nil {
+		t.Errorf("a model that the configuration does not name: got %s, %v", got, err)
+	}
+}
+
+// A report has to be that of the model.
+func TestCollectComparesTheReport(t *testing.T) {
+	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	for report, want := range map[string]string{
+		`{"ledger": [{"a": []}], "result": {"files": [{"name": "m.onnx", "sha256": "` + sum([]byte(mlp)) + `"}]}}`: "",
+		`{"result": {"files": [{"name": "m.onnx"}]}}`:                                                              "", // --digest none
+		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + sum(nil) + `"}]}}`:                                "it describes another model",
+		`{"result": {"files": [{"name": "n.onnx", "sha256": "` + sum(nil) + `"}]}}`:                                "the report does not name m.onnx",
+		`{"a": 1}`: "it has no result",
+		`[]`:       "not a report",
+		`{"a`:      "unexpected EOF",
+	} {
+		_, err := collected(t, "m.onnx", map[string]string{"m.onnx": mlp, "m.report.json": report})
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: got %v", report, err)
+		case want != "" && (!isA[*ContentError](err) || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: got %v", report, err)
+		}
+	}
+}
+
+func TestCollectOfWhatIsNoModel(t *testing.T) {
+	for name, want := range map[string]string{"none.onnx": "no such file", "x.onnx": "x.onnx", "folder.onnx": "not a regular file"} {
+		dir := written(t, map[string]string{"x.onnx": "not a model", "folder.onnx/x": ""})
+		if _, err := Collect(t.Context(), filepath.Join(dir, name), CollectOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	dir := written(t, map[string]string{"m.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "m.sig/x": ""})
+	if _, err := Collect(t.Context(), filepath.Join(dir, "m.onnx"), CollectOptions{}); !isA[*os.PathError](err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Reports may be in a folder of their own.
+func TestCollectOfReportsElsewhere(t *testing.T) {
+	dir := written(t, map[string]string{"m.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "reports/m.report.md": ""})
+	a, err := Collect(t.Context(), filepath.Join(dir, "m.onnx"), CollectOptions{ReportDir: filepath.Join(dir, "reports")})
+	if err != nil || names(a.Files) != "model:m.onnx report-md:m.report.md" {
+		t.Errorf("%v, %v", a, err)
+	}
+}

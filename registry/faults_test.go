@@ -1,0 +1,563 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// pushed returns a server with an artifact.
+func pushed(t *testing.T, s *server, a *Artifact) *Stored {
+	t.Helper()
+	ref := s.ref(t, "models/m:1")
+	if _, err := Push(t.Context(), ref, a, quick); err != nil {
+		t.Fatal(err)
+	}
+	l, err := List(t.Context(), ref, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// same fails unless a folder has the files of an artifact and nothing else.
+func same(t *testing.T, dir string, files []File) {
+	t.Helper()
+	for _, f := range files {
+		if sum([]byte(read(t, filepath.Join(dir, f.Name)))) != f.SHA256 {
+			t.Errorf("%s differs", f.Name)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(files) {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}
+
+// visible are the files of a folder that are not hidden.
+func visible(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			list = append(list, e.Name())
+		}
+	}
+	return list
+}
+
+// Each request is refused once with a status that a later one may not have.
+func TestOCIRetries(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			s := withReferrers(t)
+			seen := map[string]int{}
+			s.set(func(w http.ResponseWriter, r *http.Request) bool {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				key := r.Method + r.URL.Path
+				if r.Method == http.MethodPatch || r.Method == http.MethodPut && strings.Contains(r.URL.Path, "uploads") {
+					key = r.Method // locations are random
+				}
+				if seen[key]++; seen[key] > 1 {
+					return false
+				}
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(status)
+				return true
+			}, nil)
+			l := pushed(t, s, complete(t))
+			dir := t.TempDir()
+			if _, err := l.Pull(t.Context(), dir, quick); err != nil {
+				t.Fatal(err)
+			}
+			same(t, dir, l.Files)
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for _, c := range []struct {
+		header, date string
+		want         time.Duration
+	}{
+		{"", "", 0}, {"7", "", 7 * time.Second}, {"-1", "", 0}, {"100000", "", maxWait},
+		{"Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30 * time.Second}, {"Wed, 21 Oct 2026 07:28:30 GMT", "", 0}, {"soon", "", 0},
+	} {
+		got := retryAfter(&http.Response{Header: http.Header{"Retry-After": {c.header}, "Date": {c.date}}})
+		if got != c.want {
+			t.Errorf("%q: got %v, want %v", c.header, got, c.want)
+		}
+	}
+}
+
+// A registry that stays unavailable is an error after a number of attempts.
+func TestOCIGivesUp(t *testing.T) {
+	s := withReferrers(t)
+	s.set(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch {
+			return false
+		}
+		w.WriteHeader(http.StatusBadGateway)
+		return true
+	}, nil)
+	_, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), Options{PlainHTTP: true, backoff: time.Millisecond, Parallel: 1})
+	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "status 502") || s.count("PATCH") != attempts {
+		t.Errorf("%v after %d attempts", err, s.count("PATCH"))
+	}
+}
+
+// The connection of every upload breaks once after half of the file.
+func TestOCIUploadAfterALostConnection(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *server) {
+		a := fixture(t, "mlp")
+		var broken atomic.Bool
+		s.set(func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPatch && r.ContentLength > 1000 && broken.CompareAndSwap(false, true) {
+				_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		}, nil)
+		var last int64
+		o := quick
+		o.Progress = func(done, _ int64) { last = done }
+		p, err := Push(t.Context(), s.ref(t, "models/m:1"), a, o)
+		if err != nil || !broken.Load() {
+			t.Fatal(err)
+		}
+		if last != p.Size {
+			t.Errorf("progress ends at %d of %d bytes", last, p.Size)
+		}
+	})
+}
+
+// A registry that has a part of an upload gets the rest of it.
+func TestOCIUploadResumes(t *testing.T) {
+	s := withReferrers(t)
+	a := fixture(t, "mlp")
+	model, _ := a.Model()
+	const first = 100_000
+	var ranges []string
+	s.set(func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.Method == http.MethodPatch && r.ContentLength == model.Size:
+			part, err := io.ReadAll(io.LimitReader(r.Body, first))
+			if err != nil || len(part) != first {
+				t.Errorf("%d bytes, %v", len(part), err)
+			}
+			req, err := http.NewRequest(http.MethodPatch, "http://"+s.host+r.URL.Path, bytes.NewReader(part))
+			if err != nil {
+				t.Error(err)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+			} else {
+				resp.Body.Close()
+			}
+			panic(http.ErrAbortHandler)
+		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/uploads/"): // ggcr's registry has no status of uploads
+			w.Header().Set("Location", r.URL.Path)
+			w.Header().Set("Range", fmt.Sprintf("0-%d", first-1))
+			w.WriteHeader(http.StatusNoContent)
+			return true
+		case r.Method == http.MethodPatch && r.Header.Get("Content-Range") != "":
+			ranges = append(ranges, r.Header.Get("Content-Range"))
+		}
+		return false
+	}, nil)
+	pushed(t, s, a)
+	if want := fmt.Sprintf("%d-%d", first, model.Size-1); len(ranges) != 1 || ranges[0] != want {
+		t.Errorf("ranges %v, want %s", ranges, want)
+	}
+}
+
+// A connection that sends nothing is given up.
+func TestOCIStalledTransfers(t *testing.T) {
+	s := withReferrers(t)
+	var stalled atomic.Int64
+	s.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		blob := r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/sha256:")
+		if blob && stalled.Add(1) == 1 {
+			<-r.Context().Done()
+			return true
+		}
+		return false
+	}, nil)
+	l := pushed(t, s, fixture(t, "mlp"))
+	o := quick
+	o.stall = 50 * time.Millisecond
+	l, err := List(t.Context(), l.Reference, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := l.Pull(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, l.Files)
+}
+
+// cut returns a change that ends the body of the blob of f after n bytes, the first times.
+func cut(f File, n int64, times int) func(*http.Response) error {
+	return func(r *http.Response) error {
+		if times > 0 && r.Request.Method == http.MethodGet && strings.HasSuffix(r.Request.URL.Path, f.SHA256) {
+			times--
+			r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), failing{}))
+		}
+		return nil
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// A download continues where the connection broke.
+func TestOCIDownloadAfterLostConnections(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *server) {
+		l := pushed(t, s, fixture(t, "mlp"))
+		s.set(nil, cut(l.Files[0], 100_000, 3))
+		var ends int64
+		o := quick
+		o.Progress = func(done, _ int64) { ends = done }
+		dir := t.TempDir()
+		p, err := l.Pull(t.Context(), dir, o)
+		if err != nil || p.Downloaded != p.Size || ends != p.Size {
+			t.Fatalf("%+v, %v, progress %d", p, err, ends)
+		}
+		same(t, dir, l.Files)
+	})
+}
+
+// A registry without ranges sends the file again.
+func TestOCIDownloadWithoutRanges(t *testing.T) {
+	s := withReferrers(t)
+	l := pushed(t, s, fixture(t, "mlp"))
+	s.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		r.Header.Del("Range")
+		return false
+	}, cut(l.Files[0], 100_000, 2))
+	dir := t.TempDir()
+	p, err := l.Pull(t.Context(), dir, quick)
+	if err != nil || p.Downloaded < p.Size+200_000 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	same(t, dir, l.Files)
+}
+
+// A pull that is interrupted leaves no file, and the next one downloads the rest only.
+func TestOCIInterruptedPullResumes(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *server) {
+		l := pushed(t, s, fixture(t, "mlp"))
+		dir := filepath.Join(t.TempDir(), "models")
+		ctx, cancel := context.WithCancel(t.Context())
+		o := quick
+		o.Parallel = 1
+		o.Progress = func(done, _ int64) {
+			if done > 200_000 {
+				cancel()
+			}
+		}
+		if _, err := l.Pull(ctx, dir, o); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if got := visible(t, dir); got != nil {
+			t.Fatalf("left: %v", got)
+		}
+		p, err := l.Pull(t.Context(), dir, quick)
+		if err != nil || p.Downloaded > p.Size-200_000 || p.Downloaded == 0 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		same(t, dir, l.Files)
+	})
+}
+
+// What an earlier pull left is verified: a part that is wrong is downloaded again.
+func TestOCIWrongPartIsDropped(t *testing.T) {
+	s := withReferrers(t)
+	l := pushed(t, s, fixture(t, "mlp"))
+	for name, content := range map[string]string{"complete": strings.Repeat("x", int(l.Files[0].Size)), "longer": strings.Repeat("x", int(l.Files[0].Size)+1)} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].key()), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Pull(t.Context(), dir, quick); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		same(t, dir, l.Files)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].key()), []byte("wrong"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Pull(t.Context(), dir, quick); !isA[*ContentError](err) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := l.Pull(t.Context(), dir, quick); err != nil { // nothing of it is left
+		t.Fatal(err)
+	}
+}
+
+// Blobs that are not as listed are errors, and leave nothing.
+func TestOCILies(t *testing.T) {
+	s := withReferrers(t)
+	l := pushed(t, s, fixture(t, "mlp"))
+	f := l.Files[0]
+	for name, change := range map[string]func(body []byte) ([]byte, int64){
+		"other bytes":    func(b []byte) ([]byte, int64) { return append([]byte("x"), b[1:]...), int64(len(b)) },
+		"shorter":        func(b []byte) ([]byte, int64) { return b[1:], int64(len(b) - 1) },
+		"longer":         func(b []byte) ([]byte, int64) { return append(b, 'x'), int64(len(b) + 1) },
+		"endless":        func(b []byte) ([]byte, int64) { return append(b, 'x'), -1 },
+		"unknown length": func(b []byte) ([]byte, int64) { return append([]byte("x"), b[1:]...), -1 },
+	} {
+		s.set(nil, func(r *http.Response) error {
+			if r.Request.Method != http.MethodGet || !strings.HasSuffix(r.Request.URL.Path, f.SHA256) {
+				return nil
+			}
+			body, err := io.ReadAll(r.Body)
+			body, r.ContentLength = change(body)
+			r.Header.Del("Content-Length")
+			if r.ContentLength >= 0 {
+				r.Header.Set("Content-Length", fmt.Sprint(r.ContentLength))
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			return err
+		})
+		dir := t.TempDir()
+		_, err := l.Pull(t.Context(), dir, quick)
+		if !isA[*ContentError](err) || !strings.Contains(err.Error(), "mlp.onnx: ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		for _, e := range visible(t, dir) {
+			t.Errorf("%s: left %s", name, e)
+		}
+	}
+}
+
+// Manifests that are not those of their digest are errors.
+func TestOCIWrongManifests(t *testing.T) {
+	s := withReferrers(t)
+	l := pushed(t, s, complete(t))
+	s.set(nil, func(r *http.Response) error {
+		if strings.HasSuffix(r.Request.URL.Path, "/manifests/"+l.Digest.Digest) || strings.HasSuffix(r.Request.URL.Path, "/manifests/1") {
+			body, err := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(bytes.Replace(body, []byte("external_a"), []byte("external_b"), 1)))
+			return err
+		}
+		return nil
+	})
+	for _, ref := range []Reference{l.Reference, l.Digest} {
+		if _, err := List(t.Context(), ref, quick); !isA[*ContentError](err) {
+			t.Errorf("%s: got %v", ref, err)
+		}
+	}
+	s.set(nil, func(r *http.Response) error {
+		if strings.HasSuffix(r.Request.URL.Path, "/manifests/"+l.Digest.Digest) {
+			r.Header.Set("Docker-Content-Digest", "sha256:"+sum(nil))
+		}
+		return nil
+	})
+	if _, err := List(t.Context(), l.Digest, quick); !isA[*ContentError](err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A registry that stores something else than what was uploaded is noticed.
+func TestOCIOtherDigestAfterUpload(t *testing.T) {
+	s := withReferrers(t)
+	s.set(nil, func(r *http.Response) error {
+		if r.Request.Method == http.MethodPut && strings.Contains(r.Request.URL.Path, "/uploads/") {
+			r.Header.Set("Docker-Content-Digest", "sha256:"+sum(nil))
+		}
+		return nil
+	})
+	if _, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), quick); !isA[*ContentError](err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// layered stores a manifest whose layers have the given names and the content "x".
+func layered(t *testing.T, s *server, mediaType string, names ...string) Reference {
+	t.Helper()
+	s.put(t, "models/m", "", "", []byte("x"))
+	s.put(t, "models/m", "", "", []byte("{}"))
+	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest}
+	m.Config = descriptor(File{Name: "config", Size: 2, SHA256: sum([]byte("{}"))}, mediaConfig)
+	for _, name := range names {
+		m.Layers = append(m.Layers, descriptor(File{Name: name, Size: 1, SHA256: sum([]byte("x"))}, mediaType))
+	}
+	b, err := jsonBlob(m.MediaType, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(t, "models/m", b.Digest.String(), b.MediaType, b.content)
+	return parse(t, "oci://"+s.host+"/models/m@"+b.Digest.String())
+}
+
+// No name leaves the folder, on any operating system, or hides one.
+func TestOCIHostileNames(t *testing.T) {
+	s := withReferrers(t)
+	for _, c := range [][]string{
+		{"../x.onnx"}, {"a/../../x"}, {"/etc/x"}, {"a//b"}, {"./x"}, {"a/."}, {`..\x`}, {`a\b`}, {"C:/x"}, {"C:x"}, {`\\host\x`}, {"x.onnx:stream"},
+		{"NUL"}, {"con.onnx"}, {"a/COM1.txt"}, {"lpt¹"}, {"x."}, {"x "}, {".git/hooks/post-checkout"}, {"a/.ssh"}, {"x\x00y"}, {"x\ny"}, {"a*"}, {strings.Repeat("x", 1025)},
+		{"x.onnx", "X.onnx"}, {"x.onnx", "x.onnx"}, {"a", "a/b"}, {"A/b", "a"},
+	} {
+		l, err := List(t.Context(), layered(t, s, mediaWeight, c...), quick)
+		if err != nil {
+			t.Fatalf("%q: %v", c, err)
+		}
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		if _, err := l.Pull(t.Context(), dir, quick); !isA[*ContentError](err) {
+			t.Errorf("%q: got %v", c, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: %v", c, err)
+		}
+	}
+	for _, c := range [][]string{{"model.onnx", "onnx/a b.data", "ünï/x..y", "com10"}} {
+		l, err := List(t.Context(), layered(t, s, mediaWeight, c...), quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := l.Pull(t.Context(), dir, quick); err != nil {
+			t.Errorf("%q: %v", c, err)
+		}
+		for _, name := range c {
+			if read(t, filepath.Join(dir, name)) != "x" {
+				t.Error(name)
+			}
+		}
+	}
+}
+
+// A link that is there already does not lead a file out of the folder.
+func TestOCILinksInTheFolder(t *testing.T) {
+	s := withReferrers(t)
+	l, err := List(t.Context(), layered(t, s, mediaWeight, "a/x.onnx"), quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "a/x.onnx"} {
+		outside, dir := t.TempDir(), t.TempDir()
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o777), os.Symlink(filepath.Join(outside, "y"), at)); err != nil {
+			t.Skip(err)
+		}
+		if _, err := l.Pull(t.Context(), dir, quick); err == nil || len(visible(t, outside)) > 0 {
+			t.Errorf("%s: %v, outside: %v", name, err, visible(t, outside))
+		}
+	}
+}
+
+// Other artifacts are one clear error.
+func TestOCIForeignManifests(t *testing.T) {
+	s := withReferrers(t)
+	index := []byte(`{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []}`)
+	s.put(t, "models/index", "1", ocispec.MediaTypeImageIndex, index)
+	for _, c := range []struct {
+		ref  Reference
+		want string
+	}{
+		{s.ref(t, "models/index:1"), "is not the manifest of one model"},
+		{layered(t, s, ocispec.MediaTypeImageLayerGzip, "x"), "archives and compressed layers"},
+		{layered(t, s, mediaWeight, ""), "has no file name"},
+	} {
+		if _, err := List(t.Context(), c.ref, quick); !isA[*ContentError](err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	for _, name := range []string{"models/none:1", "models/index:2"} {
+		if _, err := List(t.Context(), s.ref(t, name), quick); !isA[*TransferError](err) || !strings.Contains(err.Error(), "not found") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// Referrers of other tools are left alone, and files of the same name are told apart by their digests.
+func TestOCIReferrersOfTheSameName(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *server) {
+		a := complete(t)
+		first := pushed(t, s, a)
+		signature, _ := a.Find(Signature)
+		if err := os.WriteFile(signature.Path, []byte("another key"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		model, _ := a.Model()
+		again, err := Collect(t.Context(), model.Path, CollectOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := pushed(t, s, again)
+		if second.Digest != first.Digest || len(second.Files) != len(first.Files)+1 {
+			t.Fatalf("%s %s", second.Digest, names(second.Files))
+		}
+		dir := t.TempDir()
+		if _, err := second.Pull(t.Context(), dir, quick); err != nil {
+			t.Fatal(err)
+		}
+		same(t, dir, second.Files)
+	})
+}
+
+// HTTPS is not left by redirects, certificates are verified unless that is switched off, and plain HTTP is refused for other hosts.
+func TestOCITransportSecurity(t *testing.T) {
+	plain := withReferrers(t)
+	tls := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+plain.host+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
+	t.Cleanup(tls.Close)
+	ref := parse(t, "oci://"+strings.TrimPrefix(tls.URL, "https://")+"/models/m:1")
+	secure, insecure := quick, quick
+	secure.PlainHTTP, insecure.PlainHTTP, insecure.Insecure = false, false, true
+	for _, c := range []struct {
+		ref  Reference
+		o    Options
+		want string
+	}{
+		{ref, secure, "is not trusted"},
+		{ref, insecure, "redirect from HTTPS to HTTP"},
+		{plain.ref(t, "models/m:1"), secure, "does not use TLS; use --plain-http"},
+		{parse(t, "oci://registry.example.com/m:1"), quick, "loopback addresses only"},
+		{parse(t, "oci://127.0.0.1:1/m:1"), quick, "cannot connect to 127.0.0.1:1"},
+	} {
+		_, err := List(t.Context(), c.ref, c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	if n := len(plain.requests); n > 1 {
+		t.Errorf("requests by HTTP: %v", plain.requests)
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "localhost:5000": true, "LOCALHOST": true, "a.localhost:1": true, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:5000": true,
+		"10.0.0.1": false, "localhost.example.com": false, "127.0.0.1.example.com:80": false, "example.com": false, "[2001:db8::1]:5000": false, "0.0.0.0": false,
+	} {
+		if got := isLoopback(host); got != want {
+			t.Errorf("%s: got %v", host, got)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package registry
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A full disk is one error that names the file, and leaves nothing.
+func TestOCIPullOntoAFullDisk(t *testing.T) {
+	l := pushed(t, withReferrers(t), fixture(t, "mlp"))
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k"); err != nil {
+		t.Skipf("mount: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	_, err := l.Pull(t.Context(), dir, quick)
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "mlp.onnx: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,141 @@
+package registry
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+)
+
+// user is a line of htpasswd for the password "secret".
+const user = "user:$2a$04$qnfiunwyIGnv6JbU2EWR..6pkWW5ueBGM1gkjKqsc2IyxqsZUMwVK\n"
+
+// withPassword returns the host of Debian's registry that requires the credentials of user.
+func withPassword(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(written(t, map[string]string{"htpasswd": user}), "htpasswd")
+	return conform.Distribution(t, t.TempDir(), "auth:\n  htpasswd: {realm: test, path: "+path+"}\n")
+}
+
+// login writes a Docker configuration and lets the test use it.
+func login(t *testing.T, config string) {
+	t.Helper()
+	t.Setenv("DOCKER_CONFIG", written(t, map[string]string{"config.json": config}))
+}
+
+func auths(host, password string) string {
+	return fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, host, base64.StdEncoding.EncodeToString([]byte("user:"+password)))
+}
+
+func TestOCICredentials(t *testing.T) {
+	host := withPassword(t)
+	ref := parse(t, "oci://"+host+"/models/m:1")
+	push := func() error {
+		if err := Check(t.Context(), ref, quick); err != nil {
+			return err
+		}
+		_, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
+		return err
+	}
+	for _, c := range []struct{ config, want string }{
+		{"{}", "requires credentials: docker login " + host},
+		{auths("other.example.com", "secret"), "requires credentials: docker login " + host},
+		{auths(host, "wrong"), "refuses the credentials, or requires some: docker login " + host},
+	} {
+		login(t, c.config)
+		for _, err := range []error{push(), list(t, ref)} {
+			if !isA[*TransferError](err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "wrong") {
+				t.Errorf("%s: got %v", c.config, err)
+			}
+		}
+	}
+	login(t, auths(host, "secret"))
+	if err := push(); err != nil {
+		t.Fatal(err)
+	}
+	if err := list(t, ref); err != nil {
+		t.Error(err)
+	}
+	login(t, "{")
+	if err := list(t, ref); err == nil || !strings.Contains(err.Error(), "credentials of Docker") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Credentials of a helper program, as Docker Desktop and cloud registries have them.
+func TestOCICredentialHelper(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the helper is a shell script")
+	}
+	host := withPassword(t)
+	dir := t.TempDir()
+	helper := "#!/bin/sh\nread server\necho \"{\\\"ServerURL\\\": \\\"$server\\\", \\\"Username\\\": \\\"user\\\", \\\"Secret\\\": \\\"secret\\\"}\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker-credential-test"), []byte(helper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	login(t, fmt.Sprintf(`{"credHelpers": {%q: "test"}}`, host))
+	if _, err := Push(t.Context(), parse(t, "oci://"+host+"/models/m:1"), fixture(t, "mlp"), quick); err != nil {
+		t.Fatal(err)
+	}
+	login(t, fmt.Sprintf(`{"credHelpers": {%q: "absent"}}`, host))
+	if err := list(t, parse(t, "oci://"+host+"/models/m:1")); err == nil || !strings.Contains(err.Error(), "docker-credential-absent") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func list(t *testing.T, ref Reference) error {
+	_, err := List(t.Context(), ref, quick)
+	return err
+}
+
+func TestOCIReadOnly(t *testing.T) {
+	root := t.TempDir()
+	full := parse(t, "oci://"+conform.Distribution(t, root, "")+"/models/m:1")
+	if _, err := Push(t.Context(), full, fixture(t, "mlp"), quick); err != nil {
+		t.Fatal(err)
+	}
+	ref := parse(t, "oci://"+conform.Distribution(t, root, "  maintenance: {readonly: {enabled: true}}\n")+"/models/m:2")
+	_, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
+	for _, err := range []error{err, Check(t.Context(), ref, quick)} {
+		if !isA[*TransferError](err) || !strings.Contains(err.Error(), "the registry is read-only") {
+			t.Errorf("got %v", err)
+		}
+	}
+	ref.Tag = "1"
+	if err := list(t, ref); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnknownHost(t *testing.T) {
+	for want, dns := range map[string]*net.DNSError{
+		"unknown host registry.invalid":                                    {Name: "registry.invalid", Err: "no such host", IsNotFound: true},
+		"the name of host registry.invalid cannot be resolved: no network": {Name: "registry.invalid", Err: "no network"},
+	} {
+		ref := Reference{Scheme: schemeOCI, Host: "registry.invalid", Name: "m", Tag: "1"}
+		if err := unreached(ref, &net.OpError{Op: "dial", Err: dns}); err.Error() != "oci://registry.invalid/m:1: "+want {
+			t.Errorf("got %v", err)
+		}
+	}
+	_, err := List(t.Context(), parse(t, "oci://registry.invalid/m:1"), Options{})
+	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "registry.invalid") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPushRequiresATag(t *testing.T) {
+	ref := parse(t, "oci://127.0.0.1/m@sha256:"+sum(nil))
+	if err := Check(t.Context(), ref, quick); !isA[*ReferenceError](err) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Push(t.Context(), ref, fixture(t, "mlp"), quick); !isA[*ReferenceError](err) {
+		t.Errorf("got %v", err)
+	}
+}
