@@ -98,7 +98,7 @@ func (r *repository) begin(ctx context.Context, f *File) (*url.URL, error) {
 			address += "?" + url.Values{"mount": {"sha256:" + f.SHA256}, "from": {from}}.Encode()
 			scoped = auth.AppendRepositoryScope(scoped, registry.Reference{Registry: r.ref.Host, Repository: from}, auth.ActionPull)
 		}
-		req, err := http.NewRequestWithContext(scoped, http.MethodPost, address, nil) // http.NoBody could not be repeated
+		req, err := http.NewRequestWithContext(scoped, http.MethodPost, address, nil) // an empty body that is not nil is not sent again
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // quick are the options of tests: loopback, without waits.
 var quick = Options{PlainHTTP: true, backoff: time.Millisecond}
 
-// A server is a registry with a proxy in front of it, which records requests and may change responses.
+// A server is a registry that is reached through a proxy, which records requests and may change responses.
 type server struct {
 	host string // of the proxy
 

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,14 +19,30 @@ func (w *Worker) PullORAS(reference, folder string) (paths []string, err error) 
 // distribution is the program of Debian's package docker-registry: CNCF Distribution 2.8, an OCI registry without the referrers API.
 const distribution = "docker-registry"
 
+// distributionPath is the program on the PATH, or that which .ci/docker-registry unpacked.
+func distributionPath() (string, error) {
+	if program, err := exec.LookPath(distribution); err == nil {
+		return program, nil
+	}
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(root, ".registry", "usr", "bin", distribution)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("no %s to test registries with (Debian's package %[1]s, or .ci/docker-registry): %w", distribution, err)
+	}
+	return path, nil
+}
+
 var listening = regexp.MustCompile(`listening on ([0-9.:]+)`)
 
-// Distribution runs the registry program of Debian's package docker-registry on a free port of 127.0.0.1 until the test ends, and returns
+// Distribution runs Debian's docker-registry on a free port of 127.0.0.1 until the test ends, and returns
 // its host and port. config is added to its configuration; its storage is the folder root. Without the program the test is skipped; in CI
 // it fails.
 func Distribution(t testing.TB, root, config string) string {
 	t.Helper()
-	program, err := exec.LookPath(distribution)
+	program, err := distributionPath()
 	if err != nil {
 		missing(t, err)
 	}
@@ -48,7 +65,7 @@ func Distribution(t testing.TB, root, config string) string {
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewScanner(log)
-	var said []string
+	var output []string
 	for lines.Scan() {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			go func() {
@@ -57,8 +74,8 @@ func Distribution(t testing.TB, root, config string) string {
 			}()
 			return m[1]
 		}
-		said = append(said, lines.Text())
+		output = append(output, lines.Text())
 	}
-	t.Fatalf("%s does not start: %s", distribution, strings.Join(said, "; "))
+	t.Fatalf("%s does not start: %s", distribution, strings.Join(output, "; "))
 	return ""
 }
