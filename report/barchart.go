@@ -4,7 +4,7 @@ import "html/template"
 
 // A barChart is horizontal bars, one group a label, from the top down.
 type barChart struct {
-	title  string // alternative text
+	caption
 	labels []string
 	series []series
 	ticks  func(lo, hi float64) []tick
@@ -28,7 +28,7 @@ const (
 func (c barChart) svg() (template.HTML, error) {
 	group := float64(barHeight * len(c.series))
 	bottom := float64(len(c.labels)) * (group + groupGap)
-	d := &drawing{Title: c.title, Width: chartWidth, Height: number(bottom + axisHeight)}
+	d := &drawing{Title: c.title, Description: c.description, Width: chartWidth, Height: number(bottom + axisHeight)}
 	names := c.names()
 	left := widest(names, textSize) + labelGap
 	scale := c.scale(left)

@@ -41,7 +41,8 @@ const (
 
 // A drawing is an SVG image: shapes in the order in which they are painted.
 type drawing struct {
-	Title         string // alternative text
+	Title         string // name of the image
+	Description   string
 	Width, Height number
 	Elements      []element
 }
@@ -53,7 +54,7 @@ type element struct {
 	StrokeWidth  number
 	Dashed       bool
 	Fill         color
-	X, Y, Radius number
+	X, Y, Radius number // of a circle, which may have a stroke
 
 	Text    string
 	Full    string // unabbreviated Text, shown as a tooltip

@@ -77,3 +77,27 @@ func sparsity(s *float64) string {
 	}
 	return percent(*s)
 }
+
+// seconds formats a time in the unit that suits it.
+func seconds(s float64) string {
+	switch {
+	case s >= 1:
+		return fmt.Sprintf("%.3g s", s)
+	case s >= 1e-3:
+		return fmt.Sprintf("%.3g ms", 1e3*s)
+	}
+	return fmt.Sprintf("%.3g µs", 1e6*s)
+}
+
+// plural is a number of things.
+func plural(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return count(n) + " " + thing + "s"
+}
+
+func joined(xs []string) string { return strings.Join(xs, " → ") }
+
+// short is the start of a digest; the whole of it is in the provenance.
+func short(digest string) string { return digest[:min(12, len(digest))] }

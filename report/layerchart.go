@@ -20,7 +20,7 @@ func sqnrByLayer(v *verification.Result) (figure, error) {
 		return figure{}, nil
 	}
 	f := figure{Title: "SQNR by layer", Note: "Signal-to-noise ratio of each value inside the graph, in the order of execution; higher is better. Exact layers are gaps in the line."}
-	p := plot{title: f.alt(), height: layerHeight, x: layerAxis(v.Layers)}
+	p := plot{caption: f.caption(), height: layerHeight, x: layerAxis(v.Layers), y: axis{name: "SQNR"}}
 	for _, part := range inexact(v.Layers) {
 		p.line(part, after)
 		if len(v.Layers) <= maxDots || len(part) == 1 {

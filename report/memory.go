@@ -26,8 +26,8 @@ const maxLive = 100
 
 // A memoryPage is the data of memory.html.
 type memoryPage struct {
+	document
 	*Memory
-	Style   template.CSS
 	Tiles   []tile
 	Kinds   []memory.Kind
 	Over    template.HTML // memory over time
@@ -48,10 +48,6 @@ type liveRow struct {
 
 // HTML writes m as a self-contained page.
 func (m *Memory) HTML(w io.Writer) error {
-	t, err := template.New("memory").Funcs(template.FuncMap{"visible": visible, "size": size, "comma": count}).Parse(memoryText)
-	if err != nil {
-		return err
-	}
 	line, err := m.timeline()
 	if err != nil {
 		return err
@@ -65,7 +61,7 @@ func (m *Memory) HTML(w io.Writer) error {
 		return err
 	}
 	p := memoryPage{
-		Memory: m, Style: template.CSS(colors + pageStyle), Tiles: m.tiles(line), Kinds: kindsOf(line),
+		document: newDocument(visible(m.Model) + " · memory"), Memory: m, Tiles: m.tiles(line), Kinds: kindsOf(line),
 		Over: over, Arena: arena, Peak: m.peak(line), Live: m.liveTable(line),
 	}
 	if rest := len(p.Live) - maxLive; rest > 0 {
@@ -75,7 +71,7 @@ func (m *Memory) HTML(w io.Writer) error {
 		}
 		p.Live = p.Live[:maxLive]
 	}
-	return t.Execute(w, p)
+	return execute(w, memoryText, p)
 }
 
 // timeline is that of the arena's and the persistent blocks.
@@ -126,10 +122,10 @@ func (m *Memory) tiles(line *memory.Timeline) []tile {
 	}
 	total := m.held() + m.Plan.Size
 	return []tile{
-		{"Total memory", size(total), "persistent and arena", ""},
-		{"Persistent", size(m.held()), "weights and other blocks outside the arena", ""},
-		{"Arena", size(m.Plan.Size), arena, ""},
-		{"Peak", size(line.Peak), m.peak(line), ""},
+		{Name: "Total memory", Big: size(total), Small: "persistent and arena"},
+		{Name: "Persistent", Big: size(m.held()), Small: "weights and other blocks outside the arena"},
+		{Name: "Arena", Big: size(m.Plan.Size), Small: arena},
+		{Name: "Peak", Big: size(line.Peak), Small: m.peak(line)},
 	}
 }
 

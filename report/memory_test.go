@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -33,11 +32,7 @@ func node(i int) string { return fmt.Sprint("node", i) }
 
 func memoryHTML(t *testing.T, m *Memory) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := m.HTML(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return content(t, m.HTML)
 }
 
 func TestMemoryPageIsSelfContained(t *testing.T) {

@@ -66,7 +66,7 @@ func (m *Memory) arena() (template.HTML, error) {
 
 // plot is an empty plot of bytes over steps.
 func (m *Memory) plot(title string, height float64, steps int) *plot {
-	p := &plot{title: title, height: height, x: axis{max: float64(steps)}}
+	p := &plot{caption: caption{title: title}, height: height, x: axis{max: float64(steps)}}
 	if steps > maxNamed {
 		p.x.ticks = stepTicks("step", steps)
 		return p

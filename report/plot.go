@@ -1,13 +1,15 @@
 package report
 
 import (
+	"fmt"
 	"html/template"
 	"math"
 )
 
 // A plot is a chart over two axes: a grid, and layers in the order in which they are painted.
 type plot struct {
-	title  string // alternative text
+	caption
+	width  float64 // chartWidth where it is 0
 	height float64
 	x, y   axis
 	layers []layer
@@ -68,31 +70,37 @@ func (f frame) at(p point) point {
 	}
 }
 
-// frame leaves space for the labels of both axes.
+func (p *plot) across() float64 {
+	if p.width == 0 {
+		return chartWidth
+	}
+	return p.width
+}
+
+// frame leaves space for the labels and the titles of both axes.
 func (p *plot) frame() frame {
-	f := frame{left: widest(p.y.ticks, tickSize) + labelGap, top: 6, right: chartWidth - 4, bottom: p.height - tickSize - labelGap - 4, x: p.x, y: p.y}
+	f := frame{left: widest(p.y.ticks, tickSize) + labelGap, top: 6, right: p.across() - 4, bottom: p.height - tickSize - labelGap - 4, x: p.x, y: p.y}
 	if p.y.name != "" {
-		f.top += textSize + labelGap
+		f.left += textSize + labelGap
+	}
+	if p.x.slanted {
+		angle := slantDegree * math.Pi / 180
+		f.bottom = p.height - widest(p.x.ticks, tickSize)*math.Sin(angle) - tickSize - labelGap
+		for _, t := range p.x.ticks {
+			// Its label ends at the tick and must start within the drawing.
+			part := (t.at - p.x.min) / (p.x.max - p.x.min)
+			f.left = max(f.left, (textWidth(t.label, tickSize)*math.Cos(angle)-part*f.right)/(1-part))
+		}
 	}
 	if p.x.name != "" {
-		f.bottom -= textSize + noteGap
-	}
-	if !p.x.slanted {
-		return f
-	}
-	angle := slantDegree * math.Pi / 180
-	f.bottom = p.height - widest(p.x.ticks, tickSize)*math.Sin(angle) - tickSize - labelGap
-	for _, t := range p.x.ticks {
-		// Its label ends at the tick and must start within the drawing.
-		part := (t.at - p.x.min) / (p.x.max - p.x.min)
-		f.left = max(f.left, (textWidth(t.label, tickSize)*math.Cos(angle)-part*f.right)/(1-part))
+		f.bottom -= textSize + labelGap
 	}
 	return f
 }
 
 // svg draws p.
 func (p *plot) svg() (template.HTML, error) {
-	d := &drawing{Title: p.title, Width: chartWidth, Height: number(p.height)}
+	d := &drawing{Title: p.title, Description: p.description, Width: number(p.across()), Height: number(p.height)}
 	f := p.frame()
 	f.grid(d)
 	for _, l := range p.layers {
@@ -109,21 +117,27 @@ func (f frame) grid(d *drawing) {
 		d.text(t.label, f.left-labelGap, baseline(y, tickSize), tickSize, "end", muted)
 	}
 	if f.y.name != "" {
-		d.text(f.y.name, 0, textSize, tickSize, "", muted)
+		x, y := float64(textSize), (f.top+f.bottom)/2
+		d.text(f.y.name, x, y, textSize, "middle", muted).Rotated = rotated(-90, x, y)
 	}
 	if f.x.name != "" {
-		d.text(f.x.name, f.right, float64(d.Height)-noteGap, tickSize, "end", muted)
+		d.text(f.x.name, (f.left+f.right)/2, float64(d.Height)-noteGap, textSize, "middle", muted)
 	}
 	for _, t := range f.x.ticks {
 		x, y := f.at(point{t.at, 0}).X, f.bottom+labelGap+tickSize/2
 		if f.x.slanted {
 			s := d.text(t.label, x, y, tickSize, "end", muted)
-			s.Full, s.Rotated = t.full, "rotate(-"+number(slantDegree).String()+" "+number(x).String()+" "+number(y).String()+")"
+			s.Full, s.Rotated = t.full, rotated(-slantDegree, x, y)
 			continue
 		}
 		half := textWidth(t.label, tickSize) / 2
-		d.text(t.label, min(x, chartWidth-half), y+4, tickSize, "middle", muted)
+		d.text(t.label, min(x, float64(d.Width)-half), y+4, tickSize, "middle", muted)
 	}
+}
+
+// rotated turns a text around its position.
+func rotated(degrees, x, y float64) string {
+	return fmt.Sprintf("rotate(%s %s %s)", number(degrees), number(x), number(y))
 }
 
 func (l layer) draw(d *drawing, f frame) {

@@ -23,7 +23,7 @@ func TestTablesAreBounded(t *testing.T) {
 	for form, want := range map[string]struct {
 		text    string
 		omitted int
-	}{"Markdown": {md.String(), 2}, "HTML": {htmlOf(t, r), 3}} { // changed weights, steps, and in HTML the weights of a reason
+	}{"Markdown": {md.String(), 2}, "HTML": {html(t, r), 3}} { // changed weights, steps, and in HTML the weights of a reason
 		if n := strings.Count(want.text, " more are in the JSON report"); n != want.omitted {
 			t.Errorf("%s has %d notes on omitted rows, want %d", form, n, want.omitted)
 		}

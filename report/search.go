@@ -69,7 +69,7 @@ func paretoChart(s *pass.Search) (figure, error) {
 	if len(all) < 2 {
 		return f, nil
 	}
-	p := plot{title: f.alt(), height: curveHeight, x: axis{name: "file size"}, y: axis{name: "output SQNR"}}
+	p := plot{caption: f.caption(), height: curveHeight, x: axis{name: "file size"}, y: axis{name: "output SQNR"}}
 	lo, hi := all[0].Y, all[0].Y
 	for _, q := range all {
 		lo, hi, p.x.max = min(lo, q.Y), max(hi, q.Y), max(p.x.max, 1.08*q.X)

@@ -60,8 +60,8 @@ func lossCurve(t pass.Training) (figure, error) {
 	if len(t.Loss) < 2 {
 		return f, nil
 	}
-	p := plot{title: f.alt(), height: curveHeight}
-	p.x = axis{max: float64(t.Steps), ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return "step " + count(int64(v)) })[1:]}
+	p := plot{caption: f.caption(), height: curveHeight}
+	p.x = axis{name: "step", max: float64(t.Steps), ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return count(int64(v)) })}
 	for _, q := range slices.Concat(t.Loss, t.ValidationLoss) {
 		p.y.max = max(p.y.max, q.Y*1.08)
 	}

@@ -120,25 +120,3 @@ func (m *markdown) layers(v *verificationView) {
 		m.folded([]string{"value", "operator", "SQNR:", "cosine:", "max abs error:"}, rows, 0)
 	}
 }
-
-// verificationTile shows the worst output.
-func verificationTile(r *verification.Result) []tile {
-	if r == nil || r.Worst() == nil {
-		return nil
-	}
-	o := r.Worst()
-	t := tile{Name: "Output SQNR", Small: visible(o.Name)}
-	switch {
-	case o.Errors != nil:
-		t.Big = o.Errors.Text()
-		if o.Agreement != nil {
-			t.Small += ", " + o.AgreementText()
-		}
-	case o.Agreement != nil:
-		t.Name, t.Big = "Equal elements of the output", verification.Percent(*o.Agreement)
-	}
-	if r.Data.Caveat() != "" {
-		t.Small += "; random inputs"
-	}
-	return []tile{t}
-}

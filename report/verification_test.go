@@ -45,15 +45,6 @@ func verified(t *testing.T, v *verification.Result, gates ...Limit) *Report {
 	return (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: v, Gates: gates}}).build(t)
 }
 
-func htmlOf(t *testing.T, r *Report) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := r.HTML(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
 	r := verified(t, layered(3, node), Limit{"min-sqnr", 20}, Limit{"min-agreement", 0.5}, Limit{"max-accuracy-drop", 0.01}, Limit{"min-cosine", 0.99})
 	valid(t, r)
@@ -135,23 +126,23 @@ func TestVerificationInMarkdown(t *testing.T) {
 }
 
 func TestVerificationInHTML(t *testing.T) {
-	page := htmlOf(t, verified(t, layered(5, node), Limit{"min-sqnr", 20}))
+	page := html(t, verified(t, layered(5, node), Limit{"min-sqnr", 20}))
 	for _, want := range []string{
 		"Data: 8 random samples, seed 3. Run by the embedded engine.", "Accuracy 99 % → 98.5 % (-0.50 points).",
 		"Largest drop: SQNR 58.0 dB → 12.5 dB at <code>node2</code>, output of MatMul <code>node node2</code>.",
-		">2 of 10 elements differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<h2>Peak activations</h2>", "random inputs, which are no evidence of accuracy", "1.0 KiB",
-		"<h2>Output SQNR</h2>\n    <p class=\"big\">not finite</p>",
-		`<li class="failed"><b>✗</b> <code>min-sqnr</code> output &#34;mask&#34;`,
+		">2 of 10 elements differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<dt>Peak activations</dt>", "random inputs, which are no evidence of accuracy", "1.0 KiB",
+		"<dt>Output SQNR</dt>\n    <dd class=\"big failed\">not finite</dd>", "<dt>Accuracy</dt>\n    <dd class=\"big\">98.5 %</dd>\n    <dd class=\"soft\">99 % before, -0.50 points</dd>",
+		`<tr><td><code>min-sqnr</code></td><td class="n">output &#34;mask&#34;`, `<td class="failed"><b>✗</b> does not hold</td>`, "Failed on random inputs",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	skipped := htmlOf(t, verified(t, &verification.Result{Skipped: "<of> the weather"}))
+	skipped := html(t, verified(t, &verification.Result{Skipped: "<of> the weather"}))
 	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") || strings.Contains(skipped, "SQNR by layer") {
 		t.Error("the page does not say why nothing was run, or shows layers")
 	}
-	if page := htmlOf(t, verified(t, nil)); strings.Contains(page, "Verification") {
+	if page := html(t, verified(t, nil)); strings.Contains(page, "Verification") {
 		t.Error("a page has a section on a verification that was not requested")
 	}
 }
@@ -159,7 +150,7 @@ func TestVerificationInHTML(t *testing.T) {
 // Names come from models: what they hold is shown and not obeyed, in pages of any length.
 func TestLayersWithHostileNames(t *testing.T) {
 	for _, n := range []int{1, 2, maxNamed + 1, maxDots + 1} {
-		page := htmlOf(t, verified(t, layered(n, func(int) string { return hostile })))
+		page := html(t, verified(t, layered(n, func(int) string { return hostile })))
 		for _, bad := range []string{"<script", "ZgotmplZ", "\u202e"} {
 			if strings.Contains(page, bad) {
 				t.Errorf("%d layers: the page contains %q", n, bad)

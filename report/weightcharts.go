@@ -5,15 +5,10 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 )
 
-// maxBars is how many bars a chart shows before it sums up the rest. A weight below minBar of the
-// largest one is among the rest, too: its bar would be invisible.
-const (
-	maxBars = 30
-	minBar  = 1.0 / 100
-)
+// maxBars is the number of bars of a chart.
+const maxBars = 30
 
 // A figure is a chart with its title and its description.
 type figure struct {
@@ -22,18 +17,20 @@ type figure struct {
 	SVG         template.HTML
 }
 
-// alt is the alternative text of the chart.
-func (f figure) alt() string { return strings.TrimSpace(f.Title + ". " + f.Note) }
+// A caption is the name and the description of an image for readers who do not see it.
+type caption struct{ title, description string }
+
+func (f figure) caption() caption { return caption{f.Title, f.Note} }
 
 // charts draws the charts that have bars.
 func (r *Report) charts() ([]figure, error) {
 	var fs []figure
-	for _, draw := range []func(*Report) (figure, barChart){byLayer, byDType, errorByLayer} {
+	for _, draw := range []func(*Report) (figure, barChart){byDType, errorByLayer} {
 		f, c := draw(r)
 		if len(c.labels) == 0 {
 			continue
 		}
-		c.title = f.alt()
+		c.caption = f.caption()
 		svg, err := c.svg()
 		if err != nil {
 			return nil, err
@@ -63,34 +60,6 @@ func (r *Report) items() (items []item, kind string) {
 		items = append(items, item{w.Tensor, w.Bytes, w.Error})
 	}
 	return items, "weight"
-}
-
-func byLayer(r *Report) (figure, barChart) {
-	items, kind := r.items()
-	sizes := make([]int64, len(items))
-	for i, x := range items {
-		sizes[i] = x.bytes.Before
-	}
-	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
-	var labels []string
-	var changes []Change
-	var rest Change
-	for _, x := range items {
-		if b := x.bytes.Before; len(labels) < maxBars && b >= sizes[min(maxBars, len(sizes))-1] && float64(b) >= minBar*float64(sizes[0]) {
-			labels = append(labels, x.name)
-			changes = append(changes, x.bytes)
-			continue
-		}
-		rest.Before += x.bytes.Before
-		rest.After += x.bytes.After
-	}
-	note := ""
-	if n := len(items) - len(labels); n > 0 {
-		note = fmt.Sprintf("The %d largest of %s %ss.", len(labels), count(int64(len(items))), kind)
-		labels = append(labels, fmt.Sprintf("%s smaller %ss", count(int64(n)), kind))
-		changes = append(changes, rest)
-	}
-	return figure{Title: "Bytes on disk by " + kind, Note: note, Compares: true}, sides(labels, changes)
 }
 
 func byDType(r *Report) (figure, barChart) {

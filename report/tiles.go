@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/report/verification"
+)
+
+// A tile is one headline figure. Bar is a percentage; Class is "failed" for a figure that became worse where its gate does not hold.
+type tile struct{ Name, Big, Small, Bar, Class string }
+
+func (r *Report) tiles() []tile {
+	t := r.Totals
+	ts := []tile{{Name: "File size", Big: smaller(t.FileBytes), Small: size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), Class: r.classOf("min-ratio", "max-size")}}
+	ts = append(ts, r.verificationTiles()...)
+	ts = append(ts,
+		tile{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights in " + t.Runtime},
+		tile{Name: "Coverage", Big: percent(r.Coverage.Fraction), Small: r.Coverage.text(), Bar: fmt.Sprintf("%.2f", 100*r.Coverage.Fraction), Class: r.classOf("require-coverage")},
+	)
+	if w := r.worst(); w != nil {
+		ts = append(ts, tile{Name: "Lowest SQNR of a weight", Big: sqnr(w.Error), Small: visible(w.named())})
+	}
+	if m := t.Metadata; m != nil {
+		ts = append(ts, tile{Name: "Doc strings and metadata", Big: size(m.After), Small: size(m.Before) + " before"})
+	}
+	if a := t.Activations; a != nil {
+		ts = append(ts, tile{Name: "Peak activations", Big: size(a.After), Small: size(a.Before) + " before"})
+	}
+	return ts
+}
+
+// classOf is "failed" if one of the gates of these names does not hold.
+func (r *Report) classOf(names ...string) string {
+	for _, g := range r.Gates {
+		for _, name := range names {
+			if g.Name == name && g.class() == "failed" {
+				return "failed"
+			}
+		}
+	}
+	return ""
+}
+
+// verificationTiles show accuracy, the metric, the worst output and the latency, as far as they were measured.
+func (r *Report) verificationTiles() []tile {
+	v := r.Verification
+	if v == nil {
+		return nil
+	}
+	var ts []tile
+	if a := v.Accuracy; a != nil {
+		t := tile{Name: "Accuracy", Big: verification.Percent(a.After), Class: r.classOf("max-accuracy-drop")}
+		if a.Before != nil {
+			t.Small = verification.Percent(*a.Before) + " before, " + points2(a.After-*a.Before)
+		}
+		ts = append(ts, t)
+	}
+	if m := v.Metric; m != nil {
+		t := tile{Name: "Metric " + visible(m.Name), Big: "undefined", Small: m.Text(), Class: r.classOf("max-metric-drop")}
+		if m.After != nil {
+			t.Big = fmt.Sprintf("%.4g", *m.After)
+		}
+		ts = append(ts, t)
+	}
+	if o := v.Worst(); o != nil {
+		ts = append(ts, outputTile(v, o, r.classOf("min-sqnr", "min-cosine", "min-agreement")))
+	}
+	if l := v.Latency; l != nil {
+		t := tile{Name: "Latency", Big: faster(l), Small: seconds(l.Before) + " → " + seconds(l.After), Class: r.classOf("max-latency-ratio")}
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+// outputTile shows the worst output.
+func outputTile(v *verification.Result, o *verification.Output, class string) tile {
+	t := tile{Name: "Output SQNR", Small: visible(o.Name), Class: class}
+	switch {
+	case o.Errors != nil:
+		t.Big = o.Errors.Text()
+		if o.Agreement != nil {
+			t.Small += ", " + o.AgreementText()
+		}
+	case o.Agreement != nil:
+		t.Name, t.Big = "Equal elements of the output", verification.Percent(*o.Agreement)
+	}
+	if v.Data.Caveat() != "" {
+		t.Small += "; random inputs"
+	}
+	return t
+}
+
+// points2 is a change of a fraction in percentage points, with two decimals and its sign.
+func points2(change float64) string { return fmt.Sprintf("%+.2f points", 100*change+0) }
+
+// faster is the ratio of latencies in words.
+func faster(l *verification.Latency) string {
+	switch {
+	case l.Before == 0 || l.After == 0:
+		return "unknown"
+	case l.After <= l.Before:
+		return times(l.Before/l.After) + " faster"
+	}
+	return times(l.After/l.Before) + " slower"
+}
