@@ -1,0 +1,160 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/rhysd/actionlint"
+)
+
+var action = filepath.Join("..", "action.yml")
+
+// releases serves the release of the tests, in a folder named after its tag, as a forge does.
+func releases(t *testing.T, folder string) string {
+	t.Helper()
+	server := httptest.NewServer(http.StripPrefix("/"+tag+"/", http.FileServer(http.Dir(folder))))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// job is a runner with a model in its folder, and the inputs of the action.
+func job(t *testing.T, inputs map[string]string) (*runner, map[string]string) {
+	t.Helper()
+	require(t, "curl")
+	r := newRunner(t)
+	write(t, filepath.Join(r.dir, "models", "my model.onnx"), read(t, filepath.Join("..", "fixtures", "mlp.onnx")), 0o644)
+	given := map[string]string{"model": "models/my model.onnx", "releases": releases(t, dist)}
+	for name, value := range inputs {
+		given[name] = value
+	}
+	return r, given
+}
+
+func (r *runner) summary() string { return string(read(r.t, r.files["GITHUB_STEP_SUMMARY"])) }
+
+func (r *runner) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(r.dir, name))
+	return err == nil
+}
+
+// uploaded are the files of the artifact, empty if none is uploaded.
+func (r *runner) uploaded() (files []string) {
+	for _, s := range r.used {
+		if !strings.HasPrefix(s.Uses, "actions/upload-artifact@v") {
+			r.t.Errorf("step %q uses %s", s.Name, s.Uses)
+		}
+		found, err := filepath.Glob(filepath.Join(r.dir, s.With["path"]))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+func TestActionCompresses(t *testing.T) {
+	r, inputs := job(t, map[string]string{"arguments": "--method float16\n--min-ratio 1.5", "output": "out/small.onnx", "push": "dir:registry"})
+	outputs := r.action(action, inputs)
+	if r.failed || outputs["exit-code"] != "0" || outputs["folder"] != "out" {
+		t.Fatalf("outputs %v\n%s", outputs, r.log.String())
+	}
+	if !r.exists("out/small.onnx") || !r.exists("registry/small.onnx") {
+		t.Errorf("the result was not written and pushed\n%s", r.log.String())
+	}
+	if !strings.Contains(r.summary(), "min-ratio") {
+		t.Errorf("the summary is %q", r.summary())
+	}
+	if files := r.uploaded(); len(files) < 3 {
+		t.Errorf("the artifact has %q, want three reports", files)
+	}
+}
+
+// If a gate does not hold, the job fails, nothing is pushed, and the report of the rejected result is in the summary and in the artifact.
+func TestActionFailsByGate(t *testing.T) {
+	r, inputs := job(t, map[string]string{"arguments": "--max-size 1KiB", "push": "dir:registry"})
+	outputs := r.action(action, inputs)
+	if !r.failed || outputs["exit-code"] != "3" || outputs["folder"] != "compressed" {
+		t.Errorf("failed %v, outputs %v\n%s", r.failed, outputs, r.log.String())
+	}
+	if r.exists("registry") || !strings.Contains(r.summary(), "max-size") || len(r.uploaded()) < 3 {
+		t.Errorf("pushed %v, summary %q, artifact %q", r.exists("registry"), r.summary(), r.uploaded())
+	}
+}
+
+// An archive that is not the one of the checksum is not unpacked.
+func TestActionVerifiesArchive(t *testing.T) {
+	altered := t.TempDir()
+	archive := filepath.Base(only(t, "mcompress_*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"))
+	write(t, filepath.Join(altered, archive), append(read(t, filepath.Join(dist, archive)), 0), 0o644)
+	write(t, filepath.Join(altered, "SHA256SUMS"), read(t, filepath.Join(dist, "SHA256SUMS")), 0o644)
+	for name, changes := range map[string]map[string]string{
+		"altered":           {"releases": releases(t, altered)},
+		"other checksum":    {"sha256": strings.Repeat("0", 64)},
+		"no such version":   {"version": "v9.9.9"},
+		"branch as version": {"version": "main"},
+	} {
+		r, inputs := job(t, changes)
+		r.action(action, inputs)
+		if !r.failed || !strings.Contains(r.log.String(), "::error::mcompress: ") || r.path != os.Getenv("PATH") || len(r.used) > 0 {
+			t.Errorf("%s: failed %v\n%s", name, r.failed, r.log.String())
+		}
+	}
+	r, inputs := job(t, map[string]string{"sha256": digests(t, dist)[archive], "artifact": ""})
+	if r.action(action, inputs); r.failed || len(r.used) > 0 {
+		t.Errorf("the right checksum: %s", r.log.String())
+	}
+}
+
+// Inputs are no shell commands.
+func TestActionDoesNotExpandInputs(t *testing.T) {
+	r, inputs := job(t, map[string]string{"arguments": "--skip $(touch${IFS}injected) --only *", "model": "models/$(touch injected).onnx"})
+	if r.action(action, inputs); !r.failed || r.exists("injected") {
+		t.Errorf("failed %v, injected %v\n%s", r.failed, r.exists("injected"), r.log.String())
+	}
+	if want := "$(touch injected).onnx"; !strings.Contains(r.log.String(), want) {
+		t.Errorf("no %s in the error\n%s", want, r.log.String())
+	}
+}
+
+// The workflow of the documentation is valid and runs.
+func TestWorkflow(t *testing.T) {
+	path := filepath.Join("..", "docs", "github-actions.yml")
+	text := read(t, path)
+	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := linter.Lint(path, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+	var workflow struct {
+		Jobs map[string]struct{ Steps []step }
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	r := newRunner(t)
+	write(t, filepath.Join(r.dir, "models", "model.onnx"), read(t, filepath.Join("..", "fixtures", "mlp.onnx")), 0o644)
+	for _, s := range workflow.Jobs["compress"].Steps {
+		if name, _, _ := strings.Cut(s.Uses, "@"); name != "mcompress/mcompress" {
+			r.step(s)
+			continue
+		}
+		s.With["releases"] = releases(t, dist)
+		r.action(action, s.With)
+	}
+	if r.failed || !r.exists("compressed/model.onnx") || !r.exists("compressed/model.report.json") {
+		t.Errorf("failed %v\n%s", r.failed, r.log.String())
+	}
+}
