@@ -1,10 +1,6 @@
 package mcompress
 
-import (
-	"slices"
-
-	"github.com/mcompress/mcompress/report/verification"
-)
+import "github.com/mcompress/mcompress/report"
 
 // A Gate is a limit that a result must keep.
 type Gate struct {
@@ -45,10 +41,10 @@ func (g Gate) measured() bool { return g.timed() || g.onOutputs() }
 
 // timed reports whether the gate is on time.
 func (g Gate) timed() bool {
-	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name && r.Timed })
+	return report.KindOf(g.Name) == report.OnTime
 }
 
 // onOutputs reports whether the gate is on outputs, whose errors depend on the inputs.
 func (g Gate) onOutputs() bool {
-	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name && !r.Timed })
+	return report.KindOf(g.Name) == report.OnOutputs
 }

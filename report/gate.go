@@ -29,7 +29,7 @@ type rule struct {
 	name   string
 	value  func(*Report) (v float64, why string) // as verification.Rule's
 	atMost bool
-	run    bool                 // the quantity is measured by running the models
+	kind   GateKind
 	show   func(float64) string // in enough digits to see why it failed
 }
 
@@ -45,9 +45,13 @@ func rules() []rule {
 		if show == nil {
 			show = percentText
 		}
-		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.Maximum, run: true, show: show})
+		kind := OnOutputs
+		if of.Timed {
+			kind = OnTime
+		}
+		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.Maximum, kind: kind, show: show})
 	}
-	return rs
+	return append(rs, baselineRules()...)
 }
 
 func known(of func(*Report) float64) func(*Report) (float64, string) {
@@ -101,7 +105,7 @@ func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 
 func (rule rule) evaluate(r *Report, l Limit) Gate {
 	g := Gate{Name: l.Name, Bound: l.Bound}
-	if rule.run && r.Verification == nil {
+	if rule.kind != OnFiles && r.Verification == nil {
 		if g.Open, g.Reason = r.Result.Planned, "the models were not run"; g.Open {
 			g.Reason = "dry run, the models were not run"
 		}
@@ -111,7 +115,7 @@ func (rule rule) evaluate(r *Report, l Limit) Gate {
 	g.Reason = why
 	if finite(v) {
 		digits := 6
-		if rule.run {
+		if rule.kind != OnFiles {
 			digits = 9 // a cosine is close to 1
 		}
 		v := round(v, digits)

@@ -35,9 +35,10 @@ type Report struct {
 	Copied       *Copied              `json:"copied,omitempty"`       // nil where only the model was written
 	Removed      []pass.RemovedLayers `json:"removed_layers,omitempty"`
 	Training     []pass.Training      `json:"training,omitempty"`
-	Search       *pass.Search         `json:"search,omitempty"` // nil where methods were not chosen by measurement
-	Target       *pass.Target         `json:"target,omitempty"` // nil where options were not chosen for one
-	Hints        []string             `json:"hints,omitempty"`  // limitations of the result at run time
+	Search       *pass.Search         `json:"search,omitempty"`   // nil where methods were not chosen by measurement
+	Target       *pass.Target         `json:"target,omitempty"`   // nil where options were not chosen for one
+	Hints        []string             `json:"hints,omitempty"`    // limitations of the result at run time
+	Baseline     *Baseline            `json:"baseline,omitempty"` // nil where no gate is relative to one
 
 	Environment *Environment `json:"-"` // a document of its own, so that equal runs have equal reports; nil where it is not known
 }
@@ -106,6 +107,7 @@ type Input struct {
 	Search         *pass.Search
 	Target         *pass.Target
 	Hints          []string
+	Baseline       *Baseline
 	Environment    *Environment
 
 	Eval    *ir.Eval
@@ -163,6 +165,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Search:        in.Search,
 		Target:        in.Target,
 		Hints:         in.Hints,
+		Baseline:      in.Baseline,
 		Environment:   in.Environment,
 	}
 	if in.Errors {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -25,17 +24,12 @@ func NewVerdict(gates []Gate, v *verification.Result) Verdict {
 		if !g.Held && !g.Open {
 			d.Failed++
 		}
-		d.RandomInputs = d.RandomInputs || v != nil && v.Data.Caveat() != "" && onOutputs(g.Name)
+		d.RandomInputs = d.RandomInputs || v != nil && v.Data.Caveat() != "" && KindOf(g.Name) == OnOutputs
 	}
 	if passed := d.Failed == 0; d.Gates > 0 && !(passed && open) {
 		d.Passed = &passed
 	}
 	return d
-}
-
-// onOutputs reports whether the gate of that name is on outputs, whose errors depend on the inputs.
-func onOutputs(gate string) bool {
-	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == gate && !r.Timed })
 }
 
 // Qualifier follows a word for the result; it is empty where gates on outputs were evaluated on samples from files, or where there are none.

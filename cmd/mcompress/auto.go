@@ -62,10 +62,15 @@ func (a *automatic) requested(p *verificationFlags) (bool, error) {
 		return false, usagef("--target-size and --target-ratio exclude each other")
 	case a.ratio != 0 && !(a.ratio > 1):
 		return false, usagef("--target-ratio %v: must be above 1", a.ratio)
-	case a.on && a.size == 0 && a.ratio == 0 && p.gateOf(accurate) == "":
+	case a.on && a.size == 0 && a.ratio == 0 && !slices.ContainsFunc(*p.gates, searched):
 		return false, usagef("--auto requires a goal: --max-accuracy-drop, --max-metric-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
 	}
 	return true, nil
+}
+
+// searched reports whether a search keeps the gate: one on the outputs of both models.
+func searched(g report.Limit) bool {
+	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name && !r.Timed })
 }
 
 // search returns the options of a search on one model.
@@ -74,7 +79,7 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 		Input: model, Data: v.Data, Scores: v.Scores, Metric: v.Metric, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Strip: *a.strip,
 	}
 	for _, g := range gates {
-		if slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name && accurate(r) }) {
+		if searched(g) {
 			s.Gates = append(s.Gates, g)
 		}
 	}

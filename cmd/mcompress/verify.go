@@ -12,7 +12,6 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/report/verification"
 )
 
 // verificationFlags are the flags of comparing two models, and the gates on the result.
@@ -58,24 +57,18 @@ func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
 
 // outputGate returns the name of a gate that requires verification, or "".
 func (p *verificationFlags) outputGate() string {
-	return p.gateOf(func(verification.Rule) bool { return true })
+	return p.gateOf(report.OnOutputs, report.OnTime)
 }
 
-// gateOf returns the name of a gate with a rule of some kind, or "".
-func (p *verificationFlags) gateOf(kind func(verification.Rule) bool) string {
-	for _, rule := range verification.Rules() {
-		if kind(rule) && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == rule.Name }) {
-			return rule.Name
+// gateOf returns the name of a gate of one of the kinds, or "".
+func (p *verificationFlags) gateOf(kinds ...report.GateKind) string {
+	for _, l := range *p.gates {
+		if slices.Contains(kinds, report.KindOf(l.Name)) {
+			return l.Name
 		}
 	}
 	return ""
 }
-
-// timed reports whether a rule is about time.
-func timed(r verification.Rule) bool { return r.Timed }
-
-// accurate reports whether a rule is about the outputs.
-func accurate(r verification.Rule) bool { return !r.Timed }
 
 // verification returns the verification settings of the flags.
 func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
@@ -94,11 +87,11 @@ func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 	if err != nil {
 		return job.Verification{}, err
 	}
-	if gate := p.gateOf(accurate); data.Generated() && gate != "" && !p.allowRandom {
+	if gate := p.gateOf(report.OnOutputs); data.Generated() && gate != "" && !p.allowRandom {
 		return job.Verification{}, usagef("--%s on random inputs is no evidence of accuracy: name samples of the model's task with --data, or add --allow-random-inputs", gate)
 	}
 	backend, err := p.backendFlags.open(t)
-	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Latency: p.gateOf(timed) != "", Digest: true}, err
+	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Latency: p.gateOf(report.OnTime) != "", Digest: true}, err
 }
 
 func verifyCommand(t *tool) *cli.Command {

@@ -47,6 +47,8 @@ type Options struct {
 	Target *pass.Target  // runtimes and CPU of the result; nil for the default
 	Hints  []string      // of the steps, for the report
 
+	Baseline *report.Baseline // of gates; nil for none
+
 	Gates     []report.Limit
 	Errors    bool     // measure the error of each weight for the report
 	Reports   []string // names of report.Formats to write
