@@ -37,7 +37,7 @@ func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 		Strip  bool            `yaml:"strip-metadata"`
 		KeepIR bool            `yaml:"keep-ir"`
 	}
-	if err := parseYAML(text, &doc); err != nil {
+	if err := ParseYAML(text, &doc); err != nil {
 		return nil, err
 	}
 	if len(doc.Steps) == 0 {

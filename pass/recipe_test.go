@@ -98,8 +98,8 @@ func TestRecipeErrors(t *testing.T) {
 		{strings.Repeat("a: ", 100_000), "nested deeper"},
 		{strings.Repeat("]", 100_000) + strings.Repeat("[", 100_000), "line 1: "},
 		{indented(200), "line 32: nested deeper"},
-		{strings.Repeat("#", pass.MaxRecipe+1), "a recipe has at most 1048576 bytes"},
-		{"\xff\xfes\x00", "a recipe must be UTF-8"},
+		{strings.Repeat("#", pass.MaxRecipe+1), "more than 1048576 bytes"},
+		{"\xff\xfes\x00", "not UTF-8"},
 		{"steps:\n  - method: quantize\n  - method: prune", "step 2: prune (prune) cannot follow quantize (quantize)"},
 	} {
 		_, err := pass.ParseRecipe(known(), []byte(c.text))

@@ -22,14 +22,14 @@ const (
 	maxNesting = 32
 )
 
-// parseYAML decodes the only document of text. Unknown fields are errors.
-func parseYAML(text []byte, doc any) error {
+// ParseYAML decodes the only document of text, which is at most MaxRecipe bytes, into doc. Unknown fields, anchors and aliases are errors.
+func ParseYAML(text []byte, doc any) error {
 	if len(text) > MaxRecipe {
-		return fmt.Errorf("a recipe has at most %d bytes", MaxRecipe)
+		return fmt.Errorf("more than %d bytes", MaxRecipe)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if !utf8.Valid(text) {
-		return errors.New("a recipe must be UTF-8")
+		return errors.New("not UTF-8")
 	}
 	tokens := lexer.Tokenize(string(text))
 	if err := checkTokens(tokens); err != nil {

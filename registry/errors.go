@@ -1,6 +1,9 @@
 package registry
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // A ReferenceError is a reference that Parse does not accept, or that does not fit the operation.
 type ReferenceError struct {
@@ -26,6 +29,9 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s exists with other content (%s); choose another name, or replace it with --overwrite", e.What, e.There)
 }
+
+// ErrNotFound is the cause of a *TransferError for a tag, alias or repository that the registry does not have.
+var ErrNotFound = errors.New("not found")
 
 // A TransferError is a registry that cannot be reached, or that refuses a request. A retry may help.
 type TransferError struct {

@@ -68,7 +68,7 @@ func (r *repository) failed(err error) error {
 	case err == nil || errors.Is(err, context.Canceled) || errors.As(err, &content) || errors.As(err, &transfer), errors.As(err, &conflict):
 		return err
 	case errors.Is(err, errdef.ErrNotFound):
-		return r.refused(errors.New("not found"))
+		return r.refused(ErrNotFound)
 	case isMismatch(err):
 		return &ContentError{r.ref.String(), err}
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):

@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"slices"
+
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A Baseline is the figures of an earlier result, such as the model that is deployed, which gates compare a result with.
@@ -11,9 +13,15 @@ type Baseline struct {
 	Digest  string          `json:"digest,omitempty"`          // of its report
 	Source  string          `json:"source_sha256,omitempty"`   // of its source
 	Bytes   int64           `json:"bytes"`                     // of its files
-	Data    string          `json:"data_sha256,omitempty"`     // of the samples that it was run on
+	Data    *BaselineData   `json:"data,omitempty"`            // that it was run on; nil where it was not run on files
 	Metric  *BaselineMetric `json:"metric,omitempty"`          // nil where none was measured
 	Latency *Latency        `json:"latency_seconds,omitempty"` // nil where it was not measured
+}
+
+// BaselineData identifies samples.
+type BaselineData struct {
+	Samples int    `json:"samples"`
+	SHA256  string `json:"sha256"` // of their files
 }
 
 // A BaselineMetric is the metric of a baseline: that of --metric or --evaluator, else accuracy.
@@ -33,14 +41,20 @@ type Latency struct {
 func NewBaseline(name string, r *Report) *Baseline {
 	b := &Baseline{Name: name, Digest: r.Digest, Source: r.Source.sum(), Bytes: fileBytes(r.Result), Metric: r.metric()}
 	if v := r.Verification; v != nil {
-		if v.Data != nil {
-			b.Data = v.Data.SHA256
-		}
+		b.Data = samplesOf(v)
 		if v.Latency != nil {
 			b.Latency = &Latency{v.Latency.Before, v.Latency.After}
 		}
 	}
 	return b
+}
+
+// samplesOf identifies the samples of a verification; nil if they are not from files.
+func samplesOf(v *verification.Result) *BaselineData {
+	if v.Data == nil || v.Data.SHA256 == "" {
+		return nil
+	}
+	return &BaselineData{v.Data.Samples, v.Data.SHA256}
 }
 
 // sum is the digest of the model file; empty where it is not known.
@@ -94,7 +108,7 @@ func (r *Report) baselineDrop() (float64, string) {
 		return math.NaN(), "no metric was measured: it needs samples with labels, --metric or --evaluator"
 	case r.Baseline.Metric == nil || r.Baseline.Metric.Name != m.Name:
 		return math.NaN(), "the baseline has no " + m.Name
-	case r.Verification.Data == nil || r.Verification.Data.SHA256 == "" || r.Verification.Data.SHA256 != r.Baseline.Data:
+	case r.Baseline.Data == nil || samplesOf(r.Verification) == nil || *samplesOf(r.Verification) != *r.Baseline.Data:
 		return math.NaN(), "the metric of the baseline is of other samples"
 	}
 	drop := r.Baseline.Metric.Value - m.Value

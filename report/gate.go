@@ -79,15 +79,22 @@ func factor(v float64) string { return fmt.Sprintf("%.6g×", v) }
 
 func decibels(v float64) string { return fmt.Sprintf("%.6g dB", v) }
 
-func ruleOf(name string) (rule, error) {
+// GateNames are the names of all gates.
+func GateNames() []string {
 	var names []string
+	for _, r := range rules() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+func ruleOf(name string) (rule, error) {
 	for _, r := range rules() {
 		if r.name == name {
 			return r, nil
 		}
-		names = append(names, r.name)
 	}
-	return rule{}, fmt.Errorf("report: unknown gate %q; gates are %s", name, strings.Join(names, ", "))
+	return rule{}, fmt.Errorf("report: unknown gate %q; gates are %s", name, strings.Join(GateNames(), ", "))
 }
 
 // evaluate compares unrounded values.
@@ -125,6 +132,13 @@ func (rule rule) evaluate(r *Report, l Limit) Gate {
 		g.Held = v <= l.Bound
 	}
 	return g
+}
+
+// Evaluate evaluates other limits on r, relative to a baseline, which may be nil.
+func (r *Report) Evaluate(limits []Limit, b *Baseline) ([]Gate, error) {
+	against := *r
+	against.Baseline = b
+	return evaluate(&against, limits)
 }
 
 // EvaluateGates evaluates limits on the comparison of two models without a report.

@@ -59,6 +59,7 @@ func (t *tool) app() *cli.App {
 			pullCommand(t),
 			verifyReportCommand(t),
 			reproduceCommand(t),
+			promoteCommand(t),
 			versionCommand(t),
 			completionCommand(t),
 			manCommand(t),
@@ -88,7 +89,9 @@ func (t *tool) parsed(action cli.ActionFunc) cli.ActionFunc {
 			if err := t.begin(c); err != nil {
 				return err
 			}
-			err = action(c)
+			if err = t.applyPolicy(fs); err == nil {
+				err = action(c)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Command.Name, err)

@@ -31,7 +31,9 @@ type writing struct {
 	strip     bool
 	gates     []report.Limit
 
-	pushing pushFlags
+	pushing  pushFlags
+	against  baselineFlag
+	baseline *report.Baseline // that of against
 
 	target targetFlag
 	folder []string // the models, if the output is a folder
@@ -78,7 +80,11 @@ func (w *writing) flags() []cli.Flag {
 	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
 		fs.BoolVar(&w.verify, "verify", false, "verify the result against the source before saving it, whatever its size (default: up to 512 MiB of weights)")
 		fs.BoolVar(&w.noVerify, "no-verify", false, "skip verification")
-	}), w.gateFlags(w.proving.declareGates), w.pushing.flags())
+	}), w.gateFlags(func(fs *flag.FlagSet) {
+		declareGates(fs, &w.gates, everyGate)
+		w.proving.declareRandom(fs)
+		w.against.declare(fs)
+	}), w.pushing.flags())
 }
 
 func (w *writing) reportFlags() []cli.Flag {
@@ -91,18 +97,7 @@ func (w *writing) reportFlags() []cli.Flag {
 }
 
 func (w *writing) gateFlags(more func(*flag.FlagSet)) []cli.Flag {
-	return group("gates (if one does not hold: exit code 3 and NAME.rejected.onnx)", func(fs *flag.FlagSet) {
-		w.gate(fs, "require-coverage", mcli.Fraction, "minimum `fraction` of the bytes of float weights that is compressed, from 0 to 1")
-		w.gate(fs, "min-ratio", mcli.Factor, "minimum compression ratio, a `factor`")
-		w.gate(fs, "max-size", mcli.Bytes, "maximum `size` of the files of the result")
-		if more != nil {
-			more(fs)
-		}
-	})
-}
-
-func (w *writing) gate(fs *flag.FlagSet, name string, parse func(string) (float64, error), usage string) {
-	fs.Var(&mcli.Gate{Name: name, Parse: parse, To: &w.gates}, name, usage)
+	return group("gates (if one does not hold: exit code 3 and NAME.rejected.onnx)", more)
 }
 
 // compress runs the steps on each model and prints the results.
@@ -121,6 +116,9 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	steps = distill.WithMetric(steps, w.proving.metric, w.proving.scores, program)
 	if _, err := w.target.apply(steps); err != nil {
+		return err
+	}
+	if w.baseline, err = w.against.load(c.Context, t, c.Command.Name, &w.pushing.registryFlags, w.gates); err != nil {
 		return err
 	}
 	if err := w.pushing.check(c.Context, t, c.Command.Name, models, w.dryRun); err != nil {
@@ -257,7 +255,7 @@ func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.O
 	o = job.Options{
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Holds: t.holds,
-		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
+		Gates: w.gates, Baseline: w.baseline, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
 		MustChange: w.mustChange, DataSuffix: w.dataSuffix,
 	}
 	if o.Target, err = w.target.apply(steps); err != nil {

@@ -21,9 +21,14 @@ type registryFlags struct {
 }
 
 func (r *registryFlags) declare(fs *flag.FlagSet, overwrites string) {
+	r.connect(fs)
+	fs.BoolVar(&r.overwrite, "overwrite", false, overwrites)
+}
+
+// connect declares the flags of reading from a registry.
+func (r *registryFlags) connect(fs *flag.FlagSet) {
 	fs.BoolVar(&r.plainHTTP, "plain-http", false, "connect to the registry without TLS; loopback addresses only")
 	fs.BoolVar(&r.insecure, "insecure", false, "do not verify the TLS certificate of the registry; prints a warning")
-	fs.BoolVar(&r.overwrite, "overwrite", false, overwrites)
 }
 
 // options returns the options of a transfer, with a warning if it is insecure. stop ends the progress bar.

@@ -27,7 +27,7 @@ func reportCommand(t *tool) *cli.Command {
 		ArgsUsage: "A B | REPORT.json",
 		Description: `Of two models, writes NAME_OF_B.vs.NAME_OF_A.report.FORMAT next to B. Of the JSON form of a report,
 writes the same report as --format to standard output, or to the file of --output.`,
-		Flags: slices.Concat(group("of a report", f.flags), w.reportFlags(), w.gateFlags(nil)),
+		Flags: slices.Concat(group("of a report", f.flags), w.reportFlags(), w.gateFlags(func(fs *flag.FlagSet) { declareGates(fs, &w.gates, onFiles) })),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, 2)
 			switch {

@@ -28,6 +28,7 @@ type tool struct {
 	maxSteps int64
 	version  bool
 	color    mcli.Enum
+	policy   string
 }
 
 func newTool(stdout, stderr io.Writer) *tool {
@@ -46,6 +47,7 @@ func (t *tool) globalFlags() []cli.Flag {
 		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB (default: 256 MiB for weights, half of the available memory for runs)")
 		fs.Int64Var(&t.maxSteps, "max-steps", memory.DefaultSteps, "maximum `number` of steps of one run of a model, which bounds loops")
 		fs.Var(&t.color, "color", "`mode` of colored output: auto, always, never")
+		fs.StringVar(&t.policy, "policy", "", "`file` of gates that are not given, or none (default: mcompress.yaml in the working folder or above it in the repository)")
 		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")
 	})
 }

@@ -108,6 +108,9 @@ func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models 
 	if err != nil {
 		return err
 	}
+	if w.baseline, err = w.against.load(c.Context, t, c.Command.Name, &w.pushing.registryFlags, w.gates); err != nil {
+		return err
+	}
 	if !w.dryRun {
 		undo, err := atomicfile.MakeDir(filepath.Dir(outs[0]))
 		if err != nil {

@@ -42,17 +42,9 @@ func (p *verificationFlags) flags(more func(*flag.FlagSet)) []cli.Flag {
 	}))
 }
 
-func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
-	add := func(name string, parse func(string) (float64, error), usage string) {
-		fs.Var(&mcli.Gate{Name: name, Parse: parse, To: p.gates}, name, usage)
-	}
-	add("min-sqnr", mcli.Decibels, "minimum output SQNR in `decibels`, of every float output")
-	add("min-cosine", mcli.Fraction, "minimum `cosine` similarity of every float output")
-	add("min-agreement", mcli.Fraction, "minimum top-1 agreement, a `fraction` of the samples")
-	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples (0.01 is 1 point); requires data with labels")
-	add("max-metric-drop", mcli.Decimal, "maximum drop of --metric or --evaluator, a `number` in its unit")
+// declareRandom declares the flag that accepts gates on random inputs.
+func (p *verificationFlags) declareRandom(fs *flag.FlagSet) {
 	fs.BoolVar(&p.allowRandom, "allow-random-inputs", false, "accept gates on outputs without --data, of random inputs, which are no evidence of accuracy")
-	add("max-latency-ratio", mcli.Factor, "maximum time of a run divided by that of the source, a `factor`: minimum of interleaved runs by --backend")
 }
 
 // outputGate returns the name of a gate that requires verification, or "".
@@ -119,7 +111,10 @@ accuracy of both, and the metric of --metric or --evaluator. A alone is compared
 		Flags: slices.Concat(p.flags(nil), group("recorded outputs", func(fs *flag.FlagSet) {
 			fs.Func("rtol", "relative tolerance of recorded outputs, a `fraction` (default: by element type)", tolerance(&near.Relative))
 			fs.Func("atol", "absolute tolerance of recorded outputs, a `number` (default: by element type)", tolerance(&near.Absolute))
-		}), group("gates (if one does not hold: exit code 3)", p.declareGates)),
+		}), group("gates (if one does not hold: exit code 3)", func(fs *flag.FlagSet) {
+			declareGates(fs, p.gates, onRuns)
+			p.declareRandom(fs)
+		})),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, 2)
 			if err != nil {

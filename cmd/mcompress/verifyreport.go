@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -8,18 +9,23 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/internal/evidence"
+	"github.com/mcompress/mcompress/internal/sign"
 	"github.com/mcompress/mcompress/registry"
 )
 
 // evidenceFlags are the flags of verify-report.
 type evidenceFlags struct {
+	registryFlags
+	signatureFlags
+	baselineFlag
+	limits    evidence.Limits
 	reportDir string
-	plainHTTP bool
 }
 
 func verifyReportCommand(t *tool) *cli.Command {
@@ -32,19 +38,32 @@ func verifyReportCommand(t *tool) *cli.Command {
 the metadata of the model and the figures of the report. Exit code 3, with one line for each mismatch, also if a gate of the report
 did not hold or a model has no report. A folder is searched for reports. A pointer of Git LFS has the digest of its file. A reference,
 such as oci://HOST/REPOSITORY:TAG, is verified by the digests of the registry, without downloading the model.`,
-		Flags: group("evidence", func(fs *flag.FlagSet) {
+		Flags: slices.Concat(group("evidence", func(fs *flag.FlagSet) {
 			fs.StringVar(&f.reportDir, "report-dir", "", "`folder` of the reports (default: that of the model)")
-			fs.BoolVar(&f.plainHTTP, "plain-http", false, "HTTP without TLS, for registries on loopback addresses")
-		}),
+			f.signatureFlags.declare(fs)
+			f.connect(fs)
+		}), group("gates on the figures of the report (if one does not hold: exit code 3)", func(fs *flag.FlagSet) {
+			declareGates(fs, &f.limits.Gates, everyGate)
+			f.baselineFlag.declare(fs)
+		})),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
 				return err
 			}
+			if err := f.open(); err != nil {
+				return err
+			}
+			if f.limits.Baseline, err = f.load(c.Context, t, c.Command.Name, &f.registryFlags, f.limits.Gates); err != nil {
+				return err
+			}
+			if f.signature != "" && len(args) > 1 {
+				return usagef("--signature is that of one model or folder, not of %d", len(args))
+			}
 			var results []*evidence.Result
 			var codes []int
 			for _, arg := range args {
-				found, err := f.verify(c.Context, arg)
+				found, err := f.verify(c.Context, t, arg)
 				if err != nil && (len(args) == 1 || c.Context.Err() != nil) {
 					return err
 				}
@@ -71,18 +90,18 @@ such as oci://HOST/REPOSITORY:TAG, is verified by the digests of the registry, w
 }
 
 // verify verifies the reports of an argument.
-func (f *evidenceFlags) verify(ctx context.Context, arg string) ([]*evidence.Result, error) {
+func (f *evidenceFlags) verify(ctx context.Context, t *tool, arg string) ([]*evidence.Result, error) {
 	if registry.IsReference(arg) {
-		return f.stored(ctx, arg)
+		return f.stored(ctx, t, arg)
 	}
 	st, err := os.Stat(arg)
 	switch {
 	case err != nil:
 		return nil, err
 	case st.IsDir():
-		return all(ctx, evidence.Folder(arg), arg)
+		return f.folder(ctx, arg)
 	case strings.HasSuffix(arg, evidence.Suffix):
-		return one(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)), filepath.Base(arg))
+		return f.report(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)), filepath.Base(arg))
 	}
 	files := evidence.Folder(filepath.Dir(arg))
 	documents := files
@@ -97,35 +116,82 @@ func (f *evidenceFlags) verify(ctx context.Context, arg string) ([]*evidence.Res
 	case name == "":
 		return []*evidence.Result{{Model: model, Mismatches: []string{arg + ": no report names it"}}}, nil
 	}
-	return one(ctx, files, documents, name)
+	return f.report(ctx, files, documents, name)
 }
 
-// stored verifies the reports of an artifact in a registry.
-func (f *evidenceFlags) stored(ctx context.Context, arg string) ([]*evidence.Result, error) {
-	ref, err := registry.Parse(arg)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	s, err := registry.List(ctx, ref, registry.Options{PlainHTTP: f.plainHTTP})
+// folder verifies the reports of a folder, and the signature of the folder or those of its models.
+func (f *evidenceFlags) folder(ctx context.Context, dir string) ([]*evidence.Result, error) {
+	results, err := all(ctx, evidence.Folder(dir), dir, f.limits)
 	if err != nil {
 		return nil, err
 	}
-	return all(ctx, evidence.Stored{Stored: s}, arg)
+	_, err = os.Stat(sign.DefaultPath(dir))
+	if f.signature != "" || err == nil {
+		whole := &evidence.Result{Model: dir}
+		return append(results, whole), f.ofPath(ctx, dir, whole)
+	}
+	for _, r := range results {
+		if err := f.ofModel(ctx, evidence.Folder(dir), r); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// report verifies a report of documents, and the signature of its model.
+func (f *evidenceFlags) report(ctx context.Context, files, documents evidence.Folder, name string) ([]*evidence.Result, error) {
+	r, err := one(ctx, files, documents, name, f.limits)
+	if err != nil {
+		return nil, err
+	}
+	return []*evidence.Result{r}, f.ofModel(ctx, files, r)
+}
+
+// ofModel verifies the signature of the model of a report, unless it is not there.
+func (f *evidenceFlags) ofModel(ctx context.Context, files evidence.Folder, r *evidence.Result) error {
+	if r.Model == "" {
+		return nil
+	}
+	path := filepath.Join(string(files), filepath.FromSlash(r.Model))
+	if _, err := os.Stat(path); err != nil {
+		return nil // a mismatch of the report already
+	}
+	return f.ofPath(ctx, path, r)
+}
+
+// stored verifies the reports of an artifact in a registry.
+func (f *evidenceFlags) stored(ctx context.Context, t *tool, arg string) ([]*evidence.Result, error) {
+	ref, err := parseReference(arg)
+	if err != nil {
+		return nil, err
+	}
+	o, stop := f.options(t, "verify-report", ref)
+	defer stop()
+	s, err := registry.List(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	files := evidence.Stored{Stored: s}
+	results, err := all(ctx, files, arg, f.limits)
+	if err != nil {
+		return nil, err
+	}
+	return results, f.ofStored(ctx, files, results[0])
 }
 
 // all verifies every report.
-func all(ctx context.Context, files evidence.Files, name string) ([]*evidence.Result, error) {
+func all(ctx context.Context, files evidence.Files, name string, limits evidence.Limits) ([]*evidence.Result, error) {
 	names, err := files.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var results []*evidence.Result
 	for _, report := range evidence.Reports(names) {
-		found, err := one(ctx, files, files, report)
+		r, err := one(ctx, files, files, report, limits)
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, found...)
+		results = append(results, r)
 	}
 	if results == nil {
 		return []*evidence.Result{{Mismatches: []string{name + ": no report"}}}, nil
@@ -134,19 +200,15 @@ func all(ctx context.Context, files evidence.Files, name string) ([]*evidence.Re
 }
 
 // one verifies a report of documents.
-func one(ctx context.Context, files, documents evidence.Files, report string) ([]*evidence.Result, error) {
+func one(ctx context.Context, files, documents evidence.Files, report string, limits evidence.Limits) (*evidence.Result, error) {
 	text, err := documents.Read(ctx, report)
 	if errors.Is(err, evidence.ErrAbsent) {
-		return []*evidence.Result{{Report: report, Mismatches: []string{err.Error()}}}, nil
+		return &evidence.Result{Report: report, Mismatches: []string{err.Error()}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := evidence.Verify(ctx, files, report, text)
-	if err != nil {
-		return nil, err
-	}
-	return []*evidence.Result{r}, nil
+	return evidence.Verify(ctx, files, report, text, limits)
 }
 
 // printEvidence prints a line for each mismatch, and what was compared.
@@ -158,14 +220,14 @@ func (t *tool) printEvidence(results []*evidence.Result) error {
 		for _, line := range r.Mismatches {
 			fmt.Fprintln(t.stdout, "mismatch: "+line)
 		}
-		if r.Report == "" || r.Checked == nil {
+		if r.Checked == nil && r.Unchecked == nil {
 			continue
 		}
 		verdict := "matches"
 		if !r.Matches() {
 			verdict = fmt.Sprintf("%d mismatches", len(r.Mismatches))
 		}
-		fmt.Fprintf(t.stdout, "%s: %s (%s)\n", r.Report, verdict, strings.Join(r.Checked, ", "))
+		fmt.Fprintf(t.stdout, "%s: %s (%s)\n", cmp.Or(r.Report, r.Model), verdict, strings.Join(r.Checked, ", "))
 		for _, line := range r.Unchecked {
 			fmt.Fprintln(t.stdout, "  not compared: "+line)
 		}

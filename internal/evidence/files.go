@@ -131,6 +131,12 @@ const maxPointer = 1024
 
 var pointerText = regexp.MustCompile(`\Aversion https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]+)\n\z`)
 
+// IsPointer reports whether the file at path is a pointer of Git LFS.
+func IsPointer(path string) bool {
+	_, ok := readPointer(path)
+	return ok
+}
+
 // readPointer reads a pointer. It reports false for another file, and for one that cannot be read.
 func readPointer(path string) (pointer, bool) {
 	st, err := os.Stat(path)

@@ -19,6 +19,7 @@ import (
 type Result struct {
 	Report     string   `json:"report"`               // name of the report
 	Model      string   `json:"model,omitempty"`      // name of the model that it is about
+	Files      []string `json:"-"`                    // names of all files of the result
 	Checked    []string `json:"checked"`              // what was compared, whether or not it matches
 	Unchecked  []string `json:"unchecked,omitempty"`  // what could not be compared, and why
 	Mismatches []string `json:"mismatches,omitempty"` // one line each, which begins with a name
@@ -81,9 +82,15 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 	return "", nil
 }
 
+// Limits are gates in addition to those of a report.
+type Limits struct {
+	Gates    []report.Limit
+	Baseline *report.Baseline // of gates; nil for none
+}
+
 // Verify compares a report, of which text is the JSON form, with the files that it names in the folder of name, with their metadata and with
 // itself. An error is one of reading; a report that is not valid is a mismatch.
-func Verify(ctx context.Context, files Files, name string, text []byte) (*Result, error) {
+func Verify(ctx context.Context, files Files, name string, text []byte, limits Limits) (*Result, error) {
 	res := &Result{Report: name}
 	r, err := report.Read(bytes.NewReader(text))
 	if err != nil {
@@ -107,13 +114,18 @@ func Verify(ctx context.Context, files Files, name string, text []byte) (*Result
 		res.mismatch(name, "%s", line)
 	}
 	res.Checked = append(res.Checked, "figures")
-	for _, g := range r.Gates {
+	gates, err := r.Evaluate(limits.Gates, limits.Baseline)
+	if err != nil {
+		return nil, err
+	}
+	gates = append(gates, r.Gates...)
+	for _, g := range gates {
 		if !g.Held && !g.Open {
 			value, relation, bound := g.Shown()
 			res.mismatch(name, "gate %s did not hold: %s, not %s %s", g.Name, value, relation, bound)
 		}
 	}
-	if len(r.Gates) > 0 {
+	if len(gates) > 0 {
 		res.Checked = append(res.Checked, "gates")
 	}
 	return res, nil
@@ -162,6 +174,7 @@ func (v *verifier) files(r *report.Report) error {
 		return nil
 	}
 	for _, f := range r.Result.Files {
+		v.res.Files = append(v.res.Files, v.at(f.Name))
 		if err := v.file(f, true); err != nil {
 			return err
 		}

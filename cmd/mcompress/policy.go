@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// policyName is the name of the file of gates in a repository.
+const policyName = "mcompress.yaml"
+
+// A policy is the gates of a repository, which hold for every command that has them and does not set them itself.
+type policy struct {
+	Gates       yaml.MapSlice `yaml:"gates"`
+	Baseline    string        `yaml:"baseline"`
+	AllowRandom bool          `yaml:"allow-random-inputs"`
+}
+
+// applyPolicy sets the gates of the policy as flags of a command, as far as the command has them and they are not given.
+func (t *tool) applyPolicy(fs *flag.FlagSet) error {
+	if !slices.ContainsFunc(gateFlags, func(g gateFlag) bool { return fs.Lookup(g.name) != nil }) {
+		return nil
+	}
+	path, err := t.policyPath()
+	if err != nil || path == "" {
+		return err
+	}
+	text, err := readAtMost(path, pass.MaxRecipe+1)
+	if err != nil {
+		return err
+	}
+	set, err := applied(text, fs)
+	if err != nil {
+		return &usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	if len(set) > 0 && !t.quiet {
+		fmt.Fprintf(t.stderr, "mcompress: %s: --%s\n", path, strings.Join(set, " --"))
+	}
+	return nil
+}
+
+// policyPath is the path of the policy; "" if there is none.
+func (t *tool) policyPath() (string, error) {
+	switch t.policy {
+	case "none":
+		return "", nil
+	case "":
+		return findPolicy()
+	}
+	return t.policy, nil
+}
+
+// findPolicy looks in the working folder, and in those above it up to the one with .git.
+func findPolicy() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	inRepository := ""
+	for at := dir; ; at = filepath.Dir(at) {
+		path := filepath.Join(at, policyName)
+		_, err := os.Stat(path)
+		switch {
+		case err == nil && at == dir:
+			return policyName, nil
+		case err == nil && inRepository == "":
+			inRepository = path
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			if inRepository == "" {
+				return "", nil
+			}
+			return filepath.Rel(dir, inRepository)
+		}
+		if at == filepath.Dir(at) {
+			return "", nil
+		}
+	}
+}
+
+// applied sets the flags of a policy and returns them with their values.
+func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
+	var p policy
+	if err := pass.ParseYAML(text, &p); err != nil {
+		return nil, err
+	}
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	var set []string
+	add := func(name, value string) error {
+		if fs.Lookup(name) == nil || given[name] {
+			return nil
+		}
+		set = append(set, name+" "+value)
+		return fs.Set(name, value)
+	}
+	relative := false
+	for _, item := range p.Gates {
+		name, value := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
+		i := slices.IndexFunc(gateFlags, func(g gateFlag) bool { return g.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown gate %q%s", name, didYouMean(name, gateNames()))
+		}
+		if err := add(name, value); err != nil {
+			return nil, fmt.Errorf("invalid value %q of gate %s: %w", value, name, err)
+		}
+		relative = relative || gateFlags[i].relative
+	}
+	if p.Baseline != "" && relative {
+		if err := add("baseline", p.Baseline); err != nil {
+			return nil, err
+		}
+	}
+	if p.AllowRandom {
+		if err := add("allow-random-inputs", "true"); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+func gateNames() []string {
+	var names []string
+	for _, g := range gateFlags {
+		names = append(names, g.name)
+	}
+	return names
+}
