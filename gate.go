@@ -14,7 +14,7 @@ func MinRatio(factor float64) Gate { return Gate{Name: "min-ratio", Bound: facto
 // MaxSize is the maximum size of the files in bytes.
 func MaxSize(bytes int64) Gate { return Gate{Name: "max-size", Bound: float64(bytes)} }
 
-// MinCoverage is the minimum fraction of the bytes of float weights that are compressed.
+// MinCoverage is the minimum fraction of the bytes of weights that are compressed, as in Coverage of the report.
 func MinCoverage(fraction float64) Gate { return Gate{Name: "require-coverage", Bound: fraction} }
 
 // MinSQNR is the minimum SQNR of every float output in dB.

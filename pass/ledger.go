@@ -65,7 +65,7 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 		r.Consumers = Labels(consumers)
 	}
 	r.Module = ModulePath(v, consumers)
-	r.Counted = IsWeight(before) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
+	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
 	at, again := l.results[before] // an earlier change of this step, whose result r changes again
 	if again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope; again {
 		l.rows[at] = l.rows[at].then(r)

@@ -54,8 +54,8 @@ type Row struct {
 	After      []Part
 	SharedWith string // the tensor whose payload is shared
 
-	// Counted reports whether the weight is part of coverage's denominator: a float of rank 1 or more, selected
-	// and not below the minimum size.
+	// Counted reports whether the weight is part of coverage's denominator: a float of rank 1 or more, or quantized values that the method
+	// supports; selected and not below the minimum size.
 	Counted bool
 
 	// Restore makes the dense tensor, of Before's type and shape, from the parts in the order of After. It is nil if
@@ -75,6 +75,12 @@ func (r Row) then(next Row) Row {
 		next.Restore = func(parts []*ir.Tensor) *ir.Tensor { return first([]*ir.Tensor{second(parts)}) }
 	}
 	return next
+}
+
+// ofQuantized reports whether r is about a constant that is not float and that the method supports: quantized values, which sparse forms
+// store, too.
+func (r Row) ofQuantized() bool {
+	return !r.Before.DType.IsFloat() && len(r.Before.Shape) > 0 && (r.Status == Changed || r.Reason.Code == NoSparseForm)
 }
 
 // Labels are the names of nodes in rows: operator and node name.

@@ -103,7 +103,7 @@ func coverage(ws []Weight) Coverage {
 }
 
 func (c Coverage) text() string {
-	return size(c.ChangedBytes) + " of " + size(c.CountedBytes) + " of float weights changed"
+	return size(c.ChangedBytes) + " of " + size(c.CountedBytes) + " of weights changed"
 }
 
 func (c Coverage) fraction() float64 {

@@ -17,7 +17,7 @@ type gateFlag struct {
 
 // gateFlags are the flags of all gates, in the order of help.
 var gateFlags = []gateFlag{
-	{"require-coverage", mcli.Fraction, "minimum `fraction` of the bytes of float weights that is compressed, from 0 to 1", false},
+	{"require-coverage", mcli.Fraction, "minimum `fraction` of the bytes of weights that is compressed, from 0 to 1", false},
 	{"min-ratio", mcli.Factor, "minimum compression ratio, a `factor`", false},
 	{"max-size", mcli.Bytes, "maximum `size` of the files of the result", false},
 	{"min-sqnr", mcli.Decibels, "minimum output SQNR in `decibels`, of every float output", false},

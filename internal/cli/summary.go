@@ -107,13 +107,13 @@ func ratio(c report.Change) string {
 
 func coverage(r *report.Report) string {
 	changed, all := weights(r)
-	return fmt.Sprintf("%s of the bytes of float weights (%d of %d tensors)", percent(r.Coverage.Fraction), changed, all)
+	return fmt.Sprintf("%s of the bytes of weights (%d of %d tensors)", percent(r.Coverage.Fraction), changed, all)
 }
 
-// weights counts the changed float weights, and all of them.
+// weights counts the changed weights, and all of them: floats, and the quantized values that coverage counts.
 func weights(r *report.Report) (changed, all int) {
 	for _, w := range r.Weights {
-		if !w.Float {
+		if !w.Float && !w.Counted {
 			continue
 		}
 		all++
