@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/binary"
 	"flag"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -10,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -70,10 +74,19 @@ func params(t *testing.T) testscript.Params {
 					ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o644))
 				}
 			},
-			"exits": exits,
-			"idx":   writeIDX,
+			"exits":    exits,
+			"idx":      writeIDX,
+			"registry": startRegistry,
 		},
 	}
+}
+
+// startRegistry starts an OCI registry in this process, whose host and port is $REGISTRY: registry
+func startRegistry(ts *testscript.TestScript, _ bool, _ []string) {
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
+	ts.Defer(server.Close)
+	ts.Setenv("REGISTRY", strings.TrimPrefix(server.URL, "http://"))
+	ts.Setenv("DOCKER_CONFIG", ts.Getenv("WORK"))
 }
 
 // exits runs mcompress and requires the given exit code: exits CODE ARGUMENTS...
