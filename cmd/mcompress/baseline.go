@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -47,14 +46,9 @@ func (b *baselineFlag) load(ctx context.Context, t *tool, command string, r *reg
 	if strings.HasSuffix(path, ".onnx") {
 		path = strings.TrimSuffix(path, ".onnx") + evidence.Suffix
 	}
-	f, err := os.Open(path)
+	rep, err := openReport(path)
 	if err != nil {
 		return nil, fmt.Errorf("--baseline: %w", err)
-	}
-	defer f.Close()
-	rep, err := report.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("--baseline: %s: %w", path, err)
 	}
 	return report.NewBaseline(filepath.Base(path), rep), nil
 }
@@ -88,11 +82,8 @@ func storedReport(ctx context.Context, t *tool, command string, r *registryFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	rep, err := report.Read(strings.NewReader(string(text)))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %s: %w", ref, f.Name, err)
-	}
-	return s, rep, nil
+	rep, err := parseReport(ref.String()+": "+f.Name, text)
+	return s, rep, err
 }
 
 var errNoReport = errors.New("the artifact has no report")

@@ -108,10 +108,13 @@ func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string) 
 	return mcli.Pushed(t.stdout, t.style(), model, pushed)
 }
 
-// pushModel collects the files of a model and pushes them.
+// pushModel collects the files of a model and pushes them, unless a gate of its report did not hold.
 func pushModel(ctx context.Context, ref registry.Reference, model string, c registry.CollectOptions, o registry.Options) (*registry.Pushed, error) {
 	a, err := registry.Collect(ctx, model, c)
 	if err != nil {
+		return nil, err
+	}
+	if err := passed(a); err != nil {
 		return nil, err
 	}
 	return registry.Push(ctx, ref, a, o)
@@ -126,4 +129,20 @@ func pullDir(ref registry.Reference, output string) (string, error) {
 		return "", errors.New("--output with the path of a folder is required")
 	}
 	return filepath.Base(filepath.FromSlash(ref.Name)), nil
+}
+
+// passed returns an error if a gate of the artifact's report did not hold.
+func passed(a *registry.Artifact) error {
+	f, ok := a.Find(registry.ReportJSON)
+	if !ok {
+		return nil
+	}
+	r, err := openReport(f.Path)
+	if err != nil {
+		return err
+	}
+	if !r.Passed() {
+		return &gateError{fmt.Errorf("%s: the verdict is %s: it is not pushed", f.Path, r.Verdict.Text())}
+	}
+	return nil
 }

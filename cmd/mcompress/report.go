@@ -103,6 +103,11 @@ func openReport(path string) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseReport(path, text)
+}
+
+// parseReport decodes the JSON form of a report.
+func parseReport(path string, text []byte) (*report.Report, error) {
 	r, err := report.Read(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -30,14 +29,9 @@ the files that the recipe reads are not those of the report. Nothing is kept; th
 			if err != nil {
 				return err
 			}
-			f, err := os.Open(args[0])
+			r, err := openReport(args[0])
 			if err != nil {
 				return err
-			}
-			defer f.Close()
-			r, err := report.Read(f)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			folders := []string{".", filepath.Dir(args[0]), filepath.Dir(args[1])}
 			if inputs != "" {
