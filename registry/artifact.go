@@ -19,6 +19,7 @@ const (
 	ReportText Role = "report-md"   // the report as Markdown
 	ReportPage Role = "report-html" // the report as a page
 	BOM        Role = "bom"         // the bill of materials (CycloneDX ML-BOM)
+	Provenance Role = "provenance"  // an in-toto statement (SLSA provenance)
 	Signature  Role = "signature"   // of the files (Sigstore bundle)
 	Card       Role = "card"        // the model card
 	Other      Role = "other"       // a file of an artifact of another tool

@@ -34,6 +34,7 @@ var companions = []struct {
 	{".report.md", ReportText},
 	{".report.html", ReportPage},
 	{".cdx.json", BOM},
+	{".intoto.json", Provenance},
 	{".sig", Signature},
 	{".card.md", Card},
 }
@@ -45,7 +46,7 @@ type CollectOptions struct {
 }
 
 // Collect lists the files of an artifact: the model at path, its external data, and the files that belong to it: NAME.report.json,
-// NAME.report.md, NAME.report.html, NAME.cdx.json, NAME.sig and NAME.card.md. It reads every file once, for its digest. A report that
+// NAME.report.md, NAME.report.html, NAME.cdx.json, NAME.intoto.json, NAME.sig and NAME.card.md. It reads every file once, for its digest. A report that
 // names other digests of the model's files is a *ContentError: it describes another model.
 func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, error) {
 	a := &Artifact{}

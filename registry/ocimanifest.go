@@ -30,6 +30,7 @@ const annotationReport = "dev.mcompress.report.sha256"
 const (
 	mediaReport    = "application/vnd.mcompress.report.v1+json"
 	mediaBOM       = "application/vnd.cyclonedx+json"
+	mediaStatement = "application/vnd.in-toto+json"
 	mediaSignature = "application/vnd.dev.sigstore.bundle.v0.3+json"
 )
 
@@ -39,7 +40,7 @@ var layerTypes = map[Role]string{
 }
 
 // referrerTypes are the media types of files that refer to the model's manifest. The page is not pushed: the report contains its facts.
-var referrerTypes = map[Role]string{ReportJSON: mediaReport, BOM: mediaBOM, Signature: mediaSignature}
+var referrerTypes = map[Role]string{ReportJSON: mediaReport, BOM: mediaBOM, Provenance: mediaStatement, Signature: mediaSignature}
 
 // A bytesBlob is a blob in memory.
 type bytesBlob struct {

@@ -108,7 +108,7 @@ func (c Card) metadata(reports []*Report) cardMetadata {
 		m.Relation = "quantized"
 	}
 	for _, r := range reports {
-		for _, name := range r.methods() {
+		for _, name := range methodsOf(r) {
 			if !slices.Contains(m.Tags, name) {
 				m.Tags = append(m.Tags, name)
 			}
@@ -120,8 +120,8 @@ func (c Card) metadata(reports []*Report) cardMetadata {
 	return m
 }
 
-// methods are those of the ledger that changed something, in order.
-func (r *Report) methods() []string {
+// methodsOf are those of the ledger that changed something, in order.
+func methodsOf(r *Report) []string {
 	var names []string
 	for _, row := range r.Ledger {
 		if row.Status == pass.Changed.String() && !slices.Contains(names, row.Method) {
@@ -139,7 +139,7 @@ func (c Card) evaluations(reports []*Report) []cardResult {
 		if v == nil || v.Data == nil || v.Data.Generated {
 			continue
 		}
-		name := visible(cmp.Or(v.Data.Name, "samples"))
+		name := visible(samplesName(v.Data))
 		d := cardDataset{Name: name, Type: name, Revision: v.Data.SHA256}
 		i := slices.IndexFunc(results, func(x cardResult) bool { return x.Dataset.Name == d.Name && x.Dataset.Revision == d.Revision })
 		if i < 0 {
@@ -147,7 +147,7 @@ func (c Card) evaluations(reports []*Report) []cardResult {
 			results = append(results, cardResult{Task: cardTask{cmp.Or(c.PipelineTag, "other")}, Dataset: d})
 		}
 		worst := v.Worst()
-		for _, q := range r.measured() {
+		for _, q := range measured(v) {
 			if q.Output == "" || q.Output == worst.Name {
 				results[i].Metrics = append(results[i].Metrics, cardMetric{q.ID, *q.After, visible(q.Name + ", " + main(r.Result))})
 			}
@@ -200,7 +200,7 @@ func (c Card) sourceRow(r *Report) []string {
 
 func (c Card) row(i int, r *Report) []string {
 	t := r.Totals.FileBytes
-	row := []string{code(main(r.Result)), prose(strings.Join(r.methods(), ", ")), size(t.After), times(ratio(t)), percent(r.Coverage.Fraction), "", "", "", "", "", "", ""}
+	row := []string{code(main(r.Result)), prose(strings.Join(methodsOf(r), ", ")), size(t.After), times(ratio(t)), percent(r.Coverage.Fraction), "", "", "", "", "", "", ""}
 	if v := r.Verification; v != nil {
 		if o := v.Worst(); o != nil {
 			if e := o.Errors; e != nil {

@@ -11,16 +11,19 @@ type Format struct {
 	Name   string // as users choose it
 	Suffix string // of the file, after the name of the model without .onnx
 	Doc    string // content
+	Local  bool   // it has times of the run: equal runs write other bytes, so that it is neither signed nor pushed with a model
 	Write  func(*Report, io.Writer, Card) error
 }
 
 // Formats are the forms of reports.
 func Formats() []Format {
 	return []Format{
-		{"json", ".report.json", "every figure", func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) }},
-		{"md", ".report.md", "tables for a pull request", func(r *Report, w io.Writer, _ Card) error { return r.Markdown(w) }},
-		{"html", ".report.html", "a page with charts", func(r *Report, w io.Writer, _ Card) error { return r.HTML(w) }},
-		{"card", ".card.md", "a model card of the Hugging Face Hub", func(r *Report, w io.Writer, c Card) error { return c.Write(w, r) }},
+		{"json", ".report.json", "every figure", false, func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) }},
+		{"md", ".report.md", "tables for a pull request", false, func(r *Report, w io.Writer, _ Card) error { return r.Markdown(w) }},
+		{"html", ".report.html", "a page with charts", true, func(r *Report, w io.Writer, _ Card) error { return r.HTML(w) }},
+		{"cyclonedx", ".cdx.json", "a CycloneDX ML-BOM", false, (*Report).CycloneDX},
+		{"intoto", ".intoto.json", "an in-toto statement with SLSA provenance", false, func(r *Report, w io.Writer, _ Card) error { return r.InToto(w) }},
+		{"card", ".card.md", "a model card of the Hugging Face Hub", false, func(r *Report, w io.Writer, c Card) error { return c.Write(w, r) }},
 	}
 }
 

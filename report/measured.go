@@ -16,8 +16,7 @@ type quantity struct {
 }
 
 // measured are the finite figures of the verification: accuracy, the metric, and the errors of each output.
-func (r *Report) measured() []quantity {
-	v := r.Verification
+func measured(v *verification.Result) []quantity {
 	if v == nil || v.Skipped != "" {
 		return nil
 	}

@@ -87,6 +87,14 @@ func (w *writing) flags() []cli.Flag {
 	}), w.pushing.flags())
 }
 
+// documents checks what the formats of reports require, and returns the model card.
+func (w *writing) documents() (report.Card, error) {
+	if w.digest.Value == "none" && slices.Contains(w.formats.Chosen, "intoto") {
+		return report.Card{}, usagef("the report intoto requires digests, which --digest none turns off")
+	}
+	return w.card.card(w.formats.Chosen...)
+}
+
 func (w *writing) reportFlags() []cli.Flag {
 	return group("report", func(fs *flag.FlagSet) {
 		fs.Var(&w.formats, "report", "comma-separated report `formats`: "+strings.Join(formatNames(), ", ")+"; or none")
@@ -262,6 +270,6 @@ func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.O
 		return o, err
 	}
 	o.Hints = mcli.Hints(steps, o.Target)
-	o.Card, err = w.card.card(o.Reports...)
+	o.Card, err = w.documents()
 	return o, err
 }

@@ -26,7 +26,8 @@ func reportCommand(t *tool) *cli.Command {
 		Usage:     "compare two models: sizes, and each weight of A with that of B; or write a report in another format",
 		ArgsUsage: "A B | REPORT.json",
 		Description: `Of two models, writes NAME_OF_B.vs.NAME_OF_A.report.FORMAT next to B. Of the JSON form of a report,
-writes the same report as --format to standard output, or to the file of --output.`,
+writes the same report as --format to standard output, or to the file of --output. The formats:
+` + formatTable(),
 		Flags: slices.Concat(group("of a report", f.flags), w.reportFlags(), w.gateFlags(func(fs *flag.FlagSet) { declareGates(fs, &w.gates, onFiles) })),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, 2)
@@ -41,7 +42,7 @@ writes the same report as --format to standard output, or to the file of --outpu
 			case f.format.Value != "" || f.output != "":
 				return usagef("--format and --output are for the JSON form of a report; --report has the formats of a comparison")
 			}
-			card, err := w.card.card(w.formats.Chosen...)
+			card, err := w.documents()
 			if err != nil {
 				return err
 			}
@@ -56,6 +57,15 @@ writes the same report as --format to standard output, or to the file of --outpu
 			return w.conclude(t, mcli.Batch{{Model: args[0], Result: res}})
 		},
 	}
+}
+
+// formatTable lists the formats.
+func formatTable() string {
+	var lines []string
+	for _, f := range report.Formats() {
+		lines = append(lines, fmt.Sprintf("  %-10s  %s, NAME%s", f.Name, f.Doc, f.Suffix))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // formatting writes a report in another format.

@@ -38,7 +38,7 @@ type Files struct {
 	Names []string // paths in it, with slashes; nil for all files of the folder
 }
 
-// FilesOf are the files of a folder, or those of a model: the model, its external data, and its reports next to it.
+// FilesOf are the files of a folder, or those of a model: the model, its external data, and its reports next to it but for those with times of the run.
 func FilesOf(ctx context.Context, path string) (Files, error) {
 	if isFolder(path) {
 		return Files{Root: path}, nil
@@ -52,7 +52,7 @@ func FilesOf(ctx context.Context, path string) (Files, error) {
 		return Files{}, err
 	}
 	for _, f := range report.Formats() {
-		if p := f.Path(path); exists(p) {
+		if p := f.Path(path); !f.Local && exists(p) {
 			paths = append(paths, p)
 		}
 	}

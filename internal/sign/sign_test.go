@@ -194,7 +194,7 @@ func TestModelInAFolder(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, name), string(data))
 	}
-	for _, name := range []string{"external.report.json", "external.report.md", "external.environment.json", "other.onnx", "other.report.json"} {
+	for _, name := range []string{"external.report.json", "external.report.md", "external.report.html", "external.environment.json", "other.onnx", "other.report.json"} {
 		write(t, filepath.Join(dir, name), "text")
 	}
 	model := filepath.Join(dir, "external.onnx")
@@ -229,7 +229,7 @@ func TestModelInAFolder(t *testing.T) {
 		t.Error("model-signing verified a folder with unsigned files")
 	}
 
-	write(t, filepath.Join(dir, "external.report.html"), "added")
+	write(t, filepath.Join(dir, "external.cdx.json"), "added")
 	data, err := os.ReadFile(filepath.Join(dir, "external_b.bin"))
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestModelInAFolder(t *testing.T) {
 	if files, err = FilesOf(t.Context(), model); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"external.report.html: not signed", "external.report.md: signed, but missing", "external_b.bin: the content is not what was signed"}
+	want := []string{"external.cdx.json: not signed", "external.report.md: signed, but missing", "external_b.bin: the content is not what was signed"}
 	if diff := cmp.Diff(want, mismatches(t, files, path, public)); diff != "" {
 		t.Error(diff)
 	}

@@ -33,3 +33,13 @@ func (w *Worker) ModelCard(text string) (*Card, error) {
 	c := &Card{}
 	return c, w.call("model_card", map[string]any{"text": text}, c)
 }
+
+// CycloneDX validates a bill of materials in CycloneDX 1.7 by cyclonedx-python-lib, strictly.
+func (w *Worker) CycloneDX(text string) error {
+	return w.call("cyclonedx", map[string]any{"text": text}, nil)
+}
+
+// Provenance validates an in-toto statement with SLSA provenance v1 by the messages of both specifications.
+func (w *Worker) Provenance(text string) error {
+	return w.call("provenance", map[string]any{"text": text}, nil)
+}

@@ -35,3 +35,29 @@ def model_card(text):
         "base_model": get("base_model", ""), "base_model_relation": get("base_model_relation", ""), "library_name": get("library_name", ""),
         "pipeline_tag": get("pipeline_tag", ""), "tags": get("tags", []), "model": data.model_name or "", "results": results,
     }
+
+
+def cyclonedx(text):
+    """Validates a CycloneDX 1.7 document as JSON, strictly."""
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
+    error = JsonStrictValidator(SchemaVersion.V1_7).validate_str(text)
+    if error is not None:
+        raise ValueError(str(error))
+
+
+def provenance(text):
+    """Validates an in-toto statement with SLSA provenance v1: fields that the specifications do not have are errors."""
+    import json
+
+    from google.protobuf import json_format
+    from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
+    from in_toto_attestation.v1.statement import Statement
+    from in_toto_attestation.v1.statement_pb2 import Statement as Message
+
+    message = json_format.Parse(text, Message())
+    Statement.copy_from_pb(message).validate()
+    predicate = json_format.Parse(json.dumps(json.loads(text)["predicate"]), provenance_pb2.Provenance())
+    if not predicate.build_definition.build_type or not predicate.run_details.builder.id:
+        raise ValueError("buildType and builder.id are required")

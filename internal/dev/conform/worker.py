@@ -34,6 +34,8 @@ OPERATIONS = {
     "sign": "evidence",
     "verify_signature": "evidence",
     "model_card": "evidence",
+    "cyclonedx": "evidence",
+    "provenance": "evidence",
 }
 
 

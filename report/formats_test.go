@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
+)
+
+// documented are reports for documents of other formats, by the names of their golden files.
+func documented(t *testing.T) map[string]*Report {
+	plain := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: evaluated("digits_test.npz"), Gates: []Limit{{"min-ratio", 0.5}, {"max-accuracy-drop", 0.01}}}}).build(t)
+	plain.Recipe.Inputs = []RecipeInput{{"digits_train.npz", strings.Repeat("5a", 32)}, {"teacher", ""}}
+	plain.Result.Files = append(plain.Result.Files, File{"net small.data", 12, strings.Repeat("6b", 32)})
+	plain.Hints = []string{"needs ONNX Runtime 1.20"}
+	random := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Verification: layered(3, node)}}).build(t)
+	bare := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).build(t)
+	bare.Recipe, bare.Digest = nil, ""
+	v := evaluated(hostile)
+	v.Outputs[0].Name, v.Metric.Name = hostile, hostile
+	strange := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: v}}).build(t)
+	strange.Source.Files[0].Name, strange.Result.Files[0].Name, strange.Recipe.Text = hostile, "a:b \xff%zz"+hostile, hostile
+	strange.Recipe.Inputs = []RecipeInput{{hostile, strings.Repeat("5a", 32)}}
+	return map[string]*Report{"plain": plain, "random": random, "bare": bare, "hostile": strange}
+}
+
+func written(t *testing.T, write func(io.Writer) error) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A bill of materials is valid, and a function of the report.
+func TestCycloneDX(t *testing.T) {
+	for name, r := range documented(t) {
+		write := func(w io.Writer) error { return r.CycloneDX(w, Card{PipelineTag: "image-classification"}) }
+		got := written(t, write)
+		if again := written(t, write); !bytes.Equal(got, again) {
+			t.Errorf("%s: the second document differs", name)
+		}
+		if err := conform.Start(t).CycloneDX(string(got)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name != "hostile" { // the name is in it as it is
+			golden(t, name+".cdx.json", got)
+		}
+	}
+}
+
+// The serial number is that of one report.
+func TestSerialNumber(t *testing.T) {
+	a, b := serialNumber("a"), serialNumber("b")
+	if a == b || a != serialNumber("a") || len(a) != len("urn:uuid:")+36 || a[len("urn:uuid:")+14] != '8' {
+		t.Errorf("got %s and %s", a, b)
+	}
+}
+
+// A statement is valid by the messages of in-toto and SLSA, and its byproduct is the JSON form of the report.
+func TestInToto(t *testing.T) {
+	for name, r := range documented(t) {
+		got := written(t, r.InToto)
+		if err := conform.Start(t).Provenance(string(got)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name != "hostile" {
+			golden(t, name+".intoto.json", got)
+		}
+		var s provenanceStatement
+		if err := json.Unmarshal(got, &s); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Subject) != len(r.Result.Files) {
+			t.Errorf("%s: %d subjects for %d files", name, len(s.Subject), len(r.Result.Files))
+		}
+	}
+	r := verified(t, &verification.Result{Skipped: "of the weather"})
+	r.Result.Files[0].SHA256 = ""
+	if err := r.InToto(io.Discard); err == nil || !strings.Contains(err.Error(), "no digests") {
+		t.Errorf("without digests: got %v", err)
+	}
+}
+
+// Formats have distinct names and files, and write every kind of report.
+func TestFormats(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Formats() {
+		if seen[f.Name] || seen[f.Suffix] || f.Doc == "" {
+			t.Errorf("%+v", f)
+		}
+		seen[f.Name], seen[f.Suffix] = true, true
+		if got, ok := FormatNamed(f.Name); !ok || got.Suffix != f.Suffix {
+			t.Errorf("%s is not found", f.Name)
+		}
+		for name, r := range documented(t) {
+			if err := f.Write(r, io.Discard, Card{}); err != nil {
+				t.Errorf("%s of %s: %v", f.Name, name, err)
+			}
+		}
+	}
+	if _, ok := FormatNamed("pdf"); ok {
+		t.Error("there is a format pdf")
+	}
+	if got := Formats()[0].Path("a/model.int8.onnx"); got != "a/model.int8.report.json" {
+		t.Errorf("got %s", got)
+	}
+}
