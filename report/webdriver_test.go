@@ -75,15 +75,15 @@ func (b *browser) start() {
 
 // request sends a command and returns the value of the response.
 func (b *browser) request(method, path string, body any) (json.RawMessage, error) {
-	var reader io.Reader
+	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
 			return nil, err
 		}
-		reader = bytes.NewReader(text)
+		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequest(method, b.session+path, reader)
+	request, err := http.NewRequest(method, b.session+path, content)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func axe(t *testing.T) string {
 	return string(text)
 }
 
-// screenshot writes the whole page as a PNG into the folder that PAGES names, for a look at it.
+// screenshot writes the whole page as a PNG into the folder that PAGES names.
 func (b *browser) screenshot(name string) {
 	b.t.Helper()
 	folder := os.Getenv("PAGES")
