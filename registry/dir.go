@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -28,12 +29,13 @@ func checkDir(_ context.Context, ref Reference, _ Options) error {
 
 // pushDir copies the files: it is a pull from where they are.
 func pushDir(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
-	local := &Stored{Reference: ref, Digest: ref, Files: a.Files, open: openPath}
+	files := slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role == ReportPage }) // it has a time
+	local := &Stored{Reference: ref, Digest: ref, Files: files, open: openPath}
 	p, err := local.Pull(ctx, ref.Name, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Pushed{ref, ref, p.Downloaded, p.Size, a.Files}, nil
+	return &Pushed{ref, ref, p.Downloaded, p.Size, files}, nil
 }
 
 // openPath opens a file that is on disk.

@@ -39,7 +39,7 @@ var layerTypes = map[Role]string{
 	Model: mediaWeight, Data: mediaWeight, Config: mediaSettings, ReportText: mediaDoc, Card: mediaDoc,
 }
 
-// referrerTypes are the media types of files that refer to the model's manifest. The page is not pushed: the report contains its facts.
+// referrerTypes are the media types of files that refer to the model's manifest. The page is not pushed: it has a time, and the report its facts.
 var referrerTypes = map[Role]string{ReportJSON: mediaReport, BOM: mediaBOM, Provenance: mediaStatement, Signature: mediaSignature}
 
 // A bytesBlob is a blob in memory.
