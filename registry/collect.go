@@ -182,27 +182,38 @@ func reportedFiles(path string) ([]File, error) {
 }
 
 func decodeReported(r io.Reader) ([]File, error) {
+	var result struct{ Files []File }
+	err := decodeFields(r, map[string]any{"result": &result})
+	if err == nil && result.Files == nil {
+		err = errors.New("not a report: it has no result")
+	}
+	return result.Files, err
+}
+
+// decodeFields decodes the values of some keys of an object, and skips the others. It stops when it has all.
+func decodeFields(r io.Reader, fields map[string]any) error {
 	d := json.NewDecoder(r)
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.Join(errors.New("not a report"), err)
+		return errors.Join(errors.New("not a report"), err)
 	}
-	for d.More() {
+	for found := 0; found < len(fields) && d.More(); {
 		key, err := d.Token()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if key == "result" {
-			var result struct{ Files []File }
-			if err := d.Decode(&result); err != nil {
-				return nil, err
+		to, wanted := fields[key.(string)]
+		if !wanted {
+			if err := skip(d); err != nil {
+				return err
 			}
-			return result.Files, nil
+			continue
 		}
-		if err := skip(d); err != nil {
-			return nil, err
+		found++
+		if err := d.Decode(to); err != nil {
+			return err
 		}
 	}
-	return nil, errors.New("not a report: it has no result")
+	return nil
 }
 
 // skip reads one value by its tokens, none of which is large.

@@ -56,14 +56,16 @@ type backend struct {
 
 // The schemes of references.
 const (
-	schemeOCI = "oci"
-	schemeDir = "dir"
+	schemeOCI    = "oci"
+	schemeMLflow = "mlflow"
+	schemeDir    = "dir"
 )
 
 // backends are the kinds of registries by scheme.
 var backends = map[string]backend{
-	schemeOCI: {parse: parseOCI, check: checkOCI, push: pushOCI, list: listOCI, move: moveOCI},
-	schemeDir: {parse: parseFolder, check: checkDir, push: pushDir, list: listDir},
+	schemeOCI:    {parse: parseOCI, check: checkOCI, push: pushOCI, list: listOCI, move: moveOCI},
+	schemeMLflow: {parse: parseMLflow, check: checkMLflow, push: pushMLflow, list: listMLflow, move: moveMLflow},
+	schemeDir:    {parse: parseFolder, check: checkDir, push: pushDir, list: listDir},
 }
 
 // Check returns an error if nothing can be pushed to ref, as far as that is known before there is an artifact.

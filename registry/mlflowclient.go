@@ -1,0 +1,339 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/retry"
+)
+
+// maxAnswer limits the responses of the REST API in bytes, which are read into memory.
+const maxAnswer = 16 << 20
+
+// The error codes of MLflow.
+const (
+	doesNotExist  = "RESOURCE_DOES_NOT_EXIST"
+	alreadyExists = "RESOURCE_ALREADY_EXISTS"
+)
+
+// fields are the parameters of a request.
+type fields map[string]any
+
+// An mlflowError is the error of a response.
+type mlflowError struct {
+	Status  int    `json:"-"`
+	Code    string `json:"error_code"`
+	Message string `json:"message"`
+
+	after time.Duration // before a repetition, as the server requests
+}
+
+// Error is the message of the server, in one line.
+func (e *mlflowError) Error() string {
+	return strings.Join(strings.Fields(cmp.Or(e.Message, e.Code, fmt.Sprintf("status %d", e.Status))), " ")
+}
+
+func isCode(err error, code string) bool {
+	var e *mlflowError
+	return errors.As(err, &e) && e.Code == code
+}
+
+func (m *mlflow) refused(err error) error { return &TransferError{m.ref, err, true} }
+
+// call sends a request of the REST API and decodes the response into out, which may be nil. It is repeated where that may help, and must thus be one
+// that can be.
+func (m *mlflow) call(ctx context.Context, method, path string, in fields, out any) error {
+	req, err := m.request(ctx, method, "mlflow/"+path, in)
+	if err != nil {
+		return err
+	}
+	if method != http.MethodPatch {
+		return m.answer(req, out)
+	}
+	return m.again(ctx, func() error { return m.answer(req.Clone(ctx), out) }) // the client sends them once
+}
+
+// create sends a request that makes something new, once.
+func (m *mlflow) create(ctx context.Context, path string, in fields, out any) error {
+	req, err := m.request(ctx, http.MethodPost, "mlflow/"+path, in)
+	if err != nil {
+		return err
+	}
+	req.GetBody = nil
+	return m.answer(req, out)
+}
+
+// again repeats do after errors that a repetition may help.
+func (m *mlflow) again(ctx context.Context, do func() error) error {
+	for try := m.o.retries(); ; {
+		err := do()
+		if err == nil || !isTransient(err) || context.Cause(ctx) != nil || try.wait(ctx) != nil {
+			return err
+		}
+		var e *mlflowError
+		if errors.As(err, &e) && sleep(ctx, e.after) != nil {
+			return err
+		}
+	}
+}
+
+func (m *mlflow) request(ctx context.Context, method, path string, in fields) (*http.Request, error) {
+	address := m.base + "/api/2.0/" + path
+	if method == http.MethodGet {
+		query := url.Values{}
+		for k, v := range in {
+			query.Set(k, fmt.Sprint(v))
+		}
+		req, err := http.NewRequestWithContext(ctx, method, address+"?"+query.Encode(), nil)
+		return m.signed(req), err
+	}
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err == nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return m.signed(req), err
+}
+
+// signed adds the credentials to a request.
+func (m *mlflow) signed(req *http.Request) *http.Request {
+	if req != nil {
+		req.Header.Set("User-Agent", "mcompress")
+		if m.auth != "" {
+			req.Header.Set("Authorization", m.auth)
+		}
+	}
+	return req
+}
+
+// answer sends a request and decodes the response.
+func (m *mlflow) answer(req *http.Request, out any) error {
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return err
+		}
+		req.Body = body
+	}
+	resp, err := m.http.Do(req)
+	if err != nil {
+		return m.failed(req.Context(), err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return m.status(resp)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return m.failed(req.Context(), err)
+	}
+	if out == nil {
+		out = &struct{}{}
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return m.refused(fmt.Errorf("%s is no MLflow server, or its path is missing before the name of the model: the response is %s", m.ref.Host, contentType(resp)))
+	}
+	return nil
+}
+
+func contentType(resp *http.Response) string {
+	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return cmp.Or(media, "of no type")
+}
+
+// failed is the error of a request without a response.
+func (m *mlflow) failed(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errStalled) {
+		return cause
+	}
+	return unreached(m.ref, err)
+}
+
+// status is the error of a response.
+func (m *mlflow) status(resp *http.Response) error {
+	e := &mlflowError{Status: resp.StatusCode}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	if json.Unmarshal(text, e) != nil || e.Message == "" {
+		e.Message = http.StatusText(resp.StatusCode)
+		if contentType(resp) == "text/plain" && len(text) < 1000 {
+			e.Message += ": " + string(text)
+		}
+	}
+	if again, _ := retry.DefaultPredicate(resp, nil); again {
+		e.after = retryAfter(resp)
+		return &TransferError{Reference: m.ref, Err: fmt.Errorf("the server responds with status %d: %w", resp.StatusCode, e)}
+	}
+	return m.refused(m.explained(e))
+}
+
+// explained is an error of the server in words for users.
+func (m *mlflow) explained(e *mlflowError) error {
+	switch {
+	case e.Status == http.StatusUnauthorized && m.auth == "":
+		return fmt.Errorf("%s requires credentials: set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD", m.ref.Host)
+	case e.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%s refuses the credentials of MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD", m.ref.Host)
+	case e.Status == http.StatusForbidden:
+		return fmt.Errorf("%s denies access: %w", m.ref.Host, e)
+	case e.Status == http.StatusNotFound && e.Code == "":
+		return fmt.Errorf("%s is no MLflow server of version 3, or its path is missing before the name of the model: %w", m.ref.Host, e)
+	}
+	return fmt.Errorf("the server responds with status %d: %w", e.Status, e)
+}
+
+// artifactURL is the address of a file that the server stores (proxied artifacts).
+func (m *mlflow) artifactURL(path string) string {
+	elements := strings.Split(path, "/")
+	for i, e := range elements {
+		elements[i] = url.PathEscape(e)
+	}
+	return m.base + "/api/2.0/mlflow-artifacts/artifacts/" + strings.Join(elements, "/")
+}
+
+// proxied returns the path on the server of a location of artifacts. Clients store artifacts of other locations themselves, with credentials of the store.
+func (m *mlflow) proxied(location string) (string, error) {
+	at, err := url.Parse(location)
+	if err == nil && at.Scheme == "mlflow-artifacts" {
+		return strings.Trim(at.Path, "/"), nil
+	}
+	return "", m.refused(fmt.Errorf("the server does not store artifacts: those of the experiment are at %q; start it with --serve-artifacts, and name a new experiment by MLFLOW_EXPERIMENT_NAME", location))
+}
+
+// upload stores a file at a path on the server, and repeats that after errors. MLflow has no uploads that resume.
+func (m *mlflow) upload(ctx context.Context, path string, f File, count *meter) error {
+	return m.again(ctx, func() error {
+		file, err := os.Open(f.Path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		sent := &sentFile{Reader: count.reader(ctx, io.LimitReader(file, f.Size))}
+		if err := m.put(ctx, path, sent, f.Size); err != nil {
+			count.add(-sent.n)
+			return err
+		}
+		return nil
+	})
+}
+
+// uploadText stores a text.
+func (m *mlflow) uploadText(ctx context.Context, path, text string) error {
+	return m.again(ctx, func() error { return m.put(ctx, path, &sentFile{Reader: strings.NewReader(text)}, int64(len(text))) })
+}
+
+// put sends a body.
+func (m *mlflow) put(ctx context.Context, path string, body *sentFile, size int64) error {
+	ctx, body.watch = newWatchdog(ctx, m.o.stallTime())
+	defer body.watch.stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, m.artifactURL(path), io.NopCloser(body))
+	if err != nil {
+		return err
+	}
+	if req.ContentLength = size; size == 0 {
+		req.Body = http.NoBody
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	resp, err := m.http.Do(m.signed(req))
+	if err != nil {
+		return m.failed(ctx, body.watch.cause(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return m.status(resp)
+	}
+	return nil
+}
+
+// A sentFile counts the bytes of a body. The watchdog rests when all is sent: the server may then store gigabytes elsewhere.
+type sentFile struct {
+	io.Reader
+	n     int64
+	watch *watchdog
+}
+
+// Read reads and counts.
+func (s *sentFile) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.n += int64(n)
+	if errors.Is(err, io.EOF) {
+		s.watch.pause()
+	} else {
+		s.watch.reset()
+	}
+	return n, err
+}
+
+// download returns the content at a path from a byte on. A server without ranges sends all of it.
+func (m *mlflow) download(ctx context.Context, path string, f File, from int64) (io.ReadCloser, int64, error) {
+	ctx, watch := newWatchdog(ctx, m.o.stallTime())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.artifactURL(path), nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	resp, err := m.http.Do(m.signed(req))
+	if err != nil {
+		defer watch.stop()
+		return nil, 0, m.failed(ctx, watch.cause(err))
+	}
+	content := &watchedBody{resp.Body, watch}
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		from = 0
+	case resp.StatusCode != http.StatusPartialContent || from == 0:
+		return nil, 0, errors.Join(m.status(resp), content.Close())
+	case !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from)):
+		return nil, 0, errors.Join(m.refused(fmt.Errorf("%s: the server sent %q instead of the bytes from %d", f.Name, resp.Header.Get("Content-Range"), from)), content.Close())
+	}
+	if n := resp.ContentLength; n >= 0 && f.Size >= 0 && from+n != f.Size {
+		return nil, 0, errors.Join(&ContentError{f.Name, fmt.Errorf("%d bytes, but the manifest lists %d", from+n, f.Size)}, content.Close())
+	}
+	return content, from, nil
+}
+
+// stored are the sizes of the files in a folder on the server and below it, by their paths in it.
+func (m *mlflow) stored(ctx context.Context, folder string) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	for todo := []string{""}; len(todo) > 0; todo = todo[1:] {
+		req, err := m.request(ctx, http.MethodGet, "mlflow-artifacts/artifacts", fields{"path": strings.TrimSuffix(folder+"/"+todo[0], "/")})
+		if err != nil {
+			return nil, err
+		}
+		var out struct {
+			Files []struct {
+				Path  string
+				IsDir bool        `json:"is_dir"`
+				Size  json.Number `json:"file_size"`
+			}
+		}
+		if err := m.answer(req, &out); err != nil {
+			return nil, err
+		}
+		for _, f := range out.Files {
+			path := todo[0] + f.Path
+			if f.IsDir && len(todo) < 100 {
+				todo = append(todo, path+"/")
+				continue
+			}
+			if sizes[path], err = f.Size.Int64(); err != nil {
+				sizes[path] = 0 // empty files have no size
+			}
+		}
+	}
+	return sizes, nil
+}
