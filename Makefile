@@ -10,6 +10,11 @@ ifndef MCOMPRESS_PYTHON
 environment := .venv/requirements.txt
 endif
 
+# A server of MLflow is in .venv-mlflow, unless MCOMPRESS_MLFLOW_PYTHON names another Python.
+ifndef MCOMPRESS_MLFLOW_PYTHON
+mlflow := .venv-mlflow/requirements.txt
+endif
+
 ifndef TORCH
 TORCH := .venv-torch/bin/python
 torch := .venv-torch/requirements.txt
@@ -18,7 +23,7 @@ endif
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 slow := ./quantize ./ir/opset ./internal/kernel ./cmd/mcompress ./prune ./internal/engine
 
-test: $(environment)
+test: $(environment) $(mlflow)
 	go vet ./...
 	go test -vet=off -timeout 30m $(slow) ./...
 
@@ -106,6 +111,10 @@ ci:
 
 .venv/requirements.txt: internal/dev/conform/requirements.txt
 	.ci/venv
+
+# Without dependencies: those that are not in the file are not needed.
+.venv-mlflow/requirements.txt: internal/dev/conform/requirements-mlflow.txt
+	PIP_NO_DEPS=1 .ci/venv .venv-mlflow $<
 
 .venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt
 	.ci/venv .venv-quality $<

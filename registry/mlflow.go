@@ -30,7 +30,7 @@ var (
 	mlflowVersion = regexp.MustCompile(`^[vV][1-9][0-9]*$`) // MLflow reserves these names, so that they are no aliases
 )
 
-// parseMLflow parses //HOST/NAME, //HOST/NAME@ALIAS and //HOST/NAME@vVERSION. The host may have a port and a path: the prefix of a server behind a
+// parseMLflow parses //HOST/NAME, //HOST/NAME@ALIAS and //HOST/NAME@vVERSION. The host may have a port and a path: the prefix of the server at a
 // proxy. The rules for names are those of MLflow 3.
 func parseMLflow(rest string) (Reference, error) {
 	rest, found := strings.CutPrefix(rest, "//")
@@ -134,7 +134,10 @@ func (m *mlflow) registered(ctx context.Context) (*registeredModel, error) {
 	if isCode(err, doesNotExist) {
 		return nil, nil
 	}
-	return &out.Model, err
+	if err != nil {
+		return nil, err
+	}
+	return &out.Model, nil
 }
 
 // version returns the version that the reference names.
@@ -192,7 +195,7 @@ func number(version string) int {
 	return n
 }
 
-// checkMLflow reads what a push reads first: the registered model and the experiment. Whether the user may write is known only by writing.
+// checkMLflow reads the registered model and the experiment, as a push begins. Whether the user may write is known only by writing.
 func checkMLflow(ctx context.Context, ref Reference, o Options) error {
 	m, err := openMLflow(ref, o)
 	if err != nil {
@@ -211,7 +214,7 @@ func checkMLflow(ctx context.Context, ref Reference, o Options) error {
 // checkAlias refuses references that a push cannot make.
 func (m *mlflow) checkAlias() error {
 	if mlflowVersion.MatchString(m.ref.Tag) || m.ref.Tag == latestAlias {
-		return &ReferenceError{m.ref.String(), errors.New("a push makes a new version: use mlflow://HOST/NAME, or an alias that is no number of a version")}
+		return &ReferenceError{m.ref.String(), errors.New("a push makes a new version: use mlflow://HOST/NAME, or an alias other than vNUMBER and latest")}
 	}
 	return nil
 }

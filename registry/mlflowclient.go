@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/retry"
@@ -168,8 +169,8 @@ func (m *mlflow) status(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 	if json.Unmarshal(text, e) != nil || e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
-		if contentType(resp) == "text/plain" && len(text) < 1000 {
-			e.Message += ": " + string(text)
+		if len(text) > 0 && len(text) < 300 && !bytes.ContainsAny(text, "<{") {
+			e.Message = string(text)
 		}
 	}
 	if again, _ := retry.DefaultPredicate(resp, nil); again {
@@ -220,12 +221,10 @@ func (m *mlflow) upload(ctx context.Context, path string, f File, count *meter) 
 			return err
 		}
 		defer file.Close()
-		sent := &sentFile{Reader: count.reader(ctx, io.LimitReader(file, f.Size))}
-		if err := m.put(ctx, path, sent, f.Size); err != nil {
-			count.add(-sent.n)
-			return err
-		}
-		return nil
+		sent := &sentFile{Reader: io.LimitReader(file, f.Size), count: count}
+		err = m.put(ctx, path, sent, f.Size)
+		sent.end(err == nil)
+		return err
 	})
 }
 
@@ -257,23 +256,42 @@ func (m *mlflow) put(ctx context.Context, path string, body *sentFile, size int6
 	return nil
 }
 
-// A sentFile counts the bytes of a body. The watchdog rests when all is sent: the server may then store gigabytes elsewhere.
+// A sentFile is a body that counts its bytes, until its end: a connection may read more of it after the response. The watchdog rests when all is sent, as
+// the server may then store gigabytes elsewhere.
 type sentFile struct {
 	io.Reader
-	n     int64
 	watch *watchdog
+
+	mu    sync.Mutex
+	count *meter // nil for none, and after the end
+	n     int64
 }
 
 // Read reads and counts.
 func (s *sentFile) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
-	s.n += int64(n)
 	if errors.Is(err, io.EOF) {
 		s.watch.pause()
 	} else {
 		s.watch.reset()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count != nil {
+		s.n += int64(n)
+		s.count.add(int64(n))
+	}
 	return n, err
+}
+
+// end ends the count; without success what was sent does not count.
+func (s *sentFile) end(success bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !success {
+		s.count.add(-s.n)
+	}
+	s.count = nil
 }
 
 // download returns the content at a path from a byte on. A server without ranges sends all of it.

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/mcompress/mcompress/ir"
@@ -33,12 +32,14 @@ const mlmodelName = "MLmodel"
 
 // reportFacts are the figures of a report that MLflow has as metrics, parameters and tags.
 type reportFacts struct {
-	digest       string
-	tool         struct{ Name, Version string }
-	recipe       struct{ Text string }
-	source       struct{ Files []File }
-	totals       reportTotals
-	coverage     struct{ Fraction *float64 }
+	digest   string
+	tool     struct{ Name, Version string }
+	recipe   struct{ Text string }
+	source   struct{ Files []File }
+	totals   reportTotals
+	coverage struct {
+		Fraction *float64 `json:"share"`
+	}
 	verification verification.Result
 }
 
@@ -139,7 +140,7 @@ type mlflowMetric struct {
 
 // metrics are the figures of the report that are finite.
 func (p *mlflowPush) metrics() []mlflowMetric {
-	list, now := []mlflowMetric{}, time.Now().UnixMilli()
+	list, now := []mlflowMetric{}, milliseconds()
 	add := func(key string, v *float64) {
 		if v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
 			list = append(list, mlflowMetric{Key: key, Value: *v, Timestamp: now, Model: p.logged.Info.ID})
@@ -207,12 +208,13 @@ func (p *mlflowPush) description() string {
 	if len(text) <= maxDescription && len(p.head) < maxDescription*utf8.UTFMax {
 		return string(text)
 	}
-	const more = "\n\n(The rest is in the artifact NAME.report.md.)"
+	report, _ := p.artifact.Find(ReportText)
+	more := []rune("\n\n(The rest is in the artifact " + report.Name + ".)")
 	text = text[:min(len(text), maxDescription-len(more))]
 	if end := slices.Index(reversed(text), '\n'); end >= 0 {
 		text = text[:len(text)-end-1]
 	}
-	return string(text) + more
+	return string(text) + string(more)
 }
 
 func reversed(text []rune) []rune {

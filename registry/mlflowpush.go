@@ -54,6 +54,9 @@ type mlflowPush struct {
 	uploaded int64
 }
 
+// milliseconds is the time of runs and metrics.
+func milliseconds() int64 { return time.Now().UnixMilli() }
+
 // A loggedModel is a model of an experiment.
 type loggedModel struct {
 	Info struct {
@@ -188,7 +191,7 @@ func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
 	if len(runs.Runs) > 0 {
 		made.Run = runs.Runs[0]
 	} else if err := p.create(ctx, "runs/create", fields{
-		"experiment_id": experiment, "run_name": p.ref.Name, "start_time": time.Now().UnixMilli(), "tags": p.tags(),
+		"experiment_id": experiment, "run_name": p.ref.Name, "start_time": milliseconds(), "tags": p.tags(),
 	}, &made); err != nil {
 		return err
 	}
@@ -239,13 +242,35 @@ func (p *mlflowPush) fill(ctx context.Context) error {
 	if err := p.call(ctx, http.MethodPost, "runs/log-batch", fields{"run_id": p.runID, "metrics": p.metrics(), "params": p.params()}, nil); err != nil {
 		return err
 	}
-	if err := p.call(ctx, http.MethodPost, "runs/outputs", fields{"run_id": p.runID, "models": []fields{{"model_id": info.ID, "step": 0}}}, nil); err != nil {
+	if err := p.again(ctx, func() error { return p.link(ctx) }); err != nil {
 		return err
 	}
 	if err := p.finish(ctx, "FINISHED"); err != nil {
 		return err
 	}
 	return p.finalize(ctx, loggedReady)
+}
+
+// link makes the logged model an output of the run, unless it is.
+func (p *mlflowPush) link(ctx context.Context) error {
+	var out struct {
+		Run struct {
+			Outputs struct {
+				Models []struct {
+					ID string `json:"model_id"`
+				} `json:"model_outputs"`
+			}
+		}
+	}
+	if err := p.call(ctx, http.MethodGet, "runs/get", fields{"run_id": p.runID}, &out); err != nil {
+		return err
+	}
+	for _, m := range out.Run.Outputs.Models {
+		if m.ID == p.logged.Info.ID {
+			return nil
+		}
+	}
+	return p.create(ctx, "runs/outputs", fields{"run_id": p.runID, "models": []fields{{"model_id": p.logged.Info.ID, "step": 0}}}, nil)
 }
 
 // uploadFiles uploads several files at a time. Those that are complete are marked, for a push that continues this one.
@@ -299,7 +324,7 @@ func (p *mlflowPush) checkStored(ctx context.Context, folder string) error {
 
 // finish ends the run.
 func (p *mlflowPush) finish(ctx context.Context, status string) error {
-	return p.call(ctx, http.MethodPost, "runs/update", fields{"run_id": p.runID, "status": status, "end_time": time.Now().UnixMilli()}, nil)
+	return p.call(ctx, http.MethodPost, "runs/update", fields{"run_id": p.runID, "status": status, "end_time": milliseconds()}, nil)
 }
 
 // finalize sets the status of the logged model.
@@ -307,7 +332,7 @@ func (p *mlflowPush) finalize(ctx context.Context, status string) error {
 	return p.call(ctx, http.MethodPatch, "logged-models/"+p.logged.Info.ID, fields{"model_id": p.logged.Info.ID, "status": status}, nil)
 }
 
-// abandonTime is the time for marking what a push leaves.
+// abandonTime is the time for marking an incomplete push.
 const abandonTime = 10 * time.Second
 
 // abandon marks the run and the logged model as failed, as far as the server responds. The next push of the same files continues them.

@@ -1,0 +1,262 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+)
+
+// trackingServer sets the credentials of the administrator and returns the host of the server.
+func trackingServer(t *testing.T) string {
+	t.Helper()
+	address := conform.MLflow(t)
+	t.Setenv("MLFLOW_TRACKING_USERNAME", conform.MLflowUser)
+	t.Setenv("MLFLOW_TRACKING_PASSWORD", conform.MLflowPassword)
+	t.Setenv("MLFLOW_TRACKING_TOKEN", "")
+	t.Setenv("MLFLOW_EXPERIMENT_NAME", "tests")
+	host, _ := strings.CutPrefix(address, "http://")
+	return host
+}
+
+// quick are options whose retries are fast.
+func quick() Options { return Options{PlainHTTP: true, backoff: time.Millisecond} }
+
+// api calls the server and decodes the response.
+func api(t *testing.T, host, method, path string, in fields, out any) {
+	t.Helper()
+	m, err := openMLflow(Reference{Scheme: schemeMLflow, Host: host, Name: "x"}, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.call(t.Context(), method, path, in, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// named returns an artifact whose content differs from those of other names.
+func named(t *testing.T, name string) *Artifact {
+	t.Helper()
+	dir := written(t, map[string]string{"mlp.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "mlp.report.md": "report of " + name + "\n"})
+	a, err := Collect(t.Context(), filepath.Join(dir, "mlp.onnx"), CollectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A state is what the server has of an artifact.
+type state struct {
+	Versions, Aliases, Runs, Logged []string
+}
+
+// stateOf reads what the server has of the registered model and of the artifact.
+func stateOf(t *testing.T, host, name string, a *Artifact) (s state) {
+	t.Helper()
+	p := &mlflowPush{artifact: a}
+	if err := p.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var model struct {
+		Model registeredModel `json:"registered_model"`
+	}
+	api(t, host, http.MethodGet, "registered-models/get", fields{"name": name}, &model)
+	for _, a := range model.Model.Aliases {
+		s.Aliases = append(s.Aliases, a.Alias+" "+a.Version)
+	}
+	var versions struct {
+		Versions []modelVersion `json:"model_versions"`
+	}
+	api(t, host, http.MethodGet, "model-versions/search", fields{"filter": "name='" + name + "'"}, &versions)
+	for _, v := range versions.Versions {
+		s.Versions = append(s.Versions, v.Version+" "+v.Status)
+	}
+	var experiment struct {
+		Experiment struct {
+			ID string `json:"experiment_id"`
+		}
+	}
+	api(t, host, http.MethodGet, "experiments/get-by-name", fields{"experiment_name": os.Getenv("MLFLOW_EXPERIMENT_NAME")}, &experiment)
+	same := fields{"experiment_ids": []string{experiment.Experiment.ID}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest)}
+	var runs struct {
+		Runs []struct{ Info struct{ Status string } }
+	}
+	api(t, host, http.MethodPost, "runs/search", same, &runs)
+	for _, r := range runs.Runs {
+		s.Runs = append(s.Runs, r.Info.Status)
+	}
+	var logged struct{ Models []loggedModel }
+	api(t, host, http.MethodPost, "logged-models/search", same, &logged)
+	for _, l := range logged.Models {
+		s.Logged = append(s.Logged, l.Info.Status)
+	}
+	return s
+}
+
+// pushed is the state after a push to an alias.
+const pushed = `{[1 READY] [champion 1] [FINISHED] [LOGGED_MODEL_READY]}`
+
+// A quantized model with its reports is loaded by mlflow.pyfunc, has the accuracy of the report, and comes back as it was.
+func TestMLflowLoadsWhatWasPushed(t *testing.T) {
+	host := trackingServer(t)
+	fixtures := filepath.Join("..", "fixtures")
+	data := filepath.Join(fixtures, "digits_test.npz")
+	model := filepath.Join(t.TempDir(), "cnn.onnx")
+	res, err := job.Run(t.Context(), job.Options{
+		Input: filepath.Join(fixtures, "cnn.onnx"), Output: model, Steps: []pass.Options{&quantize.WeightInt8{}}, Digest: true, Errors: true,
+		Reports: []string{"json", "md", "html"}, Verify: &job.Verification{Data: job.Data{Path: data}, Force: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Collect(t.Context(), model, CollectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := parse(t, "mlflow://"+host+"/digits@champion")
+	p, err := Push(t.Context(), ref, a, quick())
+	if err != nil || p.Uploaded != a.Size() || p.Digest.String() != "mlflow://"+host+"/digits@v1" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if p, err = Push(t.Context(), ref, a, quick()); err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
+		t.Fatalf("second push: %+v, %v", p, err)
+	}
+	if got := fmt.Sprint(stateOf(t, host, "digits", a)); got != pushed {
+		t.Errorf("got %s, want %s", got, pushed)
+	}
+	m := conform.LoadMLflow(t, "digits", "champion", data, "labels")
+	accuracy := res.Report.Verification.Accuracy
+	if m.Accuracy != accuracy.After || m.Run.Metrics["accuracy"] != accuracy.After || m.Run.Metrics["source_accuracy"] != *accuracy.Before {
+		t.Errorf("accuracy %v, metrics %v; the report has %v", m.Accuracy, m.Run.Metrics, accuracy)
+	}
+	if !maps.Equal(m.Run.Metrics, m.Model.Metrics) || len(m.Run.Metrics) != 12 || m.Run.Metrics["file_bytes"] != float64(a.modelSize()) {
+		t.Errorf("metrics of the run %v, of the model %v", m.Run.Metrics, m.Model.Metrics)
+	}
+	if text, _ := a.Find(ReportText); m.Description != read(t, text.Path) || m.Version != "1" {
+		t.Errorf("description %q", m.Description)
+	}
+	if file, _ := a.Model(); m.Tags["mcompress.model.sha256"] != file.SHA256 || m.Tags["mcompress.report.digest"] != res.Report.Digest || m.Run.Params["recipe"] != res.Report.Recipe.Text {
+		t.Errorf("tags %v, parameters %v", m.Tags, m.Run.Params)
+	}
+	if got, want := fmt.Sprint(m.Inputs, m.Outputs), "[map[name:input tensor-spec:map[dtype:float32 shape:[-1 1 20 20]] type:tensor]] [map[name:logits tensor-spec:map[dtype:float32 shape:[-1 10]] type:tensor]]"; got != want {
+		t.Errorf("signature %s", got)
+	}
+	checkPull(t, ref, a)
+}
+
+// checkPull pulls an artifact and compares it.
+func checkPull(t *testing.T, ref Reference, a *Artifact) {
+	t.Helper()
+	s, err := List(t.Context(), ref, quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := s.Pull(t.Context(), dir, quick()); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range a.Files {
+		if read(t, filepath.Join(dir, f.Name)) != read(t, f.Path) {
+			t.Errorf("%s differs", f.Name)
+		}
+	}
+}
+
+func TestMLflowVersionsAndAliases(t *testing.T) {
+	host := trackingServer(t)
+	push := func(text, content string, o Options) (string, error) {
+		p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/"+text), named(t, content), o)
+		if err != nil {
+			return "", err
+		}
+		return p.Digest.Tag, nil
+	}
+	if v, err := push("versions", "one", quick()); v != "v1" || err != nil {
+		t.Fatal(v, err)
+	}
+	if v, err := push("versions@champion", "one", quick()); v != "v1" || err != nil {
+		t.Fatal(v, err)
+	}
+	var conflict *ConflictError
+	if _, err := push("versions@champion", "two", quick()); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "version 1") {
+		t.Fatal(err)
+	}
+	if v, err := push("versions@challenger", "two", quick()); v != "v2" || err != nil {
+		t.Fatal(v, err)
+	}
+	if v, err := push("versions@champion", "three", Options{PlainHTTP: true, Overwrite: true}); v != "v3" || err != nil {
+		t.Fatal(v, err)
+	}
+	if ref, err := Move(t.Context(), parse(t, "mlflow://"+host+"/versions@challenger"), "champion", quick()); err != nil || ref.Tag != "champion" {
+		t.Fatal(ref, err)
+	}
+	for text, want := range map[string]string{"versions": "v3", "versions@latest": "v3", "versions@champion": "v2", "versions@challenger": "v2", "versions@v1": "v1"} {
+		s, err := List(t.Context(), parse(t, "mlflow://"+host+"/"+text), quick())
+		if err != nil || s.Digest.Tag != want {
+			t.Errorf("%s: %v, %v; want %s", text, s, err, want)
+		}
+	}
+	// The same content under another name is not uploaded again.
+	p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"), quick())
+	if err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if got := fmt.Sprint(stateOf(t, host, "versions-copy", named(t, "one"))); got != `{[1 READY] [] [FINISHED] [LOGGED_MODEL_READY]}` {
+		t.Error(got)
+	}
+}
+
+// External data and subfolders are uploaded, and long reports are cut for the description.
+func TestMLflowOfExternalData(t *testing.T) {
+	host := trackingServer(t)
+	files := map[string]string{"external.report.md": strings.Repeat(strings.Repeat("é", 99)+"\n", 200)}
+	for _, name := range []string{"external.onnx", "external_a.bin", "external_b.bin"} {
+		files[name] = read(t, filepath.Join("..", "fixtures", name))
+	}
+	dir := written(t, files)
+	a, err := Collect(t.Context(), filepath.Join(dir, "external.onnx"), CollectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := parse(t, "mlflow://"+host+"/external")
+	if _, err := Push(t.Context(), ref, a, quick()); err != nil {
+		t.Fatal(err)
+	}
+	checkPull(t, ref, a)
+	var out struct {
+		Version struct{ Description string } `json:"model_version"`
+	}
+	api(t, host, http.MethodGet, "model-versions/get", fields{"name": "external", "version": "1"}, &out)
+	if n := len([]rune(out.Version.Description)); n > maxDescription || n < maxDescription-200 || !strings.HasSuffix(out.Version.Description, "é\n\n(The rest is in the artifact external.report.md.)") {
+		t.Errorf("%d characters: …%s", n, out.Version.Description[len(out.Version.Description)-100:])
+	}
+}
+
+func TestMLflowReferences(t *testing.T) {
+	for text, want := range map[string]Reference{
+		"mlflow://h/m":                  {Scheme: "mlflow", Host: "h", Name: "m"},
+		"mlflow://h:5000/m@champion":    {Scheme: "mlflow", Host: "h:5000", Name: "m", Tag: "champion"},
+		"mlflow://h/a/b/my model@v3":    {Scheme: "mlflow", Host: "h/a/b", Name: "my model", Tag: "v3"},
+		"mlflow://[::1]:5000/m.1@a-b_c": {Scheme: "mlflow", Host: "[::1]:5000", Name: "m.1", Tag: "a-b_c"},
+	} {
+		got, err := Parse(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"mlflow:h/m", "mlflow://h", "mlflow:///m", "mlflow://h/", "mlflow://h/@a", "mlflow://h/m@", "mlflow://h/m@a b", "mlflow://h/m:1", "mlflow://h/m'", "mlflow://u@h/m"} {
+		if ref, err := Parse(text); err == nil {
+			t.Errorf("%s: %+v", text, ref)
+		}
+	}
+}
