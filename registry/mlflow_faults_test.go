@@ -77,14 +77,14 @@ func TestMLflowRetries(t *testing.T) {
 	})
 	a := named(t, "retries")
 	var last int64
-	o := quick()
+	o := quick
 	o.Progress = func(done, _ int64) { last = done }
 	p, err := Push(t.Context(), parse(t, "mlflow://"+proxy+"/retries@champion"), a, o)
 	if err != nil || p.Uploaded != a.Size() || last != a.Size() {
 		t.Fatalf("%+v, %d, %v", p, last, err)
 	}
-	if got := fmt.Sprint(stateOf(t, host, "retries", a)); got != pushed {
-		t.Errorf("got %s, want %s", got, pushed)
+	if got := fmt.Sprint(stateOf(t, host, "retries", a)); got != registered {
+		t.Errorf("got %s, want %s", got, registered)
 	}
 	for kind, n := range seen {
 		if n < 3 {
@@ -128,19 +128,19 @@ func TestMLflowOfAKilledPush(t *testing.T) {
 			cancel()
 			panic(http.ErrAbortHandler)
 		})
-		o := quick()
+		o := quick
 		o.Parallel = 1
 		if _, err := Push(ctx, parse(t, "mlflow://"+proxy+"/"+name+"@champion"), a, o); err == nil || !killed {
 			t.Errorf("%s: the push was not killed: %v", kind, err)
 			continue
 		}
-		p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/"+name+"@champion"), a, quick())
+		p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/"+name+"@champion"), a, quick)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		if got := fmt.Sprint(stateOf(t, host, name, a)); got != pushed {
-			t.Errorf("%s: got %s, want %s", kind, got, pushed)
+		if got := fmt.Sprint(stateOf(t, host, name, a)); got != registered {
+			t.Errorf("%s: got %s, want %s", kind, got, registered)
 		}
 		if i > 3 && p.Uploaded != 0 {
 			t.Errorf("%s: %d bytes were uploaded again", kind, p.Uploaded)
@@ -162,10 +162,10 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 			fmt.Fprint(w, `{"error_code": "PERMISSION_DENIED", "message": "read only"}`)
 			return true
 		})
-		if _, err := Push(t.Context(), parse(t, "mlflow://"+proxy+"/"+name), a, quick()); err == nil || !strings.HasSuffix(err.Error(), proxy+" denies access: read only") {
+		if _, err := Push(t.Context(), parse(t, "mlflow://"+proxy+"/"+name), a, quick); err == nil || !strings.HasSuffix(err.Error(), proxy+" denies access: read only") {
 			t.Errorf("%s: %v", kind, err)
 		}
-		m, err := openMLflow(parse(t, "mlflow://"+host+"/"+name), quick())
+		m, err := openMLflow(parse(t, "mlflow://"+host+"/"+name), quick)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 			t.Errorf("%s: left: %+v, %v", kind, model, err)
 		}
 	}
-	m, err := openMLflow(parse(t, "mlflow://"+host+"/failed-0"), quick())
+	m, err := openMLflow(parse(t, "mlflow://"+host+"/failed-0"), quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,21 +194,21 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 func TestMLflowErrors(t *testing.T) {
 	host := trackingServer(t)
 	a := named(t, "errors")
-	if _, err := Push(t.Context(), parse(t, "mlflow://"+host+"/errors@champion"), a, quick()); err != nil {
+	if _, err := Push(t.Context(), parse(t, "mlflow://"+host+"/errors@champion"), a, quick); err != nil {
 		t.Fatal(err)
 	}
 	api(t, host, http.MethodPost, "experiments/create", fields{"name": "elsewhere", "artifact_location": "s3://bucket/path"}, nil)
 	api(t, host, http.MethodPost, "registered-models/create", fields{"name": "empty"}, nil)
 	api(t, host, http.MethodPost, "model-versions/create", fields{"name": "empty", "source": "s3://bucket/model"}, nil)
 	push := func(ref string) error {
-		_, err := Push(t.Context(), parse(t, ref), named(t, "errors "+ref), quick())
+		_, err := Push(t.Context(), parse(t, ref), named(t, "errors "+ref), quick)
 		return err
 	}
 	list := func(ref string) error {
-		_, err := List(t.Context(), parse(t, ref), quick())
+		_, err := List(t.Context(), parse(t, ref), quick)
 		return err
 	}
-	check := func(ref string) error { return Check(t.Context(), parse(t, ref), quick()) }
+	check := func(ref string) error { return Check(t.Context(), parse(t, ref), quick) }
 	corrupt := faulty(t, host, func(w http.ResponseWriter, r *http.Request) bool {
 		if kindOf(r) == "GET artifacts/mlp.onnx" {
 			fmt.Fprint(w, strings.Repeat("x", int(a.Files[0].Size)))
@@ -247,12 +247,12 @@ func TestMLflowErrors(t *testing.T) {
 		{name: "push to a version", err: func() error { return push("mlflow://" + host + "/errors@v1") }, want: "a push makes a new version"},
 		{name: "other manifest", err: func() error { return list("mlflow://" + edited + "/errors") }, want: manifestName + ": SHA-256 is "},
 		{name: "other bytes", err: func() error {
-			s, err := List(t.Context(), parse(t, "mlflow://"+corrupt+"/errors"), quick())
+			s, err := List(t.Context(), parse(t, "mlflow://"+corrupt+"/errors"), quick)
 			if err != nil {
 				return err
 			}
 			dir := t.TempDir()
-			_, err = s.Pull(t.Context(), dir, quick())
+			_, err = s.Pull(t.Context(), dir, quick)
 			if left, _ := os.ReadDir(dir); len(left) > 1 { // the folder of other files, from which a pull resumes
 				t.Errorf("left: %v", left)
 			}
@@ -290,7 +290,7 @@ func TestMLflowToken(t *testing.T) {
 	defer s.Close()
 	t.Setenv("MLFLOW_TRACKING_USERNAME", "")
 	t.Setenv("MLFLOW_TRACKING_TOKEN", "secret")
-	if err := Check(t.Context(), parse(t, "mlflow://"+strings.TrimPrefix(s.URL, "http://")+"/m"), quick()); err != nil {
+	if err := Check(t.Context(), parse(t, "mlflow://"+strings.TrimPrefix(s.URL, "http://")+"/m"), quick); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 2 || got[0] != "Bearer secret" {
@@ -312,7 +312,7 @@ func TestMLflowOfACutUpload(t *testing.T) {
 	})
 	a := named(t, "cut")
 	ref := parse(t, "mlflow://"+proxy+"/cut@champion")
-	p, err := Push(t.Context(), ref, a, quick())
+	p, err := Push(t.Context(), ref, a, quick)
 	if err != nil || p.Uploaded != a.Size() || cuts != 2 {
 		t.Fatalf("%+v, %d, %v", p, cuts, err)
 	}

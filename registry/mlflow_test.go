@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/job"
@@ -29,13 +28,10 @@ func trackingServer(t *testing.T) string {
 	return host
 }
 
-// quick are options whose retries are fast.
-func quick() Options { return Options{PlainHTTP: true, backoff: time.Millisecond} }
-
 // api calls the server and decodes the response.
 func api(t *testing.T, host, method, path string, in fields, out any) {
 	t.Helper()
-	m, err := openMLflow(Reference{Scheme: schemeMLflow, Host: host, Name: "x"}, quick())
+	m, err := openMLflow(Reference{Scheme: schemeMLflow, Host: host, Name: "x"}, quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +99,8 @@ func stateOf(t *testing.T, host, name string, a *Artifact) (s state) {
 	return s
 }
 
-// pushed is the state after a push to an alias.
-const pushed = `{[1 READY] [champion 1] [FINISHED] [LOGGED_MODEL_READY]}`
+// registered is the state after a push to an alias.
+const registered = `{[1 READY] [champion 1] [FINISHED] [LOGGED_MODEL_READY]}`
 
 // A quantized model with its reports is loaded by mlflow.pyfunc, has the accuracy of the report, and comes back as it was.
 func TestMLflowLoadsWhatWasPushed(t *testing.T) {
@@ -124,15 +120,15 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := parse(t, "mlflow://"+host+"/digits@champion")
-	p, err := Push(t.Context(), ref, a, quick())
+	p, err := Push(t.Context(), ref, a, quick)
 	if err != nil || p.Uploaded != a.Size() || p.Digest.String() != "mlflow://"+host+"/digits@v1" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if p, err = Push(t.Context(), ref, a, quick()); err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
+	if p, err = Push(t.Context(), ref, a, quick); err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
 		t.Fatalf("second push: %+v, %v", p, err)
 	}
-	if got := fmt.Sprint(stateOf(t, host, "digits", a)); got != pushed {
-		t.Errorf("got %s, want %s", got, pushed)
+	if got := fmt.Sprint(stateOf(t, host, "digits", a)); got != registered {
+		t.Errorf("got %s, want %s", got, registered)
 	}
 	m := conform.LoadMLflow(t, "digits", "champion", data, "labels")
 	accuracy := res.Report.Verification.Accuracy
@@ -157,12 +153,12 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 // checkPull pulls an artifact and compares it.
 func checkPull(t *testing.T, ref Reference, a *Artifact) {
 	t.Helper()
-	s, err := List(t.Context(), ref, quick())
+	s, err := List(t.Context(), ref, quick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := s.Pull(t.Context(), dir, quick()); err != nil {
+	if _, err := s.Pull(t.Context(), dir, quick); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range a.Files {
@@ -181,33 +177,33 @@ func TestMLflowVersionsAndAliases(t *testing.T) {
 		}
 		return p.Digest.Tag, nil
 	}
-	if v, err := push("versions", "one", quick()); v != "v1" || err != nil {
+	if v, err := push("versions", "one", quick); v != "v1" || err != nil {
 		t.Fatal(v, err)
 	}
-	if v, err := push("versions@champion", "one", quick()); v != "v1" || err != nil {
+	if v, err := push("versions@champion", "one", quick); v != "v1" || err != nil {
 		t.Fatal(v, err)
 	}
 	var conflict *ConflictError
-	if _, err := push("versions@champion", "two", quick()); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "version 1") {
+	if _, err := push("versions@champion", "two", quick); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "version 1") {
 		t.Fatal(err)
 	}
-	if v, err := push("versions@challenger", "two", quick()); v != "v2" || err != nil {
+	if v, err := push("versions@challenger", "two", quick); v != "v2" || err != nil {
 		t.Fatal(v, err)
 	}
 	if v, err := push("versions@champion", "three", Options{PlainHTTP: true, Overwrite: true}); v != "v3" || err != nil {
 		t.Fatal(v, err)
 	}
-	if ref, err := Move(t.Context(), parse(t, "mlflow://"+host+"/versions@challenger"), "champion", quick()); err != nil || ref.Tag != "champion" {
+	if ref, err := Move(t.Context(), parse(t, "mlflow://"+host+"/versions@challenger"), "champion", quick); err != nil || ref.Tag != "champion" {
 		t.Fatal(ref, err)
 	}
 	for text, want := range map[string]string{"versions": "v3", "versions@latest": "v3", "versions@champion": "v2", "versions@challenger": "v2", "versions@v1": "v1"} {
-		s, err := List(t.Context(), parse(t, "mlflow://"+host+"/"+text), quick())
+		s, err := List(t.Context(), parse(t, "mlflow://"+host+"/"+text), quick)
 		if err != nil || s.Digest.Tag != want {
 			t.Errorf("%s: %v, %v; want %s", text, s, err, want)
 		}
 	}
 	// The same content under another name is not uploaded again.
-	p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"), quick())
+	p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"), quick)
 	if err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -229,7 +225,7 @@ func TestMLflowOfExternalData(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := parse(t, "mlflow://"+host+"/external")
-	if _, err := Push(t.Context(), ref, a, quick()); err != nil {
+	if _, err := Push(t.Context(), ref, a, quick); err != nil {
 		t.Fatal(err)
 	}
 	checkPull(t, ref, a)
