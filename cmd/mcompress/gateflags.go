@@ -47,3 +47,8 @@ func onFiles(g gateFlag) bool { return !g.relative && report.KindOf(g.name) == r
 
 // onRuns reports whether a gate needs a run of both models.
 func onRuns(g gateFlag) bool { return !g.relative && report.KindOf(g.name) != report.OnFiles }
+
+// allowRandomFlag declares the flag that accepts gates on outputs of random inputs.
+func allowRandomFlag(fs *flag.FlagSet, to *bool) {
+	fs.BoolVar(to, "allow-random-inputs", false, "accept gates on outputs without --data, of random inputs, which are no evidence of accuracy")
+}

@@ -19,7 +19,8 @@ type promotion struct {
 	registryFlags
 	signatureFlags
 	baselineFlag
-	gates []report.Limit
+	gates       []report.Limit
+	allowRandom bool // gates on outputs of random inputs
 }
 
 func promoteCommand(t *tool) *cli.Command {
@@ -38,6 +39,7 @@ Example: mcompress promote --max-baseline-size-ratio 1 mlflow://127.0.0.1:5000/d
 			p.connect(fs)
 		}), group("gates (if one does not hold: exit code 3)", func(fs *flag.FlagSet) {
 			declareGates(fs, &p.gates, everyGate)
+			allowRandomFlag(fs, &p.allowRandom)
 			p.baselineFlag.declare(fs)
 		})),
 		Action: func(c *cli.Context) error {
@@ -97,7 +99,7 @@ func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, al
 // against returns the gates with their baseline: that of the flag, else the model that has the alias. Where there is none yet, gates
 // relative to it are left out.
 func (p *promotion) against(ctx context.Context, t *tool, ref registry.Reference, alias string) (evidence.Limits, error) {
-	limits := evidence.Limits{Gates: p.gates}
+	limits := evidence.Limits{Gates: p.gates, AllowRandomInputs: p.allowRandom}
 	if p.source != "" || relativeGate(p.gates) == "" {
 		var err error
 		limits.Baseline, err = p.load(ctx, t, "promote", &p.registryFlags, p.gates)

@@ -44,7 +44,7 @@ func (p *verificationFlags) flags(more func(*flag.FlagSet)) []cli.Flag {
 
 // declareRandom declares the flag that accepts gates on random inputs.
 func (p *verificationFlags) declareRandom(fs *flag.FlagSet) {
-	fs.BoolVar(&p.allowRandom, "allow-random-inputs", false, "accept gates on outputs without --data, of random inputs, which are no evidence of accuracy")
+	allowRandomFlag(fs, &p.allowRandom)
 }
 
 // outputGate returns the name of a gate that requires verification, or "".

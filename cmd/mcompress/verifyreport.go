@@ -44,6 +44,7 @@ such as oci://HOST/REPOSITORY:TAG, is verified by the digests of the registry, w
 			f.connect(fs)
 		}), group("gates on the figures of the report (if one does not hold: exit code 3)", func(fs *flag.FlagSet) {
 			declareGates(fs, &f.limits.Gates, everyGate)
+			allowRandomFlag(fs, &f.limits.AllowRandomInputs)
 			f.baselineFlag.declare(fs)
 		})),
 		Action: func(c *cli.Context) error {

@@ -86,6 +86,8 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 type Limits struct {
 	Gates    []report.Limit
 	Baseline *report.Baseline // of gates; nil for none
+
+	AllowRandomInputs bool // gates on outputs hold for reports whose models were compared on random inputs
 }
 
 // Verify compares a report, of which text is the JSON form, with the files that it names in the folder of name, with their metadata and with
@@ -118,6 +120,10 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	if err != nil {
 		return nil, err
 	}
+	random := report.NewVerdict(gates, r.Verification).RandomInputs
+	if random && !limits.AllowRandomInputs {
+		res.mismatch(name, "its models were compared on random inputs, which are no evidence of accuracy: compare them on samples, or add --allow-random-inputs")
+	}
 	gates = append(gates, r.Gates...)
 	for _, g := range gates {
 		if !g.Held && !g.Open {
@@ -126,7 +132,7 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 		}
 	}
 	if len(gates) > 0 {
-		res.Checked = append(res.Checked, "gates")
+		res.Checked = append(res.Checked, "gates"+report.NewVerdict(gates, r.Verification).Qualifier())
 	}
 	return res, nil
 }
