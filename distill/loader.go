@@ -72,7 +72,11 @@ func (l *loader) open(ctx context.Context) error {
 func (l *loader) openWith(inputs []dataset.Input) (err error) {
 	l.inputs = inputs
 	source := dataset.Source{Samples: l.settings.Samples}
-	l.set, err = source.Open(l.model, inputs, l.workers)
+	workers := l.workers
+	if l.settings.MemoryBudget > 0 {
+		workers = serial // fewer batches in memory: those of the plan
+	}
+	l.set, err = source.Open(l.model, inputs, workers)
 	return err
 }
 

@@ -149,8 +149,9 @@ func (ps *parameters) stat(t *ir.Tensor) *batchNormStat {
 
 // store writes the trained weights and statistics into c's model.
 func (ps *parameters) store(step *pass.Step) {
-	for v := range grad.Trainable(step.Model, ps.trainable) {
-		if p := ps.byName[v.Name]; p != nil && p.tensor == v.Const {
+	trainable := grad.Trainable(step.Model, ps.trainable)
+	for _, v := range pass.Weights(step.Model) { // in the order of the model
+		if p := ps.byName[v.Name]; trainable[v] && p != nil && p.tensor == v.Const {
 			replace(step, v, p.array)
 		}
 	}

@@ -17,6 +17,10 @@ type memoryUsage struct {
 	Why                   []string // the layouts that a memory budget was compared with
 }
 
+// serial is the number of worker threads of all plans: the scratch memory and the batches of further ones are not part of them, so that neither
+// layouts nor reports depend on the number of worker threads.
+const serial = 1
+
 // Total is the sum of all parts.
 func (m memoryUsage) Total() int64 {
 	return m.Weights + m.States + m.Sums + m.Arena + m.Teacher + m.Batches
@@ -78,7 +82,7 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 	if p.offloadOptimizer {
 		m.States = largest
 	}
-	m.Batches = pl.loader.set.Held(p.microBatch())
+	m.Batches = pl.loader.set.Held(p.microBatch(), serial)
 	if pl.teacher != nil {
 		m.Teacher = pl.teacher.bytes(pl.loader.specs(p.microBatch()))
 	}

@@ -59,7 +59,7 @@ func (st *step) plan(ctx context.Context, o engine.Options) (int64, error) {
 	return arenaOf(s)
 }
 
-// arenaOf returns the size of a session's arena in bytes.
+// arenaOf returns the size of a session's arena in bytes, with one worker thread: layouts, which affect results, and reports are chosen by it.
 func arenaOf(s *engine.Interpreter) (int64, error) {
 	specs := map[string]ir.Spec{}
 	for _, p := range s.Inputs() {
@@ -69,7 +69,7 @@ func arenaOf(s *engine.Interpreter) (int64, error) {
 		}
 		specs[p.Name] = spec
 	}
-	u, err := s.Usage(specs)
+	u, err := s.SerialUsage(specs)
 	if err != nil {
 		return 0, err
 	}

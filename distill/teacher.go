@@ -147,7 +147,7 @@ func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 // bytes returns the memory of weights and arena for inputs of these types; the arena counts 0 if it cannot be planned.
 func (t *teacher) bytes(specs map[string]ir.Spec) int64 {
 	held, _ := t.session.Weights()
-	u, err := t.session.Usage(specs)
+	u, err := t.session.SerialUsage(specs)
 	if err != nil {
 		return held
 	}

@@ -115,10 +115,10 @@ func (s *Set) Rest() int { return s.rest }
 // Size is the batch size if want is requested: the size of a fixed batch axis, 1 without a batch axis, else want.
 func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
 
-// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and the prefetched ones.
-func (s *Set) Held(n int) int64 {
+// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and those that this many worker threads prefetch.
+func (s *Set) Held(n, workers int) int64 {
 	one := s.feed.bytes(s.Size(n))
-	return max(one, min(s.opts.Memory, one*int64(s.opts.Workers+2)))
+	return max(one, min(s.opts.Memory, one*int64(workers+2)))
 }
 
 // Labelled reports whether batches have labels.

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -22,7 +23,19 @@ type Step struct {
 
 // Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and of nodes for scratch memory.
 func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
-	pl, err := e.planFor(in)
+	return e.usage(in, e.pool)
+}
+
+// SerialUsage is Usage with one worker thread. Scratch memory depends on the number of worker threads; reported figures and choices that
+// affect results must not.
+func (e *Interpreter) SerialUsage(in map[string]ir.Spec) (*Usage, error) {
+	pool := op.NewPool(1)
+	defer pool.Close()
+	return e.usage(in, pool)
+}
+
+func (e *Interpreter) usage(in map[string]ir.Spec, pool *op.Pool) (*Usage, error) {
+	pl, err := e.planFor(in, pool)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +57,7 @@ func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
 
 // Known is Types with the elements of small values that follow from constants and shapes: axes, sizes, factors.
 func (e *Interpreter) Known(in map[string]ir.Spec) (map[string]*ir.Array, error) {
-	pl, err := e.planFor(in)
+	pl, err := e.planFor(in, e.pool)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +71,7 @@ func (e *Interpreter) Known(in map[string]ir.Spec) (map[string]*ir.Array, error)
 }
 
 // planFor plans a run with inputs of these types.
-func (e *Interpreter) planFor(in map[string]ir.Spec) (*plan, error) {
+func (e *Interpreter) planFor(in map[string]ir.Spec, pool *op.Pool) (*plan, error) {
 	args := make([]*ir.Array, len(e.inputs))
 	for i, p := range e.inputs {
 		spec, ok := in[p.Name]
@@ -70,7 +83,7 @@ func (e *Interpreter) planFor(in map[string]ir.Spec) (*plan, error) {
 			return nil, fmt.Errorf("input %q: %w", p.Name, err)
 		}
 	}
-	return e.prog.newPlan(args, e.pool, e.account)
+	return e.prog.newPlan(args, pool, e.account)
 }
 
 // Constants are the constants that runs read, after constant folding. They occupy this memory all the time, except those that operators
