@@ -144,7 +144,7 @@ func (res *Result) digests(name string, text []byte, r *report.Report) error {
 	case err != nil:
 		res.mismatch(name, "%v", err)
 	case r.Digest == "":
-		res.Unchecked = append(res.Unchecked, "digest: the report was made with --digest none")
+		res.mismatch(name, "the report has no digest: it was made with --digest none")
 	case sum != r.Digest:
 		res.mismatch(name, "the digest is %s, the report has %s: it was edited", sum, r.Digest)
 	}
@@ -214,7 +214,7 @@ func (v *verifier) file(f report.File, required bool) error {
 	case err != nil:
 		return err
 	case f.SHA256 == "":
-		v.res.Unchecked = append(v.res.Unchecked, f.Name+": the report has no digest of it")
+		v.res.mismatch(v.at(f.Name), "the report has no SHA-256 of it")
 	case sum != f.SHA256:
 		v.res.mismatch(v.at(f.Name), "the SHA-256 is %s, the report has %s", sum, f.SHA256)
 	}
