@@ -4,11 +4,9 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,7 +64,7 @@ func (r *release) common() ([]file, error) {
 		}
 	}
 	host := target{goos: runtime.GOOS, goarch: runtime.GOARCH}
-	page, err := r.command(host, "go", "run", "-tags", host.tags(), "-ldflags", "-X "+module+"/internal/job.release="+r.version.tag(), "./cmd/mcompress", "man")
+	page, err := r.command(host, "go", append(append([]string{"run"}, r.buildFlags(host)...), "./cmd/mcompress", "man")...)
 	return append(files, file{name: "man/man1/mcompress.1", data: page}), err
 }
 
@@ -100,10 +98,7 @@ func tarGzip(files []file, epoch time.Time) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
+	w := gzip.NewWriter(&b) // gzip.BestCompression takes 3.6 times as long, for 0.4 % of the size
 	if _, err := w.Write(data); err != nil {
 		return nil, err
 	}
@@ -115,7 +110,6 @@ func tarGzip(files []file, epoch time.Time) ([]byte, error) {
 func zipped(files []file, epoch time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
 	for _, f := range files {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: epoch}
 		h.SetMode(f.permissions())

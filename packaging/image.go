@@ -107,7 +107,7 @@ func (r *release) layer(files []file) (v1.Layer, error) {
 		return nil, err
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
-		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 }
 
 // writeImage writes the layout, whose files are named after their digests, in the order of their names.
@@ -121,7 +121,7 @@ func (r *release) writeImage(index v1.ImageIndex) error {
 	if err != nil {
 		return err
 	}
-	if err := images.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": r.version.semver()})); err != nil {
+	if err := images.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "mcompress:" + r.version.semver()})); err != nil {
 		return err
 	}
 	var files []file

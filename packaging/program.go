@@ -53,12 +53,15 @@ func (r *release) build(t target) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, t.executable())
-	_, err = r.command(t, "go", "build", "-buildvcs=false", "-tags", t.tags(),
-		"-ldflags", "-s -w -X "+module+"/internal/job.release="+r.version.tag(), "-o", path, "./cmd/mcompress")
-	if err != nil {
+	args := append([]string{"build", "-o", path}, r.buildFlags(t)...)
+	if _, err := r.command(t, "go", append(args, "./cmd/mcompress")...); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
+}
+
+func (r *release) buildFlags(t target) []string {
+	return []string{"-buildvcs=false", "-tags", t.tags(), "-ldflags", "-s -w -X " + module + "/internal/job.release=" + r.version.tag()}
 }
 
 // tags are the build tags: without ONNX Runtime, the program is static.

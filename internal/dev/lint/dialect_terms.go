@@ -43,7 +43,7 @@ func terms() []term {
 
 		// Words of other meaning.
 		{pattern: `codes?`, instead: "quantized values, quantized weights", in: values,
-			except: `(?:exit|error|reason|return|status|op|source|go|go's|python|machine|assembly|generated|dead|same|the|scalar|our|this|vector|no|bulk|in|for) codes?|codes? (?:of|generated|that|path|paths|for|points?|review|in|is|spans?|units?)|codes? with|code: pass|code\.go`,
+			except: `exit-code|(?:exit|error|reason|return|status|op|source|go|go's|python|machine|assembly|generated|dead|same|the|scalar|our|this|vector|no|bulk|in|for) codes?|codes? (?:of|generated|that|path|paths|for|points?|review|in|is|spans?|units?)|codes? with|code: pass|code\.go`,
 			but:    []string{"report/escape.go"}}, // HTML's element
 		{pattern: `codings?`, instead: "QuantSpec, quantized data type, encoding", in: []string{"quantize", "distill", "docs", "internal/tune", "internal/calibrate"}},
 		{pattern: `made[- ]up(?: for)?|makes? up for|make up`, instead: "synthetic or random inputs; compensated (error feedback)"},

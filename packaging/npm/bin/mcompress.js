@@ -13,12 +13,13 @@ try {
   process.exit(1);
 }
 
-const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+let child;
 // The terminal sends an interrupt to both processes; the result is the program's. Other signals are passed on.
 process.on("SIGINT", () => {});
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
+child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => {
   console.error(`mcompress: ${error.message}`);
   process.exit(1);
