@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -67,7 +66,7 @@ func (s *signFlags) sign(ctx context.Context, t *tool, path string) error {
 	if s.output == "" {
 		s.output = sign.DefaultPath(path)
 	}
-	key, err := sign.PrivateKey(s.key, passphrase)
+	key, err := sign.PrivateKey(s.key, func() ([]byte, error) { return passphrase(ctx) })
 	if err != nil {
 		return keyError(err)
 	}
@@ -75,7 +74,12 @@ func (s *signFlags) sign(ctx context.Context, t *tool, path string) error {
 	if err != nil {
 		return err
 	}
-	bundle, list, err := sign.Sign(ctx, key, files, s.output, sign.Options{Symlinks: s.symlinks})
+	o := sign.Options{Symlinks: s.symlinks}
+	if p := t.newProgress(path); p != nil {
+		o.Progress = p.show
+		defer p.stop()
+	}
+	bundle, list, err := sign.Sign(ctx, key, files, s.output, o)
 	if err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func keyError(err error) error {
 }
 
 // passphrase is that of an encrypted key.
-func passphrase() ([]byte, error) {
+func passphrase(ctx context.Context) ([]byte, error) {
 	if word, ok := os.LookupEnv(passphraseVariable); ok {
 		return []byte(word), nil
 	}
@@ -114,8 +118,17 @@ func passphrase() ([]byte, error) {
 	if !term.IsTerminal(in) {
 		return nil, fmt.Errorf("the key is encrypted: set %s to its passphrase", passphraseVariable)
 	}
+	state, err := term.GetState(in)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { // an interruption does not end reading
+		term.Restore(in, state)
+		fmt.Fprintln(os.Stderr)
+		os.Exit(exitIO)
+	})()
 	fmt.Fprint(os.Stderr, "passphrase of the key: ")
 	word, err := term.ReadPassword(in)
 	fmt.Fprintln(os.Stderr)
-	return bytes.TrimSpace(word), err
+	return word, err
 }

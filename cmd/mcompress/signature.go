@@ -103,7 +103,7 @@ func (s *signatureFlags) ofStored(ctx context.Context, files evidence.Stored, re
 	}
 	var present []string
 	for _, p := range files.Stored.Files {
-		if p.Role != registry.Signature {
+		if p.Role != registry.Signature && p.Role != registry.ReportPage { // the page has times of the run: sign.FilesOf leaves it out
 			present = append(present, p.Name)
 		}
 	}

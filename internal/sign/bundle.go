@@ -105,7 +105,7 @@ func seal(s *statement, key *ecdsa.PrivateKey) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sig, err := key.Sign(nil, digest(hash, payload), hash)
+	sig, err := key.Sign(nil, payloadHash(hash, payload), hash)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func Open(text []byte, key *ecdsa.PublicKey) (*Signed, error) {
 	if signer := b.Material.PublicKey.Hint; signer != "" && signer != hint {
 		return nil, ErrKey
 	}
-	if !ecdsa.VerifyASN1(key, digest(hash, b.Envelope.Payload), b.Envelope.Signatures[0].Sig) {
+	if !ecdsa.VerifyASN1(key, payloadHash(hash, b.Envelope.Payload), b.Envelope.Signatures[0].Sig) {
 		return nil, ErrKey
 	}
 	return parse(b.Envelope.Payload)
@@ -177,8 +177,8 @@ func parse(payload []byte) (*Signed, error) {
 	return signed, nil
 }
 
-// digest is the hash of a payload in DSSE's pre-authentication encoding.
-func digest(hash crypto.Hash, payload []byte) []byte {
+// payloadHash is the hash of a payload in DSSE's pre-authentication encoding.
+func payloadHash(hash crypto.Hash, payload []byte) []byte {
 	h := hash.New()
 	fmt.Fprintf(h, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload))
 	h.Write(payload)

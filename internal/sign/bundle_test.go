@@ -1,8 +1,10 @@
 package sign
 
 import (
+	"context"
 	"crypto/elliptic"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,4 +108,25 @@ func TestBundlesThatWereChanged(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
+}
+
+// Statements are read before the names in them are trusted.
+func FuzzStatement(f *testing.F) {
+	f.Add([]byte(`{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"m","digest":{"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}],` +
+		`"predicateType":"https://model_signing/signature/v1.0","predicate":{"serialization":{"method":"files","hash_type":"sha256","allow_symlinks":false},"resources":[]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := parse(text)
+		if err != nil {
+			return
+		}
+		found, err := s.Compare(t.Context(), []string{"a"}, func(_ context.Context, name string) (string, error) {
+			if !filepath.IsLocal(name) {
+				t.Errorf("%q is outside of the folder", name)
+			}
+			return "", fs.ErrNotExist
+		})
+		if err != nil || len(found) < len(s.byName([]string{"a"})) {
+			t.Errorf("%d mismatches of %d files, %v", len(found), len(s.Files), err)
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -160,28 +160,56 @@ func (f Files) check(name string, symlinks bool) error {
 	return nil
 }
 
-// SHA256 returns the digest of a file as hexadecimal digits.
-func SHA256(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	_, err = io.Copy(ir.ContextWriter(ctx, h), f)
-	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
-}
-
 // sums returns the files with their digests.
-func (f Files) sums(ctx context.Context, names []string) ([]File, error) {
-	files := make([]File, len(names))
+func (f Files) sums(ctx context.Context, names []string, progress func(done, total int64)) ([]File, error) {
+	files, m := make([]File, len(names)), meter{report: progress}
+	for _, name := range names {
+		st, err := os.Stat(f.path(name))
+		if err != nil {
+			return nil, err
+		}
+		m.total += st.Size()
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		g.Go(func() error {
-			sum, err := SHA256(ctx, f.path(name))
+			sum, err := f.sum(ctx, name, &m)
 			files[i] = File{name, sum}
 			return err
 		})
 	}
 	return files, g.Wait()
+}
+
+// sum is the SHA-256 of a regular file.
+func (f Files) sum(ctx context.Context, name string, m *meter) (string, error) {
+	r, err := os.Open(f.path(name))
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	st, err := r.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if err := ir.Copy(ctx, io.MultiWriter(h, m), r, st.Size()); err != nil {
+		return "", fmt.Errorf("%s: %w", f.path(name), err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// A meter counts what is written to it.
+type meter struct {
+	done   atomic.Int64
+	total  int64
+	report func(done, total int64) // may be nil
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	if n := m.done.Add(int64(len(b))); m.report != nil {
+		m.report(n, m.total)
+	}
+	return len(b), nil
 }

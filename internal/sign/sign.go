@@ -11,7 +11,8 @@ import (
 
 // Options are those of signing.
 type Options struct {
-	Symlinks bool // follow symbolic links to files; otherwise they are an error
+	Symlinks bool                    // follow symbolic links to files; otherwise they are an error
+	Progress func(done, total int64) // bytes that are read, from several goroutines; may be nil
 }
 
 // A File is a signed file.
@@ -39,7 +40,7 @@ func Sign(ctx context.Context, key *ecdsa.PrivateKey, files Files, path string, 
 			return nil, nil, fmt.Errorf("%s: %w", files.path(name), err)
 		}
 	}
-	signed, err := files.sums(ctx, names)
+	signed, err := files.sums(ctx, names, o.Progress)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,11 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/digest"
 )
 
 // newKey writes a key pair and returns the paths of the private and the public key.
@@ -211,9 +213,13 @@ func TestModelInAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := DefaultPath(model)
-	text, list, err := Sign(t.Context(), key, files, path, Options{})
+	var done, total atomic.Int64
+	text, list, err := Sign(t.Context(), key, files, path, Options{Progress: func(d, n int64) { done.Store(max(d, done.Load())); total.Store(n) }})
 	if err != nil || len(list) != 5 {
 		t.Fatalf("%d files, %v", len(list), err)
+	}
+	if done.Load() != total.Load() || total.Load() == 0 {
+		t.Errorf("progress ends at %d of %d bytes", done.Load(), total.Load())
 	}
 	if again, _, err := Sign(t.Context(), key, files, path, Options{}); err != nil || !bytes.Equal(again, text) {
 		t.Errorf("the second signature differs: %v", err)
@@ -282,7 +288,8 @@ func TestDigestOfTheCaller(t *testing.T) {
 		if filepath.Base(path) == "onnx.txt" {
 			return strings.Repeat("0", 64), nil
 		}
-		return SHA256(ctx, path)
+		sum, _, err := digest.File(ctx, path)
+		return sum, err
 	})
 	if err != nil || len(found) != 1 || found[0].File != "onnx.txt" {
 		t.Errorf("got %v, %v", found, err)

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/internal/digest"
 )
 
 // A Mismatch is a difference between a signature and the files.
@@ -35,9 +38,9 @@ type Signed struct {
 }
 
 // Verify compares files with the signature at path. Those that are signed have to be unchanged, and each of files has to be signed. A
-// signature of another key is a mismatch; a file that is no signature is an error. of computes digests from paths; nil for SHA256.
+// signature of another key is a mismatch; a file that is no signature is an error. of computes digests from paths; nil for those of the content.
 func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files, of func(ctx context.Context, path string) (string, error)) ([]Mismatch, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +57,10 @@ func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files,
 		return nil, err
 	}
 	if of == nil {
-		of = SHA256
+		of = func(ctx context.Context, path string) (string, error) {
+			sum, _, err := digest.File(ctx, path)
+			return sum, err
+		}
 	}
 	return s.Compare(ctx, present, func(ctx context.Context, name string) (string, error) {
 		if err := files.check(name, s.Symlinks); err != nil {
@@ -64,9 +70,26 @@ func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files,
 	})
 }
 
-// Compare returns the differences by name: signed files whose digest, as digits, is another one or fails with fs.ErrNotExist, and files that are
-// present, but not signed. It calls digest from several goroutines.
-func (s *Signed) Compare(ctx context.Context, present []string, digest func(ctx context.Context, name string) (string, error)) ([]Mismatch, error) {
+// maxSize is the maximum size of a signature or key: that of a folder of some million files.
+const maxSize = 256 << 20
+
+// readFile is os.ReadFile for files of at most maxSize bytes.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(text) > maxSize {
+		err = fmt.Errorf("%s: larger than %d MiB", path, maxSize>>20)
+	}
+	return text, err
+}
+
+// Compare returns the differences by name: signed files whose digest by of, as digits, is another one or fails with fs.ErrNotExist, and files that are
+// present, but not signed. It calls of from several goroutines.
+func (s *Signed) Compare(ctx context.Context, present []string, of func(ctx context.Context, name string) (string, error)) ([]Mismatch, error) {
 	signed := s.byName(present)
 	found, names := make([]Mismatch, len(signed)), map[string]bool{}
 	g, ctx := errgroup.WithContext(ctx)
@@ -74,7 +97,7 @@ func (s *Signed) Compare(ctx context.Context, present []string, digest func(ctx 
 	for i, f := range signed {
 		names[f.Name] = true
 		g.Go(func() error {
-			problem, err := f.problem(ctx, digest)
+			problem, err := f.problem(ctx, of)
 			found[i] = Mismatch{f.Name, problem}
 			return err
 		})
@@ -101,11 +124,11 @@ func (s *Signed) byName(present []string) []File {
 }
 
 // problem compares a file with its signed digest; empty if it is unchanged.
-func (f File) problem(ctx context.Context, digest func(ctx context.Context, name string) (string, error)) (string, error) {
+func (f File) problem(ctx context.Context, of func(ctx context.Context, name string) (string, error)) (string, error) {
 	if !utf8.ValidString(f.Name) || !filepath.IsLocal(filepath.FromSlash(f.Name)) {
 		return "not a name of a file in the folder", nil
 	}
-	sum, err := digest(ctx, f.Name)
+	sum, err := of(ctx, f.Name)
 	var kind *kindError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
