@@ -158,6 +158,15 @@ func (l *loader) inputNames() []string {
 	return names
 }
 
+// note records the samples of training and of the validation set.
+func (l *loader) note(step *pass.Step) {
+	d := pass.Data{Use: "training", Path: l.settings.Path, Labels: l.settings.Labels, Samples: len(l.training)}
+	step.Ledger.Used(d)
+	if d.Use, d.Samples = "validation", len(l.validation); d.Samples > 0 {
+		step.Ledger.Used(d)
+	}
+}
+
 func (l *loader) close() error {
 	if l.set == nil {
 		return nil

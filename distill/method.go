@@ -71,6 +71,7 @@ func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
 		}
 		step.Ledger.Trained(t.report(step.Method))
 	}
+	t.loader.note(step)
 	t.params.store(step)
 	return nil
 }

@@ -14,6 +14,7 @@ type Ledger struct {
 	trainings []Training
 	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
 	layers    []RemovedLayers
+	data      []Data
 	seen      map[*ir.Value]bool // values with a row
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
 }

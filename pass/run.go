@@ -15,6 +15,7 @@ type Result struct {
 	Rows      []Row      // the ledger
 	Trainings []Training // histories of training steps, in order
 	Layers    []RemovedLayers
+	Data      []Data // in the order of steps
 }
 
 // Run runs steps over m in order, and verifies the model before, between and after them. Steps read tensors by eval, which the
@@ -41,6 +42,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		ledgers = append(ledgers, s.Ledger.rows)
 		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
 		res.Layers = append(res.Layers, s.Ledger.layers...)
+		res.Data = append(res.Data, s.Ledger.data...)
 	}
 	res.Rows = slices.Concat(ledgers...)
 	res.finish(m, irVersion, env)

@@ -7,6 +7,8 @@ type Search struct {
 	Layers  []Sensitivity `json:"layers"`  // most sensitive first
 	Trials  []Trial       `json:"trials"`  // combinations tried, in order
 	Chosen  int           `json:"chosen"`  // index of the chosen trial
+
+	Data Data `json:"-"` // on which combinations were compared
 }
 
 // A Sensitivity is the sensitivity of the outputs to each candidate for one weight, with all others unchanged.

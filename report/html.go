@@ -27,6 +27,7 @@ type page struct {
 	Reasons []reason
 	Steps   []*Row
 	Notes   []remark
+	Origins []origin
 }
 
 // HTML writes r as a self-contained page.
@@ -45,6 +46,7 @@ func (r *Report) HTML(w io.Writer) error {
 		Reasons:  r.reasons(),
 		Steps:    r.steps(),
 		Notes:    r.notes(),
+		Origins:  r.provenance(),
 	}
 	for _, draw := range []func() error{
 		func() (err error) { p.Figures, err = r.charts(); return },

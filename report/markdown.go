@@ -201,18 +201,13 @@ func (m *markdown) hints(hs []string) {
 func (m *markdown) provenance(r *Report) {
 	m.line("### Provenance")
 	var rows [][]string
-	for _, side := range []struct {
-		what  string
-		files []File
-	}{{"source", r.Source.Files}, {"result", r.Result.Files}} {
-		for _, f := range side.files {
-			rows = append(rows, []string{side.what, code(f.Name), count(f.Bytes) + " bytes", digest(f.SHA256)})
+	for _, o := range r.provenance() {
+		name := prose(o.Name)
+		if strings.HasSuffix(o.Amount, " bytes") {
+			name = code(o.Name)
 		}
+		rows = append(rows, []string{strings.ToLower(o.What), name, o.Amount, digest(o.SHA256)})
 	}
-	if r.Recipe != nil {
-		rows = append(rows, []string{"recipe", "", "", digest(r.Recipe.SHA256)})
-	}
-	rows = append(rows, []string{"report", prose(r.Tool.Name + " " + r.Tool.Version), "", digest(r.Digest)})
 	m.table([]string{"", "", ":", "SHA-256"}, rows)
 	if r.Recipe != nil {
 		fmt.Fprintf(m, "<details><summary>Recipe with the values of all options</summary>\n\n%s\n</details>\n", fenced("yaml", r.Recipe.Text))

@@ -35,6 +35,8 @@ type Report struct {
 	Copied       *Copied              `json:"copied,omitempty"`       // nil where only the model was written
 	Removed      []pass.RemovedLayers `json:"removed_layers,omitempty"`
 	Training     []pass.Training      `json:"training,omitempty"`
+	Teachers     []Teacher            `json:"teachers,omitempty"` // models that steps trained the result on
+	Data         []Data               `json:"data,omitempty"`     // samples that steps and the search used
 	Search       *pass.Search         `json:"search,omitempty"`   // nil where methods were not chosen by measurement
 	Target       *pass.Target         `json:"target,omitempty"`   // nil where options were not chosen for one
 	Hints        []string             `json:"hints,omitempty"`    // limitations of the result at run time
@@ -104,6 +106,8 @@ type Input struct {
 	Copied         *Copied
 	Removed        []pass.RemovedLayers
 	Training       []pass.Training
+	Teachers       []Model
+	Data           []Data
 	Search         *pass.Search
 	Target         *pass.Target
 	Hints          []string
@@ -162,11 +166,15 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Copied:        in.Copied,
 		Removed:       in.Removed,
 		Training:      in.Training,
+		Data:          in.Data,
 		Search:        in.Search,
 		Target:        in.Target,
 		Hints:         in.Hints,
 		Baseline:      in.Baseline,
 		Environment:   in.Environment,
+	}
+	if r.Teachers, err = teachers(ctx, in, r.Source); err != nil {
+		return nil, err
 	}
 	if in.Errors {
 		if err := r.measure(ctx, in, c); err != nil {

@@ -38,7 +38,7 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 		return err
 	}
 	defer set.Close()
-	d.noteRandom(step)
+	d.note(step, set)
 	s, err := engine.Open(ctx, m, engine.Options{Workers: step.Env.Workers, Limits: step.Env.Limits, Keep: names})
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -55,7 +55,13 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 	return nil
 }
 
-func (d *Data) noteRandom(s *pass.Step) {
+// note records the samples, with a note if they are random.
+func (d *Data) note(s *pass.Step, set *dataset.Set) {
+	n := set.Len()
+	if index := d.order(set).Index; index != nil {
+		n = len(index)
+	}
+	s.Ledger.Used(pass.Data{Use: "calibration", Path: d.Path, Labels: d.Labels, Samples: n})
 	if d.Path == "" {
 		s.Ledger.Note("", pass.Reason{Code: pass.RandomCalibration})
 	}

@@ -15,7 +15,7 @@ func (d *Data) Samples(ctx context.Context, s *pass.Step, m *ir.Model, take func
 		return err
 	}
 	defer set.Close()
-	d.noteRandom(s)
+	d.note(s, set)
 	for b, err := range d.batches(ctx, s, m, set) {
 		if err != nil {
 			return err

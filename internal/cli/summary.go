@@ -54,6 +54,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	for i, row := range slices.DeleteFunc(slices.Clone(r.Ledger), func(row report.Row) bool { return row.Reason.Code != pass.SlowerThanFloat }) {
 		t.add(first(i, "speed"), s.bad(row.Method+": "+row.Reason.Detail))
 	}
+	for i, teacher := range r.Teachers {
+		t.add(first(i, "teacher"), fmt.Sprintf("%s, %s, %s parameters", Escape(teacher.Files[0].Name), size(teacher.FileBytes), humanize.Comma(teacher.Parameters)))
+	}
 	if v := r.Verification; v != nil {
 		t.add("verification", comparison(s, v))
 		if caveat := v.Data.Caveat(); caveat != "" {

@@ -138,20 +138,22 @@ func checkSteps(steps []pass.Options, target *pass.Target) error {
 // A run is one attempt at a job.
 type run struct {
 	*Options
-	observe func() *report.Environment
-	eval    *ir.Eval
-	set     *atomicfile.Set // the files of the result, published together
-	source  *onnx.File      // never rewritten
-	work    *onnx.File      // rewritten by the passes
-	sums    *sums           // digests of the source
-	others  []*onnx.File    // models opened for passes, such as a teacher
-	recipe  *report.Recipe
-	rows    []pass.Row
-	trained []pass.Training
-	layers  []pass.RemovedLayers
-	changed bool
-	folder  *folder.Folder // nil if only the model is written
-	path    string         // of the output
+	observe  func() *report.Environment
+	eval     *ir.Eval
+	set      *atomicfile.Set // the files of the result, published together
+	source   *onnx.File      // never rewritten
+	work     *onnx.File      // rewritten by the passes
+	sums     *sums           // digests of the source
+	others   []*onnx.File    // models opened for passes, such as a teacher
+	recipe   *report.Recipe
+	rows     []pass.Row
+	trained  []pass.Training
+	layers   []pass.RemovedLayers
+	data     []report.Data
+	teachers []report.Model
+	changed  bool
+	folder   *folder.Folder // nil if only the model is written
+	path     string         // of the output
 
 	verified *verification.Result // nil until the output has been run
 }
@@ -287,7 +289,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 		return err
 	}
 	r.rows, r.trained, r.layers, r.changed = res.Rows, res.Trainings, res.Layers, res.Changed()
-	return nil
+	return r.recordInputs(ctx, res.Data)
 }
 
 // layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is

@@ -124,7 +124,7 @@ func (r *run) input() report.Input {
 		Copied: copied,
 		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
-		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Training: r.trained, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Training: r.trained, Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
 		NoDigest: !r.Digest,
 	}
 }

@@ -55,6 +55,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	if err := t.measured(ctx, list, bytes); err != nil {
 		return nil, err
 	}
+	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
 	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.sensitivityRuns)*t.batch()
 	t.search.Layers = t.sensitivities(list)
 	return list, nil
