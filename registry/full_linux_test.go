@@ -20,7 +20,9 @@ func TestOCIPullOntoAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	_, err := l.Pull(t.Context(), dir, quick)
+	o := quick
+	o.Parallel = 1 // the model is first
+	_, err := l.Pull(t.Context(), dir, o)
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "mlp.onnx: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

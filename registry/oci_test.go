@@ -18,7 +18,7 @@ import (
 // layersOf are the files of complete in the model's manifest, referrersOf those that refer to it.
 const (
 	layersOf    = "model:external.onnx data:external_a.bin data:external_b.bin config:config.json config:tokenizer.json report-md:external.report.md card:external.card.md"
-	referrersOf = "report-json:external.report.json bom:external.cdx.json signature:external.sig"
+	referrersOf = "report-json:external.report.json bom:external.cdx.json provenance:external.intoto.json signature:external.sig"
 )
 
 func TestOCIOfACompleteModel(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOCIManifests(t *testing.T) {
 			}
 			types[r["config"].(map[string]any)["mediaType"].(string)] = true
 		}
-		if len(types) != 3 || !types[mediaReport] || !types[mediaBOM] || !types[mediaSignature] {
+		if len(types) != 4 || !types[mediaStatement] || !types[mediaReport] || !types[mediaBOM] || !types[mediaSignature] {
 			t.Errorf("referrers: %s", index)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -137,5 +138,54 @@ func TestPushRequiresATag(t *testing.T) {
 	}
 	if _, err := Push(t.Context(), ref, fixture(t, "mlp"), quick); !isA[*ReferenceError](err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Tokens of an authorization server, which expire during a push: also while a file is uploaded.
+func TestOCITokens(t *testing.T) {
+	s := withReferrers(t)
+	var issued, uses int
+	s.set(func(w http.ResponseWriter, r *http.Request) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if r.URL.Path == "/token" {
+			user, password, _ := r.BasicAuth()
+			scope := r.URL.Query().Get("scope")
+			if user != "user" || password != "secret" || !strings.HasPrefix(scope, "repository:models/m:pull") {
+				t.Errorf("token for %q: %s, %s", scope, user, password)
+			}
+			issued++
+			uses = 0
+			fmt.Fprintf(w, `{"token": "%d"}`, issued)
+			return true
+		}
+		if uses++; r.Header.Get("Authorization") == fmt.Sprintf("Bearer %d", issued) && uses <= 5 {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="test",scope="repository:models/m:pull,push"`, s.host))
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}, nil)
+	login(t, auths(s.host, "secret"))
+	a := complete(t)
+	o := quick
+	o.Parallel = 1
+	var last int64
+	o.Progress = func(done, _ int64) { last = done }
+	p, err := Push(t.Context(), s.ref(t, "models/m:1"), a, o)
+	if err != nil || last != p.Size {
+		t.Fatalf("%v, progress %d", err, last)
+	}
+	l, err := List(t.Context(), p.Reference, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := l.Pull(t.Context(), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, l.Files)
+	if issued < 3 {
+		t.Errorf("%d tokens", issued)
 	}
 }

@@ -183,7 +183,7 @@ func sum(content []byte) string {
 func complete(t *testing.T) *Artifact {
 	t.Helper()
 	files := map[string]string{
-		"external.report.md": "# Report\n", "external.report.html": "<p>", "external.cdx.json": `{"bomFormat": "CycloneDX"}`, "external.sig": `{"b": 1}`,
+		"external.report.md": "# Report\n", "external.report.html": "<p>", "external.cdx.json": `{"bomFormat": "CycloneDX"}`, "external.sig": `{"b": 1}`, "external.intoto.json": `{"c": 1}`,
 		"external.card.md": "---\n---\n", "external.environment.json": "{}", "config.json": `{"a": 1}`, "tokenizer.json": "{}",
 	}
 	var listed []string

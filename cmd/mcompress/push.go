@@ -27,7 +27,8 @@ func pushCommand(t *tool) *cli.Command {
 ` + destinations + `
 
 The files of MODEL are pushed with the files next to it that belong to it: configuration and tokenizer if the folder has
-config.json or genai_config.json, NAME.report.json, NAME.report.md, NAME.cdx.json (ML-BOM), NAME.sig (signature) and NAME.card.md.
+config.json or genai_config.json, NAME.report.json, NAME.report.md, NAME.cdx.json (ML-BOM), NAME.intoto.json (provenance), NAME.sig
+(signature) and NAME.card.md.
 Files that the registry has are not uploaded again, and the tag is moved last: an interrupted push is repeated with the same
 command. Credentials are those of Docker (docker login).
 
@@ -50,7 +51,7 @@ Example: mcompress push oci://registry.example.com/models/mlp:1.0 mlp.dynamic-in
 			}
 			o, stop := r.options(t, c.Command.Name, ref)
 			o.MountFrom = mounts
-			pushed, err := pushModel(c.Context, ref, args[1], registry.CollectOptions{ReportDir: reportDir, Progress: o.Progress}, o)
+			pushed, err := t.pushModel(c.Context, ref, args[1], reportDir, o)
 			stop()
 			if err != nil {
 				return err

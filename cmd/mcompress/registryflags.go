@@ -97,7 +97,7 @@ func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string) 
 	silent.insecure = false // check has warned
 	o, stop := silent.options(t, "", ref)
 	o.Insecure = p.insecure
-	pushed, err := pushModel(ctx, ref, model, registry.CollectOptions{ReportDir: reportDir}, o)
+	pushed, err := t.pushModel(ctx, ref, model, reportDir, o)
 	stop()
 	if err != nil {
 		return fmt.Errorf("the result %s is complete, but not pushed: %w", model, err)
@@ -109,8 +109,14 @@ func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string) 
 }
 
 // pushModel collects the files of a model and pushes them, unless a gate of its report did not hold.
-func pushModel(ctx context.Context, ref registry.Reference, model string, c registry.CollectOptions, o registry.Options) (*registry.Pushed, error) {
+func (t *tool) pushModel(ctx context.Context, ref registry.Reference, model, reportDir string, o registry.Options) (*registry.Pushed, error) {
+	c := registry.CollectOptions{ReportDir: reportDir}
+	p := t.newProgress(model)
+	if p != nil {
+		c.Progress = p.show
+	}
 	a, err := registry.Collect(ctx, model, c)
+	p.stop()
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (m *models) add(path string, copied bool) {
 }
 
 // results are the ends of the names of files that describe a model, after NAME.
-var results = []string{".report.", ".environment.json", ".cdx.json", ".sig", ".card.md"}
+var results = []string{".report.", ".environment.json", ".cdx.json", ".intoto.json", ".sig", ".card.md"}
 
 // skip reports whether a file is part of a model that is not copied, or describes a model.
 func (m *models) skip(name string) bool {
