@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,5 +85,13 @@ func TestCollectOfReportsElsewhere(t *testing.T) {
 	a, err := Collect(t.Context(), filepath.Join(dir, "m.onnx"), CollectOptions{ReportDir: filepath.Join(dir, "reports")})
 	if err != nil || names(a.Files) != "model:m.onnx report-md:m.report.md" {
 		t.Errorf("%v, %v", a, err)
+	}
+}
+
+func TestCollectIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Collect(ctx, filepath.Join("..", "fixtures", "mlp.onnx"), CollectOptions{Progress: func(done, total int64) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -216,3 +216,36 @@ func TestOCIReferrersOfTheSameName(t *testing.T) {
 		same(t, dir, second.Files)
 	})
 }
+
+// The report is that which the manifest names: a later one cannot replace it.
+func TestOCIReportOfTheManifest(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *server) {
+		a := complete(t)
+		l := pushed(t, s, a)
+		want, _ := l.Find(ReportJSON)
+		p, err := pack(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.referrers, p.empty = nil, nil
+		other := []byte(`{"verdict": "passed"}`)
+		if err := p.packReferrer(File{Name: want.Name, Size: int64(len(other)), SHA256: sum(other), Role: ReportJSON}); err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, "models/m", "", "", other)
+		r, err := openOCI(l.Reference, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Manifests().Push(t.Context(), p.referrers[0].Descriptor, p.referrers[0].reader()); err != nil {
+			t.Fatal(err)
+		}
+		again, err := List(t.Context(), l.Reference, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := again.Find(ReportJSON); got != want || len(again.Files) != len(l.Files) {
+			t.Errorf("got %+v of %s", got, names(again.Files))
+		}
+	})
+}

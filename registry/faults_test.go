@@ -356,3 +356,18 @@ func TestLoopback(t *testing.T) {
 		}
 	}
 }
+
+// Neither the file nor the credentials are sent to another host.
+func TestOCIUploadStaysOnTheHost(t *testing.T) {
+	s, other := withReferrers(t), withReferrers(t)
+	s.set(nil, func(r *http.Response) error {
+		if r.Request.Method == http.MethodPost {
+			r.Header.Set("Location", "http://localhost"+strings.TrimPrefix(other.host, "127.0.0.1")+r.Header.Get("Location"))
+		}
+		return nil
+	})
+	_, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), quick)
+	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "redirects the upload to another host") || len(other.requests) > 0 {
+		t.Errorf("got %v, and there %v", err, other.requests)
+	}
+}

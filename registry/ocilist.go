@@ -49,9 +49,6 @@ func (r *repository) read(ctx context.Context, name string) (d ocispec.Descripto
 	if d.Size > maxManifest {
 		return d, m, &ContentError{r.ref.String(), fmt.Errorf("a manifest of %d bytes", d.Size)}
 	}
-	if strings.HasPrefix(name, "sha256:") && d.Digest.String() != name {
-		return d, m, &ContentError{r.ref.String(), fmt.Errorf("the registry sent %s", d.Digest)}
-	}
 	text, err := content.ReadAll(rc, d)
 	if err != nil {
 		return d, m, err

@@ -109,10 +109,15 @@ func withReferrers(t *testing.T) *server {
 // distribution returns Debian's registry, which has no referrers API.
 func distribution(t *testing.T) *server { return proxied(t, conform.Distribution(t, t.TempDir(), "")) }
 
-// each runs a test on both registries.
+// eachServer runs a test on both registries, in parallel with others: Debian's waits for the disk.
 func eachServer(t *testing.T, test func(t *testing.T, s *server)) {
-	t.Run("referrers", func(t *testing.T) { test(t, withReferrers(t)) })
-	t.Run("distribution", func(t *testing.T) { test(t, distribution(t)) })
+	t.Parallel()
+	for name, start := range map[string]func(*testing.T) *server{"referrers": withReferrers, "distribution": distribution} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
+	}
 }
 
 func (s *server) ref(t *testing.T, name string) Reference {
