@@ -147,7 +147,7 @@ func (m *mlflow) version(ctx context.Context) (*modelVersion, error) {
 		return nil, err
 	}
 	if model == nil {
-		return nil, m.refused(fmt.Errorf("there is no registered model %q", m.ref.Name))
+		return nil, m.refused(fmt.Errorf("registered model %q: %w", m.ref.Name, ErrNotFound))
 	}
 	number := strings.TrimLeft(m.ref.Tag, "vV")
 	switch {
@@ -155,7 +155,7 @@ func (m *mlflow) version(ctx context.Context) (*modelVersion, error) {
 		return m.latest(ctx)
 	case !mlflowVersion.MatchString(m.ref.Tag):
 		if number = model.alias(m.ref.Tag); number == "" {
-			return nil, m.refused(fmt.Errorf("the registered model %q has no alias %q", m.ref.Name, m.ref.Tag))
+			return nil, m.refused(fmt.Errorf("alias %q of the registered model %q: %w", m.ref.Tag, m.ref.Name, ErrNotFound))
 		}
 	}
 	var out struct {

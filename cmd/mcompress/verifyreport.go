@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/internal/evidence"
@@ -226,7 +227,7 @@ func (t *tool) printEvidence(results []*evidence.Result) error {
 		}
 		verdict := "matches"
 		if !r.Matches() {
-			verdict = fmt.Sprintf("%d mismatches", len(r.Mismatches))
+			verdict = english.Plural(len(r.Mismatches), "mismatch", "mismatches")
 		}
 		fmt.Fprintf(t.stdout, "%s: %s (%s)\n", cmp.Or(r.Report, r.Model), verdict, strings.Join(r.Checked, ", "))
 		for _, line := range r.Unchecked {
