@@ -115,8 +115,9 @@ func TestNoticesCoverModules(t *testing.T) {
 			modules = append(modules, m.Path+" "+m.Version)
 		}
 		for _, m := range modules {
-			if !strings.Contains(text, "\n"+m+": ") {
-				t.Errorf("no licence of %s", m)
+			identifiers, texts := strings.Contains(text, "\n- "+m+": "), strings.Count(text, strings.Repeat("=", 80)+"\n"+m+": ")
+			if !identifiers || texts == 0 {
+				t.Errorf("%s: in the list %v, %d texts", m, identifiers, texts)
 			}
 			if !strings.Contains(sbom, `"pkg:golang/`+strings.Replace(m, " ", "@", 1)+`"`) {
 				t.Errorf("%s is not in the SBOM", m)
