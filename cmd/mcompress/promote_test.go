@@ -87,6 +87,20 @@ func TestReleaseInARegistry(t *testing.T) {
 	flip(t, "pulled/v2.onnx")
 	expect(t, exitGate, "v2.sig: v2.onnx: the content is not what was signed", "verify-report", "--key", "key.pub", "pulled/v2.onnx")
 
+	// An equal run in another folder pushes equal bytes.
+	other := t.TempDir()
+	for _, name := range []string{"mlp.onnx", "digits_test.npz", "key.pem"} {
+		if err := os.Link(name, filepath.Join(other, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(other)
+	run("v1", "--workers", "1")
+	must(t, []string{"push", "--plain-http", repository + ":again", "v1.onnx"})
+	if got, want := digestOf(t, repository+":again"), digestOf(t, repository+":v1"); got != want {
+		t.Errorf("an equal run is %s, want %s", got, want)
+	}
+
 	// A model whose gates did not hold is not pushed.
 	code, _, _ := call("quantize", "mlp.onnx", "-o", "bad.onnx", "--min-ratio", "100", "--push", repository+":bad", "--plain-http", "--quiet")
 	if code != exitGate {
