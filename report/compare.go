@@ -22,8 +22,8 @@ type Error struct {
 	Max    *float32 `json:"max_abs,omitempty"`
 }
 
-// compare streams both tensors of p once, holding four blocks of pass.Block elements.
-func compare(ctx context.Context, e *ir.Eval, p pair) (Figures, error) {
+// compare streams both tensors of p once, holding four blocks of pass.Block elements. It adds their elements to bins, if there are any.
+func compare(ctx context.Context, e *ir.Eval, p pair, bins *binners) (Figures, error) {
 	if !slices.Equal(p.ref.Shape, p.got.Shape) {
 		return Figures{}, fmt.Errorf("%s cannot be compared with %s", p.got.Spec, p.ref.Spec)
 	}
@@ -32,7 +32,7 @@ func compare(ctx context.Context, e *ir.Eval, p pair) (Figures, error) {
 		return Figures{}, err
 	}
 	n := min(p.ref.Elems(), pass.Block)
-	c := &comparer{pair: p, file: ref, same: true, mask: make([]byte, (n+7)/8), gots: newBlock(p.got.DType, n)}
+	c := &comparer{pair: p, bins: bins, file: ref, same: true, mask: make([]byte, (n+7)/8), gots: newBlock(p.got.DType, n)}
 	if p.ref != p.got {
 		c.refs = newBlock(p.ref.DType, n)
 	}
@@ -69,6 +69,7 @@ func stream(ctx context.Context, e *ir.Eval, t *ir.Tensor, w io.Writer) error {
 // rounding to float32.
 type comparer struct {
 	pair
+	bins       *binners // nil without histograms
 	file       io.ReaderAt
 	refs, gots *block // refs is nil where only zeros are counted
 	mask       []byte
@@ -130,6 +131,9 @@ func (c *comparer) add(got []byte, n int) error {
 		return err
 	}
 	c.sums.Add(x, y)
+	if c.bins != nil {
+		c.bins.add(x, y)
+	}
 	return nil
 }
 

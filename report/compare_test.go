@@ -45,7 +45,7 @@ func figuresOf(t *testing.T, ref, got *ir.Tensor) Figures {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	f, err := compare(t.Context(), e, pair{ref, got})
+	f, err := compare(t.Context(), e, pair{ref, got}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestCompareReportsShortPayloads(t *testing.T) {
 	short := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Span{R: bytes.NewReader(make([]byte, 9))}}
 	whole := weight("", []int64{4}, 1, 2, 3, 4)
 	for _, p := range []pair{{short, whole}, {whole, short}} {
-		if _, err := compare(t.Context(), e, p); err == nil {
+		if _, err := compare(t.Context(), e, p, nil); err == nil {
 			t.Error("a payload that ends early was compared")
 		}
 	}

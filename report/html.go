@@ -22,6 +22,8 @@ type page struct {
 	Figures []figure
 	Checked *verificationView
 	Depth   figure // error by layer; without a drawing where there is none
+	Around  figure // nodes around the largest drop, too
+	Spread  []histogramView
 	Tree    *branch
 	Changed []*Weight
 	Reasons []reason
@@ -36,10 +38,10 @@ func (r *Report) HTML(w io.Writer) error {
 		document: newDocument(visible(r.title())),
 		Report:   r,
 		Outcome:  r.Verdict.outcome(),
-		Facts:    r.facts(),
-		Tiles:    r.tiles(),
+		Facts:    facts(r),
+		Tiles:    tiles(r),
 		Gates:    gateViews(r.Gates),
-		Running:  r.running(),
+		Running:  running(r),
 		Tree:     tree(r.Weights),
 		Checked:  view(r.Verification),
 		Changed:  r.changed(),
@@ -51,6 +53,8 @@ func (r *Report) HTML(w io.Writer) error {
 	for _, draw := range []func() error{
 		func() (err error) { p.Figures, err = r.charts(); return },
 		func() (err error) { p.Depth, err = sqnrByLayer(r.Verification); return },
+		func() (err error) { p.Around, err = neighborhood(r.Verification); return },
+		func() (err error) { p.Spread, err = histogramViews(r.Histograms); return },
 		func() (err error) { p.Trained, err = r.trainings(); return },
 		func() (err error) { p.Found, err = r.searched(); return },
 	} {

@@ -60,6 +60,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		}
 		add(row.Before, steps[i], row, true, &r.Ledger[i].Figures)
 	}
+	pairs := make([]pair, len(c.roots))
 	for k, o := range c.roots {
 		i := c.firstChange(o)
 		got := steps[i]
@@ -67,8 +68,14 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 			got = c.atEnd(i)
 		}
 		add(o.before, got, &c.rows[i], false, &r.Weights[k].Figures)
+		pairs[k] = pair{o.before, got}
 	}
-	return run(ctx, in, tasks)
+	if err := run(ctx, in, tasks); err != nil {
+		return err
+	}
+	var err error
+	r.Histograms, err = histograms(ctx, in, r.Weights, pairs)
+	return err
 }
 
 // firstChange is the row that first changed o, or else the first that speaks of it.
@@ -86,7 +93,7 @@ func run(ctx context.Context, in Input, tasks []*task) error {
 	slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.ref.Elems(), a.ref.Elems()) })
 	return pass.Parallel(ctx, in.Workers, len(tasks), func(ctx context.Context, i int) error {
 		t := tasks[i]
-		f, err := compare(ctx, in.Eval, t.pair)
+		f, err := compare(ctx, in.Eval, t.pair, nil)
 		if err != nil {
 			return fmt.Errorf("report: %s: %w", t, err)
 		}

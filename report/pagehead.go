@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/mcompress/mcompress/report/verification"
 )
 
 // An outcome is the verdict at the top of a page: in words and by its class, not by color alone.
@@ -59,8 +57,8 @@ func gateViews(gs []Gate) []gateView {
 type fact struct{ Name, Text, Digest string }
 
 // facts are what was done to the model, on which data, and when.
-func (r *Report) facts() []fact {
-	fs := []fact{{Name: "Method", Text: r.methodText()}}
+func facts(r *Report) []fact {
+	fs := []fact{{Name: "Method", Text: methodText(r)}}
 	if r.Target != nil {
 		fs = append(fs, fact{Name: "Target", Text: r.Target.Name})
 	}
@@ -87,7 +85,7 @@ func (r *Report) facts() []fact {
 }
 
 // methodText names the methods of the steps with the number of weights that each changed.
-func (r *Report) methodText() string {
+func methodText(r *Report) string {
 	var names []string
 	for _, t := range r.Training {
 		names = append(names, t.Method)
@@ -132,14 +130,15 @@ type cost struct {
 }
 
 // running are memory and latency of both models.
-func (r *Report) running() []cost {
+func running(r *Report) []cost {
 	t := r.Totals
 	cs := []cost{{Name: "Memory of weights in " + visible(t.Runtime), Before: size(t.RuntimeBytes.Before), After: size(t.RuntimeBytes.After), Change: smaller(t.RuntimeBytes)}}
 	if a := t.Activations; a != nil {
 		cs = append(cs, cost{Name: "Peak memory of activations", Before: size(a.Before), After: size(a.After), Change: smaller(*a)})
 	}
 	c := cost{Name: "Latency", Change: "not measured: --max-latency-ratio measures it"}
-	if l := r.latency(); l != nil {
+	if v := r.Verification; v != nil && v.Latency != nil {
+		l := v.Latency
 		c = cost{fmt.Sprintf("Latency, minimum of %s", plural(int64(l.Runs), "run")), seconds(l.Before), seconds(l.After), faster(l), nil}
 	}
 	for _, g := range gateViews(r.Gates) {
@@ -148,11 +147,4 @@ func (r *Report) running() []cost {
 		}
 	}
 	return append(cs, c)
-}
-
-func (r *Report) latency() *verification.Latency {
-	if r.Verification == nil {
-		return nil
-	}
-	return r.Verification.Latency
 }

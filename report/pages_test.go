@@ -93,11 +93,11 @@ func TestHTMLIsSelfContained(t *testing.T) {
 func TestHTMLDrawsEachChart(t *testing.T) {
 	page := html(t, (&job{model: many(), methods: []*pass.Method{rounding}, in: Input{Errors: true}}).build(t))
 	drawings := regexp.MustCompile(`(?s)<svg[^>]*role="img".*?</svg>`).FindAllString(page, -1)
-	if len(drawings) != 2 {
-		t.Fatalf("got %d charts, want bytes by type and errors", len(drawings))
+	if want := 2 + 2*maxHistograms; len(drawings) != want {
+		t.Fatalf("got %d charts, want %d: bytes by type, errors and histograms", len(drawings), want)
 	}
 	expected := [][]string{{"int8", "float"}, {"layers.a", "dB"}}
-	for i, svg := range drawings {
+	for i, svg := range drawings[:2] {
 		d := xml.NewDecoder(strings.NewReader(svg))
 		var text strings.Builder
 		for {

@@ -32,6 +32,7 @@ type Report struct {
 	Ledger        []Row    `json:"ledger"`
 
 	Verification *verification.Result `json:"verification,omitempty"` // nil where the models were not to be run
+	Histograms   []WeightHistogram    `json:"histograms,omitempty"`   // of the weights with the lowest SQNR
 	Copied       *Copied              `json:"copied,omitempty"`       // nil where only the model was written
 	Removed      []pass.RemovedLayers `json:"removed_layers,omitempty"`
 	Training     []pass.Training      `json:"training,omitempty"`

@@ -9,13 +9,13 @@ import (
 // A tile is one headline figure. Bar is a percentage; Class is "failed" for a figure that became worse where its gate does not hold.
 type tile struct{ Name, Big, Small, Bar, Class string }
 
-func (r *Report) tiles() []tile {
+func tiles(r *Report) []tile {
 	t := r.Totals
-	ts := []tile{{Name: "File size", Big: smaller(t.FileBytes), Small: size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), Class: r.classOf("min-ratio", "max-size")}}
-	ts = append(ts, r.verificationTiles()...)
+	ts := []tile{{Name: "File size", Big: smaller(t.FileBytes), Small: size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), Class: classOf(r.Gates, "min-ratio", "max-size")}}
+	ts = append(ts, verificationTiles(r)...)
 	ts = append(ts,
 		tile{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights in " + t.Runtime},
-		tile{Name: "Coverage", Big: percent(r.Coverage.Fraction), Small: r.Coverage.text(), Bar: fmt.Sprintf("%.2f", 100*r.Coverage.Fraction), Class: r.classOf("require-coverage")},
+		tile{Name: "Coverage", Big: percent(r.Coverage.Fraction), Small: r.Coverage.text(), Bar: fmt.Sprintf("%.2f", 100*r.Coverage.Fraction), Class: classOf(r.Gates, "require-coverage")},
 	)
 	if w := r.worst(); w != nil {
 		ts = append(ts, tile{Name: "Lowest SQNR of a weight", Big: sqnr(w.Error), Small: visible(w.named())})
@@ -30,8 +30,8 @@ func (r *Report) tiles() []tile {
 }
 
 // classOf is "failed" if one of the gates of these names does not hold.
-func (r *Report) classOf(names ...string) string {
-	for _, g := range r.Gates {
+func classOf(gates []Gate, names ...string) string {
+	for _, g := range gates {
 		for _, name := range names {
 			if g.Name == name && g.class() == "failed" {
 				return "failed"
@@ -42,31 +42,31 @@ func (r *Report) classOf(names ...string) string {
 }
 
 // verificationTiles show accuracy, the metric, the worst output and the latency, as far as they were measured.
-func (r *Report) verificationTiles() []tile {
+func verificationTiles(r *Report) []tile {
 	v := r.Verification
 	if v == nil {
 		return nil
 	}
 	var ts []tile
 	if a := v.Accuracy; a != nil {
-		t := tile{Name: "Accuracy", Big: verification.Percent(a.After), Class: r.classOf("max-accuracy-drop")}
+		t := tile{Name: "Accuracy", Big: verification.Percent(a.After), Class: classOf(r.Gates, "max-accuracy-drop")}
 		if a.Before != nil {
 			t.Small = verification.Percent(*a.Before) + " before, " + points2(a.After-*a.Before)
 		}
 		ts = append(ts, t)
 	}
 	if m := v.Metric; m != nil {
-		t := tile{Name: "Metric " + visible(m.Name), Big: "undefined", Small: m.Text(), Class: r.classOf("max-metric-drop")}
+		t := tile{Name: "Metric " + visible(m.Name), Big: "undefined", Small: m.Text(), Class: classOf(r.Gates, "max-metric-drop")}
 		if m.After != nil {
 			t.Big = fmt.Sprintf("%.4g", *m.After)
 		}
 		ts = append(ts, t)
 	}
 	if o := v.Worst(); o != nil {
-		ts = append(ts, outputTile(v, o, r.classOf("min-sqnr", "min-cosine", "min-agreement")))
+		ts = append(ts, outputTile(v, o, classOf(r.Gates, "min-sqnr", "min-cosine", "min-agreement")))
 	}
 	if l := v.Latency; l != nil {
-		t := tile{Name: "Latency", Big: faster(l), Small: seconds(l.Before) + " → " + seconds(l.After), Class: r.classOf("max-latency-ratio")}
+		t := tile{Name: "Latency", Big: faster(l), Small: seconds(l.Before) + " → " + seconds(l.After), Class: classOf(r.Gates, "max-latency-ratio")}
 		ts = append(ts, t)
 	}
 	return ts

@@ -285,3 +285,21 @@ func TestInputsMissingInTheSecondModel(t *testing.T) {
 		t.Errorf("got %+v", r.Outputs[0].Errors)
 	}
 }
+
+// The neighborhood of the layer has its node, those before and after it, and their edges.
+func TestBreakHasItsNeighborhood(t *testing.T) {
+	r := compared(t, chain(2, 1), chain(2, 3))
+	var names []string
+	for i, n := range r.Breaks.Nodes {
+		names = append(names, n.Value)
+		if want := []int{i - 1}; i > 0 && !slices.Equal(n.Inputs, want) {
+			t.Errorf("inputs of %q: %v, want %v", n.Value, n.Inputs, want)
+		}
+		if n.Worst(r.Breaks) != (n.Value == "moved") || n.Errors == nil {
+			t.Errorf("%+v is the worst: %v", n, n.Worst(r.Breaks))
+		}
+	}
+	if want := []string{"scaled", "moved", "y"}; !slices.Equal(names, want) {
+		t.Errorf("nodes %q, want %q", names, want)
+	}
+}

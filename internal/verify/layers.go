@@ -174,6 +174,7 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 	noise := map[*ir.Value]float64{}
 	var layers []verification.Layer
 	var breaks *verification.Break
+	var breaking *ir.Node
 	most := 0.0
 	for _, n := range s.nodes {
 		reaches := 0.0
@@ -195,10 +196,13 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 			layers = append(layers, l)
 			noise[v] = relative(l.Errors.DB())
 			if added := noise[v] - reaches; added > most && !s.same[n] {
-				most = added
+				most, breaking = added, n
 				breaks = &verification.Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
 			}
 		}
+	}
+	if breaks != nil {
+		breaks.Nodes = s.around(breaking, by)
 	}
 	return layers, breaks
 }
