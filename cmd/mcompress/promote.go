@@ -69,9 +69,12 @@ func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, al
 		return err
 	}
 	files := evidence.Stored{Stored: stored}
-	results, err := all(ctx, files, ref.String(), limits)
+	results, err := all(ctx, files, limits)
 	if err != nil {
 		return err
+	}
+	if results == nil {
+		return fmt.Errorf("%s: %w", ref, errNoReport) // the report has another name
 	}
 	if err := p.ofStored(ctx, files, results[0]); err != nil {
 		return err

@@ -116,20 +116,24 @@ func (f *evidenceFlags) verify(ctx context.Context, t *tool, arg string) ([]*evi
 	case err != nil:
 		return nil, err
 	case name == "":
-		return []*evidence.Result{{Model: model, Mismatches: []string{arg + ": no report names it"}}}, nil
+		r := &evidence.Result{Model: model}
+		return []*evidence.Result{r}, f.unreported(ctx, arg, arg+": no report names it", r)
 	}
 	return f.report(ctx, files, documents, name)
 }
 
 // folder verifies the reports of a folder, and the signature of the folder or those of its models.
 func (f *evidenceFlags) folder(ctx context.Context, dir string) ([]*evidence.Result, error) {
-	results, err := all(ctx, evidence.Folder(dir), dir, f.limits)
+	results, err := all(ctx, evidence.Folder(dir), f.limits)
 	if err != nil {
 		return nil, err
 	}
+	whole := &evidence.Result{Model: dir}
+	if results == nil {
+		return []*evidence.Result{whole}, f.unreported(ctx, dir, dir+": no report", whole)
+	}
 	_, err = os.Stat(sign.DefaultPath(dir))
 	if f.signature != "" || err == nil {
-		whole := &evidence.Result{Model: dir}
 		return append(results, whole), f.ofPath(ctx, dir, whole)
 	}
 	for _, r := range results {
@@ -138,6 +142,16 @@ func (f *evidenceFlags) folder(ctx context.Context, dir string) ([]*evidence.Res
 		}
 	}
 	return results, nil
+}
+
+// unreported is the result of a model or folder without a report, of which a signature may be verified nevertheless.
+func (f *evidenceFlags) unreported(ctx context.Context, path, problem string, r *evidence.Result) error {
+	if f.public == nil {
+		r.Mismatches = append(r.Mismatches, problem)
+		return nil
+	}
+	r.Unchecked = append(r.Unchecked, problem)
+	return f.ofPath(ctx, path, r)
 }
 
 // report verifies a report of documents, and the signature of its model.
@@ -174,15 +188,18 @@ func (f *evidenceFlags) stored(ctx context.Context, t *tool, arg string) ([]*evi
 		return nil, err
 	}
 	files := evidence.Stored{Stored: s}
-	results, err := all(ctx, files, arg, f.limits)
+	results, err := all(ctx, files, f.limits)
 	if err != nil {
 		return nil, err
+	}
+	if results == nil {
+		results = []*evidence.Result{{Mismatches: []string{arg + ": no report"}}}
 	}
 	return results, f.ofStored(ctx, files, results[0])
 }
 
-// all verifies every report.
-func all(ctx context.Context, files evidence.Files, name string, limits evidence.Limits) ([]*evidence.Result, error) {
+// all verifies every report; nil if there is none.
+func all(ctx context.Context, files evidence.Files, limits evidence.Limits) ([]*evidence.Result, error) {
 	names, err := files.Names(ctx)
 	if err != nil {
 		return nil, err
@@ -194,9 +211,6 @@ func all(ctx context.Context, files evidence.Files, name string, limits evidence
 			return nil, err
 		}
 		results = append(results, r)
-	}
-	if results == nil {
-		return []*evidence.Result{{Mismatches: []string{name + ": no report"}}}, nil
 	}
 	return results, nil
 }
