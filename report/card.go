@@ -105,7 +105,7 @@ type cardMetric struct {
 func (c Card) metadata(reports []*Report) cardMetadata {
 	m := cardMetadata{BaseModel: c.BaseModel, Library: cmp.Or(c.Library, "onnx"), PipelineTag: c.PipelineTag, Tags: []string{"onnx", "mcompress"}}
 	if c.BaseModel != "" {
-		m.Relation = "quantized"
+		m.Relation = relation(reports)
 	}
 	for _, r := range reports {
 		for _, name := range methodsOf(r) {
@@ -118,6 +118,18 @@ func (c Card) metadata(reports []*Report) cardMetadata {
 		m.Index = []cardModel{{visible(c.title(reports)), results}}
 	}
 	return m
+}
+
+// relation is that of the results to their base model: quantized, or finetune if weights were trained only.
+func relation(reports []*Report) string {
+	for _, r := range reports {
+		if len(r.Training) == 0 || slices.ContainsFunc(r.Ledger, func(row Row) bool {
+			return row.Before != nil && row.After != nil && row.After.DType != row.Before.DType
+		}) {
+			return "quantized"
+		}
+	}
+	return "finetune"
 }
 
 // methodsOf are those of the ledger that changed something, in order.

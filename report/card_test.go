@@ -77,6 +77,25 @@ func TestCard(t *testing.T) {
 	}
 }
 
+// A model that was trained only is a fine-tuned one.
+func TestRelationToTheBaseModel(t *testing.T) {
+	trained := []pass.Training{{Method: "finetune", Steps: 1}}
+	same := func(dtype string) []Row {
+		return []Row{{Before: &Stored{DType: "float"}, After: &Made{DType: dtype}}, {}}
+	}
+	for want, reports := range map[string][]*Report{
+		"finetune":  {{Training: trained, Ledger: same("float")}},
+		"quantized": {{Training: trained, Ledger: same("float")}, {Training: trained, Ledger: same("int8")}},
+	} {
+		if got := relation(reports); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := relation([]*Report{{Ledger: same("float")}}); got != "quantized" {
+		t.Errorf("without training: got %s", got)
+	}
+}
+
 func TestCardOfNamesThatTheHubCannotHave(t *testing.T) {
 	for _, c := range []Card{{BaseModel: "a/b/c"}, {BaseModel: "../x"}, {BaseModel: "a b"}, {BaseModel: "x\ny"}, {BaseModel: "https://example.org/x"}, {PipelineTag: "Image Classification"}, {PipelineTag: "x\ny"}} {
 		if err := c.Check(); err == nil {

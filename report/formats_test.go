@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +91,19 @@ func TestInToto(t *testing.T) {
 	}
 }
 
+// The build type is the address of its documentation.
+func TestBuildTypeIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/guide/evidence.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, anchor, _ := strings.Cut(BuildType, "docs/guide/evidence.md#")
+	heading := "### Build type: compression v1\n"
+	if got := strings.ToLower(strings.NewReplacer("### ", "", ":", "", " ", "-", "\n", "").Replace(heading)); got != anchor || !strings.Contains(string(page), heading) {
+		t.Errorf("the page has no heading %q for %s", heading, anchor)
+	}
+}
+
 // Formats have distinct names and files, and write every kind of report.
 func TestFormats(t *testing.T) {
 	seen := map[string]bool{}
@@ -110,5 +126,63 @@ func TestFormats(t *testing.T) {
 	}
 	if got := Formats()[0].Path("a/model.int8.onnx"); got != "a/model.int8.report.json" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A report with a member or element missing is an error, or is written in each format.
+func TestIncompleteReports(t *testing.T) {
+	var tree any
+	r := documented(t)["plain"]
+	r.Digest, r.Verification.Layers = "", r.Verification.Layers[:1]
+	if err := json.Unmarshal(written(t, r.JSON), &tree); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	without(tree, func(path string) {
+		n++
+		text, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if x := recover(); x != nil {
+				t.Errorf("without %s: %v", path, x)
+			}
+		}()
+		r, err := Read(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, f := range Formats() {
+			f.Write(r, io.Discard, Card{})
+		}
+	})
+	if n < 100 {
+		t.Errorf("%d members were left out", n)
+	}
+}
+
+// without calls f for each member and each first element below a value, while it is left out.
+func without(v any, f func(path string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			member := v[name]
+			delete(v, name)
+			f(name)
+			v[name] = member
+			if list, ok := member.([]any); ok && len(list) > 0 {
+				v[name] = list[1:]
+				f(name + "[0]")
+				v[name] = []any{map[string]any{}}
+				f(name + "[0].*")
+				v[name] = member
+			}
+			without(member, func(path string) { f(name + "." + path) })
+		}
+	case []any:
+		if len(v) > 0 {
+			without(v[0], func(path string) { f("[0]." + path) })
+		}
 	}
 }

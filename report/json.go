@@ -164,5 +164,8 @@ func Read(rd io.Reader) (*Report, error) {
 	if r.SchemaVersion != SchemaVersion {
 		return nil, fmt.Errorf("report: schema version %d, want %d", r.SchemaVersion, SchemaVersion)
 	}
+	if len(r.Source.Files) == 0 || len(r.Result.Files) == 0 {
+		return nil, errors.New("report: it names no files of the source or of the result")
+	}
 	return r, nil
 }

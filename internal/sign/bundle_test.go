@@ -67,6 +67,18 @@ func TestStatementsThatAreNotSupported(t *testing.T) {
 	}
 }
 
+// Files of git are ignored, whether the statement names them or not, as model-signing does by default.
+func TestFilesOfGitAreIgnored(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".git", "HEAD"), "x")
+	path, public := sealed(t, func(s *statement) {
+		s.Predicate.Resources, s.Subject[0].Digest["sha256"] = nil, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	})
+	if got := mismatches(t, Files{Root: dir}, path, public); got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Names of a signature never lead outside of the folder.
 func TestNamesOutsideOfTheFolder(t *testing.T) {
 	for _, name := range []string{"../secret", "/etc/passwd", "a/../../b", ""} {

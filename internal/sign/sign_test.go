@@ -326,3 +326,20 @@ func TestSymbolicLinks(t *testing.T) {
 		t.Errorf("a link to a folder: got %v", err)
 	}
 }
+
+// A second signature does not cover the first one of the same name, but one of another name.
+func TestSigningTwice(t *testing.T) {
+	private, public := newKey(t, elliptic.P256())
+	dir := newFolder(t)
+	first, second := filepath.Join(dir, "model.sig"), filepath.Join(dir, "second.sig")
+	signFolder(t, dir, first, private)
+	signFolder(t, dir, first, private)
+	if got := mismatches(t, Files{Root: dir}, first, public); got != nil {
+		t.Errorf("got %q", got)
+	}
+	signFolder(t, dir, second, private)
+	remove(t, first)
+	if got := mismatches(t, Files{Root: dir}, second, public); !slices.Equal(got, []string{"model.sig: signed, but missing"}) {
+		t.Errorf("got %q", got)
+	}
+}
