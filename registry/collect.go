@@ -25,11 +25,14 @@ const readme = "README.md"
 // maxConfig is the size in bytes above which a file next to a model has weights.
 const maxConfig = 64 << 20
 
-// companions are the ends of the names of files that belong to NAME.onnx, after NAME, in the order of an artifact.
-var companions = []struct {
+// A companion is a kind of file that belongs to NAME.onnx, with the end of its name after NAME.
+type companion struct {
 	suffix string
 	role   Role
-}{
+}
+
+// companions are in the order of an artifact.
+var companions = []companion{
 	{".report.json", ReportJSON},
 	{".report.md", ReportText},
 	{".report.html", ReportPage},

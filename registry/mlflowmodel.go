@@ -83,7 +83,7 @@ func (p *mlflowPush) prepare(ctx context.Context) error {
 	if p.facts, err = readFacts(p.artifact); err != nil {
 		return err
 	}
-	if p.manifest, err = json.MarshalIndent(mlflowManifest{p.artifact.Files}, "", "  "); err != nil {
+	if p.manifest, err = json.MarshalIndent(mlflowManifest{p.listed()}, "", "  "); err != nil {
 		return err
 	}
 	sum := sha256.Sum256(p.manifest)
@@ -106,6 +106,11 @@ func (p *mlflowPush) prepare(ctx context.Context) error {
 	defer r.Close()
 	p.head, err = io.ReadAll(io.LimitReader(r, maxDescription*utf8.UTFMax))
 	return err
+}
+
+// listed are the files of the manifest: all but the page, which has the time of the run. Equal runs thus have equal manifests.
+func (p *mlflowPush) listed() []File {
+	return slices.DeleteFunc(slices.Clone(p.artifact.Files), func(f File) bool { return f.Role == ReportPage })
 }
 
 // tags are those of the run, the logged model and the version.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/mcompress/mcompress/report"
 )
 
 // Options are the options of a transfer.
@@ -17,6 +19,9 @@ type Options struct {
 
 	// MountFrom are repositories of the same OCI registry from which files that they have are mounted instead of uploaded.
 	MountFrom []string
+
+	// Card is what the model card of a folder for the Hugging Face Hub has besides the report.
+	Card report.Card
 
 	Progress func(done, total int64) // bytes of all files; may be nil
 
@@ -58,6 +63,7 @@ type backend struct {
 const (
 	schemeOCI    = "oci"
 	schemeMLflow = "mlflow"
+	schemeHub    = "hf"
 	schemeDir    = "dir"
 )
 
@@ -65,6 +71,7 @@ const (
 var backends = map[string]backend{
 	schemeOCI:    {parse: parseOCI, check: checkOCI, push: pushOCI, list: listOCI, move: moveOCI},
 	schemeMLflow: {parse: parseMLflow, check: checkMLflow, push: pushMLflow, list: listMLflow, move: moveMLflow},
+	schemeHub:    {parse: parseFolder, check: checkDir, push: pushHub, list: listHub},
 	schemeDir:    {parse: parseFolder, check: checkDir, push: pushDir, list: listDir},
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -34,6 +35,19 @@ func (r *Report) digest(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Renamed is the report of the same result with another name of its only file, as a run with that output would write it.
+func (r *Report) Renamed(ctx context.Context, name string) (*Report, error) {
+	if len(r.Result.Files) != 1 {
+		return nil, fmt.Errorf("report: a result of %d files has no other name", len(r.Result.Files))
+	}
+	renamed := *r
+	renamed.Result.Files = slices.Clone(r.Result.Files)
+	renamed.Result.Files[0].Name = name
+	digest, err := renamed.digest(ctx)
+	renamed.Digest = digest
+	return &renamed, err
 }
 
 // Digest is the digest of a report in its JSON form, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of the document without

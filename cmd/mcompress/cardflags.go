@@ -2,7 +2,9 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/report"
 )
@@ -28,4 +30,11 @@ func (f *cardFlags) card(formats ...string) (report.Card, error) {
 		return c, &usageError{err}
 	}
 	return c, nil
+}
+
+// warn reports a model card for the Hugging Face Hub that names no base model.
+func (f *cardFlags) warn(t *tool, command, dest string) {
+	if strings.HasPrefix(dest, "hf:") && f.base == "" {
+		printError(t.stderr, fmt.Errorf("%s: warning: the model card names no base model; give --base-model OWNER/NAME, or none", command))
+	}
 }

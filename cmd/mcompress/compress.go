@@ -132,6 +132,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if err := w.pushing.check(c.Context, t, c.Command.Name, models, w.dryRun); err != nil {
 		return err
 	}
+	w.card.warn(t, c.Command.Name, w.pushing.dest)
 	t.warnOrder(c.Command.Name, steps)
 	if w.output != "" && outs[0] != w.output {
 		w.folder = models
@@ -165,7 +166,11 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if err := w.conclude(t, batch); err != nil || w.pushing.dest == "" {
 		return err
 	}
-	return w.pushing.push(c.Context, t, batch[0].Result.Output, w.reportDir)
+	card, err := w.documents()
+	if err != nil {
+		return err
+	}
+	return w.pushing.push(c.Context, t, batch[0].Result.Output, w.reportDir, card)
 }
 
 // better compares the result with that of the alternative step, by a dry run. An error of the latter is not one of the result.

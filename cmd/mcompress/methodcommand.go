@@ -65,7 +65,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 				return err
 			}
 			if m.variants != nil && m.variants.chosen != nil {
-				for _, name := range []string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir", "push"} {
+				for _, name := range []string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir"} {
 					if c.IsSet(name) {
 						return usagef("--variants and --%s exclude each other", name)
 					}

@@ -13,11 +13,14 @@ import (
 
 // destinations is the part of help about references.
 const destinations = `  oci://HOST/REPOSITORY:TAG   OCI registry: a model artifact (CNCF ModelPack) with the report as a referrer
+  mlflow://HOST/NAME[@ALIAS]  MLflow 3: a run, a logged model with the reports, and a version of the registered model
+  hf:DIR                      folder for "hf upload": model card, configuration, and the model with its reports in DIR/onnx
   dir:DIR                     folder`
 
 func pushCommand(t *tool) *cli.Command {
 	r := &registryFlags{}
 	var reportDir string
+	var model cardFlags
 	var mounts []string
 	return &cli.Command{
 		Name:      "push",
@@ -30,11 +33,13 @@ The files of MODEL are pushed with the files next to it that belong to it: confi
 config.json or genai_config.json, NAME.report.json, NAME.report.md, NAME.cdx.json (ML-BOM), NAME.intoto.json (provenance), NAME.sig
 (signature) and NAME.card.md.
 Files that the registry has are not uploaded again, and the tag is moved last: an interrupted push is repeated with the same
-command. Credentials are those of Docker (docker login).
+command. Credentials are those of Docker (docker login), and of the environment for MLflow: MLFLOW_TRACKING_TOKEN, or
+MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD. The host of MLflow may have a path, such as mlflow://HOST/PATH/NAME.
 
 Example: mcompress push oci://registry.example.com/models/mlp:1.0 mlp.dynamic-int8.onnx`,
 		Flags: slices.Concat(group("flags", func(fs *flag.FlagSet) {
 			outPathVar(fs, &reportDir, "report-dir", "`folder` of the reports (default: that of the model)")
+			model.flags(fs)
 			fs.Func("mount-from", "`repository` of the same OCI registry, such as that of the float model, whose files are not uploaded again; may be repeated", func(name string) error {
 				mounts = append(mounts, name)
 				return nil
@@ -49,8 +54,13 @@ Example: mcompress push oci://registry.example.com/models/mlp:1.0 mlp.dynamic-in
 			if err != nil {
 				return err
 			}
+			card, err := model.card()
+			if err != nil {
+				return err
+			}
+			model.warn(t, c.Command.Name, args[0])
 			o, stop := r.options(t, c.Command.Name, ref)
-			o.MountFrom = mounts
+			o.MountFrom, o.Card = mounts, card
 			pushed, err := t.pushModel(c.Context, ref, args[1], reportDir, o)
 			stop()
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/report"
 )
 
 // registryFlags are the flags of connections to registries.
@@ -88,7 +89,7 @@ func (p *pushFlags) check(ctx context.Context, t *tool, command string, models [
 }
 
 // push pushes a model that is complete, with its reports, and prints the result; with --json to stderr, as stdout has the report.
-func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string) error {
+func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string, card report.Card) error {
 	ref, err := parseReference(p.dest)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string) 
 	silent := *p
 	silent.insecure = false // check has warned
 	o, stop := silent.options(t, "", ref)
-	o.Insecure = p.insecure
+	o.Insecure, o.Card = p.insecure, card
 	pushed, err := t.pushModel(ctx, ref, model, reportDir, o)
 	stop()
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/report"
 )
 
 // A variant is a file that transformers.js loads for a dtype.
@@ -53,7 +55,7 @@ type variantSet struct{ chosen []variant }
 
 func (s *variantSet) flags() []cli.Flag {
 	return group("variants", func(fs *flag.FlagSet) {
-		fs.Var(s, "variants", "comma-separated `dtypes` of transformers.js: fp16, q8, int8 (also q8), uint8, q4, q4f16, q2, q2f16; writes onnx/model.onnx, the source, and a file for each dtype, such as onnx/model_q4.onnx, into the folder of --output")
+		fs.Var(s, "variants", "comma-separated `dtypes` of transformers.js: fp16, q8, int8 (also q8), uint8, q4, q4f16, q2, q2f16; writes onnx/model.onnx, the source, and a file for each dtype, such as onnx/model_q4.onnx, into the folder of --output, or with a model card into that of --push hf:DIR")
 	})
 }
 
@@ -90,12 +92,19 @@ func (s *variantSet) Set(text string) error {
 }
 
 // run writes the variants of each model, and one table about them.
-func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models []string, w *writing, test testSet) error {
+func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models []string, w *writing, test testSet) (err error) {
 	if err := s.check(o); err != nil {
 		return err
 	}
-	if w.output == "" {
-		return usagef("--variants requires --output with the path of a folder")
+	given := w.output
+	done, err := s.destination(w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	card, err := w.documents()
+	if err != nil {
+		return err
 	}
 	outs, err := s.outputs(models, w.output)
 	if err != nil {
@@ -118,6 +127,11 @@ func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models 
 		}
 		defer undo()
 	}
+	to := filepath.Dir(outs[0])
+	if given == "" {
+		to = w.pushing.dest
+	}
+	w.card.warn(t, c.Command.Name, w.pushing.dest)
 	w.mustChange, w.dataSuffix = true, "_data"
 	var all mcli.Batch
 	for i, m := range models {
@@ -137,8 +151,83 @@ func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models 
 			printError(t.stderr, fmt.Errorf("%s: %s: %w", c.Command.Name, outcome.Variant, outcome.Err))
 		}
 	}
-	return w.concludeVariants(t, all)
+	if err := w.concludeVariants(t, all, to); err != nil || w.pushing.dest == "" {
+		if err != nil && to == w.pushing.dest && to != "" {
+			printError(t.stderr, fmt.Errorf("%s: nothing is pushed, and the results are dropped; --output keeps them", c.Command.Name))
+		}
+		return err
+	}
+	return s.push(c.Context, t, w, card, outs, all)
 }
+
+// destination sets the folder of the variants: that of --output, or with --push alone a temporary one, which done removes.
+func (s *variantSet) destination(w *writing) (done func() error, err error) {
+	done = func() error { return nil }
+	if w.pushing.dest == "" {
+		if w.output == "" {
+			return nil, usagef("--variants requires --output with the path of a folder, or --push hf:DIR")
+		}
+		return done, nil
+	}
+	ref, err := parseReference(w.pushing.dest)
+	switch {
+	case err != nil:
+		return nil, err
+	case ref.Scheme != "hf":
+		return nil, usagef("--variants with --push requires hf:DIR, not %s", ref)
+	case w.dryRun:
+		return nil, usagef("--push and --dry-run exclude each other")
+	case w.reportDir != "":
+		return nil, usagef("--variants with --push and --report-dir exclude each other")
+	case w.output != "":
+		return done, nil
+	}
+	parent := filepath.Dir(filepath.Clean(ref.Name))
+	undo, err := atomicfile.MakeDir(parent)
+	if err != nil {
+		return nil, err
+	}
+	temporary, err := atomicfile.NewFolder(parent)
+	if err != nil {
+		undo()
+		return nil, err
+	}
+	w.output = filepath.Join(temporary.Path, "models")
+	return func() error {
+		defer undo()
+		return temporary.Close()
+	}, nil
+}
+
+// push writes the folder for the Hugging Face Hub.
+func (s *variantSet) push(ctx context.Context, t *tool, w *writing, card report.Card, sources []string, batch mcli.Batch) error {
+	ref, err := parseReference(w.pushing.dest)
+	if err != nil {
+		return err
+	}
+	card.Library = "transformers.js"
+	var made []string
+	for _, o := range batch {
+		if o.Err == nil && o.Variant != sourceVariant {
+			made = append(made, o.Result.Output)
+			card.DTypes = append(card.DTypes, o.Variant)
+		}
+	}
+	o, stop := w.pushing.options(t, "quantize", ref)
+	o.Card = card
+	pushed, err := registry.PushVariants(ctx, ref, w.output, sources, made, o)
+	stop()
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return mcli.Pushed(t.stderr, mcli.Style{}, filepath.Base(sources[0]), pushed)
+	}
+	return mcli.Pushed(t.stdout, t.style(), filepath.Base(sources[0]), pushed)
+}
+
+// sourceVariant is the dtype of the source.
+const sourceVariant = "fp32"
 
 // check refuses options that no method of the variants has.
 func (s *variantSet) check(o *mcli.MethodOptions) error {
@@ -177,7 +266,7 @@ func (s *variantSet) compress(ctx context.Context, t *tool, o *mcli.MethodOption
 	if err != nil {
 		return nil, err
 	}
-	batch := mcli.Batch{{Model: model, Variant: "fp32", Result: source}}
+	batch := mcli.Batch{{Model: model, Variant: sourceVariant, Result: source}}
 	for _, v := range s.chosen {
 		path := strings.TrimSuffix(out, ".onnx") + v.suffix + ".onnx"
 		steps, err := s.steps(ctx, t, v, o, w, model, path)
@@ -292,12 +381,15 @@ func (s *variantSet) configure(w *writing, model, out string, batch mcli.Batch) 
 }
 
 // concludeVariants prints the table of the variants. The run fails if a gate failed, if reading or writing failed, or if there is no variant at all.
-func (w *writing) concludeVariants(t *tool, batch mcli.Batch) error {
+func (w *writing) concludeVariants(t *tool, batch mcli.Batch, to string) error {
 	print := batch.VariantsText
 	if t.json {
 		print = batch.VariantsJSON
 	}
-	if err := print(t.stdout, t.style(), w.dryRun); err != nil {
+	if w.dryRun {
+		to = "(dry run, no file written)"
+	}
+	if err := print(t.stdout, t.style(), to); err != nil {
 		return err
 	}
 	var codes []int
@@ -307,7 +399,7 @@ func (w *writing) concludeVariants(t *tool, batch mcli.Batch) error {
 		if o.Err == nil && o.Result.Rejected {
 			code = exitGate
 		}
-		made = made || o.Err == nil && o.Variant != "fp32"
+		made = made || o.Err == nil && o.Variant != sourceVariant
 		codes = append(codes, code)
 	}
 	if made {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/mcompress/mcompress/report"
@@ -12,7 +11,7 @@ import (
 )
 
 // VariantsJSON writes the array of the reports of variants.
-func (b Batch) VariantsJSON(w io.Writer, _ Style, _ bool) error {
+func (b Batch) VariantsJSON(w io.Writer, _ Style, _ string) error {
 	reports := []*report.Report{}
 	for _, o := range b {
 		if o.Err == nil && o.Variant != "fp32" {
@@ -25,13 +24,13 @@ func (b Batch) VariantsJSON(w io.Writer, _ Style, _ bool) error {
 	return e.Encode(reports)
 }
 
-// VariantsText writes a table of sizes and errors for each model: a line for each of its variants, the source first.
-func (b Batch) VariantsText(w io.Writer, s Style, dry bool) error {
+// VariantsText writes a table of sizes and errors for each model: a line for each of its variants, the source first. The title names where they are.
+func (b Batch) VariantsText(w io.Writer, s Style, to string) error {
 	for first, last := 0, 0; first < len(b); first = last {
 		for last < len(b) && b[last].Model == b[first].Model {
 			last++
 		}
-		if err := b[first:last].variants(w, s, dry); err != nil {
+		if err := b[first:last].variants(w, s, to); err != nil {
 			return err
 		}
 	}
@@ -39,11 +38,7 @@ func (b Batch) VariantsText(w io.Writer, s Style, dry bool) error {
 }
 
 // variants is the table of one model.
-func (b Batch) variants(w io.Writer, s Style, dry bool) error {
-	to := "(dry run, no file written)"
-	if i := slices.IndexFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Output != "" }); !dry && i >= 0 {
-		to = filepath.Dir(b[i].Result.Output)
-	}
+func (b Batch) variants(w io.Writer, s Style, to string) error {
 	if _, err := fmt.Fprintln(w, s.bold(b[0].Model)+" → "+s.bold(to)); err != nil {
 		return err
 	}

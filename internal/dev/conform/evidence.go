@@ -34,6 +34,12 @@ func (w *Worker) ModelCard(text string) (*Card, error) {
 	return c, w.call("model_card", map[string]any{"text": text}, c)
 }
 
+// HubUpload returns the files that huggingface_hub's upload_folder would upload from a folder.
+func (w *Worker) HubUpload(folder string) ([]string, error) {
+	var files []string
+	return files, w.call("hub_upload", map[string]any{"folder": folder}, &files)
+}
+
 // CycloneDX validates a bill of materials in CycloneDX 1.7 by cyclonedx-python-lib, strictly.
 func (w *Worker) CycloneDX(text string) error {
 	return w.call("cyclonedx", map[string]any{"text": text}, nil)

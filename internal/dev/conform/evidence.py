@@ -37,6 +37,17 @@ def model_card(text):
     }
 
 
+def hub_upload(folder):
+    """The files that huggingface_hub's upload_folder would upload from a folder. The check of the model card by the Hub is left out: it needs the network."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.utils import DEFAULT_IGNORE_PATTERNS
+
+    api = HfApi()
+    api._validate_yaml = lambda **_: None
+    files = api._prepare_upload_folder_additions(folder, path_in_repo="", ignore_patterns=DEFAULT_IGNORE_PATTERNS)
+    return sorted(f.path_in_repo for f in files)
+
+
 def cyclonedx(text):
     """Validates a CycloneDX 1.7 document as JSON, strictly."""
     from cyclonedx.schema import SchemaVersion

@@ -34,6 +34,7 @@ OPERATIONS = {
     "sign": "evidence",
     "verify_signature": "evidence",
     "model_card": "evidence",
+    "hub_upload": "evidence",
     "cyclonedx": "evidence",
     "provenance": "evidence",
 }

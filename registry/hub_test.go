@@ -1,0 +1,134 @@
+package registry
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/report"
+)
+
+// compressed returns a quantized fixture with its reports.
+func compressed(t *testing.T, fixture, output string) *Artifact {
+	t.Helper()
+	model := filepath.Join(t.TempDir(), output)
+	_, err := job.Run(t.Context(), job.Options{
+		Input: filepath.Join("..", "fixtures", fixture), Output: model, Steps: []pass.Options{&quantize.WeightInt8{}}, Digest: true, Errors: true,
+		Reports: []string{"json", "md", "html", "cyclonedx"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Collect(t.Context(), model, CollectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func sortedNames(files []File) []string {
+	var list []string
+	for _, f := range files {
+		list = append(list, f.Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// The model becomes model.onnx, and its reports are those of a run with that output. huggingface_hub uploads all files and reads the card.
+func TestHubOfAModel(t *testing.T) {
+	w := conform.Start(t)
+	ref := parse(t, "hf:"+filepath.Join(t.TempDir(), "repository"))
+	o := Options{Card: report.Card{BaseModel: "owner/name", PipelineTag: "image-classification"}}
+	p, err := Push(t.Context(), ref, compressed(t, "mlp.onnx", "small.onnx"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"README.md", "onnx/model.cdx.json", "onnx/model.onnx", "onnx/model.report.json", "onnx/model.report.md"}
+	if got := sortedNames(p.Files); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	uploaded, err := w.HubUpload(ref.Name)
+	if err != nil || !slices.Equal(uploaded, want) {
+		t.Errorf("uploaded are %q, %v", uploaded, err)
+	}
+	direct := compressed(t, "mlp.onnx", "model.onnx")
+	direct.Files = slices.DeleteFunc(direct.Files, func(f File) bool { return f.Role == BOM }) // it has no base model
+	for _, f := range direct.Files {
+		if f.Role != ReportPage && read(t, f.Path) != read(t, filepath.Join(ref.Name, "onnx", f.Name)) {
+			t.Errorf("%s differs from that of a run with this output", f.Name)
+		}
+	}
+	card, err := w.ModelCard(read(t, filepath.Join(ref.Name, "README.md")))
+	if err != nil || card.BaseModel != "owner/name" || card.Relation != "quantized" || card.PipelineTag != "image-classification" {
+		t.Errorf("%+v, %v", card, err)
+	}
+	if s, err := List(t.Context(), ref, o); err != nil || len(s.Files) != len(want)-1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if p, err = Push(t.Context(), ref, direct, o); err != nil || p.Uploaded != 0 {
+		t.Errorf("second push: %+v, %v", p, err)
+	}
+	var conflict *ConflictError
+	if _, err := Push(t.Context(), ref, direct, Options{}); !errors.As(err, &conflict) {
+		t.Errorf("another card: %v", err)
+	}
+}
+
+// Names that the model contains, that transformers.js loads or that are signed stay; the page with times is left out, and an existing card has the base model.
+func TestHubKeepsNames(t *testing.T) {
+	for _, c := range []struct{ fixture, output, want string }{
+		{"external.onnx", "e.onnx", "README.md onnx/e.onnx onnx/e.onnx.data onnx/e.report.json onnx/e.report.md"},
+		{"mlp.onnx", "model_q4.onnx", "README.md onnx/model_q4.onnx onnx/model_q4.report.json onnx/model_q4.report.md"},
+		{"mlp.onnx", "signed.onnx", "README.md onnx/signed.onnx onnx/signed.report.json onnx/signed.report.md onnx/signed.sig"},
+	} {
+		a := compressed(t, c.fixture, c.output)
+		a.Files = slices.DeleteFunc(a.Files, func(f File) bool { return f.Role == BOM })
+		more := map[string]string{"x.card.md": "---\nbase_model: a/b\npipeline_tag: other\n---\ntext"}
+		if c.output == "signed.onnx" {
+			more["signed.sig"] = "{}"
+		}
+		dir := written(t, more)
+		for name := range more {
+			f := File{Name: name, Path: filepath.Join(dir, name), Role: Card}
+			if name == "signed.sig" {
+				f.Role = Signature
+			}
+			if err := f.sum(t.Context(), newMeter(0, nil)); err != nil {
+				t.Fatal(err)
+			}
+			a.Files = append(a.Files, f)
+		}
+		to := t.TempDir()
+		p, err := Push(t.Context(), parse(t, "hf:"+to), a, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(sortedNames(p.Files), " "); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.output, got, c.want)
+		}
+		if text := read(t, filepath.Join(to, "README.md")); !strings.HasPrefix(text, "---\nbase_model: a/b\nbase_model_relation: quantized\n") {
+			t.Errorf("%s: %.200s", c.output, text)
+		}
+	}
+}
+
+func TestHubRequiresAReport(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "new")
+	var content *ContentError
+	if _, err := Push(t.Context(), parse(t, "hf:"+to), fixture(t, "mlp"), Options{}); !errors.As(err, &content) || !strings.Contains(err.Error(), "without a report (NAME.report.json) there is no model card") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := PushVariants(t.Context(), parse(t, "dir:"+to), "", nil, nil, Options{}); err == nil {
+		t.Error("variants in a folder of another kind")
+	}
+	if _, err := List(t.Context(), parse(t, "hf:"+t.TempDir()), Options{}); err == nil {
+		t.Error("a folder without models is listed")
+	}
+}
