@@ -147,7 +147,7 @@ func (m *mlflow) version(ctx context.Context) (*modelVersion, error) {
 		return nil, err
 	}
 	if model == nil {
-		return nil, m.refused(fmt.Errorf("there is no registered model %q: %w", m.ref.Name, ErrNotFound))
+		return nil, m.refused(fmt.Errorf("registered model %q: %w", m.ref.Name, ErrNotFound))
 	}
 	number := strings.TrimLeft(m.ref.Tag, "vV")
 	switch {
@@ -155,7 +155,7 @@ func (m *mlflow) version(ctx context.Context) (*modelVersion, error) {
 		return m.latest(ctx)
 	case !mlflowVersion.MatchString(m.ref.Tag):
 		if number = model.alias(m.ref.Tag); number == "" {
-			return nil, m.refused(fmt.Errorf("the registered model %q has no alias %q: %w", m.ref.Name, m.ref.Tag, ErrNotFound))
+			return nil, m.refused(fmt.Errorf("alias %q of the registered model %q: %w", m.ref.Tag, m.ref.Name, ErrNotFound))
 		}
 	}
 	var out struct {
@@ -163,7 +163,7 @@ func (m *mlflow) version(ctx context.Context) (*modelVersion, error) {
 	}
 	err = m.call(ctx, http.MethodGet, "model-versions/get", fields{"name": m.ref.Name, "version": number}, &out)
 	if isCode(err, doesNotExist) {
-		return nil, m.refused(fmt.Errorf("the registered model %q has no version %s: %w", m.ref.Name, number, ErrNotFound))
+		return nil, m.refused(fmt.Errorf("version %s of the registered model %q: %w", number, m.ref.Name, ErrNotFound))
 	}
 	return &out.Version, err
 }
@@ -175,7 +175,7 @@ func (m *mlflow) latest(ctx context.Context) (*modelVersion, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, m.refused(fmt.Errorf("the registered model %q has no version: %w", m.ref.Name, ErrNotFound))
+		return nil, m.refused(fmt.Errorf("a version of the registered model %q: %w", m.ref.Name, ErrNotFound))
 	}
 	return &found[0], nil
 }

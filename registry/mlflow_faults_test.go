@@ -242,7 +242,7 @@ func TestMLflowErrors(t *testing.T) {
 		{name: "another path", err: func() error { return check("mlflow://" + host + "/path/errors") }, want: "is no MLflow server of version 3, or its path is missing"},
 		{name: "no model", err: func() error { return list("mlflow://" + host + "/none") }, want: `registered model "none": not found`},
 		{name: "no alias", err: func() error { return list("mlflow://" + host + "/errors@none") }, want: `alias "none" of the registered model "errors": not found`},
-		{name: "no version", err: func() error { return list("mlflow://" + host + "/errors@v9") }, want: `the registered model "errors" has no version 9`},
+		{name: "no version", err: func() error { return list("mlflow://" + host + "/errors@v9") }, want: `version 9 of the registered model "errors": not found`},
 		{name: "version of another tool", err: func() error { return list("mlflow://" + host + "/empty") }, want: "version 1 was not pushed by mcompress"},
 		{name: "push to a version", err: func() error { return push("mlflow://" + host + "/errors@v1") }, want: "a push makes a new version"},
 		{name: "other manifest", err: func() error { return list("mlflow://" + edited + "/errors") }, want: manifestName + ": SHA-256 is "},
