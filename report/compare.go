@@ -77,6 +77,7 @@ type comparer struct {
 	fill  int   // bytes of gots that are written
 	first int64 // element that gots starts at
 	ones  int64 // elements with any bit set
+	were  int64 // those of the reference
 	same  bool  // all bytes so far are equal
 	sums  kernel.ErrorSums
 }
@@ -118,6 +119,7 @@ func (c *comparer) add(got []byte, n int) error {
 	if err := ir.ReadFull(c.file, ref, c.first*int64(c.refs.size)); err != nil {
 		return err
 	}
+	c.were += int64(kernel.NonZero(c.mask[:(n+7)/8], ref, c.refs.size))
 	c.same = c.same && c.refs.dt == c.gots.dt && bytes.Equal(ref, got)
 	if !numeric(c.refs.dt) || !numeric(c.gots.dt) {
 		return nil
@@ -139,13 +141,16 @@ func (c *comparer) add(got []byte, n int) error {
 
 func (c *comparer) figures() Figures {
 	var f Figures
-	if n := c.got.Elems(); n > 0 {
-		zeros := round(float64(n-c.ones)/float64(n), 6)
-		f.Sparsity = &zeros
+	n := c.got.Elems()
+	if n > 0 {
+		sparsity := round(float64(n-c.ones)/float64(n), 6)
+		f.Sparsity = &sparsity
 	}
-	if c.refs == nil {
+	f.is = zeros{n - c.ones, n}
+	if f.was = f.is; c.refs == nil {
 		return f
 	}
+	f.was = zeros{n - c.were, n}
 	if !numeric(c.refs.dt) || !numeric(c.gots.dt) {
 		if c.refs.dt == c.gots.dt {
 			f.Error = &Error{Exact: c.same}

@@ -87,6 +87,9 @@ func (m *markdown) summary(r *Report) {
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
 		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
 	}
+	if s := t.Sparsity; s.prunes() {
+		rows = append(rows, []string{"Sparsity of layers", percent(s.Prunable.Before), bold(percent(s.Prunable.After)), percent(s.All.After) + " of all weights are zero"})
+	}
 	if m := t.Metadata; m != nil {
 		rows = append(rows, []string{"Doc strings and metadata", size(m.Before), size(m.After), ""})
 	}

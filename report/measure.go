@@ -61,6 +61,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		add(row.Before, steps[i], row, true, &r.Ledger[i].Figures)
 	}
 	pairs := make([]pair, len(c.roots))
+	counted := make([]struct{ before, after Figures }, len(c.roots)) // of weights with fewer elements than before
 	for k, o := range c.roots {
 		i := c.firstChange(o)
 		got := steps[i]
@@ -69,13 +70,38 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		}
 		add(o.before, got, &c.rows[i], false, &r.Weights[k].Figures)
 		pairs[k] = pair{o.before, got}
+		if end := c.smaller(i); end != nil {
+			add(o.before, o.before, &c.rows[i], false, &counted[k].before)
+			add(end, end, &c.rows[i], false, &counted[k].after)
+		}
 	}
 	if err := run(ctx, in, tasks); err != nil {
 		return err
 	}
+	for k, z := range counted {
+		if w := &r.Weights[k]; z.after.Sparsity != nil {
+			w.was, w.is, w.Sparsity = z.before.was, z.after.is, z.after.Sparsity
+		}
+	}
 	var err error
 	r.Histograms, err = histograms(ctx, in, r.Weights, pairs)
 	return err
+}
+
+// smaller is the stored weight that has fewer elements since row i, such as without pruned channels, after later rows; nil for others, and
+// where it is not stored as a float.
+func (c *chain) smaller(i int) *ir.Tensor {
+	row := c.rows[i]
+	if row.Status != pass.Changed || len(row.After) != 1 || row.Form != pass.Smaller {
+		return nil
+	}
+	if j := c.taker(row.After[0].Tensor, i); j >= 0 {
+		if end := c.smaller(j); end != nil {
+			return end
+		}
+		return c.atEnd(j)
+	}
+	return c.opened(row.After[0], i)
 }
 
 // firstChange is the row that first changed o, or else the first that speaks of it.

@@ -29,10 +29,18 @@ func smaller(c Change) string {
 		return "unknown"
 	case c.After == c.Before:
 		return "unchanged"
+	case !c.differs():
+		return "same size"
 	case c.After < c.Before:
 		return times(float64(c.Before)/float64(c.After)) + " smaller"
 	}
 	return times(float64(c.After)/float64(c.Before)) + " larger"
+}
+
+// differs reports whether the ratio differs from 1.00 in two decimals.
+func (c Change) differs() bool {
+	ratio := float64(max(c.Before, c.After)) / float64(min(c.Before, c.After))
+	return ratio >= 1.005
 }
 
 // worst is the changed weight with the lowest SQNR; nil if none was measured.

@@ -12,6 +12,9 @@ type tile struct{ Name, Big, Small, Bar, Class string }
 func tiles(r *Report) []tile {
 	t := r.Totals
 	ts := []tile{{Name: "File size", Big: smaller(t.FileBytes), Small: size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), Class: classOf(r.Gates, "min-ratio", "max-size")}}
+	if s := t.Sparsity; s.prunes() {
+		ts = append(ts, tile{Name: "Sparsity", Big: percent(s.Prunable.After), Small: "of the weights of layers are zero, " + percent(s.Prunable.Before) + " before; " + percent(s.All.After) + " of all weights", Bar: fmt.Sprintf("%.2f", 100*s.Prunable.After)})
+	}
 	ts = append(ts, verificationTiles(r)...)
 	ts = append(ts,
 		tile{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights in " + t.Runtime},

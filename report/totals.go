@@ -23,8 +23,9 @@ type Totals struct {
 	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
 	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
 
-	Metadata    *Change `json:"metadata_bytes,omitempty"`   // doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there are none
-	Activations *Change `json:"activation_bytes,omitempty"` // peak bytes of live activations; nil where the models were not run
+	Metadata    *Change   `json:"metadata_bytes,omitempty"`   // doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there are none
+	Sparsity    *Sparsity `json:"sparsity,omitempty"`         // nil where values were not read
+	Activations *Change   `json:"activation_bytes,omitempty"` // peak bytes of live activations; nil where the models were not run
 }
 
 // DTypeBytes are the bytes of all tensors of one element type.
@@ -66,6 +67,7 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 		Runtime:      pass.MeasuredRuntime,
 		DTypes:       dtypes(before, after),
 	}
+	t.Sparsity = r.sparsity(source.IR)
 	if source.Metadata+result.Metadata > 0 {
 		t.Metadata = &Change{source.Metadata, result.Metadata}
 	}

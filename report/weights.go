@@ -33,6 +33,16 @@ type Weight struct {
 type Figures struct {
 	Sparsity *float64 `json:"sparsity,omitempty"` // fraction of elements whose bits are all zero, after
 	Error    *Error   `json:"error,omitempty"`
+
+	was, is zeros // before and after
+}
+
+// zeros counts the elements of a tensor whose bits are all zero.
+type zeros struct{ zeros, elems int64 }
+
+func (z *zeros) add(more zeros) {
+	z.zeros += more.zeros
+	z.elems += more.elems
 }
 
 // weights lists the roots in the order of the ledger.

@@ -35,6 +35,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	if m := r.Totals.Metadata; m != nil && 100*m.After >= r.Totals.FileBytes.After {
 		t.add("metadata", fmt.Sprintf("%s of doc strings and metadata, %s of the file; --strip-metadata leaves them out", size(m.After), percent(float64(m.After)/float64(r.Totals.FileBytes.After))))
 	}
+	if text := r.Totals.Sparsity.Text(); text != "" {
+		t.add("sparsity", text)
+	}
 	t.add("coverage", coverage(r))
 	for i, l := range r.Removed {
 		t.add(first(i, "layers"), report.RemovedText(l))
@@ -101,11 +104,23 @@ func change(s Style, c report.Change) string {
 	return fmt.Sprintf("%s → %s", size(c.Before), size(c.After)) + "  " + s.good(ratio(c))
 }
 
+// ratio is the compression ratio; of a larger result, by how much it is larger.
 func ratio(c report.Change) string {
-	if c.After == 0 {
+	switch {
+	case c.After == 0 || c.Before == 0:
 		return "–"
+	case c.After > c.Before:
+		larger := fmt.Sprintf("%.2f×", float64(c.After)/float64(c.Before))
+		if larger == "1.00×" {
+			return "same size"
+		}
+		return larger + " larger"
 	}
-	return fmt.Sprintf("%.2f×", float64(c.Before)/float64(c.After))
+	r := fmt.Sprintf("%.2f×", float64(c.Before)/float64(c.After))
+	if r == "1.00×" {
+		return "same size"
+	}
+	return r
 }
 
 func coverage(r *report.Report) string {
