@@ -9,6 +9,7 @@ require (
 )
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0 // indirect
 	github.com/bmatcuk/doublestar/v4 v4.9.1 // indirect
 	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/go-json-experiment/json v1.27.2 // indirect
