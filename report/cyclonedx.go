@@ -114,7 +114,9 @@ func (m materials) modelCard() *cdx.MLModelCard {
 	c := &cdx.MLModelCard{ModelParameters: &cdx.MLModelParameters{Task: m.card.PipelineTag}}
 	var sets []cdx.MLDatasetChoice
 	for _, d := range m.data() {
-		sets = append(sets, cdx.MLDatasetChoice{Ref: d.BOMRef})
+		if d.Type == cdx.ComponentTypeData {
+			sets = append(sets, cdx.MLDatasetChoice{Ref: d.BOMRef})
+		}
 	}
 	if sets != nil {
 		c.ModelParameters.Datasets = &sets
@@ -171,6 +173,13 @@ func (m materials) data() []cdx.Component {
 
 func samplesName(d *verification.Data) string { return cmp.Or(d.Name, "samples") }
 
+// dataComponent is a data set, or a model that a step reads, such as a teacher.
 func dataComponent(ref, name, sum, purpose string) cdx.Component {
-	return cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeData, Name: name, Description: purpose, Hashes: hashes(sum), Data: &[]cdx.ComponentData{{Type: cdx.ComponentDataTypeDataset, Name: name}}}
+	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeData, Name: name, Description: purpose, Hashes: hashes(sum)}
+	if strings.HasSuffix(name, ".onnx") {
+		c.Type = cdx.ComponentTypeMachineLearningModel
+		return c
+	}
+	c.Data = &[]cdx.ComponentData{{Type: cdx.ComponentDataTypeDataset, Name: name}}
+	return c
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/internal/sign"
@@ -103,7 +104,7 @@ func (s *signatureFlags) ofStored(ctx context.Context, files evidence.Stored, re
 	}
 	var present []string
 	for _, p := range files.Stored.Files {
-		if p.Role != registry.Signature && p.Role != registry.ReportPage { // the page has times of the run: sign.FilesOf leaves it out
+		if !strings.HasSuffix(p.Name, sign.Suffix) && p.Role != registry.ReportPage { // the page has times of the run: sign.FilesOf leaves it out
 			present = append(present, p.Name)
 		}
 	}

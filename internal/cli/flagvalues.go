@@ -67,6 +67,9 @@ type Formats struct {
 
 func (f *Formats) String() string { return strings.Join(f.Chosen, ",") }
 
+// Choices returns the values for completion.
+func (f *Formats) Choices() []string { return append(slices.Clone(f.Known), "none") }
+
 // Set replaces earlier values.
 func (f *Formats) Set(text string) error {
 	f.Chosen = nil

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
@@ -38,7 +39,8 @@ type Files struct {
 	Names []string // paths in it, with slashes; nil for all files of the folder
 }
 
-// FilesOf are the files of a folder, or those of a model: the model, its external data, and its reports next to it but for those with times of the run.
+// FilesOf are the files of a folder, or those of a model: the model, its external data, the files that it needs from a folder with configuration,
+// and its reports next to it but for those with times of the run.
 func FilesOf(ctx context.Context, path string) (Files, error) {
 	if isFolder(path) {
 		return Files{Root: path}, nil
@@ -50,6 +52,15 @@ func FilesOf(ctx context.Context, path string) (Files, error) {
 	paths := f.Paths()
 	if err := f.Close(); err != nil {
 		return Files{}, err
+	}
+	names, err := folder.Files(path)
+	if err != nil {
+		return Files{}, err
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, Suffix) { // that of the folder covers this one
+			paths = append(paths, filepath.Join(filepath.Dir(path), name))
+		}
 	}
 	for _, f := range report.Formats() {
 		if p := f.Path(path); !f.Local && exists(p) {
@@ -89,7 +100,7 @@ func gitPaths() []string { return []string{".git", ".gitattributes", ".github", 
 // paths nor below one.
 func (f Files) list(ignored []string) ([]string, error) {
 	if f.Names != nil {
-		return f.Names, nil
+		return slices.DeleteFunc(slices.Clone(f.Names), func(name string) bool { return covers(ignored, name) }), nil
 	}
 	var names []string
 	err := filepath.WalkDir(f.Root, func(path string, d fs.DirEntry, err error) error {

@@ -255,6 +255,39 @@ func TestModelInAFolder(t *testing.T) {
 	}
 }
 
+// A model in a folder with configuration is signed with it, and without other signatures.
+func TestModelWithConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "mlp.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "mlp.onnx"), string(data))
+	for _, name := range []string{"config.json", "tokenizer.json", "mlp.report.json", "mlp.sig", "model.sig", "own.txt"} {
+		write(t, filepath.Join(dir, name), "{}")
+	}
+	private, _ := newKey(t, elliptic.P256())
+	key, err := PrivateKey(private, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := FilesOf(t.Context(), filepath.Join(dir, "mlp.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, signed, err := Sign(t.Context(), key, files, filepath.Join(dir, "own.txt"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range signed {
+		names = append(names, f.Name)
+	}
+	if want := []string{"mlp.onnx", "config.json", "tokenizer.json", "mlp.report.json"}; !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+}
+
 // model-signing names a model that is signed as a single file ".".
 func TestSignatureOfASingleFile(t *testing.T) {
 	oracle := conform.Start(t)
