@@ -203,7 +203,17 @@ func (u *upload) run(ctx context.Context) (mounted bool, err error) {
 			return false, err
 		}
 	}
-	return false, u.failed(u.commit(ctx))
+	err = u.failed(u.commit(ctx))
+	if isTransfer(err) && u.stored(ctx) { // the response was lost, or late
+		return false, nil
+	}
+	return false, err
+}
+
+// stored reports whether the registry has the file.
+func (u *upload) stored(ctx context.Context) bool {
+	exists, err := u.Blobs().Exists(ctx, u.f.blob())
+	return err == nil && exists
 }
 
 // patch sends the rest of the file. It is not repeated by the client: the registry may have a part of it.

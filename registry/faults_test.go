@@ -120,6 +120,22 @@ func TestOCIGivesUp(t *testing.T) {
 	}
 }
 
+// A connection that breaks again and again is an error without the location of the upload, which may have a secret.
+func TestOCIBrokenConnections(t *testing.T) {
+	s := withReferrers(t)
+	s.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}, nil)
+	ref := s.ref(t, "models/m:1")
+	_, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
+	if !isA[*TransferError](err) || !strings.HasPrefix(err.Error(), ref.String()+": connection to "+s.host+": ") || strings.Contains(err.Error(), "uploads") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The connection of every upload breaks once after half of the file.
 func TestOCIUploadAfterALostConnection(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
@@ -184,6 +200,23 @@ func TestOCIUploadResumes(t *testing.T) {
 	if want := fmt.Sprintf("%d-%d", first, model.Size-1); len(ranges) != 1 || ranges[0] != want {
 		t.Errorf("ranges %v, want %s", ranges, want)
 	}
+}
+
+// A file is not uploaded again because the last response was lost.
+func TestOCIUploadWhoseResponseIsLost(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *server) {
+		a := fixture(t, "mlp")
+		a.Files = a.Files[:1]
+		s.set(nil, func(r *http.Response) error {
+			if r.Request.Method == http.MethodPut && r.Request.ContentLength == 0 && strings.Contains(r.Request.URL.Path, "/uploads/") {
+				panic(http.ErrAbortHandler)
+			}
+			return nil
+		})
+		if p, err := Push(t.Context(), s.ref(t, "models/m:1"), a, quick); err != nil || p.Uploaded != p.Size || s.count("PATCH") != 1 {
+			t.Errorf("%+v, %v after %v", p, err, s.requests)
+		}
+	})
 }
 
 // A connection that sends nothing is given up.

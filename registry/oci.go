@@ -210,8 +210,7 @@ func (p *pusher) tagged(ctx context.Context) (bool, error) {
 
 // file uploads a file unless the repository has it.
 func (p *pusher) file(ctx context.Context, f File) error {
-	d := ocispec.Descriptor{Digest: digest.NewDigestFromEncoded(digest.SHA256, f.SHA256), Size: f.Size}
-	exists, err := p.Blobs().Exists(ctx, d)
+	exists, err := p.Blobs().Exists(ctx, f.blob())
 	if err != nil {
 		return p.failed(err)
 	}

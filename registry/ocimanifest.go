@@ -142,12 +142,16 @@ func (p *packed) packReferrer(f File) error {
 	return err
 }
 
+// blob describes the content of a file.
+func (f File) blob() ocispec.Descriptor {
+	return ocispec.Descriptor{Digest: digest.NewDigestFromEncoded(digest.SHA256, f.SHA256), Size: f.Size}
+}
+
 // descriptor describes a file. ORAS reads the name of a file from its title.
 func descriptor(f File, mediaType string) ocispec.Descriptor {
-	return ocispec.Descriptor{
-		MediaType: mediaType, Digest: digest.NewDigestFromEncoded(digest.SHA256, f.SHA256), Size: f.Size,
-		Annotations: map[string]string{annotationPath: f.Name, ocispec.AnnotationTitle: f.Name},
-	}
+	d := f.blob()
+	d.MediaType, d.Annotations = mediaType, map[string]string{annotationPath: f.Name, ocispec.AnnotationTitle: f.Name}
+	return d
 }
 
 // layerFile is the file that a layer of a pulled manifest describes, without its role.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -112,6 +113,7 @@ func unreached(ref Reference, err error) error {
 	var op *net.OpError
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
+	var request *url.Error
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		err = fmt.Errorf("unknown host %s", dns.Name)
@@ -127,6 +129,8 @@ func unreached(ref Reference, err error) error {
 		err = fmt.Errorf("%s does not use TLS%s", ref.Host, hint)
 	case errors.As(err, &op) && op.Op == "dial":
 		err = fmt.Errorf("cannot connect to %s: %w", cmp.Or(addr(op), ref.Host), op.Err)
+	case errors.As(err, &request): // its URL may have a secret
+		err = fmt.Errorf("connection to %s: %w", ref.Host, request.Err)
 	}
 	return &TransferError{Reference: ref, Err: err}
 }
