@@ -175,11 +175,14 @@ func (f *evidenceFlags) ofModel(ctx context.Context, files evidence.Folder, r *e
 	return f.ofPath(ctx, path, r)
 }
 
-// stored verifies the reports of an artifact in a registry.
+// stored verifies the reports of an artifact in a registry, or of a folder.
 func (f *evidenceFlags) stored(ctx context.Context, t *tool, arg string) ([]*evidence.Result, error) {
 	ref, err := parseReference(arg)
 	if err != nil {
 		return nil, err
+	}
+	if ref.Host == "" {
+		return f.folder(ctx, ref.Name)
 	}
 	o, stop := f.options(t, "verify-report", ref)
 	defer stop()
