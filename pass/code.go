@@ -45,6 +45,7 @@ const (
 	FileLarger       Code = "file-larger"
 	NoSparseForm     Code = "no-sparse-form"
 	RoundsToZero     Code = "rounds-to-zero"
+	ChannelsLarger   Code = "channels-larger"
 	LayerKept        Code = "layer-kept"
 	NoRepeatedLayers Code = "no-repeated-layers"
 	AlreadyFactored  Code = "already-factored"

@@ -121,6 +121,9 @@ func (o Channel) stay(n, each int, a float64) int {
 func remove(s *pass.Step, k coupling.Kept) {
 	v, consumers := k.Value, pass.Consumers(k.Value)
 	if !k.Pruned {
+		if k.Reason.None() {
+			k.Reason = pass.Reason{Code: pass.ChannelsLarger}
+		}
 		s.Ledger.Skip(v, consumers, k.Reason)
 		return
 	}

@@ -92,7 +92,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 // where it is not stored as a float.
 func (c *chain) smaller(i int) *ir.Tensor {
 	row := c.rows[i]
-	if row.Status != pass.Changed || len(row.After) != 1 || row.Form != pass.Smaller {
+	if row.Status != pass.Changed || len(row.After) != 1 || row.Restore != nil && row.Form != pass.Smaller {
 		return nil
 	}
 	if j := c.taker(row.After[0].Tensor, i); j >= 0 {
@@ -101,7 +101,10 @@ func (c *chain) smaller(i int) *ir.Tensor {
 		}
 		return c.atEnd(j)
 	}
-	return c.opened(row.After[0], i)
+	if t := c.opened(row.After[0], i); t.DType.IsFloat() {
+		return t
+	}
+	return nil
 }
 
 // firstChange is the row that first changed o, or else the first that speaks of it.

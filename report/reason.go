@@ -73,6 +73,7 @@ var sentences = map[pass.Code]string{
 	pass.StoredDense:      "already stored dense",
 	pass.NoSparseForm:     "no smaller sparse form",
 	pass.RoundsToZero:     "--amount rounds to 0",
+	pass.ChannelsLarger:   "channels kept, others of their group are smaller",
 	pass.NotRepresented:   "values not representable",
 	pass.NoScale:          "no scale of normal float size",
 	pass.NotConverged:     "eigenvalues do not converge",

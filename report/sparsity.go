@@ -18,18 +18,22 @@ type Fractions struct {
 	After  float64 `json:"after"`
 }
 
-// sparsity is nil where no weight of a layer was measured.
+// sparsity is nil where weights of layers were not measured.
 func (r *Report) sparsity(source *ir.Model) *Sparsity {
 	layers := prunable(source)
 	var all, those struct{ before, after zeros }
 	for i := range r.Weights {
 		w := &r.Weights[i]
-		if !w.Float || w.was.elems == 0 {
+		layer := layers[scoped{w.Scope, w.Tensor}]
+		if layer && w.was.elems == 0 && (ir.Spec{Shape: w.Shape}).Elems() > 0 {
+			return nil
+		}
+		if !w.Float {
 			continue
 		}
 		all.before.add(w.was)
 		all.after.add(w.is)
-		if layers[scoped{w.Scope, w.Tensor}] {
+		if layer {
 			those.before.add(w.was)
 			those.after.add(w.is)
 		}

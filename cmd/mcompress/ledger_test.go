@@ -77,6 +77,9 @@ func ledgerIsComplete(t *testing.T, r *report.Report, model string) {
 		for _, reason := range append(row.Notes, row.Reason) {
 			checkReason(t, model, reason)
 		}
+		if row.Status == pass.Skipped.String() && row.Reason.Code == "" {
+			t.Errorf("%s: %q is skipped without a reason", model, row.Tensor)
+		}
 		if row.Status != pass.Noted.String() {
 			rows[[2]string{row.Scope, row.Tensor}]++
 		}
