@@ -36,6 +36,7 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 		"no gates": build(many(), nil).HTML,
 		"hostile":  hostile.HTML,
 		"memory":   memory.HTML,
+		"runs":     runsOf(t, []int64{2000, 3000, 1500}, []float64{20, 30, 10}, nil).HTML,
 	}
 }
 

@@ -370,7 +370,7 @@ func TestDotsAreAtTheirValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front, err := paretoChart(&pass.Search{Trials: trials, Chosen: 2})
+	front, _, err := paretoChart(&pass.Search{Trials: trials, Chosen: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func (d Verdict) outcome() outcome {
 	case *d.Passed:
 		o.Class, o.Mark, o.Word, o.Text = "passed", "✓", "Passed"+d.Qualifier(), held(d.Gates)
 	default:
-		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), fmt.Sprintf("%d of %s.", d.Failed, plural(int64(d.Gates), "gate")+notHeld(d.Failed))
+		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), notHeld(d.Failed, d.Gates)
 	}
 	if d.RandomInputs {
 		o.Caveat = "The gates on outputs were evaluated on random inputs, which are no evidence of accuracy."
@@ -34,11 +34,14 @@ func held(gates int) string {
 	return fmt.Sprintf("All %d gates hold.", gates)
 }
 
-func notHeld(failed int) string {
-	if failed == 1 {
-		return " does not hold"
+func notHeld(failed, gates int) string {
+	switch {
+	case gates == 1:
+		return "The gate does not hold."
+	case failed == 1:
+		return fmt.Sprintf("1 of %d gates does not hold.", gates)
 	}
-	return " do not hold"
+	return fmt.Sprintf("%d of %d gates do not hold.", failed, gates)
 }
 
 // A gateView is a gate as a row of a table.
@@ -62,10 +65,11 @@ func facts(r *Report) []fact {
 	if r.Target != nil {
 		fs = append(fs, fact{Name: "Target", Text: r.Target.Name})
 	}
-	if r.Recipe != nil {
-		for _, in := range r.Recipe.Inputs {
-			fs = append(fs, fact{"Read by the method", visible(in.Name), in.SHA256})
-		}
+	for _, d := range r.Data {
+		fs = append(fs, fact{usesOfData[d.Use], visible(nameOfSamples(d.Name, d.Random, d.Seed)) + ", " + plural(int64(d.Samples), "sample"), d.SHA256})
+	}
+	for _, t := range r.Teachers {
+		fs = append(fs, fact{"Teacher", visible(main(t.Side)), t.sum()})
 	}
 	switch v := r.Verification; {
 	case v == nil:

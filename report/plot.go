@@ -31,6 +31,7 @@ type layer struct {
 	radius       float64 // of dots
 	dashed       bool
 	text         *note
+	marks        []mark // of a scatter plot
 }
 
 // A note is text next to the first point of a layer.
@@ -146,6 +147,9 @@ func (l layer) draw(d *drawing, f frame) {
 		points[i] = f.at(p)
 	}
 	switch {
+	case l.marks != nil:
+		d.scatter(f, l.marks)
+		return
 	case l.radius > 0:
 		for _, p := range points {
 			d.Elements = append(d.Elements, element{X: number(p.X), Y: number(p.Y), Radius: number(l.radius), Fill: l.fill})

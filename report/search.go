@@ -14,6 +14,7 @@ type searched struct {
 	pass.Search
 	Summary string
 	Front   figure
+	Rows    []trialRow
 }
 
 // searched draws the trials of the search; nil if there was none.
@@ -21,8 +22,8 @@ func (r *Report) searched() (*searched, error) {
 	if r.Search == nil {
 		return nil, nil
 	}
-	f, err := paretoChart(r.Search)
-	return &searched{*r.Search, searchText(r.Search), f}, err
+	f, rows, err := paretoChart(r.Search)
+	return &searched{*r.Search, searchText(r.Search), f, rows}, err
 }
 
 // searchText is a search in a sentence or two.
@@ -57,40 +58,52 @@ func quality(t pass.Trial) (float64, bool) {
 	return 0, false
 }
 
+// A trialRow is a trial as a row of a table and a point of the chart.
+type trialRow struct {
+	Label, What            string
+	Bytes                  int64
+	SQNR, Drop, MetricDrop string
+	Accepted, Front        bool
+	Chosen                 bool
+}
+
 // paretoChart draws file size and accuracy of all trials, and their Pareto front.
-func paretoChart(s *pass.Search) (figure, error) {
-	f := figure{Title: "File size and accuracy", Note: "Each dot is a combination of methods that was measured. The line is the Pareto front: no other combination is both smaller and more accurate."}
-	var all []point
-	for _, t := range s.Trials {
+func paretoChart(s *pass.Search) (figure, []trialRow, error) {
+	f := figure{Title: "File size and accuracy", Note: "Each point is a combination of methods that was measured, by its number in the table. The line and the full points are the Pareto front: no other combination is both smaller and more accurate. The ring is the chosen one."}
+	var rows []trialRow
+	var marks []mark
+	var row []int // of the marks
+	for i, t := range s.Trials {
+		r := trialRow{Label: fmt.Sprint(i + 1), What: visible(t.What), Bytes: t.Bytes, Accepted: t.Accepted, Chosen: i == s.Chosen}
+		if t.SQNR != nil {
+			r.SQNR = fmt.Sprintf("%.1f dB", *t.SQNR)
+		}
+		if t.Drop != nil {
+			r.Drop = signed(0 - 100**t.Drop)
+		}
+		if t.MetricDrop != nil {
+			r.MetricDrop = fmt.Sprintf("%.4g", *t.MetricDrop)
+		}
+		rows = append(rows, r)
 		if y, ok := quality(t); ok {
-			all = append(all, point{float64(t.Bytes), y})
+			marks = append(marks, mark{at: point{float64(t.Bytes), y}, label: r.Label, full: fmt.Sprintf("%s: %s, %s", r.Label, r.What, size(t.Bytes)), chosen: r.Chosen})
+			row = append(row, i)
 		}
 	}
-	if len(all) < 2 {
-		return f, nil
+	axis, ticksOf := "output SQNR", decibelsOf
+	if len(s.Trials) > 0 && s.Trials[0].Drop != nil {
+		axis, ticksOf = "change of accuracy in points", func(lo, hi float64) []tick { return ticks(lo, hi, 1, 0, signed) }
 	}
-	p := plot{caption: f.caption(), height: curveHeight, x: axis{name: "file size"}, y: axis{name: "output SQNR"}}
-	lo, hi := all[0].Y, all[0].Y
-	for _, q := range all {
-		lo, hi, p.x.max = min(lo, q.Y), max(hi, q.Y), max(p.x.max, 1.08*q.X)
-	}
-	margin := max(0.08*(hi-lo), 0.1)
-	p.y.min, p.y.max = lo-margin, hi+margin
-	p.x.ticks, p.y.ticks = byteTicks(0, p.x.max), ticks(p.y.min, p.y.max, 1, 0, func(v float64) string { return fmt.Sprintf("%.4g dB", v) })
-	if s.Trials[0].Drop != nil {
-		p.y.name = "change of accuracy in points"
-		p.y.ticks = ticks(p.y.min, p.y.max, 1, 0, signed)
-	}
-	front := pareto(all)
-	p.dots(all, muted, 2.5)
-	p.line(front, after)
-	p.dots(front, after, 3)
-	chosen := s.Trials[s.Chosen]
-	x := float64(chosen.Bytes)
-	p.mark(point{x, p.y.max}, point{x, p.y.min}, note{label: tick{label: "chosen: " + size(chosen.Bytes)}, downward: true, leftward: x > p.x.max/2})
 	var err error
-	f.SVG, err = p.svg()
-	return f, err
+	f.SVG, err = paretoPlot(f, axis, ticksOf, marks)
+	for i, m := range marks {
+		rows[row[i]].Front = m.front
+	}
+	return f, rows, err
+}
+
+func decibelsOf(lo, hi float64) []tick {
+	return ticks(lo, hi, 1, 0, func(v float64) string { return fmt.Sprintf("%.4g dB", v) })
 }
 
 // signed formats a change.

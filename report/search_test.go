@@ -33,7 +33,7 @@ func TestSearchIsShown(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	for _, want := range []string{"File size and accuracy", "chosen: 900 B", "-4<"} {
+	for _, want := range []string{"File size and accuracy", "2: b, 900 B", "-4<", "<b>chosen</b>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -50,12 +50,15 @@ func ticks(lo, hi, unit, least float64, label func(v float64) string) []tick {
 }
 
 // byteTicks are numbers of bytes, round in their binary unit.
-func byteTicks(_, hi float64) []tick {
+func byteTicks(lo, hi float64) []tick {
 	unit, least := 1.0, 1.0
 	for hi/unit >= 1024 {
 		unit, least = unit*1024, 0
 	}
-	return ticks(0, hi, unit, least, func(v float64) string { return size(int64(v)) })
+	if lo/unit >= 10 {
+		least = 1 // size has no decimals
+	}
+	return ticks(lo, hi, unit, least, func(v float64) string { return size(int64(v)) })
 }
 
 func decibelTicks(lo, hi float64) []tick {

@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -23,16 +27,22 @@ func reportCommand(t *tool) *cli.Command {
 	f := &formatting{format: mcli.Enum{Words: formatNames()}, card: &w.card}
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "compare two models: sizes, and each weight of A with that of B; or write a report in another format",
-		ArgsUsage: "A B | REPORT.json",
+		Usage:     "compare two models: sizes, and each weight of A with that of B; write a report in another format; or compare reports",
+		ArgsUsage: "A B | REPORT.json...",
 		Description: `Of two models, writes NAME_OF_B.vs.NAME_OF_A.report.FORMAT next to B. Of the JSON form of a report,
-writes the same report as --format to standard output, or to the file of --output. The formats:
+writes the same report as --format to standard output, or to the file of --output. Of several reports, writes their headline figures side
+by side, with the Pareto front of file size and quality, in the formats json, md or html. The formats:
 ` + formatTable(),
 		Flags: slices.Concat(group("of a report", f.flags), w.reportFlags(), w.gateFlags(func(fs *flag.FlagSet) { declareGates(fs, &w.gates, onFiles) })),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 1, 2)
+			args, err := arguments(c, 1, math.MaxInt)
 			switch {
 			case err != nil:
+				return err
+			case len(args) > 1 && !slices.ContainsFunc(args, func(a string) bool { return !strings.HasSuffix(a, ".json") }):
+				return f.writeRuns(t, args)
+			case len(args) > 2:
+				_, err := arguments(c, 1, 2)
 				return err
 			case len(args) == 1 && strings.HasSuffix(args[0], ".onnx"):
 				_, err := arguments(c, 2, 2)
@@ -93,7 +103,28 @@ func (f *formatting) write(ctx context.Context, t *tool, path string) error {
 		return err
 	}
 	format, _ := report.FormatNamed(f.format.Value)
-	write := func(w io.Writer) error { return format.Write(r, w, card) }
+	return f.publish(t, path, func(w io.Writer) error { return format.Write(r, w, card) })
+}
+
+// writeRuns writes several reports side by side.
+func (f *formatting) writeRuns(t *tool, paths []string) error {
+	runs := &report.Runs{}
+	write, known := map[string]func(io.Writer) error{"": runs.Markdown, "md": runs.Markdown, "json": runs.JSON, "html": runs.HTML}[f.format.Value]
+	if !known {
+		return usagef("--format %s is for one report; of several there are json, md and html", f.format.Value)
+	}
+	for _, path := range paths {
+		r, err := openReport(path)
+		if err != nil {
+			return err
+		}
+		runs.Add(path, r)
+	}
+	return f.publish(t, paths[0], write)
+}
+
+// publish writes to the output, with the permissions of the given file.
+func (f *formatting) publish(t *tool, path string, write func(io.Writer) error) error {
 	if f.output != "" {
 		access, err := atomicfile.Like(path)
 		if err != nil {
@@ -113,7 +144,28 @@ func openReport(path string) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseReport(path, text)
+	r, err := parseReport(path, text)
+	if err != nil {
+		return nil, err
+	}
+	r.Environment, err = openEnvironment(strings.TrimSuffix(path, ".report.json") + ".environment.json")
+	return r, err
+}
+
+// openEnvironment reads the environment of a run; nil if there is none.
+func openEnvironment(path string) (*report.Environment, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	e := &report.Environment{}
+	if err == nil {
+		err = json.Unmarshal(text, e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
 }
 
 // parseReport decodes the JSON form of a report.
