@@ -87,7 +87,7 @@ func TestOCIManifests(t *testing.T) {
 				t.Errorf("layer of %s: %v", f.Name, l)
 			}
 		}
-		if _, text := s.get(t, fmt.Sprint("/v2/models/external/blobs/", config["digest"])); !strings.Contains(string(text), `"format":"onnx"`) {
+		if _, text := s.get(t, fmt.Sprint("/v2/models/external/blobs/", config["digest"])); !strings.Contains(string(text), `"config":{"format":"onnx","precision":"int8","quantization":"l1, weight-int8"}`) {
 			t.Errorf("config: %s", text)
 		}
 		status, index := s.get(t, "/v2/models/external/referrers/"+p.Digest.Digest)

@@ -89,20 +89,6 @@ func pack(a *Artifact) (p packed, err error) {
 	return p, nil
 }
 
-// A modelConfig is the config of a model (ModelPack, config.md).
-type modelConfig struct {
-	Descriptor struct {
-		Name string `json:"name"`
-	} `json:"descriptor"`
-	ModelFS struct {
-		Type    string          `json:"type"`
-		DiffIDs []digest.Digest `json:"diffIds"`
-	} `json:"modelfs"`
-	Config struct {
-		Format string `json:"format"`
-	} `json:"config"`
-}
-
 func (p *packed) packModel(a *Artifact) (err error) {
 	model, err := a.Model()
 	if err != nil {
@@ -113,6 +99,9 @@ func (p *packed) packModel(a *Artifact) (err error) {
 	c.Descriptor.Name = strings.TrimSuffix(model.Name, ".onnx")
 	c.ModelFS.Type = "layers"
 	c.Config.Format = "onnx"
+	if err := c.describe(a); err != nil {
+		return err
+	}
 	for _, f := range p.layers {
 		d := descriptor(f, layerTypes[f.Role])
 		m.Layers = append(m.Layers, d)

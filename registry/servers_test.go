@@ -196,7 +196,8 @@ func complete(t *testing.T) *Artifact {
 		files[name] = read(t, filepath.Join("..", "fixtures", name))
 		listed = append(listed, fmt.Sprintf(`{"name": %q, "bytes": %d, "sha256": %q}`, name, len(files[name]), sum([]byte(files[name]))))
 	}
-	files["external.report.json"] = `{"recipe": {"x": [1, {"y": 2}]}, "result": {"files": [` + strings.Join(listed, ", ") + `]}}`
+	files["external.report.json"] = `{"recipe": {"text": "steps:\n- method: l1\n- method: weight-int8\n  x: 1\n"}, "result": {"files": [` + strings.Join(listed, ", ") + `]}, "totals":
+		{"dtypes": [{"dtype": "float", "bytes": {"before": 9, "after": 2}}, {"dtype": "int8", "bytes": {"before": 0, "after": 3}}]}}`
 	a, err := Collect(t.Context(), filepath.Join(written(t, files), "external.onnx"), CollectOptions{})
 	if err != nil {
 		t.Fatal(err)

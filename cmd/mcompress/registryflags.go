@@ -34,7 +34,7 @@ func (r *registryFlags) connect(fs *flag.FlagSet) {
 
 // options returns the options of a transfer, with a warning if it is insecure. stop ends the progress bar.
 func (r *registryFlags) options(t *tool, command string, ref registry.Reference) (o registry.Options, stop func()) {
-	if r.insecure {
+	if r.insecure && ref.Host != "" {
 		printError(t.stderr, fmt.Errorf("%s: warning: --insecure: the certificate of %s is not verified", command, ref.Host))
 	}
 	o = registry.Options{PlainHTTP: r.plainHTTP, Insecure: r.insecure, Overwrite: r.overwrite}

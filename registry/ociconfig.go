@@ -1,0 +1,67 @@
+package registry
+
+import (
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/opencontainers/go-digest"
+)
+
+// A modelConfig is the config of a model (ModelPack, config.md).
+type modelConfig struct {
+	Descriptor struct {
+		Name string `json:"name"`
+	} `json:"descriptor"`
+	ModelFS struct {
+		Type    string          `json:"type"`
+		DiffIDs []digest.Digest `json:"diffIds"`
+	} `json:"modelfs"`
+	Config struct {
+		Format       string `json:"format"`
+		Precision    string `json:"precision,omitempty"`    // element type of most bytes
+		Quantization string `json:"quantization,omitempty"` // methods, in order
+	} `json:"config"`
+}
+
+// describe adds the precision and the methods as given by the report.
+func (c *modelConfig) describe(a *Artifact) error {
+	f, ok := a.Find(ReportJSON)
+	if !ok {
+		return nil
+	}
+	r, err := os.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var recipe struct{ Text string }
+	var totals struct {
+		DTypes []struct {
+			DType string
+			Bytes change
+		}
+	}
+	if err := decodeFields(r, map[string]any{"recipe": &recipe, "totals": &totals}); err != nil {
+		return &ContentError{f.Path, err}
+	}
+	most := int64(0)
+	for _, t := range totals.DTypes {
+		if t.Bytes.After > most {
+			most, c.Config.Precision = t.Bytes.After, t.DType
+		}
+	}
+	if c.Config.Precision == "" || c.Config.Precision == "float" {
+		return nil // pruned, perhaps, but not quantized
+	}
+	var parsed struct{ Steps []struct{ Method string } }
+	if err := yaml.Unmarshal([]byte(recipe.Text), &parsed); err != nil {
+		return &ContentError{f.Path, err}
+	}
+	var methods []string
+	for _, s := range parsed.Steps {
+		methods = append(methods, s.Method)
+	}
+	c.Config.Quantization = strings.Join(methods, ", ")
+	return nil
+}
