@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 
@@ -35,7 +36,7 @@ func openOCI(ref Reference, o Options) (*repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	store, err := dockerCredentials()
 	if err != nil {
 		return nil, fmt.Errorf("credentials of Docker: %w", err)
 	}
@@ -48,6 +49,14 @@ func openOCI(ref Reference, o Options) (*repository, error) {
 	client.SetUserAgent("mcompress")
 	repo.Client = client
 	return &repository{repo, client, ref, o, scheme}, nil
+}
+
+// dockerCredentials are those of the Docker configuration; none without a home folder, as in containers.
+func dockerCredentials() (credentials.Store, error) {
+	if _, err := os.UserHomeDir(); err != nil && os.Getenv("DOCKER_CONFIG") == "" {
+		return credentials.NewMemoryStore(), nil
+	}
+	return credentials.NewStoreFromDocker(credentials.StoreOptions{})
 }
 
 // name is the tag or the digest.

@@ -189,3 +189,11 @@ func TestOCITokens(t *testing.T) {
 		t.Errorf("%d tokens", issued)
 	}
 }
+
+// Without a home folder there are no credentials, and none are needed for a public registry.
+func TestOCIWithoutHome(t *testing.T) {
+	for _, name := range []string{"HOME", "USERPROFILE", "home", "DOCKER_CONFIG"} {
+		t.Setenv(name, "")
+	}
+	pushed(t, withReferrers(t), fixture(t, "mlp"))
+}
