@@ -62,7 +62,7 @@ func interrupted(t *testing.T, model string, longer func(time.Duration) time.Dur
 			t.Fatal(globErr)
 		}
 		if err == nil {
-			if len(written) != 2 {
+			if len(written) != 3 {
 				t.Errorf("after %v: written: %v", delay, written)
 			}
 			return // done before the signal: longer delays test nothing more
