@@ -36,12 +36,17 @@ func verifyELF(t target, data []byte) error {
 	if static := len(libraries) == 0; static != t.static() {
 		return fmt.Errorf("the binary needs the libraries %q", libraries)
 	}
-	// manylinux_2_17 allows symbol versions up to GLIBC_2.17. Without versions, a symbol is that of any glibc.
-	versions, err := f.DynamicVersionNeeds()
-	if err == nil && len(versions) > 0 {
-		return fmt.Errorf("the binary needs symbol versions %v", versions)
+	if t.static() {
+		return nil
 	}
-	return nil
+	// manylinux_2_17 allows symbol versions up to GLIBC_2.17. A symbol without a version is that of any glibc.
+	symbols, err := f.ImportedSymbols()
+	for _, symbol := range symbols {
+		if symbol.Version != "" {
+			return fmt.Errorf("the binary needs %s of %s", symbol.Name, symbol.Version)
+		}
+	}
+	return err
 }
 
 func verifyMachO(t target, data []byte) error {
