@@ -298,6 +298,33 @@ func TestMLflowToken(t *testing.T) {
 	}
 }
 
+// A file of the right size from an upload that did not complete is uploaded again.
+func TestMLflowOfAWrongPart(t *testing.T) {
+	host := trackingServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	proxy := faulty(t, host, func(_ http.ResponseWriter, r *http.Request) bool {
+		if kindOf(r) != "PUT artifacts/mlp.onnx" {
+			return false
+		}
+		forward, _ := http.NewRequest(r.Method, "http://"+host+r.URL.String(), bytes.NewReader(make([]byte, r.ContentLength)))
+		forward.Header = r.Header
+		if resp, err := http.DefaultClient.Do(forward); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%v, %v", resp, err)
+		}
+		cancel()
+		panic(http.ErrAbortHandler)
+	})
+	a := named(t, "wrong part")
+	if _, err := Push(ctx, parse(t, "mlflow://"+proxy+"/wrong-part"), a, quick); err == nil {
+		t.Fatal("the push was not interrupted")
+	}
+	ref := parse(t, "mlflow://"+host+"/wrong-part")
+	if _, err := Push(t.Context(), ref, a, quick); err != nil {
+		t.Fatal(err)
+	}
+	checkPull(t, ref, a)
+}
+
 // An upload that the server cuts is repeated.
 func TestMLflowOfACutUpload(t *testing.T) {
 	host := trackingServer(t)
