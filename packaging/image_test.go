@@ -6,8 +6,12 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,5 +163,34 @@ func TestImageRuns(t *testing.T) {
 	}
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != nonroot {
 		t.Errorf("the owner of the result is %d", owner)
+	}
+}
+
+// The program in the image trusts the certificates of the image, as push and pull need.
+func TestImageTrustsItsCertificates(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		missing(t, "chroot is for root on Linux")
+	}
+	root, config := unpackedImage(t).rootFS(t)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer server.Close()
+	pull := func() string {
+		c := exec.Command("chroot", "--userspec="+config.Config.User, root, "/usr/bin/mcompress", "pull", "oci://"+server.Listener.Addr().String()+"/models/mlp:1")
+		c.Env = config.Config.Env
+		out, err := c.CombinedOutput()
+		if err == nil {
+			t.Errorf("a model was pulled from an empty server")
+		}
+		return string(out)
+	}
+	if got := pull(); !strings.Contains(got, "certificate signed by unknown authority") {
+		t.Errorf("with an unknown certificate: %s", got)
+	}
+	roots := filepath.Join(root, "etc", "ssl", "certs", "ca-certificates.crt")
+	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	write(t, roots, append(read(t, roots), own...), 0o644)
+	if got := pull(); strings.Contains(got, "certificate") {
+		t.Errorf("with a certificate that the image has: %s", got)
 	}
 }
