@@ -101,8 +101,10 @@ func methodText(r *Report) string {
 	}
 	changed := map[string]int64{}
 	for _, w := range r.Weights {
-		for _, m := range slices.Compact(slices.Clone(w.Methods)) {
-			changed[m]++
+		for i, m := range w.Methods {
+			if !slices.Contains(w.Methods[:i], m) {
+				changed[m]++
+			}
 		}
 	}
 	for i, name := range names {

@@ -27,6 +27,7 @@ type branch struct {
 	Open     bool   // shown with its children
 
 	path    string // of the module
+	modules map[string]*branch
 	entries []treeEntry
 	rest    bool // the smaller children of another branch
 }
@@ -47,9 +48,8 @@ func (e treeEntry) size() int64 {
 // tree groups weights by module, in the order of the model. It has maxRows rows at most: the branches with most bytes are expanded.
 func tree(ws []Weight) *branch {
 	root := &branch{}
-	modules := map[string]*branch{}
 	for i := range ws {
-		root.insert(&ws[i], modules)
+		root.insert(&ws[i])
 	}
 	left := maxRows
 	for closed := []*branch{root}; len(closed) > 0; {
@@ -74,31 +74,37 @@ func tree(ws []Weight) *branch {
 }
 
 // insert adds w to the modules of its path, which it makes where they are new.
-func (b *branch) insert(w *Weight, modules map[string]*branch) {
-	parts := strings.SplitN(w.Module, ".", maxLevels)
-	if w.Module == "" {
-		parts = nil
-	}
-	if w.Scope != "" {
-		parts = append([]string{w.Scope}, parts...)
-	}
-	key := ""
+func (b *branch) insert(w *Weight) {
 	b.add(w.Bytes, w.Error, 1)
-	for i, part := range parts {
-		key += "\x00" + part
-		child := modules[key]
-		if child == nil {
-			child = &branch{Name: part, path: part}
-			if b.path != "" && (i > 1 || w.Scope == "") {
-				child.path = b.path + "." + part
-			}
-			modules[key] = child
-			b.entries = append(b.entries, treeEntry{branch: child})
+	if w.Scope != "" {
+		b = b.module(w.Scope, "")
+		b.add(w.Bytes, w.Error, 1)
+	}
+	path := w.Module
+	for level := 1; path != ""; level++ {
+		part, rest, _ := strings.Cut(path, ".")
+		if level == maxLevels {
+			part, rest = path, ""
 		}
-		child.add(w.Bytes, w.Error, 1)
-		b = child
+		b = b.module(part, strings.TrimSuffix(w.Module[:len(w.Module)-len(rest)], "."))
+		b.add(w.Bytes, w.Error, 1)
+		path = rest
 	}
 	b.entries = append(b.entries, treeEntry{weight: w})
+}
+
+// module is the module of that name in b, with its whole path.
+func (b *branch) module(name, path string) *branch {
+	child := b.modules[name]
+	if child == nil {
+		child = &branch{Name: name, path: path}
+		if b.modules == nil {
+			b.modules = map[string]*branch{}
+		}
+		b.modules[name] = child
+		b.entries = append(b.entries, treeEntry{branch: child})
+	}
+	return child
 }
 
 func (b *branch) add(bytes Change, err *Error, weights int64) {
@@ -133,17 +139,26 @@ func (b *branch) children() []*branch {
 
 // largest are the n largest entries of b in the order of the model, and a branch of the others.
 func (b *branch) largest(n int) ([]treeEntry, *branch) {
-	sorted := slices.Clone(b.entries)
-	slices.SortStableFunc(sorted, func(x, y treeEntry) int { return cmp.Compare(y.size(), x.size()) })
-	large := map[treeEntry]bool{}
-	for _, e := range sorted[:n] {
-		large[e] = true
+	sizes := make([]int64, len(b.entries))
+	for i, x := range b.entries {
+		sizes[i] = x.size()
 	}
-	rest := &branch{Name: fmt.Sprintf("%s smaller", count(int64(len(sorted)-n))), path: b.path, rest: true}
+	slices.Sort(sizes)
+	least := sizes[len(sizes)-n]
+	equal := n // of the largest that have the least size
+	for _, size := range sizes[len(sizes)-n:] {
+		if size > least {
+			equal--
+		}
+	}
+	rest := &branch{Name: fmt.Sprintf("%s smaller", count(int64(len(sizes)-n))), path: b.path, rest: true}
 	var few []treeEntry
 	for _, e := range b.entries {
-		switch {
-		case large[e]:
+		switch size := e.size(); {
+		case size > least || size == least && equal > 0:
+			if size == least {
+				equal--
+			}
 			few = append(few, e)
 			continue
 		case e.branch != nil:
