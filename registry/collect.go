@@ -3,8 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -137,19 +136,9 @@ func (a *Artifact) addCompanions(model, dir string) error {
 }
 
 // sum sets the digest, and the size as read.
-func (f *File) sum(ctx context.Context, m *meter) error {
-	r, err := os.Open(f.Path)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, m.reader(ctx, r))
-	if err != nil {
-		return err
-	}
-	f.Size, f.SHA256 = n, hex.EncodeToString(h.Sum(nil))
-	return nil
+func (f *File) sum(ctx context.Context, m *meter) (err error) {
+	f.SHA256, f.Size, err = digest.File(ctx, f.Path, m)
+	return err
 }
 
 // checkReport compares the digests of the model's files with those in the report.

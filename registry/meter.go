@@ -27,6 +27,12 @@ func (m *meter) add(n int64) {
 	}
 }
 
+// Write counts what is written.
+func (m *meter) Write(b []byte) (int, error) {
+	m.add(int64(len(b)))
+	return len(b), nil
+}
+
 // reader returns r that counts its bytes and returns the error of ctx soon after ctx ends.
 func (m *meter) reader(ctx context.Context, r io.Reader) io.Reader { return &metered{ctx, r, m} }
 

@@ -71,7 +71,7 @@ func (d Folder) Digest(ctx context.Context, name string) (string, int64, error) 
 	if p, ok := readPointer(path); ok {
 		return p.oid, p.size, nil
 	}
-	return digest.File(ctx, path)
+	return digest.File(ctx, path, nil)
 }
 
 // Read reads a document.

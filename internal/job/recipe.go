@@ -67,7 +67,7 @@ func inputDigest(ctx context.Context, path string) (string, error) {
 	}
 	names, sums := make([]string, len(paths)), make([]string, len(paths))
 	for i, p := range paths {
-		if sums[i], _, err = digest.File(ctx, p); err != nil {
+		if sums[i], _, err = digest.File(ctx, p, nil); err != nil {
 			return "", err
 		}
 		if names[i], err = filepath.Rel(root, p); err != nil {

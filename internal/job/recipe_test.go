@@ -41,7 +41,7 @@ func TestRecipeDigest(t *testing.T) {
 			t.Errorf("%v: %s, want %s", flags, got.SHA256, want.SHA256)
 		}
 	}
-	sum, _, err := filedigest.File(t.Context(), "digits_train.npz")
+	sum, _, err := filedigest.File(t.Context(), "digits_train.npz", nil)
 	if inputs := []report.RecipeInput{{Name: "digits_train.npz", SHA256: sum}}; err != nil || !reflect.DeepEqual(want.Inputs, inputs) {
 		t.Errorf("got inputs %v, %v, want %v", want.Inputs, err, inputs)
 	}

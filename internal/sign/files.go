@@ -2,10 +2,7 @@ package sign
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/folder"
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 )
@@ -185,30 +182,12 @@ func (f Files) sums(ctx context.Context, names []string, progress func(done, tot
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		g.Go(func() error {
-			sum, err := f.sum(ctx, name, &m)
+			sum, _, err := digest.File(ctx, f.path(name), &m)
 			files[i] = File{name, sum}
 			return err
 		})
 	}
 	return files, g.Wait()
-}
-
-// sum is the SHA-256 of a regular file.
-func (f Files) sum(ctx context.Context, name string, m *meter) (string, error) {
-	r, err := os.Open(f.path(name))
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	st, err := r.Stat()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	if err := ir.Copy(ctx, io.MultiWriter(h, m), r, st.Size()); err != nil {
-		return "", fmt.Errorf("%s: %w", f.path(name), err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // A meter counts what is written to it.

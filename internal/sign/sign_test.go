@@ -321,7 +321,7 @@ func TestDigestOfTheCaller(t *testing.T) {
 		if filepath.Base(path) == "onnx.txt" {
 			return strings.Repeat("0", 64), nil
 		}
-		sum, _, err := digest.File(ctx, path)
+		sum, _, err := digest.File(ctx, path, nil)
 		return sum, err
 	})
 	if err != nil || len(found) != 1 || found[0].File != "onnx.txt" {

@@ -58,7 +58,7 @@ func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files,
 	}
 	if of == nil {
 		of = func(ctx context.Context, path string) (string, error) {
-			sum, _, err := digest.File(ctx, path)
+			sum, _, err := digest.File(ctx, path, nil)
 			return sum, err
 		}
 	}

@@ -29,7 +29,7 @@ func Arrows() map[string][]string {
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
-		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder"},
+		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest"},
 		"internal/dev/conform": {}, // it is the reference for the others
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
