@@ -202,7 +202,7 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 		}
 	}
 	if breaks != nil {
-		breaks.Nodes = s.around(breaking, by)
+		breaks.Nodes = s.around(breaking, breaks.Value, by)
 	}
 	return layers, breaks
 }

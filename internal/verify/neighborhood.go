@@ -11,8 +11,8 @@ import (
 const maxNeighbors = 10
 
 // around lists n and the nodes nearest to it, by the number of edges: one half of them before n and one half after it, where there are as
-// many. They are in the order of execution.
-func (s *Shared) around(n *ir.Node, by map[string]*sums) []verification.Neighbor {
+// many. They are in the order of execution, n with the given one of its values.
+func (s *Shared) around(n *ir.Node, value string, by map[string]*sums) []verification.Neighbor {
 	position := make(map[*ir.Node]int, len(s.nodes))
 	for i, m := range s.nodes {
 		position[m] = i
@@ -40,7 +40,7 @@ func (s *Shared) around(n *ir.Node, by map[string]*sums) []verification.Neighbor
 			if x.Value == "" {
 				x.Value = v.Name
 			}
-			if sums := by[v.Name]; sums != nil && x.Errors == nil {
+			if sums := by[v.Name]; sums != nil && (x.Errors == nil || m == n && v.Name == value) {
 				e := sums.errors()
 				x.Value, x.Errors = v.Name, &e
 			}

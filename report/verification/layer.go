@@ -32,7 +32,7 @@ type Neighbor struct {
 }
 
 // Worst reports whether n computes the value of b.
-func (n *Neighbor) Worst(b *Break) bool { return n.Node == b.Node }
+func (n *Neighbor) Worst(b *Break) bool { return n.Value == b.Value }
 
 // SQNRText is the SQNR of the value; empty where it was not compared.
 func (n *Neighbor) SQNRText() string {
