@@ -34,6 +34,7 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 		"passed":   build(many(), layered(2, node), Limit{"min-ratio", 1}).HTML,
 		"failed":   build(wide(20), measured, Limit{"max-latency-ratio", 1.2}, Limit{"min-cosine", 0.999}, Limit{"require-coverage", 0.5}).HTML,
 		"no gates": build(many(), nil).HTML,
+		"random":   build(many(), layered(2, node), Limit{"min-agreement", 0}).HTML,
 		"hostile":  hostile.HTML,
 		"memory":   memory.HTML,
 		"runs":     runsOf(t, []int64{2000, 3000, 1500}, []float64{20, 30, 10}, nil).HTML,

@@ -22,6 +22,9 @@ func (d Verdict) outcome() outcome {
 		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), notHeld(d.Failed, d.Gates)
 	}
 	if d.RandomInputs {
+		if o.Class == "passed" {
+			o.Class = "passed random" // neither green nor red
+		}
 		o.Caveat = "The gates on outputs were evaluated on random inputs, which are no evidence of accuracy."
 	}
 	return o

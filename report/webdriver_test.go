@@ -27,6 +27,9 @@ type browser struct {
 // openBrowser starts a browser for the test. Where there is none it skips the test, or fails it where CI=true.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes ten seconds")
+	}
 	driver, err := exec.LookPath("chromedriver")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
