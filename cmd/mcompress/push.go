@@ -38,7 +38,7 @@ MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD. The host of MLflow may ha
 
 Example: mcompress push oci://registry.example.com/models/mlp:1.0 mlp.dynamic-int8.onnx`,
 		Flags: slices.Concat(group("flags", func(fs *flag.FlagSet) {
-			outPathVar(fs, &reportDir, "report-dir", "`folder` of the reports (default: that of the model)")
+			fs.StringVar(&reportDir, "report-dir", "", "`folder` of the reports (default: that of the model)")
 			model.flags(fs)
 			fs.Func("mount-from", "`repository` of the same OCI registry, such as that of the float model, whose files are not uploaded again; may be repeated", func(name string) error {
 				mounts = append(mounts, name)

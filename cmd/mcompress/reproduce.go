@@ -22,7 +22,7 @@ func reproduceCommand(t *tool) *cli.Command {
 		Description: `Exit code 0 if all files of the result are bit-identical to those of the report, 3 if not, or if SOURCE or
 the files that the recipe reads are not those of the report. Nothing is kept; the result needs space in TMPDIR.`,
 		Flags: group("inputs", func(fs *flag.FlagSet) {
-			outPathVar(fs, &inputs, "inputs", "`folder` of the files that the recipe reads (default: the working folder, those of REPORT and SOURCE)")
+			fs.StringVar(&inputs, "inputs", "", "`folder` of the files that the recipe reads (default: the working folder, those of REPORT and SOURCE)")
 		}),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, 2)

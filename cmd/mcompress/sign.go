@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -83,7 +84,15 @@ func (s *signFlags) sign(ctx context.Context, t *tool, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(s.output, atomicfile.Access{}, func(w io.Writer) error {
+	var paths []string
+	for _, f := range list {
+		paths = append(paths, filepath.Join(files.Root, filepath.FromSlash(f.Name)))
+	}
+	access, err := atomicfile.Like(paths...)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(s.output, access, func(w io.Writer) error {
 		_, err := w.Write(bundle)
 		return err
 	}); err != nil {

@@ -66,6 +66,7 @@ var folderWriters = []writer{
 	{"out", "quantize mlp.onnx -o out.onnx --report-dir out"},
 	{"out", "sparse pruned.onnx -o out.onnx --export out"},
 	{"out", "split mlp.onnx --output out"},
+	{"out", "pull dir:stored --output out"},
 }
 
 // refuses adds something at path, runs a command, and checks that it ends with the exit code and one line that contains text, and changes

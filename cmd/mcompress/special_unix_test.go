@@ -36,10 +36,21 @@ var writers = []writer{
 	{"mlp.stage1.onnx", "split mlp.onnx"},
 	{"mlp.stages.json", "split mlp.onnx"},
 	{"mlp.vs.cnn.report.json", "report cnn.onnx mlp.onnx"},
+	{"out.md", "report pruned.report.json --output out.md"},
+	{"out.environment.json", "quantize mlp.onnx -o out.onnx"},
+	{"out.sig", "sign --key key.pem mlp.onnx -o out.sig"},
 	{"out.onnx", "prune mlp.onnx -o out.onnx"},
 	{"out.onnx", "apply recipe.yaml mlp.onnx -o out.onnx"},
 	{"out.onnx", "distill --teacher cnn.onnx --student cnn.onnx --data digits_test.npz --steps 1 --no-verify -o out.onnx"},
 }
+
+// signingKey is a private key of the curve P-256.
+const signingKey = `-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIJpbxnSpOHfXAkxvu/0QmCIFKoKSpSqKc1x+bEqSSqHBoAoGCCqGSM49
+AwEHoUQDQgAEqW2JMVzAqV5nVX87GYI08eDJpWi+6mFTV+KwDi5PFY+hgzRzsMbE
+d5bmSSryerzDwgvu4L8CU2dteh/UlEacSQ==
+-----END EC PRIVATE KEY-----
+`
 
 // Files that are derived from a model are not more accessible than the model.
 func TestResultsOfPrivateModelsArePrivate(t *testing.T) {
@@ -69,8 +80,8 @@ func eachWriter(t *testing.T, mode os.FileMode, test func(t *testing.T, file str
 func eachCommand(t *testing.T, mode os.FileMode, list []writer, test func(t *testing.T, file string, args []string)) {
 	fixtures := filepath.Dir(conform.Fixtures(t)[0])
 	pruned := filepath.Join(prepared(t, "pruned"), "pruned.onnx")
-	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned, "--report", "none", "--no-verify", "-q"})
-	inputs := []string{pruned}
+	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned, "--report", "json", "--no-verify", "-q"})
+	inputs := []string{pruned, strings.TrimSuffix(pruned, ".onnx") + ".report.json"}
 	for _, name := range []string{"mlp.onnx", "cnn.onnx", "external.onnx", "external_a.bin", "external_b.bin", "digits_test.npz"} {
 		inputs = append(inputs, filepath.Join(fixtures, name))
 	}
@@ -88,6 +99,10 @@ func eachCommand(t *testing.T, mode os.FileMode, list []writer, test func(t *tes
 			}
 			if err := errors.Join(
 				os.WriteFile("recipe.yaml", []byte("steps:\n  - method: dynamic-int8\n"), mode),
+				os.WriteFile("key.pem", []byte(signingKey), mode),
+				os.Mkdir("stored", 0o755),
+				os.Rename("cnn.onnx", "stored/cnn.onnx"),
+				os.Link("stored/cnn.onnx", "cnn.onnx"),
 				os.MkdirAll(filepath.Dir(w.file), 0o755),
 			); err != nil {
 				t.Fatal(err)
