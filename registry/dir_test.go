@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -98,5 +99,27 @@ func TestDirOfOtherContent(t *testing.T) {
 	}
 	if _, err := Push(t.Context(), ref, fixture(t, "mlp"), Options{Overwrite: true}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Copies of a private model are private.
+func TestDirOfAPrivateModel(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no permissions")
+	}
+	a := fixture(t, "mlp")
+	for _, f := range a.Files {
+		if err := os.Chmod(f.Path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := t.TempDir()
+	if _, err := Push(t.Context(), parse(t, "dir:"+to), a, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range a.Files {
+		if st, err := os.Stat(filepath.Join(to, f.Name)); err != nil || st.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", f.Name, st.Mode(), err)
+		}
 	}
 }

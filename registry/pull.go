@@ -36,6 +36,9 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 	if err := checkNames(s.Files); err != nil {
 		return nil, err
 	}
+	if p.set.Access, err = atomicfile.Like(paths(s.Files)...); err != nil {
+		return nil, err
+	}
 	if err := p.set.MakeDir(dir); err != nil {
 		return nil, err
 	}
@@ -54,6 +57,17 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 		res.Files[i].Path = p.path(f)
 	}
 	return res, nil
+}
+
+// paths are those of the files that are on disk. Copies of them are not more accessible.
+func paths(files []File) []string {
+	var list []string
+	for _, f := range files {
+		if f.Path != "" {
+			list = append(list, f.Path)
+		}
+	}
+	return list
 }
 
 // each calls do for every file, several at a time. The first error ends the others.
