@@ -40,9 +40,9 @@ func (o *Options) recipe(ctx context.Context) (*report.Recipe, error) {
 // needs the file.
 func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, path string) []report.RecipeInput {
 	in := report.RecipeInput{Name: portable(path)}
-	_, paths, err := filesOf(path)
+	root, paths, err := filesOf(path)
 	if err == nil && o.Digest {
-		in.SHA256, err = inputDigest(ctx, path)
+		in.SHA256, err = combined(ctx, root, paths)
 	}
 	if err != nil || len(paths) == 0 || slices.Contains(inputs, in) {
 		return inputs
@@ -58,13 +58,18 @@ func portable(path string) string {
 	return filepath.Base(path)
 }
 
-// inputDigest is the SHA-256, in hexadecimal, of what an option of a step reads: of a file, or of the list of the files of a model or folder
+// inputDigest is the SHA-256, in hexadecimal, of a file that an option of a step names, or of the list of the files of a model or folder
 // as onnx.Combined has it, with names relative to that of the model or to the folder.
 func inputDigest(ctx context.Context, path string) (string, error) {
 	root, paths, err := filesOf(path)
 	if err != nil {
 		return "", err
 	}
+	return combined(ctx, root, paths)
+}
+
+// combined is the digest of files, with names relative to root.
+func combined(ctx context.Context, root string, paths []string) (_ string, err error) {
 	names, sums := make([]string, len(paths)), make([]string, len(paths))
 	for i, p := range paths {
 		if sums[i], _, err = digest.File(ctx, p, nil); err != nil {
