@@ -16,6 +16,7 @@ import (
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // readme is the model card of a folder.
@@ -32,7 +33,7 @@ type companion struct {
 
 // companions are in the order of an artifact.
 var companions = []companion{
-	{".report.json", ReportJSON},
+	{report.JSONSuffix, ReportJSON},
 	{".report.md", ReportText},
 	{".report.html", ReportPage},
 	{".cdx.json", BOM},

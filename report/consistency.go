@@ -31,7 +31,7 @@ func (r *Report) Inconsistencies() []string {
 	return lines
 }
 
-// inconsistency is what of g does not follow from the figures of r; "" if it all does.
+// inconsistency is the first difference of g from the figures of r; "" if there is none.
 func (r *Report) inconsistency(g Gate) string {
 	rule, err := ruleOf(g.Name)
 	if err != nil {

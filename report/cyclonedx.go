@@ -72,7 +72,7 @@ func (m materials) result() cdx.Component {
 	}
 	*c.Properties = append(*c.Properties, properties...)
 	c.ModelCard = m.modelCard()
-	c.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeQualityMetrics, URL: reference(strings.TrimSuffix(main(m.Result), ".onnx") + ".report.json")}}
+	c.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeQualityMetrics, URL: reference(strings.TrimSuffix(main(m.Result), ".onnx") + JSONSuffix)}}
 	return c
 }
 

@@ -15,10 +15,13 @@ type Format struct {
 	Write  func(*Report, io.Writer, Card) error
 }
 
+// JSONSuffix ends the names of reports in the JSON form: NAME.report.json is that of NAME.onnx.
+const JSONSuffix = ".report.json"
+
 // Formats are the forms of reports.
 func Formats() []Format {
 	return []Format{
-		{"json", ".report.json", "every figure", false, func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) }},
+		{"json", JSONSuffix, "every figure", false, func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) }},
 		{"md", ".report.md", "tables for a pull request", false, func(r *Report, w io.Writer, _ Card) error { return r.Markdown(w) }},
 		{"html", ".report.html", "a page with charts", true, func(r *Report, w io.Writer, _ Card) error { return r.HTML(w) }},
 		{"cyclonedx", ".cdx.json", "a CycloneDX ML-BOM", false, (*Report).CycloneDX},

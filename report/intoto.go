@@ -123,7 +123,7 @@ func reportDocument(r *Report) (descriptor, error) {
 		return descriptor{}, err
 	}
 	return descriptor{
-		Name: strings.TrimSuffix(main(r.Result), ".onnx") + ".report.json", MediaType: "application/json", Digest: sha256Set(hex.EncodeToString(h.Sum(nil))),
+		Name: strings.TrimSuffix(main(r.Result), ".onnx") + JSONSuffix, MediaType: "application/json", Digest: sha256Set(hex.EncodeToString(h.Sum(nil))),
 		Annotations: map[string]string{"digest": r.Digest, "verdict": r.Verdict.Text()},
 	}, nil
 }

@@ -46,6 +46,13 @@ type Report struct {
 	Environment *Environment `json:"-"` // a document of its own, so that equal runs have equal reports; nil where it is not known
 }
 
+// The keys in metadata_props of a result by which it and its report are matched.
+const (
+	KeyVersion = "mcompress.version"       // Tool.Version
+	KeyRecipe  = "mcompress.recipe_sha256" // Recipe.SHA256
+	KeySource  = "mcompress.source_sha256" // onnx.Combined of the files of Source
+)
+
 // A Tool is the program that compressed the model.
 type Tool struct {
 	Name    string `json:"name"`
@@ -59,7 +66,7 @@ type Recipe struct {
 	Inputs []RecipeInput `json:"inputs,omitempty"`
 }
 
-// A RecipeInput is what an option of a step reads: a file, a model with its data files, or a folder.
+// A RecipeInput is a file, a model with its data files, or a folder that an option of a step names.
 type RecipeInput struct {
 	Name   string `json:"name"`             // as the text has it
 	SHA256 string `json:"sha256,omitempty"` // of the file, or of the list of several as sha256sum prints it; absent without digests

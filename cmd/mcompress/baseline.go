@@ -36,7 +36,8 @@ func (b *baselineFlag) load(ctx context.Context, t *tool, command string, r *reg
 		if err != nil {
 			return nil, err
 		}
-		_, rep, err := storedReport(ctx, t, command, r, ref)
+		r.warn(t, command, ref)
+		_, rep, err := storedReport(ctx, r.connection(), ref)
 		if err != nil {
 			return nil, fmt.Errorf("--baseline: %w", err)
 		}
@@ -44,7 +45,7 @@ func (b *baselineFlag) load(ctx context.Context, t *tool, command string, r *reg
 	}
 	path := b.source
 	if strings.HasSuffix(path, ".onnx") {
-		path = strings.TrimSuffix(path, ".onnx") + evidence.Suffix
+		path = strings.TrimSuffix(path, ".onnx") + report.JSONSuffix
 	}
 	rep, err := openReport(path)
 	if err != nil {
@@ -66,10 +67,7 @@ func relativeGate(gates []report.Limit) string {
 }
 
 // storedReport reads the report of an artifact.
-func storedReport(ctx context.Context, t *tool, command string, r *registryFlags, ref registry.Reference) (*registry.Stored, *report.Report, error) {
-	o, stop := r.options(t, command, ref)
-	defer stop()
-	o.Progress = nil
+func storedReport(ctx context.Context, o registry.Options, ref registry.Reference) (*registry.Stored, *report.Report, error) {
 	s, err := registry.List(ctx, ref, o)
 	if err != nil {
 		return nil, nil, err

@@ -60,7 +60,8 @@ Example: mcompress promote --max-baseline-size-ratio 1 mlflow://127.0.0.1:5000/d
 }
 
 func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, alias string) error {
-	stored, rep, err := storedReport(ctx, t, "promote", &p.registryFlags, ref)
+	p.warn(t, "promote", ref)
+	stored, rep, err := storedReport(ctx, p.connection(), ref)
 	if err != nil {
 		return err
 	}
@@ -85,10 +86,7 @@ func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, al
 	if slices.ContainsFunc(results, func(r *evidence.Result) bool { return !r.Matches() }) {
 		return exit{exitGate}
 	}
-	o, stop := p.options(t, "promote", ref)
-	stop()
-	o.Progress = nil
-	moved, err := registry.Move(ctx, ref, alias, o)
+	moved, err := registry.Move(ctx, ref, alias, p.connection())
 	if err != nil {
 		return err
 	}
@@ -110,7 +108,7 @@ func (p *promotion) against(ctx context.Context, t *tool, ref registry.Reference
 	}
 	champion := ref
 	champion.Tag, champion.Digest = alias, ""
-	_, rep, err := storedReport(ctx, t, "promote", &p.registryFlags, champion)
+	_, rep, err := storedReport(ctx, p.connection(), champion)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		limits.Gates = slices.DeleteFunc(slices.Clone(p.gates), func(l report.Limit) bool { return relativeGate([]report.Limit{l}) != "" })

@@ -32,12 +32,27 @@ func (r *registryFlags) connect(fs *flag.FlagSet) {
 	fs.BoolVar(&r.insecure, "insecure", false, "do not verify the TLS certificate of the registry; prints a warning")
 }
 
-// options returns the options of a transfer, with a warning if it is insecure. stop ends the progress bar.
-func (r *registryFlags) options(t *tool, command string, ref registry.Reference) (o registry.Options, stop func()) {
+// connection returns the options of requests without a progress bar.
+func (r *registryFlags) connection() registry.Options {
+	return registry.Options{PlainHTTP: r.plainHTTP, Insecure: r.insecure, Overwrite: r.overwrite}
+}
+
+// warn warns of a connection that is insecure.
+func (r *registryFlags) warn(t *tool, command string, ref registry.Reference) {
 	if r.insecure && ref.Host != "" {
 		printError(t.stderr, fmt.Errorf("%s: warning: --insecure: the certificate of %s is not verified", command, ref.Host))
 	}
-	o = registry.Options{PlainHTTP: r.plainHTTP, Insecure: r.insecure, Overwrite: r.overwrite}
+}
+
+// options returns the options of a transfer, with a warning if it is insecure. stop ends the progress bar.
+func (r *registryFlags) options(t *tool, command string, ref registry.Reference) (o registry.Options, stop func()) {
+	r.warn(t, command, ref)
+	return r.transfer(t, ref)
+}
+
+// transfer returns the options of a transfer. stop ends the progress bar.
+func (r *registryFlags) transfer(t *tool, ref registry.Reference) (o registry.Options, stop func()) {
+	o = r.connection()
 	p := t.newProgress(ref.Name)
 	if p != nil {
 		o.Progress = p.show
@@ -83,9 +98,8 @@ func (p *pushFlags) check(ctx context.Context, t *tool, command string, models [
 	if err != nil {
 		return err
 	}
-	o, stop := p.options(t, command, ref)
-	defer stop()
-	return registry.Check(ctx, ref, o)
+	p.warn(t, command, ref)
+	return registry.Check(ctx, ref, p.connection())
 }
 
 // push pushes a model that is complete, with its reports, and prints the result; with --json to stderr, as stdout has the report.
@@ -94,10 +108,8 @@ func (p *pushFlags) push(ctx context.Context, t *tool, model, reportDir string, 
 	if err != nil {
 		return err
 	}
-	silent := *p
-	silent.insecure = false // check has warned
-	o, stop := silent.options(t, "", ref)
-	o.Insecure, o.Card = p.insecure, card
+	o, stop := p.transfer(t, ref) // check has warned
+	o.Card = card
 	pushed, err := t.pushModel(ctx, ref, model, reportDir, o)
 	stop()
 	if err != nil {

@@ -148,7 +148,7 @@ func openReport(path string) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Environment, err = openEnvironment(strings.TrimSuffix(path, ".report.json") + ".environment.json")
+	r.Environment, err = openEnvironment(strings.TrimSuffix(path, report.JSONSuffix) + ".environment.json")
 	return r, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/internal/sign"
 	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/report"
 )
 
 // evidenceFlags are the flags of verify-report.
@@ -102,7 +103,7 @@ func (f *evidenceFlags) verify(ctx context.Context, t *tool, arg string) ([]*evi
 		return nil, err
 	case st.IsDir():
 		return f.folder(ctx, arg)
-	case strings.HasSuffix(arg, evidence.Suffix):
+	case strings.HasSuffix(arg, report.JSONSuffix):
 		return f.report(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)), filepath.Base(arg))
 	}
 	files := evidence.Folder(filepath.Dir(arg))
@@ -184,9 +185,8 @@ func (f *evidenceFlags) stored(ctx context.Context, t *tool, arg string) ([]*evi
 	if ref.Host == "" {
 		return f.folder(ctx, ref.Name)
 	}
-	o, stop := f.options(t, "verify-report", ref)
-	defer stop()
-	s, err := registry.List(ctx, ref, o)
+	f.warn(t, "verify-report", ref)
+	s, err := registry.List(ctx, ref, f.connection())
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +208,8 @@ func all(ctx context.Context, files evidence.Files, limits evidence.Limits) ([]*
 		return nil, err
 	}
 	var results []*evidence.Result
-	for _, report := range evidence.Reports(names) {
-		r, err := one(ctx, files, files, report, limits)
+	for _, name := range evidence.Reports(names) {
+		r, err := one(ctx, files, files, name, limits)
 		if err != nil {
 			return nil, err
 		}
@@ -219,15 +219,15 @@ func all(ctx context.Context, files evidence.Files, limits evidence.Limits) ([]*
 }
 
 // one verifies a report of documents.
-func one(ctx context.Context, files, documents evidence.Files, report string, limits evidence.Limits) (*evidence.Result, error) {
-	text, err := documents.Read(ctx, report)
+func one(ctx context.Context, files, documents evidence.Files, name string, limits evidence.Limits) (*evidence.Result, error) {
+	text, err := documents.Read(ctx, name)
 	if errors.Is(err, evidence.ErrAbsent) {
-		return &evidence.Result{Report: report, Mismatches: []string{err.Error()}}, nil
+		return &evidence.Result{Report: name, Mismatches: []string{err.Error()}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return evidence.Verify(ctx, files, report, text, limits)
+	return evidence.Verify(ctx, files, name, text, limits)
 }
 
 // printEvidence prints a line for each mismatch, and what was compared.

@@ -15,7 +15,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A Result is what Verify found for one report.
+// A Result is the findings of Verify for one report.
 type Result struct {
 	Report     string   `json:"report"`               // name of the report
 	Model      string   `json:"model,omitempty"`      // name of the model that it is about
@@ -32,21 +32,11 @@ func (r *Result) mismatch(name, format string, args ...any) {
 	r.Mismatches = append(r.Mismatches, name+": "+fmt.Sprintf(format, args...))
 }
 
-// The keys in metadata_props that belong to the report.
-const (
-	KeyVersion = "mcompress.version"
-	KeyRecipe  = "mcompress.recipe_sha256"
-	KeySource  = "mcompress.source_sha256"
-)
-
-// Suffix ends the name of a report.
-const Suffix = ".report.json"
-
 // Reports are the names of the reports among names.
 func Reports(names []string) []string {
 	var found []string
 	for _, name := range names {
-		if strings.HasSuffix(name, Suffix) {
+		if strings.HasSuffix(name, report.JSONSuffix) {
 			found = append(found, name)
 		}
 	}
@@ -59,7 +49,7 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own := strings.TrimSuffix(model, ".onnx") + Suffix
+	own := strings.TrimSuffix(model, ".onnx") + report.JSONSuffix
 	if slices.Contains(names, own) {
 		return own, nil
 	}
@@ -243,11 +233,11 @@ func (v *verifier) metadata(r *report.Report) error {
 	for _, f := range r.Source.Files {
 		names, sums = append(names, f.Name), append(sums, f.SHA256)
 	}
-	want := map[string]string{KeyVersion: r.Tool.Version, KeyRecipe: r.Recipe.SHA256}
+	want := map[string]string{report.KeyVersion: r.Tool.Version, report.KeyRecipe: r.Recipe.SHA256}
 	if !slices.Contains(sums, "") {
-		want[KeySource] = onnx.Combined(names, sums)
+		want[report.KeySource] = onnx.Combined(names, sums)
 	}
-	for _, key := range []string{KeyVersion, KeyRecipe, KeySource} {
+	for _, key := range []string{report.KeyVersion, report.KeyRecipe, report.KeySource} {
 		got := ""
 		for _, e := range meta {
 			if e.Key == key {

@@ -9,13 +9,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
-)
-
-// The keys in metadata_props by which a registry matches a model and its report.
-const (
-	keyVersion = "mcompress.version"
-	keyRecipe  = "mcompress.recipe_sha256"
-	keySource  = "mcompress.source_sha256"
+	"github.com/mcompress/mcompress/report"
 )
 
 // sums computes the digests of a model's files while the output is made.
@@ -52,13 +46,13 @@ func (s *sums) wait() ([]string, error) {
 // provenance records version, recipe and source of the output in its metadata. The source's digest is known only once
 // the file has been read: a placeholder of the same size is replaced at the end.
 func (r *run) provenance() {
-	r.setMeta(ir.Entry{Key: keyVersion, Value: r.Version})
-	r.setMeta(ir.Entry{Key: keyRecipe, Value: r.recipe.SHA256})
+	r.setMeta(ir.Entry{Key: report.KeyVersion, Value: r.Version})
+	r.setMeta(ir.Entry{Key: report.KeyRecipe, Value: r.recipe.SHA256})
 	if !r.Digest {
-		r.work.Model.Meta = slices.DeleteFunc(r.work.Model.Meta, func(e ir.Entry) bool { return e.Key == keySource })
+		r.work.Model.Meta = slices.DeleteFunc(r.work.Model.Meta, func(e ir.Entry) bool { return e.Key == report.KeySource })
 		return
 	}
-	r.setMeta(ir.Entry{Key: keySource, Value: strings.Repeat("0", 2*sha256.Size), Late: r.sourceSum})
+	r.setMeta(ir.Entry{Key: report.KeySource, Value: strings.Repeat("0", 2*sha256.Size), Late: r.sourceSum})
 }
 
 func (r *run) sourceSum(context.Context) (string, error) {
