@@ -192,7 +192,7 @@ func write(t *testing.T, path string, data []byte, mode fs.FileMode) {
 	}
 }
 
-// output is what a command printed on standard output.
+// output is the standard output of a command.
 func output(t *testing.T, c *exec.Cmd) string {
 	t.Helper()
 	var stderr bytes.Buffer

@@ -191,7 +191,7 @@ func (r *repository) upload(ctx context.Context, f File, m *meter) (int64, error
 	}
 }
 
-// run uploads what the registry does not have. It reports whether the file was mounted instead.
+// run uploads the bytes that the registry does not have. It reports whether the file was mounted instead.
 func (u *upload) run(ctx context.Context) (mounted bool, err error) {
 	if u.at == nil {
 		if u.at, err = u.begin(ctx, &u.f); err != nil || u.at == nil {
@@ -273,7 +273,7 @@ func (b *uploadBody) restart() io.ReadCloser {
 	return io.NopCloser(&uploadReader{b, b.current})
 }
 
-// discard takes back what was counted.
+// discard subtracts the bytes that were counted.
 func (b *uploadBody) discard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

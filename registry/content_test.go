@@ -79,7 +79,7 @@ func TestOCIWrongManifests(t *testing.T) {
 	}
 }
 
-// A registry that stores something else than what was uploaded is noticed.
+// A registry that stores other bytes than the uploaded ones is an error.
 func TestOCIOtherDigestAfterUpload(t *testing.T) {
 	s := withReferrers(t)
 	s.set(nil, func(r *http.Response) error {

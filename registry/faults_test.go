@@ -320,7 +320,7 @@ func TestOCIInterruptedPullResumes(t *testing.T) {
 	})
 }
 
-// What an earlier pull left is verified: a part that is wrong is downloaded again.
+// Parts of an earlier pull are verified: a wrong one is downloaded again.
 func TestOCIWrongPartIsDropped(t *testing.T) {
 	s := withReferrers(t)
 	l := pushed(t, s, fixture(t, "mlp"))

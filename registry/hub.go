@@ -167,7 +167,7 @@ func (h *hub) renamed(name string) bool {
 		!slices.ContainsFunc(h.artifact.Files, func(f File) bool { return f.Role == Data || f.Role == Signature })
 }
 
-// report reads the report, and what an existing card has besides it.
+// report reads the report, and the other content of an existing card.
 func (h *hub) report() (*report.Report, error) {
 	f, ok := h.artifact.Find(ReportJSON)
 	if !ok {

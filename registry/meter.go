@@ -27,7 +27,7 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// Write counts what is written.
+// Write counts the bytes.
 func (m *meter) Write(b []byte) (int, error) {
 	m.add(int64(len(b)))
 	return len(b), nil

@@ -51,12 +51,12 @@ func named(t *testing.T, name string) *Artifact {
 	return a
 }
 
-// A state is what the server has of an artifact.
+// A state is the part of an artifact that the server has.
 type state struct {
 	Versions, Aliases, Runs, Logged []string
 }
 
-// stateOf reads what the server has of the registered model and of the artifact.
+// stateOf reads the state of the registered model and of the artifact on the server.
 func stateOf(t *testing.T, host, name string, a *Artifact) (s state) {
 	t.Helper()
 	p := &mlflowPush{artifact: a}

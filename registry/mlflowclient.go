@@ -284,7 +284,7 @@ func (s *sentFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end ends the count; without success what was sent does not count.
+// end ends the count; without success the sent bytes do not count.
 func (s *sentFile) end(success bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

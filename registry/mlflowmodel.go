@@ -72,7 +72,7 @@ func readFacts(a *Artifact) (*reportFacts, error) {
 	return x, nil
 }
 
-// prepare makes what is pushed besides the files.
+// prepare makes the documents that are pushed in addition to the files.
 func (p *mlflowPush) prepare(ctx context.Context) error {
 	for _, f := range p.artifact.Files {
 		if f.Name == mlmodelName || f.Name == manifestName {

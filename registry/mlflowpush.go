@@ -214,7 +214,7 @@ func loggedName(name string) string {
 	}, name)
 }
 
-// fill uploads what the logged model does not have, and completes it and its run.
+// fill uploads the files that the logged model does not have, and completes it and its run.
 func (p *mlflowPush) fill(ctx context.Context) error {
 	info := p.logged.Info
 	folder, err := p.proxied(info.Location)

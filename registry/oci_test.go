@@ -255,7 +255,7 @@ func TestOCIInterruptedPush(t *testing.T) {
 	})
 }
 
-// The Python client of ORAS pulls what is pushed.
+// The Python client of ORAS pulls a pushed artifact.
 func TestOCIOfORAS(t *testing.T) {
 	w := conform.Start(t)
 	eachServer(t, func(t *testing.T, s *server) {

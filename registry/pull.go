@@ -21,7 +21,7 @@ import (
 // A Pulled is the result of a pull.
 type Pulled struct {
 	Reference  Reference // as given
-	Digest     Reference // what the registry names the content: with the digest, version or path
+	Digest     Reference // the registry's own name of the content: with the digest, version or path
 	Downloaded int64     // bytes; less than Size if some files are there already
 	Size       int64     // bytes of all files
 	Files      []File    // with their paths
@@ -179,7 +179,7 @@ func (p *puller) download(ctx context.Context, f File) error {
 	return errors.Join(d.run(ctx), out.Close())
 }
 
-// discard removes what was downloaded if a later pull will not continue from it: the disk is full, or the content is wrong.
+// discard removes the downloaded parts if a later pull will not continue from it: the disk is full, or the content is wrong.
 func (p *puller) discard(err error, files []File) error {
 	if isTransfer(err) {
 		return err
@@ -238,7 +238,7 @@ func (d *download) resume(ctx context.Context) error {
 	return nil
 }
 
-// restart drops what is there.
+// restart drops the downloaded part.
 func (d *download) restart() error {
 	d.meter.add(-d.v.read)
 	d.v = newVerifier(d.f)
@@ -248,7 +248,7 @@ func (d *download) restart() error {
 	return d.out.Fail(d.out.Truncate(0))
 }
 
-// transfer appends what the registry sends. Its errors are those of the registry, of the file and of the content.
+// transfer appends the bytes of the response. Its errors are those of the registry, of the file and of the content.
 func (d *download) transfer(ctx context.Context) error {
 	content, start, err := d.open(ctx, d.f, d.v.read)
 	if err != nil {

@@ -20,7 +20,7 @@ type Options struct {
 	// MountFrom are repositories of the same OCI registry from which files that they have are mounted instead of uploaded.
 	MountFrom []string
 
-	// Card is what the model card of a folder for the Hugging Face Hub has besides the report.
+	// Card is the content of the model card of a folder for the Hugging Face Hub that is not in the report.
 	Card report.Card
 
 	Progress func(done, total int64) // bytes of all files; may be nil
@@ -35,7 +35,7 @@ const parallel = 4
 // A Pushed is the result of a push.
 type Pushed struct {
 	Reference Reference // as given
-	Digest    Reference // what the registry names the content: with the digest, version or path
+	Digest    Reference // the registry's own name of the content: with the digest, version or path
 	Uploaded  int64     // bytes; less than Size if the registry has some of the files
 	Size      int64     // bytes of all files
 	Files     []File
@@ -102,14 +102,14 @@ func Move(ctx context.Context, ref Reference, alias string, o Options) (Referenc
 // A Stored is an artifact in a registry: the list of its files, whose contents are read by Open, Read and Pull.
 type Stored struct {
 	Reference Reference // as given
-	Digest    Reference // what the registry names the content: with the digest, version or path
+	Digest    Reference // the registry's own name of the content: with the digest, version or path
 	Files     []File    // without paths
 
 	// open returns the content of a file from the byte start, which is at most from: a registry may not support parts of files.
 	open func(ctx context.Context, f File, from int64) (content io.ReadCloser, start int64, err error)
 }
 
-// List returns what ref names. It reads manifests only, so that it is fast for every size of model.
+// List returns the artifact of ref. It reads manifests only, so that it is fast for every size of model.
 func List(ctx context.Context, ref Reference, o Options) (*Stored, error) {
 	s, err := backends[ref.Scheme].list(ctx, ref, o)
 	if err != nil {

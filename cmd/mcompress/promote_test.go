@@ -80,7 +80,7 @@ func TestReleaseInARegistry(t *testing.T) {
 	}
 	expect(t, exitDone, "max-baseline-metric-drop", append([]string{"quantize", "mlp.onnx", "-o", "v3.onnx", "--plain-http", "--baseline", repository + ":champion", "--max-baseline-metric-drop", "0.5"}, data...)...)
 
-	// What was pulled verifies without the registry, and a changed byte does not.
+	// Pulled files verify without the registry, and a changed byte does not.
 	must(t, []string{"pull", "--plain-http", "-o", "pulled", repository + ":champion"})
 	expect(t, exitDone, "signature", "verify-report", "--key", "key.pub", "pulled")
 	expect(t, exitDone, "signature", "verify-report", "--key", "key.pub", "pulled/v2.onnx")

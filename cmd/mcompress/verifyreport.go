@@ -230,7 +230,7 @@ func one(ctx context.Context, files, documents evidence.Files, name string, limi
 	return evidence.Verify(ctx, files, name, text, limits)
 }
 
-// printEvidence prints a line for each mismatch, and what was compared.
+// printEvidence prints a line for each mismatch, and the list of comparisons.
 func (t *tool) printEvidence(results []*evidence.Result) error {
 	if t.json {
 		return t.encode(results)

@@ -104,7 +104,7 @@ func TestResumedFileIsLocked(t *testing.T) {
 	}
 }
 
-// What is not a regular file is not resumed.
+// Only regular files are resumed.
 func TestResumeOfALink(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	if err := os.Symlink(filepath.Join(elsewhere, "x"), filepath.Join(dir, resumed+"key")); err != nil {

@@ -120,7 +120,7 @@ func (d Folder) path(name string) (string, error) {
 	return filepath.Join(string(d), local), nil
 }
 
-// A pointer is what Git LFS has in place of a file: see the specification of git-lfs, docs/spec.md.
+// A pointer replaces a file in Git LFS: see the specification of git-lfs, docs/spec.md.
 type pointer struct {
 	oid  string
 	size int64

@@ -20,8 +20,8 @@ type Result struct {
 	Report     string   `json:"report"`               // name of the report
 	Model      string   `json:"model,omitempty"`      // name of the model that it is about
 	Files      []string `json:"-"`                    // names of all files of the result
-	Checked    []string `json:"checked"`              // what was compared, whether or not it matches
-	Unchecked  []string `json:"unchecked,omitempty"`  // what could not be compared, and why
+	Checked    []string `json:"checked"`              // comparisons, whether or not they match
+	Unchecked  []string `json:"unchecked,omitempty"`  // omitted comparisons, with the reason
 	Mismatches []string `json:"mismatches,omitempty"` // one line each, which begins with a name
 }
 

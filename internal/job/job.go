@@ -27,7 +27,7 @@ type Options struct {
 	Folder []string                   // the models of this call, if the files next to the model are copied with it; nil if not
 	Label  string                     // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
-	Recipe *report.Recipe // recorded for the steps; nil for that of the steps, with the digests of what they read
+	Recipe *report.Recipe // recorded for the steps; nil for that of the steps, with the digests of their inputs
 
 	Version string        // in reports and in the metadata of the output; empty for that of this module
 	Workers int           // 0 for one per CPU

@@ -90,7 +90,7 @@ func ofModel(model string, paths []string) (Files, error) {
 	return fs, nil
 }
 
-// gitPaths are what model-signing ignores in a folder by default.
+// gitPaths are the paths that model-signing ignores in a folder by default.
 func gitPaths() []string { return []string{".git", ".gitattributes", ".github", ".gitignore"} }
 
 // list returns the names of the files that a signature covers. As in model-signing, these are all files of a folder that are neither ignored
@@ -190,7 +190,7 @@ func (f Files) sums(ctx context.Context, names []string, progress func(done, tot
 	return files, g.Wait()
 }
 
-// A meter counts what is written to it.
+// A meter counts the bytes that are written to it.
 type meter struct {
 	done   atomic.Int64
 	total  int64
