@@ -28,6 +28,9 @@ func (FineTune) Method() *pass.Method { return fineTuning }
 // Method returns the description of the method.
 func (Distill) Method() *pass.Method { return distillation }
 
+// Reference is the teacher: a student that starts from random weights has nothing else to be compared with.
+func (o Distill) Reference() string { return o.Teacher }
+
 // automatic is a weight of the label loss that depends on labels and teacher.
 const automatic = -1
 

@@ -27,6 +27,11 @@ type Options interface {
 	Selected() Selection
 }
 
+// A Referenced is an option struct whose result is compared with another model than the source, such as the teacher of a student.
+type Referenced interface {
+	Reference() string // path of the model; empty for the source
+}
+
 // A checker is an option struct that validates its values before the pipeline runs. Defaults are in place.
 type checker interface{ Check() error }
 

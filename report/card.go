@@ -169,7 +169,7 @@ func (c Card) evaluations(reports []*Report) []cardResult {
 }
 
 func (c Card) introduction(m *markdown, r *Report) {
-	source := "the model " + code(main(r.Source))
+	source := "the model " + code(main(r.before()))
 	if c.BaseModel != "" {
 		source = fmt.Sprintf("[%s](https://huggingface.co/%s)", prose(c.BaseModel), c.BaseModel)
 	}
@@ -188,14 +188,14 @@ func (c Card) results(m *markdown, reports []*Report) {
 	}
 	m.line("## Results")
 	m.table(withoutEmpty(head, rows))
-	m.line("Errors are of outputs, compared with those of the source, on %s.", prose(reports[0].Verdict.Evidence))
+	m.line("Errors are of outputs, compared with those of the %s, on %s.", reports[0].reference(), prose(reports[0].Verdict.Evidence))
 	if v := view(reports[0].Verification); v != nil && v.Caveat != "" {
 		m.line("**%s**", prose(v.Caveat))
 	}
 }
 
 func (c Card) sourceRow(r *Report) []string {
-	row := []string{"source: " + code(main(r.Source)), "", size(r.Totals.FileBytes.Before), "", "", "", "", "", "", "", "", ""}
+	row := []string{r.reference() + ": " + code(main(r.before())), "", size(r.Totals.FileBytes.Before), "", "", "", "", "", "", "", "", ""}
 	if v := r.Verification; v != nil {
 		if a := v.Accuracy; a != nil && a.Before != nil {
 			row[9] = agreement(a.Before)

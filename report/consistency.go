@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 )
 
 // Inconsistencies compares figures of r that follow from others, one line for each that does not: totals of files, coverage of weights, verdict, and
@@ -11,8 +12,11 @@ import (
 func (r *Report) Inconsistencies() []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if want := (Change{fileBytes(r.Source), fileBytes(r.Result)}); r.Totals.FileBytes != want {
+	if want := (Change{fileBytes(r.before()), fileBytes(r.Result)}); r.Totals.FileBytes != want {
 		add("totals.file_bytes is %d → %d, its files have %d → %d bytes", r.Totals.FileBytes.Before, r.Totals.FileBytes.After, want.Before, want.After)
+	}
+	if r.Reference != nil && !slices.ContainsFunc(r.Teachers, func(t Teacher) bool { return reflect.DeepEqual(t.Side, *r.Reference) }) {
+		add("the reference %s is none of the teachers", main(*r.Reference))
 	}
 	if want := round(ratio(r.Totals.FileBytes), 4); r.Totals.Ratio != want {
 		add("totals.ratio is %v, its files have %v", r.Totals.Ratio, want)

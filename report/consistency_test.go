@@ -34,6 +34,7 @@ func TestInconsistencies(t *testing.T) {
 	for want, edit := range map[string]func(*Report){
 		"totals.file_bytes":                           func(r *Report) { r.Totals.FileBytes.After++ },
 		"totals.ratio":                                func(r *Report) { r.Totals.Ratio += 0.0001 },
+		"the reference t.onnx is none":                func(r *Report) { r.Reference = &Side{Files: []File{{Name: "t.onnx"}}} },
 		"coverage is":                                 func(r *Report) { r.Weights = r.Weights[:0] },
 		"the verdict is ":                             func(r *Report) { r.Verdict.Evidence = "real data" },
 		"gate min-ratio: recorded as failed":          func(r *Report) { r.Gates[0].Held = false },

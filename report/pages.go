@@ -175,7 +175,7 @@ func (r *Report) steps() []*Row {
 
 // title names both models by their main files.
 func (r *Report) title() string {
-	return main(r.Source) + " → " + main(r.Result)
+	return main(r.before()) + " → " + main(r.Result)
 }
 
 func main(s Side) string {

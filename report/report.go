@@ -22,6 +22,7 @@ type Report struct {
 	Tool          Tool     `json:"tool"`
 	Recipe        *Recipe  `json:"recipe,omitempty"`
 	Source        Side     `json:"source"`
+	Reference     *Side    `json:"reference,omitempty"` // the teacher of a given student: figures before, errors of outputs and gates compare with it; nil where they compare with the source
 	Result        Side     `json:"result"`
 	Totals        Totals   `json:"totals"`
 	Coverage      Coverage `json:"coverage"`
@@ -108,6 +109,7 @@ type Input struct {
 	Tool, Version  string
 	Recipe         *Recipe // nil if there was none
 	Source, Result Model
+	Reference      *Model     // nil if the result is compared with Source
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
 	Verification   *verification.Result // of Source and Result; nil if the models were not run
@@ -181,6 +183,12 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Baseline:      in.Baseline,
 		Environment:   in.Environment,
 	}
+	before := in.Source
+	if in.Reference != nil {
+		before = *in.Reference
+		s := side(before)
+		r.Reference = &s
+	}
 	if r.Teachers, err = teachers(ctx, in, r.Source); err != nil {
 		return nil, err
 	}
@@ -189,9 +197,10 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 			return nil, err
 		}
 	}
-	if r.Totals, err = totals(ctx, in.Source, in.Result, c, r); err != nil {
+	if r.Totals, err = totals(ctx, before, in.Result, c, r); err != nil {
 		return nil, err
 	}
+	r.Totals.Sparsity = r.sparsity(in.Source.IR)
 	if v := in.Verification; v != nil && v.Activations != nil {
 		r.Totals.Activations = &Change{v.Activations.Before, v.Activations.After}
 	}
@@ -215,6 +224,22 @@ func ranOnly(v *verification.Result) *verification.Result {
 	bare := *v
 	bare.Activations = nil
 	return &bare
+}
+
+// before is the model that figures of the result are compared with.
+func (r *Report) before() Side {
+	if r.Reference != nil {
+		return *r.Reference
+	}
+	return r.Source
+}
+
+// reference is the role of the model that figures of the result are compared with.
+func (r *Report) reference() string {
+	if r.Reference != nil {
+		return "teacher"
+	}
+	return "source"
 }
 
 func side(m Model) Side {

@@ -48,7 +48,7 @@ type Run struct {
 // Add adds the report of the named file.
 func (rs *Runs) Add(name string, r *Report) {
 	run := Run{
-		Label: letters(len(rs.Runs)), Report: filepath.Base(name), Digest: r.Digest, Source: firstFile(r.Source), Result: firstFile(r.Result),
+		Label: letters(len(rs.Runs)), Report: filepath.Base(name), Digest: r.Digest, Source: firstFile(r.before()), Result: firstFile(r.Result),
 		Methods: methodText(r), Verdict: r.Verdict, FileBytes: r.Totals.FileBytes, Ratio: r.Totals.Ratio, RuntimeBytes: r.Totals.RuntimeBytes, Coverage: r.Coverage.Fraction,
 	}
 	if v := r.Verification; v != nil {

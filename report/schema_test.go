@@ -42,6 +42,7 @@ func TestReportsKeepTheSchema(t *testing.T) {
 		"pipeline":  {methods: []*pass.Method{halving, rounding, packing}, in: Input{Errors: true}},
 		"unread":    {methods: []*pass.Method{rounding}},
 		"none":      {methods: []*pass.Method{rounding}, set: map[string]string{"skip": "*"}},
+		"teacher":   {methods: []*pass.Method{rounding}, in: Input{Errors: true}},
 		"two files": {methods: []*pass.Method{halving, rounding}, in: Input{Errors: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,11 +51,18 @@ func TestReportsKeepTheSchema(t *testing.T) {
 			if name == "two files" {
 				in.Rows, in.Recipe = nil, nil
 			}
+			if name == "teacher" {
+				teacher := Model{Path: "teacher.onnx", IR: network(odd()), Files: []File{{Name: "teacher.onnx", Bytes: 9000}}}
+				in.Teachers, in.Reference = []Model{teacher}, &teacher
+			}
 			r, err := Build(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
 			valid(t, r)
+			if name == "teacher" && (r.Totals.FileBytes.Before != 9000 || r.title() != "teacher.onnx → "+main(r.Result) || len(r.Inconsistencies()) > 0) {
+				t.Errorf("%d bytes before, title %q, inconsistent: %q", r.Totals.FileBytes.Before, r.title(), r.Inconsistencies())
+			}
 		})
 	}
 }

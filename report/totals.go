@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Change is a figure of the source and of the result.
+// A Change is a figure of the source, or of the reference of the report, and of the result.
 type Change struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
@@ -60,14 +60,13 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 		return Totals{}, err
 	}
 	t := Totals{
-		FileBytes:    Change{fileBytes(r.Source), fileBytes(r.Result)},
+		FileBytes:    Change{fileBytes(r.before()), fileBytes(r.Result)},
 		Parameters:   params,
 		TensorBytes:  Change{sum(before), sum(after)},
 		RuntimeBytes: Change{heldBefore, heldAfter + c.expansion()},
 		Runtime:      pass.MeasuredRuntime,
 		DTypes:       dtypes(before, after),
 	}
-	t.Sparsity = r.sparsity(source.IR)
 	if source.Metadata+result.Metadata > 0 {
 		t.Metadata = &Change{source.Metadata, result.Metadata}
 	}

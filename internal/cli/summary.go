@@ -58,7 +58,11 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 		t.add(first(i, "speed"), s.bad(row.Method+": "+row.Reason.Detail))
 	}
 	for i, teacher := range r.Teachers {
-		t.add(first(i, "teacher"), fmt.Sprintf("%s, %s, %s parameters", Escape(teacher.Files[0].Name), size(teacher.FileBytes), humanize.Comma(teacher.Parameters)))
+		text := fmt.Sprintf("%s, %s, %s parameters", Escape(teacher.Files[0].Name), size(teacher.FileBytes), humanize.Comma(teacher.Parameters))
+		if r.Reference != nil && r.Reference.Files[0] == teacher.Files[0] {
+			text += "; the result is compared with it"
+		}
+		t.add(first(i, "teacher"), text)
 	}
 	if v := r.Verification; v != nil {
 		t.add("verification", comparison(s, v))

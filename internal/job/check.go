@@ -16,9 +16,13 @@ import (
 // errRejected stops an output from being saved under its path: a gate on verification did not hold.
 var errRejected = errors.New("a gate did not hold")
 
-// check verifies the output against its source before it is published, and evaluates the gates on that.
+// check verifies the output against its source, or the model that steps name for that, before it is published, and evaluates the gates on that.
 func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
-	v, err := r.Verify.compare(ctx, r.source, out)
+	with, before := *r.Verify, r.source
+	if r.compared != nil {
+		with.teacher, before = true, r.compared.file
+	}
+	v, err := with.compare(ctx, before, out)
 	if r.verified, err = r.Verify.classify(ctx, v, err); err != nil {
 		return err
 	}

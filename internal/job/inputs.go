@@ -40,9 +40,30 @@ func (r *run) recordInputs(ctx context.Context, used []pass.Data) error {
 		if err != nil {
 			return err
 		}
-		r.teachers = append(r.teachers, report.Model{Files: files(f, sums), IR: f.Model})
+		m := report.Model{Files: files(f, sums), IR: f.Model, Metadata: f.Metadata()}
+		r.teachers = append(r.teachers, m)
+		if f.Path == r.reference() && !SameFile(f.Path, r.Input) {
+			r.compared = &comparedModel{f, m}
+		}
 	}
 	return nil
+}
+
+// A comparedModel is a model that the result is compared with.
+type comparedModel struct {
+	file  *onnx.File
+	model report.Model
+}
+
+// reference is the path of the model that the steps name for comparisons with their result; empty for the source.
+func (r *run) reference() string {
+	path := ""
+	for _, s := range r.Steps {
+		if o, ok := s.(pass.Referenced); ok {
+			path = o.Reference()
+		}
+	}
+	return path
 }
 
 // recipeInput is the input of the recipe at path, which a search reads even where no step does.

@@ -151,6 +151,7 @@ type run struct {
 	layers   []pass.RemovedLayers
 	data     []report.Data
 	teachers []report.Model
+	compared *comparedModel // with the result instead of the source; nil for the source
 	changed  bool
 	folder   *folder.Folder // nil if only the model is written
 	path     string         // of the output

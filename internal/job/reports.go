@@ -120,13 +120,17 @@ func (r *run) input() report.Input {
 	if r.folder != nil && r.path == r.Output {
 		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Intervals: r.folder.Intervals}
 	}
-	return report.Input{
+	in := report.Input{
 		Copied: copied,
 		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
 		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Training: r.trained, Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
 		NoDigest: !r.Digest,
 	}
+	if r.compared != nil {
+		in.Reference = &r.compared.model
+	}
+	return in
 }
 
 func files(f *onnx.File, sums []string) []report.File {

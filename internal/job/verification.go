@@ -34,6 +34,8 @@ type Verification struct {
 	Required  bool   // models that cannot be run are an error
 	Tolerance verify.Tolerance
 	Metric    metric.Measure // besides accuracy; nil for none
+
+	teacher bool // the first model is the teacher of the second one: inputs and outputs may have other names
 }
 
 // Without --verify, a compressed model is verified if its weights have at most this many bytes, in runs of at most this many steps; layers
@@ -171,7 +173,8 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	if !v.Force && c.computed > maxDefaultLayers {
 		v.Layers = false
 	}
-	set, err := v.Data.Open(a.Model, v.samples(c))
+	v.Layers = v.Layers && !v.teacher
+	set, err := v.Data.Open(v.reads(a, b), v.samples(c))
 	if err != nil {
 		return nil, v.inputError(err)
 	}
@@ -211,7 +214,23 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 		return nil, &verify.SideError{Side: verify.Second, Err: err}
 	}
 	defer done()
-	return verify.Compare(ctx, first, second, set, o)
+	return verify.Compare(ctx, v.named(first, second), second, set, o)
+}
+
+// reads is the model that samples are read for.
+func (v Verification) reads(a, b *onnx.File) *ir.Model {
+	if v.teacher {
+		return b.Model
+	}
+	return a.Model
+}
+
+// named returns the first session, with the names of the second one if it is its teacher.
+func (v Verification) named(first, second engine.Session) engine.Session {
+	if v.teacher {
+		return verify.Renamed(first, second)
+	}
+	return first
 }
 
 // latency times both models, in sessions of their own: those that also return layers do not fuse operators.
@@ -226,7 +245,7 @@ func (v Verification) latency(ctx context.Context, a, b *onnx.File, set *dataset
 		return nil, &verify.SideError{Side: verify.Second, Err: err}
 	}
 	defer done()
-	return verify.Latency(ctx, first, second, set, verify.Options{Batch: v.Data.Batch})
+	return verify.Latency(ctx, v.named(first, second), second, set, verify.Options{Batch: v.Data.Batch})
 }
 
 // recorded runs a alone.

@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A renamed session has the inputs and outputs of another model's session under the names of a model that was trained on it.
+type renamed struct {
+	engine.Session
+	inputs, outputs map[string]string // names of the other model by those of the trained one
+}
+
+// Renamed returns teacher with the names of student: its outputs, in their order, if both have the same number of them, and its only input.
+// Where the numbers differ, names are unchanged.
+func Renamed(teacher, student engine.Session) engine.Session {
+	r := &renamed{Session: teacher, inputs: map[string]string{}, outputs: map[string]string{}}
+	if mine, theirs := student.Inputs(), teacher.Inputs(); len(mine) == 1 && len(theirs) == 1 {
+		r.inputs[mine[0].Name] = theirs[0].Name
+	}
+	if mine, theirs := student.Outputs(), teacher.Outputs(); len(mine) == len(theirs) {
+		for i := range mine {
+			r.outputs[mine[i].Name] = theirs[i].Name
+		}
+	}
+	return r
+}
+
+// Run runs the teacher.
+func (r *renamed) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
+	args := map[string]*ir.Array{}
+	for name, a := range in {
+		args[other(r.inputs, name)] = a
+	}
+	if len(fetch) == 0 {
+		fetch = portNames(r.Outputs())
+	}
+	names := make([]string, len(fetch))
+	for i, name := range fetch {
+		names[i] = other(r.outputs, name)
+	}
+	got, err := r.Session.Run(ctx, InputsOf(r.Session, args), names)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*ir.Array{}
+	for i, name := range fetch {
+		out[name] = got[names[i]]
+	}
+	return out, nil
+}
+
+// Inputs are those of the teacher under the names of the student.
+func (r *renamed) Inputs() []op.Port { return renamedPorts(r.Session.Inputs(), r.inputs) }
+
+// Outputs are those of the teacher under the names of the student.
+func (r *renamed) Outputs() []op.Port { return renamedPorts(r.Session.Outputs(), r.outputs) }
+
+func renamedPorts(ports []op.Port, names map[string]string) []op.Port {
+	by := map[string]string{}
+	for mine, theirs := range names {
+		by[theirs] = mine
+	}
+	out := make([]op.Port, len(ports))
+	for i, p := range ports {
+		out[i] = p
+		out[i].Name = other(by, p.Name)
+	}
+	return out
+}
+
+// other is the name that names has for name, or name itself.
+func other(names map[string]string, name string) string {
+	if n, ok := names[name]; ok {
+		return n
+	}
+	return name
+}
