@@ -185,8 +185,10 @@ func (s *settings) apply(o *job.Options) error {
 	}
 	if f := s.progress; f != nil {
 		o.Progress = func(done, total int64) { f(Progress{Stage: "write", Done: done, Total: total}) }
-		o.Trained = func(step, steps int, loss float64) {
-			f(Progress{Stage: "train", Done: int64(step), Total: int64(steps), Loss: loss})
+		o.Trained = func(p pass.Progress) {
+			if !p.Done {
+				f(Progress{Stage: "train", Done: int64(p.Step), Total: int64(p.Steps), Loss: p.Loss})
+			}
 		}
 	}
 	if s.verify != nil && !*s.verify {

@@ -45,6 +45,7 @@ func (t *trainer) save() error {
 	if path == "" {
 		return nil
 	}
+	defer t.watch.lap(&t.watch.Save)
 	err := atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error { return t.checkpoint().write(w, t.state) })
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)

@@ -24,6 +24,7 @@ func (t *trainer) totalSteps() int {
 
 // train runs the training loop from the current state.
 func (t *trainer) train(ctx context.Context) error {
+	t.watch.start()
 	t.state.init(t.layout.float16)
 	if t.state.Step == 0 && t.settings.Reinit == nil {
 		if err := t.endEpoch(ctx); err != nil {
@@ -35,7 +36,12 @@ func (t *trainer) train(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.restoreBest()
+	if err := t.restoreBest(); err != nil {
+		return err
+	}
+	t.watch.Done = true
+	t.notify()
+	return nil
 }
 
 // epoch runs the remaining steps of the current epoch.
@@ -74,6 +80,7 @@ func shuffled(n int, seed uint64, epoch int) []int {
 func (t *trainer) steps(ctx context.Context, samples []int) error {
 	i, sum := 0, 0.0 // micro-batch and loss of the step
 	for b, err := range t.loader.batches(ctx, samples, t.layout.microBatch()) {
+		t.watch.lap(&t.watch.Wait)
 		if err != nil {
 			return err
 		}
@@ -81,6 +88,7 @@ func (t *trainer) steps(ctx context.Context, samples []int) error {
 		if err != nil {
 			return err
 		}
+		t.watch.lap(&t.watch.Compute)
 		sum += loss / float64(t.layout.microBatches)
 		if i++; i < t.layout.microBatches {
 			continue
@@ -156,14 +164,13 @@ func (t *trainer) endStep(ctx context.Context, loss float64) error {
 		t.state.adjustLossScale(total, t.layout.float16)
 	}
 	t.state.record(loss, t.totalSteps())
-	if t.progress != nil {
-		t.progress(t.state.Step, t.totalSteps(), loss)
-	}
+	t.counted(loss)
 	return ctx.Err()
 }
 
 // endEpoch evaluates the model, as it is quantized with QAT, and keeps the best weights. The evaluator's memory replaces the step's.
 func (t *trainer) endEpoch(ctx context.Context) error {
+	defer t.watch.lap(&t.watch.Evaluate)
 	if t.state.Step > 0 {
 		if err := t.observeQuantization(ctx); err != nil {
 			return err

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 func TestOptimizersLearnClasses(t *testing.T) {
@@ -156,8 +158,8 @@ func stopAfter(t *testing.T, step int, o ...string) {
 // stopper returns a context that is cancelled after a step.
 func stopper(t *testing.T, tr *trainer, step int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
-	tr.progress = func(done, _ int, _ float64) {
-		if done == step {
+	tr.progress = func(p pass.Progress) {
+		if p.Step == step {
 			cancel()
 		}
 	}
@@ -252,5 +254,34 @@ func TestNaNBeforeTraining(t *testing.T) {
 	_, err := tune(t, m, 2, "data", samples(t, 300), "labels", "label")
 	if err == nil || !strings.Contains(err.Error(), "the validation loss is NaN before the first step") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The times of a training's activities are those of the whole run, and its samples those of its steps.
+func TestProgress(t *testing.T) {
+	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 300), "labels", "label", "epochs", "2", "batch", "30")
+	var all []pass.Progress
+	tr.progress = func(p pass.Progress) { all = append(all, p) }
+	began := time.Now()
+	if err := tr.train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	const steps = 2 * 9 // 270 of 300 samples are not held out
+	if len(all) != steps+1 {
+		t.Fatalf("%d calls for %d steps and the end", len(all), steps)
+	}
+	for i, p := range all {
+		done := min(i+1, steps)
+		if p.Done != (i == steps) || p.Step != done || p.Steps != steps || p.Ran != done || p.Samples != 30*done || p.Method != "finetune" {
+			t.Errorf("call %d: %+v", i, p)
+		}
+	}
+	end := all[steps]
+	if sum := end.Wait + end.Compute + end.Evaluate + end.Save; sum > took {
+		t.Errorf("the activities %+v take %v of %v", end, sum, took)
+	}
+	if end.Wait == 0 || end.Compute == 0 || end.Evaluate == 0 || end.Save != 0 {
+		t.Errorf("activities without time, or checkpoints that were not requested: %+v", end)
 	}
 }

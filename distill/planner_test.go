@@ -138,8 +138,8 @@ func TestStepsDoNotLeakMemory(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	var early, late int64
-	tr.progress = func(done, _ int, _ float64) {
-		switch done {
+	tr.progress = func(p pass.Progress) {
+		switch p.Step {
 		case 10:
 			early = heap()
 		case 70:

@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A trainer trains one model. It composes the parts of a training run: loader, graphs, teacher, evaluator, checkpoint.
@@ -22,8 +23,8 @@ type trainer struct {
 	augmenter  *augmenter // nil without --augment
 	measure    *measurement
 	graphs     *graphBuilder
-	progress   func(step, steps int, loss float64) // called after each step; may be nil
-	memoryHint func(bytes int64)                   // called with the planned memory; may be nil
+	progress   func(pass.Progress) // called after each step and at the end; may be nil
+	memoryHint func(bytes int64)   // called with the planned memory; may be nil
 
 	layout    *layout
 	memory    memoryUsage
@@ -31,6 +32,7 @@ type trainer struct {
 	update    *accumulatedUpdate // nil if steps update weights
 	evaluator *evaluator         // nil without validation set
 	state     state
+	watch     stopwatch
 
 	temporary *atomicfile.Folder // nil until prepare
 }

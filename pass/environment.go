@@ -36,6 +36,6 @@ type Environment struct {
 
 	// Holds is called with the maximum memory of a method in bytes, in addition to that of lazy tensors; may be nil.
 	Holds func(bytes int64)
-	// Trained is called after each step of training; may be nil.
-	Trained func(step, steps int, loss float64)
+	// Trained is called after each step of training, and once more after its end; may be nil.
+	Trained func(Progress)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // barDelay is the time after which a progress bar is shown.
@@ -28,7 +27,7 @@ type progress struct {
 	area *mpb.Progress
 	bar  *mpb.Bar
 
-	training *atomic.Uint64 // bits of the last loss; nil while nothing is trained
+	training *atomic.Pointer[pass.Progress] // the last step; nil while nothing is trained
 }
 
 // newProgress returns nil, which shows nothing, unless stderr is a terminal.
@@ -61,32 +60,30 @@ func (p *progress) start(total int64) {
 	)
 }
 
-// trained shows the progress of training: steps, the last loss, steps per second and the remaining time.
-func (p *progress) trained(step, steps int, loss float64) {
+// trained shows the progress of training: steps, the last loss, time, throughput and the remaining time.
+func (p *progress) trained(now pass.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if now.Done {
+		p.remove() // writing has a bar of its own
+		return
+	}
 	if p.bar == nil || p.training == nil {
-		p.training = &atomic.Uint64{}
+		p.training = &atomic.Pointer[pass.Progress]{}
+		p.training.Store(&now)
 		p.area = mpb.New(mpb.WithOutput(p.w), mpb.WithWidth(40))
-		p.bar = p.area.AddBar(int64(steps),
+		p.bar = p.area.AddBar(int64(now.Steps),
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(p.name+" ")),
 			mpb.AppendDecorators(
 				decor.CountersNoUnit("step %d of %d"),
-				decor.Any(func(decor.Statistics) string {
-					return fmt.Sprintf("  loss %.4g", math.Float64frombits(p.training.Load()))
-				}),
-				decor.Any(p.rate),
+				decor.Any(func(decor.Statistics) string { return mcli.TrainingRate(*p.training.Load()) }),
 				decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left"),
 			),
 		)
 	}
-	p.training.Store(math.Float64bits(loss))
-	p.bar.SetCurrent(int64(step))
-	if step == steps {
-		p.area.Wait()
-		p.bar, p.training = nil, nil // writing has a bar of its own
-	}
+	p.training.Store(&now)
+	p.bar.SetCurrent(int64(now.Step))
 }
 
 // searched shows the progress of a search in runs of the model.
@@ -105,16 +102,18 @@ func (p *progress) searched(done, all int, _ string) {
 	p.bar.SetCurrent(int64(done))
 }
 
-// rate returns the average number of steps per second.
-func (p *progress) rate(s decor.Statistics) string {
-	return fmt.Sprintf("  %.3g steps/s", float64(s.Current)/time.Since(p.began).Seconds())
-}
-
 // stop removes the bar.
 func (p *progress) stop() {
-	if p == nil || p.bar == nil {
+	if p != nil {
+		p.remove()
+	}
+}
+
+func (p *progress) remove() {
+	if p.bar == nil {
 		return
 	}
 	p.bar.Abort(true)
 	p.area.Wait()
+	p.bar, p.training = nil, nil
 }

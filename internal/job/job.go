@@ -57,8 +57,8 @@ type Options struct {
 	ExportDir string // sparse weights as .npz; empty for none
 
 	Progress func(done, total int64)
-	Holds    func(bytes int64)                   // called before a method allocates this much memory at once
-	Trained  func(step, steps int, loss float64) // after each step of training
+	Holds    func(bytes int64)   // called before a method allocates this much memory at once
+	Trained  func(pass.Progress) // after each step of training, and once more after its end
 }
 
 // A Result is the result of compressing one model.

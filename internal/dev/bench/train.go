@@ -128,8 +128,8 @@ func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more
 	var last time.Time
 	_, err = job.Run(ctx, job.Options{
 		Input: in, Output: filepath.Join(b.dir, "train", "out.onnx"), Label: "finetune", Steps: []pass.Options{step}, Workers: workers, Memory: 1 << 30,
-		Trained: func(step, _ int, _ float64) {
-			if step > 1 {
+		Trained: func(p pass.Progress) {
+			if p.Step > 1 && !p.Done {
 				took = append(took, time.Since(last).Seconds())
 			}
 			last = time.Now()

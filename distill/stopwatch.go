@@ -1,0 +1,41 @@
+package distill
+
+import (
+	"time"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A stopwatch divides the time of a training by activity: each lap adds the time since the last one.
+// Its times are progress, never a part of the report.
+type stopwatch struct {
+	pass.Progress
+	last time.Time
+}
+
+// start begins the first lap.
+func (w *stopwatch) start() { w.last = time.Now() }
+
+// lap adds the time since the last lap to that of an activity.
+func (w *stopwatch) lap(activity *time.Duration) {
+	now := time.Now()
+	*activity += now.Sub(w.last)
+	w.last = now
+}
+
+// counted counts a step.
+func (t *trainer) counted(loss float64) {
+	w := &t.watch
+	w.lap(&w.Compute)
+	w.Ran, w.Samples = w.Ran+1, w.Samples+t.layout.batch
+	w.Loss = loss
+	t.notify()
+}
+
+// notify passes the progress on.
+func (t *trainer) notify() {
+	t.watch.Method, t.watch.Step, t.watch.Steps = t.settings.method, t.state.Step, t.totalSteps()
+	if t.progress != nil {
+		t.progress(t.watch.Progress)
+	}
+}
