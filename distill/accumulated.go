@@ -18,12 +18,11 @@ type accumulatedUpdate struct {
 	norm   *updateGraph // computes hyperparameters with gradient clipping; nil without
 	graphs []*updateGraph
 	params []*parameter
-	arena  int64
 }
 
 // An updateGraph is one graph of updates.
 type updateGraph struct {
-	session             *engine.Interpreter
+	runnable
 	feeds               map[string]*ir.Array
 	hyper, hyperNoDecay string
 	outputs             []string
@@ -32,40 +31,59 @@ type updateGraph struct {
 }
 
 // accumulatedUpdate builds the graphs, if the layout accumulates gradients; nil otherwise.
-func (b *graphBuilder) accumulatedUpdate(ctx context.Context, p *layout) (_ *accumulatedUpdate, err error) {
+func (b *graphBuilder) accumulatedUpdate(p *layout) *accumulatedUpdate {
 	if !p.accumulates() {
-		return nil, nil
+		return nil
 	}
 	u := &accumulatedUpdate{params: b.params.weights}
 	if b.settings.Clip > 0 {
-		if u.norm, err = b.normGraph(ctx); err != nil {
-			return nil, err
-		}
+		u.norm = b.normGraph()
 	}
 	if !p.offloadOptimizer {
-		g, err := b.updateGraph(ctx, b.params.weights)
-		u.graphs = []*updateGraph{g}
-		return u, errors.Join(err, u.measure())
+		u.graphs = []*updateGraph{b.updateGraph(b.params.weights)}
+		return u
 	}
 	for i, w := range b.params.weights {
-		g, err := b.updateGraph(ctx, []*parameter{w})
-		if err != nil {
-			return nil, err
-		}
+		g := b.updateGraph([]*parameter{w})
 		g.file = filepath.Join(b.folder, fmt.Sprintf("states.%d", i))
-		if err := g.offload(); err != nil {
-			return nil, err
-		}
 		u.graphs = append(u.graphs, g)
 	}
-	return u, u.measure()
+	return u
+}
+
+// all returns the graphs in the order of their runs.
+func (u *accumulatedUpdate) all() []*updateGraph {
+	switch {
+	case u == nil:
+		return nil
+	case u.norm == nil:
+		return u.graphs
+	}
+	return append([]*updateGraph{u.norm}, u.graphs...)
+}
+
+// open opens all graphs, and creates the states that are offloaded.
+func (u *accumulatedUpdate) open(ctx context.Context, o engine.Options) error {
+	for _, g := range u.all() {
+		if err := g.open(ctx, o); err != nil {
+			return err
+		}
+		if g.file == "" {
+			continue
+		}
+		zero(g.params[0].states...)
+		if err := g.offload(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // updateGraph builds the graph for some parameters.
-func (b *graphBuilder) updateGraph(ctx context.Context, params []*parameter) (_ *updateGraph, err error) {
+func (b *graphBuilder) updateGraph(params []*parameter) *updateGraph {
 	graph := grad.NewBuilder()
 	o := newOptimizerGraph(b.settings, graph)
-	g := &updateGraph{feeds: o.feeds, params: params, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
+	g := &updateGraph{runnable: runnable{model: graph.Model}, feeds: o.feeds, params: params, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
 	for _, p := range params {
 		sum := graph.Input(p.name+".sum", ir.Float, p.array.Shape...)
 		o.feeds[sum.Name] = p.gradSum
@@ -73,15 +91,14 @@ func (b *graphBuilder) updateGraph(ctx context.Context, params []*parameter) (_ 
 	}
 	graph.Graph().AddOutput(o.squareSum())
 	g.outputs = []string{graph.Graph().Outputs[0].Name}
-	g.session, err = engine.Open(ctx, graph.Model, b.session())
-	return g, err
+	return g
 }
 
 // normGraph builds the graph of gradient clipping.
-func (b *graphBuilder) normGraph(ctx context.Context) (_ *updateGraph, err error) {
+func (b *graphBuilder) normGraph() *updateGraph {
 	graph := grad.NewBuilder()
 	o := newOptimizerGraph(b.settings, graph)
-	g := &updateGraph{feeds: o.feeds, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
+	g := &updateGraph{runnable: runnable{model: graph.Model}, feeds: o.feeds, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
 	var sums []*ir.Value
 	for _, p := range b.params.weights {
 		sum := graph.Input(p.name+".sum", ir.Float, p.array.Shape...)
@@ -93,23 +110,25 @@ func (b *graphBuilder) normGraph(ctx context.Context) (_ *updateGraph, err error
 		graph.Graph().AddOutput(v)
 		g.outputs = append(g.outputs, v.Name)
 	}
-	g.session, err = engine.Open(ctx, graph.Model, b.session())
-	return g, err
+	return g
 }
 
-// measure sets the arena to that of the largest graph, as one graph runs at a time.
-func (u *accumulatedUpdate) measure() error {
-	for _, g := range append(u.graphs, u.norm) {
-		if g == nil || g.session == nil {
-			continue
-		}
-		n, err := arenaOf(g.session)
-		if err != nil {
+// plan plans all graphs.
+func (u *accumulatedUpdate) plan(ctx context.Context, o engine.Options) error {
+	for _, g := range u.all() {
+		if err := g.plan(ctx, o); err != nil {
 			return err
 		}
-		u.arena = max(u.arena, n)
 	}
 	return nil
+}
+
+// arena returns the planned size of the largest arena, as one graph runs at a time.
+func (u *accumulatedUpdate) arena() (most int64) {
+	for _, g := range u.all() {
+		most = max(most, g.runnable.arena())
+	}
+	return most
 }
 
 // run updates all weights and clears the accumulated gradients. It returns the sum of the gradients' squares.
@@ -208,14 +227,9 @@ func (u *accumulatedUpdate) eachParameter(f func(p *parameter) error) error {
 }
 
 func (u *accumulatedUpdate) close() error {
-	if u == nil {
-		return nil
-	}
 	var errs []error
-	for _, g := range append(u.graphs, u.norm) {
-		if g != nil && g.session != nil {
-			errs = append(errs, g.session.Close())
-		}
+	for _, g := range u.all() {
+		errs = append(errs, g.close())
 	}
 	return errors.Join(errs...)
 }

@@ -1,8 +1,6 @@
 package distill
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -17,20 +15,17 @@ type batchNormStat struct {
 	initial float32 // with --reinit: 0 for a mean, 1 for a variance
 }
 
-// loadStats reads the running statistics that a training graph updates.
-func loadStats(ctx context.Context, e *ir.Eval, t *grad.Tape) ([]*batchNormStat, error) {
+// describeStats returns the running statistics that a training graph updates, without the data of their arrays.
+func describeStats(t *grad.Tape) []*batchNormStat {
 	var out []*batchNormStat
 	for _, r := range t.Running {
-		s := &batchNormStat{name: r.Name, tensor: r.Tensor, array: ir.NewArray(r.Tensor.DType, r.Tensor.Shape...)}
+		s := &batchNormStat{name: r.Name, tensor: r.Tensor, array: withoutData(r.Tensor.Spec)}
 		if slices.ContainsFunc(r.Value.Uses(), func(u ir.Use) bool { return u.Index == varianceInput }) {
 			s.initial = 1
 		}
-		if err := readTensor(ctx, e, r.Tensor, s.array); err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", r.Name, err)
-		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out
 }
 
 // varianceInput is the index of BatchNormalization's input var.

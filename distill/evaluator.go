@@ -6,19 +6,16 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An evaluator runs the model on the validation set.
+// An evaluator runs the model on the validation set. Its step computes the losses only.
 type evaluator struct {
-	session *engine.Interpreter
-	step    *step  // inputs and losses, run by the evaluator's session
+	*step
 	scores  string // output with class scores; empty if there is none
 	measure *measurement
-	arena   int64
 	batch   int
 	samples []int // as many as fill batches
 }
@@ -68,12 +65,8 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	for _, p := range tape.Params {
 		e.step.feeds[p.Value.Name] = b.params.byName[p.Name].array
 	}
-	if e.session, err = engine.Open(ctx, tape.Model, b.session()); err != nil {
-		return nil, err
-	}
-	e.step.session = e.session
-	e.arena, err = arenaOf(e.session)
-	return e, err
+	e.model = tape.Model
+	return e, nil
 }
 
 // run evaluates the model on the validation set.
@@ -168,8 +161,8 @@ func argMax(a *ir.Array) []int64 {
 }
 
 func (e *evaluator) close() error {
-	if e == nil || e.session == nil {
+	if e == nil {
 		return nil
 	}
-	return e.session.Close()
+	return e.step.close()
 }

@@ -53,7 +53,7 @@ func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
 func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits, Precheck: true, DryRun: f.dryRun, NoTrials: true}}
+	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits, Precheck: !f.dryRun, DryRun: f.dryRun, NoTrials: true}}
 	res, err := pass.Run(ctx, s.Model, s.Eval, s.Env, []pass.Options{f.step})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (f *fakeQuant) observeWeights(rows []pass.Row, params map[string]*parameter
 			return fmt.Errorf("%s changes tensor %q by more than quantization, which QAT does not support; disable bias correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
 		}
 		if f.weights[p.name] == nil {
-			f.weights[p.name] = &fakeQuantWeight{array: zerosLike(p.array), source: p}
+			f.weights[p.name] = &fakeQuantWeight{array: withoutData(p.array.Spec()), source: p}
 		}
 		f.weights[p.name].tensor = tensor
 	}
@@ -129,6 +129,9 @@ func (f *fakeQuant) quantizeWeights(ctx context.Context, env *environment, param
 }
 
 func (w *fakeQuantWeight) quantize(ctx context.Context, e *ir.Eval) error {
+	if w.array.Data == nil {
+		zero(w.array)
+	}
 	if w.tensor == nil {
 		copy(w.array.Data, w.source.array.Data)
 		return nil

@@ -82,7 +82,7 @@ func TestFloat16StorageArena(t *testing.T) {
 	base := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0", "batch-statistics", "true"}
 	for checkpoint, ratio := range map[string]float64{"none": 0.6, "auto": 0.7} {
 		arena := func(storage string) float64 {
-			return float64(ready(t, convolutional(), append(base, "checkpoint", checkpoint, "storage", storage)...).step.arena)
+			return float64(ready(t, convolutional(), append(base, "checkpoint", checkpoint, "storage", storage)...).step.arena())
 		}
 		if whole, half := arena("float32"), arena("float16"); half > ratio*whole {
 			t.Errorf("checkpoint %s: arena of %.0f bytes, %.0f with float32", checkpoint, half, whole)

@@ -19,7 +19,7 @@ type graphBuilder struct {
 	measure   *measurement // nil without --metric
 }
 
-// step builds the graph of a step, without opening it.
+// step builds the graph of a step.
 func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
 	st := &step{feeds: map[string]*ir.Array{}, stats: map[string]*batchNormStat{}, inputs: b.loader.inputNames()}
 	tape, err := grad.New(ctx, b.model, grad.Options{
@@ -28,7 +28,7 @@ func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.tape = tape
+	st.tape, st.model = tape, tape.Model
 	st.bindStats(b.params)
 	tape.Close()
 	outputs, err := b.backward(st)

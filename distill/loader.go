@@ -16,16 +16,17 @@ import (
 
 // An environment is the model and the resources of all parts of a training run.
 type environment struct {
-	model   *ir.Model
-	eval    *ir.Eval
-	workers int
-	limits  memory.Limits // of each session
-	folder  string        // for temporary files
+	model    *ir.Model
+	eval     *ir.Eval
+	workers  int
+	limits   memory.Limits // of each session
+	folder   string        // for temporary files
+	planOnly bool          // nothing is trained: sessions do not read weights, and data are optional
 }
 
 // session are the options of a session.
 func (env *environment) session() engine.Options {
-	return engine.Options{Workers: env.workers, Limits: env.limits}
+	return engine.Options{Workers: env.workers, Limits: env.limits, PlanOnly: env.planOnly}
 }
 
 // A loader provides the training and validation samples, and the shapes of the model's inputs.
@@ -34,7 +35,7 @@ type loader struct {
 	settings *settings
 	params   *parameters
 
-	set        *dataset.Set
+	set        *dataset.Set // nil for a plan without data
 	inputs     []dataset.Input
 	sample     map[string]ir.Spec // types of the model's inputs for one sample
 	training   []int              // samples
@@ -46,38 +47,73 @@ type loader struct {
 // open opens the data. Most models exported with a fixed batch size run with others, too; for those that do not, a batch is computed in
 // micro-batches of the fixed size.
 func (l *loader) open(ctx context.Context) error {
-	if err := l.openWith(withDynamicBatch(dataset.Inputs(l.model.Graph))); err != nil {
-		return err
-	}
-	if err := l.split(ctx); err != nil {
+	if err := l.openWith(ctx, withDynamicBatch(dataset.Inputs(l.model.Graph))); err != nil {
 		return err
 	}
 	if dynamic, err := l.supportsDynamicBatch(ctx); dynamic || err != nil {
 		return err
 	}
-	if err := l.set.Close(); err != nil {
+	if err := l.close(); err != nil {
 		return err
 	}
-	if err := l.openWith(dataset.Inputs(l.model.Graph)); err != nil {
-		return err
-	}
-	l.fixedBatch = l.set.Size(1)
+	inputs := dataset.Inputs(l.model.Graph)
+	l.fixedBatch = fixedBatch(inputs)
 	if l.settings.Batch%l.fixedBatch != 0 {
 		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple", l.fixedBatch, l.fixedBatch)
 	}
 	l.settings.Accumulate = l.settings.Batch / l.fixedBatch
-	return l.split(ctx)
+	return l.openWith(ctx, inputs)
 }
 
-func (l *loader) openWith(inputs []dataset.Input) (err error) {
+// openWith opens the data for these inputs, or uses the types that the model declares: plans require no data.
+func (l *loader) openWith(ctx context.Context, inputs []dataset.Input) (err error) {
 	l.inputs = inputs
 	source := dataset.Source{Samples: l.settings.Samples}
+	if l.settings.Path == "" && l.planOnly {
+		return l.describe(&source)
+	}
 	workers := l.workers
 	if l.settings.MemoryBudget > 0 {
 		workers = serial // fewer batches in memory: those of the plan
 	}
-	l.set, err = source.Open(l.model, inputs, workers)
-	return err
+	if l.set, err = source.Open(l.model, inputs, workers); err != nil {
+		return err
+	}
+	return l.split(ctx)
+}
+
+// describe uses the declared types of the inputs, and as many samples as a batch has for training and for validation.
+func (l *loader) describe(source *dataset.Source) error {
+	o, err := source.Options(serial)
+	if err != nil {
+		return err
+	}
+	specs, err := dataset.Specs(l.inputs, dataset.Random{Dims: o.Dims})
+	if err != nil {
+		return err
+	}
+	l.sample = map[string]ir.Spec{}
+	for i, s := range specs {
+		if err := s.Valid(); err != nil {
+			return fmt.Errorf("input %q: %w", l.inputs[i].Name, err)
+		}
+		l.sample[l.inputs[i].Name] = s
+	}
+	l.training = make([]int, l.settings.Batch)
+	if *l.settings.Validate > 0 {
+		l.validation = make([]int, l.settings.Batch)
+	}
+	return nil
+}
+
+// fixedBatch returns the size of the first axis of the inputs.
+func fixedBatch(inputs []dataset.Input) int {
+	for _, in := range inputs {
+		if in.Type != nil && len(in.Type.Shape) > 0 && in.Type.Shape[0].N > 1 {
+			return int(in.Type.Shape[0].N)
+		}
+	}
+	return 1
 }
 
 // withDynamicBatch returns inputs with a dynamic first axis.
@@ -132,6 +168,30 @@ const splitStream = 0x73706c6974
 // batches iterates over batches of the given samples.
 func (l *loader) batches(ctx context.Context, samples []int, size int) iter.Seq2[*dataset.Batch, error] {
 	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples})
+}
+
+// held returns the memory of batches of n samples, with one worker thread.
+func (l *loader) held(n int) int64 {
+	if l.set != nil {
+		return l.set.Held(n, serial)
+	}
+	bytes := int64(0)
+	if l.classified() {
+		bytes = int64(n) * ir.Int64.Bits() / 8
+	}
+	for _, s := range l.specs(n) {
+		bytes += s.Bytes()
+	}
+	return dataset.Prefetched(bytes, serial)
+}
+
+// classified reports whether samples have one class as their label. Without data they have if the output can be class scores.
+func (l *loader) classified() bool {
+	if l.set != nil {
+		return l.set.Classified()
+	}
+	y := l.model.Graph.Outputs[0]
+	return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) && (y.Type == nil || len(y.Type.Shape) == 2)
 }
 
 // specs returns the types of the model's inputs for n samples.

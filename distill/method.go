@@ -36,8 +36,11 @@ const automatic = -1
 
 // Run trains c's model. A trained model continues with a lower learning rate.
 func (o FineTune) Run(ctx context.Context, s *pass.Step) error {
-	return run(ctx, s, newSettings(o, "finetune", 0.2, automatic))
+	return run(ctx, s, newFineTuning(o))
 }
+
+// newFineTuning returns the settings of FineTune.
+func newFineTuning(o FineTune) *settings { return newSettings(o, "finetune", 0.2, automatic) }
 
 // Run trains c's model.
 func (o Distill) Run(ctx context.Context, s *pass.Step) error {
@@ -48,18 +51,13 @@ func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
 	if s.Path == "" {
 		return pass.OptionErrorf("training samples are missing; use --data")
 	}
-	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
-	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
-	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
-	defer func() { err = errors.Join(err, t.close()) }()
-	if len(t.params.selected) == 0 {
-		return untrainable(step)
-	}
-	teacher, err := teacherOf(step, s)
+	t, err := newStepTrainer(step, s)
 	if err != nil {
 		return err
 	}
-	if t.fakeQuant, err = newFakeQuant(step, s.QAT); err != nil {
+	defer func() { err = errors.Join(err, t.close()) }()
+	teacher, err := teacherOf(step, s)
+	if err != nil {
 		return err
 	}
 	if err := t.prepare(ctx, teacher); err != nil {
@@ -77,6 +75,18 @@ func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
 	t.loader.note(step)
 	t.params.store(step)
 	return nil
+}
+
+// newStepTrainer returns the trainer of a step's model.
+func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
+	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
+	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
+	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
+	if len(t.params.selected) == 0 {
+		return nil, untrainable(step)
+	}
+	t.fakeQuant, err = newFakeQuant(step, s.QAT)
+	return t, err
 }
 
 // teacherOf returns the model of --teacher, or the source model.
@@ -120,10 +130,6 @@ func (t *trainer) report(method string) pass.Training {
 	return pass.Training{
 		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: h.Kept,
 		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName, ValidationMetric: h.Metric,
-		Memory: []pass.Size{
-			{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums},
-			{Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher}, {Name: "batches", Bytes: m.Batches},
-		},
-		Layout: m.Layout, Why: m.Why,
+		Memory: m.sizes(), Layout: m.Layout, Why: m.Why,
 	}
 }

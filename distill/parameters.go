@@ -20,13 +20,14 @@ type parameters struct {
 	stats    []*batchNormStat
 }
 
-// A parameter is a trained weight with its optimizer state. All arrays are inputs of training steps.
+// A parameter is a trained weight with its optimizer state. All arrays are inputs of training steps. Their types are known at once; read
+// and allocate create their data, which plans do not need.
 type parameter struct {
 	name    string
 	tensor  *ir.Tensor // before training
 	array   *ir.Array
 	states  []*ir.Array // of the optimizer
-	gradSum *ir.Array   // accumulated gradient; nil without accumulation
+	gradSum *ir.Array   // accumulated gradient; without data unless the layout accumulates
 	pruned  bool        // zeros stay zero
 	decays  bool        // weight decay applies
 }
@@ -34,19 +35,17 @@ type parameter struct {
 // trainable reports whether a weight is selected for training.
 func (ps *parameters) trainable(name string) bool { return ps.selected == nil || ps.selected[name] }
 
-// load reads weights and statistics of a training graph.
-func (ps *parameters) load(ctx context.Context, e *ir.Eval, tape *grad.Tape) (err error) {
-	if ps.stats, err = loadStats(ctx, e, tape); err != nil {
-		return err
-	}
+// describe sets the weights and statistics of a training graph, without the data of their arrays.
+func (ps *parameters) describe(tape *grad.Tape, o optimizer) error {
+	ps.stats = describeStats(tape)
 	ps.byName = map[string]*parameter{}
 	for _, p := range tape.Params {
 		if p.Tensor.DType != ir.Float {
 			return fmt.Errorf("tensor %q is %s; training supports float32", p.Name, p.Tensor.DType)
 		}
-		w, err := loadParameter(ctx, e, p.Name, p.Tensor)
-		if err != nil {
-			return err
+		w := &parameter{name: p.Name, tensor: p.Tensor, array: withoutData(p.Tensor.Spec), gradSum: withoutData(p.Tensor.Spec), decays: len(p.Tensor.Shape) > 1}
+		for _, s := range o.states(p.Tensor.Spec) {
+			w.states = append(w.states, withoutData(s))
 		}
 		ps.byName[p.Name] = w
 		ps.weights = append(ps.weights, w)
@@ -54,13 +53,30 @@ func (ps *parameters) load(ctx context.Context, e *ir.Eval, tape *grad.Tape) (er
 	return nil
 }
 
+// withoutData returns an array of this type that has no data yet.
+func withoutData(s ir.Spec) *ir.Array { return &ir.Array{DType: s.DType, Shape: s.Shape} }
+
+// read reads all weights and statistics.
+func (ps *parameters) read(ctx context.Context, e *ir.Eval) error {
+	for _, s := range ps.stats {
+		if err := readTensor(ctx, e, s.tensor, s.array); err != nil {
+			return fmt.Errorf("tensor %q: %w", s.name, err)
+		}
+	}
+	for _, p := range ps.weights {
+		if err := p.read(ctx, e); err != nil {
+			return fmt.Errorf("tensor %q: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
 // prunedSparsity is the fraction of zeros above which a weight counts as pruned. Dense trained weights have almost no zeros.
 const prunedSparsity = 0.02
 
-func loadParameter(ctx context.Context, e *ir.Eval, name string, t *ir.Tensor) (*parameter, error) {
-	p := &parameter{name: name, tensor: t, array: ir.NewArray(t.DType, t.Shape...), decays: len(t.Shape) > 1}
-	if err := readTensor(ctx, e, t, p.array); err != nil {
-		return nil, fmt.Errorf("tensor %q: %w", name, err)
+func (p *parameter) read(ctx context.Context, e *ir.Eval) error {
+	if err := readTensor(ctx, e, p.tensor, p.array); err != nil {
+		return err
 	}
 	zeros := 0
 	for _, w := range ir.View[float32](p.array) {
@@ -68,33 +84,61 @@ func loadParameter(ctx context.Context, e *ir.Eval, name string, t *ir.Tensor) (
 			zeros++
 		}
 	}
-	p.pruned = len(t.Shape) > 1 && float64(zeros) > prunedSparsity*float64(t.Elems())
-	return p, nil
+	p.pruned = len(p.tensor.Shape) > 1 && float64(zeros) > prunedSparsity*float64(p.tensor.Elems())
+	return nil
 }
 
+// readTensor reads a tensor into an array, whose data it creates if there are none.
 func readTensor(ctx context.Context, e *ir.Eval, t *ir.Tensor, to *ir.Array) error {
 	r, err := e.Open(ctx, t)
 	if err != nil {
 		return err
 	}
+	if to.Data == nil {
+		zero(to)
+	}
 	return ir.ReadFull(r, to.Data, 0)
 }
 
-// allocate creates optimizer states, and buffers for accumulated gradients if the layout accumulates.
-func (ps *parameters) allocate(o optimizer, accumulates bool) {
-	for _, p := range ps.weights {
-		p.states, p.gradSum = nil, nil
-		for _, s := range o.states(p.array.Spec()) {
-			p.states = append(p.states, ir.NewArray(s.DType, s.Shape...))
+// allocate creates the optimizer states and accumulated gradients that a layout has in memory.
+func (ps *parameters) allocate(p *layout) {
+	for _, w := range ps.weights {
+		if !p.offloadOptimizer {
+			zero(w.states...)
 		}
-		if accumulates {
-			p.gradSum = zerosLike(p.array)
+		if p.accumulates() {
+			zero(w.gradSum)
 		}
 	}
 }
 
-// zerosLike returns an array of zeros of a's type and shape.
-func zerosLike(a *ir.Array) *ir.Array { return ir.NewArray(a.DType, a.Shape...) }
+// initialize creates random weights, for what depends on the types of weights only.
+func (ps *parameters) initialize(tape *grad.Tape) {
+	for _, p := range ps.weights {
+		zero(p.array)
+	}
+	for _, s := range ps.stats {
+		zero(s.array)
+	}
+	ps.reinit(tape, 0)
+}
+
+// release drops the data of weights and statistics.
+func (ps *parameters) release() {
+	for _, p := range ps.weights {
+		p.array.Data = nil
+	}
+	for _, s := range ps.stats {
+		s.array.Data = nil
+	}
+}
+
+// zero creates the data of arrays, filled with zeros.
+func zero(arrays ...*ir.Array) {
+	for _, a := range arrays {
+		a.Data = ir.AlignedBytes(a.Bytes())
+	}
+}
 
 // each calls f for the arrays of all weights and statistics.
 func (ps *parameters) each(f func(a *ir.Array) error) error {

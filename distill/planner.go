@@ -2,7 +2,6 @@ package distill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dustin/go-humanize"
@@ -26,39 +25,39 @@ func (m memoryUsage) Total() int64 {
 	return m.Weights + m.States + m.Sums + m.Arena + m.Teacher + m.Batches
 }
 
-// A planner chooses the layout of training steps.
+// A planner chooses the layout of training steps. It neither reads weights nor allocates arrays.
 type planner struct {
 	*graphBuilder
 	teacher *teacher
 	why     []string
 }
 
-// choose returns the layout of the options, or the fastest one within the memory budget.
-func (pl *planner) choose(ctx context.Context) (*layout, error) {
+// A candidate is a layout with its graphs and their planned memory.
+type candidate struct {
+	layout    *layout
+	step      *step
+	update    *accumulatedUpdate // nil if steps update weights
+	evaluator *evaluator         // nil without validation set
+	memory    memoryUsage
+}
+
+// choose plans the layout of the options, or the fastest one within the memory budget.
+func (pl *planner) choose(ctx context.Context) (*candidate, error) {
 	p, err := pl.settings.layout()
-	if err == nil && pl.settings.MemoryBudget > 0 {
-		p, err = pl.withinBudget(ctx, p)
-	}
 	if err != nil {
 		return nil, err
 	}
-	pl.allocate(p)
-	return p, pl.chooseSegments(ctx, p)
-}
-
-// allocate creates the arrays that a layout needs.
-func (pl *planner) allocate(p *layout) {
-	pl.params.allocate(pl.settings.chosenOptimizer(), p.accumulates())
-}
-
-// maxArena is the arena of the graphs of training: the evaluator's graph runs after the step has released its memory.
-func maxArena(st *step, u *accumulatedUpdate, e *evaluator) int64 {
-	n := st.arena
-	if u != nil {
-		n += u.arena
+	if pl.settings.MemoryBudget > 0 {
+		return pl.withinBudget(ctx, p)
 	}
-	if e != nil {
-		n = max(n, e.arena)
+	return pl.plan(ctx, p)
+}
+
+// arena is that of all graphs: the evaluator's graph runs after the step has released its memory.
+func (c *candidate) arena() int64 {
+	n := c.step.arena() + c.update.arena()
+	if c.evaluator != nil {
+		n = max(n, c.evaluator.arena())
 	}
 	return n
 }
@@ -73,7 +72,7 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 			m.Sums += w.array.Bytes()
 		}
 		states := int64(0)
-		for _, s := range pl.settings.chosenOptimizer().states(w.array.Spec()) {
+		for _, s := range w.states {
 			states += s.Bytes()
 		}
 		m.States += states
@@ -82,7 +81,7 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 	if p.offloadOptimizer {
 		m.States = largest
 	}
-	m.Batches = pl.loader.set.Held(p.microBatch(), serial)
+	m.Batches = pl.loader.held(p.microBatch())
 	if pl.teacher != nil {
 		m.Teacher = pl.teacher.bytes(pl.loader.specs(p.microBatch()))
 	}
@@ -91,23 +90,24 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 }
 
 // withinBudget returns the first candidate that fits into the memory budget.
-func (pl *planner) withinBudget(ctx context.Context, given *layout) (*layout, error) {
+func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate, error) {
 	budget, smallest := int64(pl.settings.MemoryBudget), int64(0)
 	for _, p := range pl.candidates(given) {
-		m, err := pl.try(ctx, p)
+		c, err := pl.try(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		result := "does not fit"
-		if m.Total() <= budget {
+		total, result := c.memory.Total(), "does not fit"
+		if total <= budget {
 			result = "fits"
 		}
-		pl.why = append(pl.why, fmt.Sprintf("%s: %s %s", p, humanize.IBytes(uint64(m.Total())), result))
-		if m.Total() <= budget {
-			return p, nil
+		pl.why = append(pl.why, fmt.Sprintf("%s: %s %s", p, humanize.IBytes(uint64(total)), result))
+		if total <= budget {
+			c.memory.Why = pl.why
+			return c, nil
 		}
-		if smallest == 0 || m.Total() < smallest {
-			smallest = m.Total()
+		if smallest == 0 || total < smallest {
+			smallest = total
 		}
 	}
 	if pl.settings.OnOOM == "halve" && given.batch > 1 {
@@ -145,47 +145,55 @@ func (pl *planner) candidates(given *layout) []*layout {
 }
 
 // try plans a layout. The size of the activations that checkpoint "within" stores is found by repeated planning.
-func (pl *planner) try(ctx context.Context, p *layout) (memoryUsage, error) {
+func (pl *planner) try(ctx context.Context, p *layout) (*candidate, error) {
 	if p.checkpoint != within {
 		return pl.plan(ctx, p)
 	}
 	p.storedBytes = 1
-	m, err := pl.plan(ctx, p)
+	c, err := pl.plan(ctx, p)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
 	budget := int64(pl.settings.MemoryBudget)
-	stored := max(budget-(m.Total()-m.Arena), 1)
+	stored := max(budget-(c.memory.Total()-c.memory.Arena), 1)
 	for range 6 {
 		p.storedBytes = stored
-		if m, err = pl.plan(ctx, p); err != nil || m.Total() <= budget {
-			return m, err
+		if c, err = pl.plan(ctx, p); err != nil || c.memory.Total() <= budget {
+			return c, err
 		}
-		stored -= max((m.Total()-budget)*5/4, stored/32)
+		stored -= max((c.memory.Total()-budget)*5/4, stored/32)
 		if stored <= 0 {
-			return m, nil
+			break
 		}
 	}
-	return m, nil
+	return c, nil
 }
 
-// plan returns the memory of a layout.
-func (pl *planner) plan(ctx context.Context, p *layout) (memoryUsage, error) {
-	pl.allocate(p)
+// plan builds and plans the graphs of a layout.
+func (pl *planner) plan(ctx context.Context, p *layout) (*candidate, error) {
 	if err := pl.chooseSegments(ctx, p); err != nil {
-		return memoryUsage{}, err
+		return nil, err
 	}
-	st, err := pl.planStep(ctx, p)
-	if err != nil {
-		return memoryUsage{}, err
+	c := &candidate{layout: p, update: pl.accumulatedUpdate(p)}
+	var err error
+	if c.step, err = pl.planStep(ctx, p); err != nil {
+		return nil, err
 	}
-	u, err := pl.accumulatedUpdate(ctx, p)
-	if err != nil {
-		return memoryUsage{}, err
+	if err = c.update.plan(ctx, pl.session()); err != nil {
+		return nil, err
 	}
-	e, err := pl.evaluator(ctx, p.microBatch())
-	if err != nil {
-		return memoryUsage{}, err
+	if c.evaluator, err = pl.planEvaluator(ctx, p.microBatch()); err != nil {
+		return nil, err
 	}
-	return pl.usage(p, maxArena(st, u, e)), errors.Join(u.close(), e.close())
+	c.memory = pl.usage(p, c.arena())
+	return c, nil
+}
+
+// planEvaluator builds and plans the evaluator's graph; nil without a validation set.
+func (pl *planner) planEvaluator(ctx context.Context, batch int) (*evaluator, error) {
+	e, err := pl.evaluator(ctx, batch)
+	if e == nil || err != nil {
+		return nil, err
+	}
+	return e, e.plan(ctx, pl.session())
 }

@@ -32,7 +32,7 @@ type parsed struct {
 }
 
 func (p parsed) Run(context.Context, *pass.Step) error {
-	*p.to = newSettings(p.FineTune, "finetune", 0.2, automatic)
+	*p.to = newFineTuning(p.FineTune)
 	return nil
 }
 
@@ -68,8 +68,8 @@ func TestPlannedArena(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if taken := (m.Arena + memory.Align - 1) / memory.Align * memory.Align; taken != tr.step.arena || m.Heap > 1<<10 {
-				t.Errorf("%v: planned arena %d bytes, measured %d, and %d outside the arena", o, tr.step.arena, m.Arena, m.Heap)
+			if taken := (m.Arena + memory.Align - 1) / memory.Align * memory.Align; taken != tr.step.arena() || m.Heap > 1<<10 {
+				t.Errorf("%v: planned arena %d bytes, measured %d, and %d outside the arena", o, tr.step.arena(), m.Arena, m.Heap)
 			}
 		}
 	}

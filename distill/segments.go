@@ -20,12 +20,12 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 	if err != nil {
 		return err
 	}
-	smallest := plain.arena
+	smallest := plain.arena()
 	try := func(segments []grad.Segment, cheap bool, limit int64) error {
 		q.segments, q.recomputeCheap = segments, cheap
 		st, err := pl.planStep(ctx, &q)
-		if err == nil && st.arena <= limit {
-			p.segments, p.recomputeCheap, smallest = segments, cheap, st.arena
+		if err == nil && st.arena() <= limit {
+			p.segments, p.recomputeCheap, smallest = segments, cheap, st.arena()
 		}
 		return err
 	}
@@ -54,6 +54,5 @@ func (pl *planner) planStep(ctx context.Context, p *layout) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.arena, err = st.plan(ctx, pl.session())
-	return st, err
+	return st, st.plan(ctx, pl.session())
 }

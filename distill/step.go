@@ -2,16 +2,14 @@ package distill
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 )
 
 // A step computes losses and gradients of a micro-batch, and updates weights or accumulated gradients.
 type step struct {
-	session *engine.Interpreter
+	runnable
 	tape    *grad.Tape
 	profile grad.Profile
 	inputs  []string             // of the model
@@ -20,7 +18,6 @@ type step struct {
 	losses  []string
 	names   struct{ scale, hyper, hyperNoDecay, counter, squareSum string }
 	stats   map[string]*batchNormStat // by the outputs that are their new values
-	arena   int64
 }
 
 // bindStats feeds the running statistics, and registers the outputs with their new values.
@@ -37,46 +34,6 @@ func (st *step) setLosses(losses []*ir.Value, targets []target) {
 	for _, v := range losses {
 		st.losses = append(st.losses, v.Name)
 	}
-}
-
-// open opens a session for the step.
-func (st *step) open(ctx context.Context, o engine.Options) (err error) {
-	if st.session, err = engine.Open(ctx, st.tape.Model, o); err != nil {
-		return err
-	}
-	st.arena, err = arenaOf(st.session)
-	return err
-}
-
-// plan returns the size of the step's arena in bytes.
-func (st *step) plan(ctx context.Context, o engine.Options) (int64, error) {
-	o.PlanOnly = true
-	s, err := engine.Open(ctx, st.tape.Model, o)
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	return arenaOf(s)
-}
-
-// arenaOf returns the size of a session's arena in bytes, with one worker thread: layouts, which affect results, and reports are chosen by it.
-func arenaOf(s *engine.Interpreter) (int64, error) {
-	specs := map[string]ir.Spec{}
-	for _, p := range s.Inputs() {
-		spec := ir.Spec{DType: p.Type.Elem}
-		for _, d := range p.Type.Shape {
-			spec.Shape = append(spec.Shape, d.N)
-		}
-		specs[p.Name] = spec
-	}
-	u, err := s.SerialUsage(specs)
-	if err != nil {
-		return 0, err
-	}
-	if len(u.Dynamic) > 0 {
-		return 0, fmt.Errorf("node %q: the output shape depends on data, so its memory cannot be planned", u.Dynamic[0])
-	}
-	return u.Plan.Size, nil
 }
 
 // hyperparameters are the inputs of a step that change between steps.
@@ -139,8 +96,8 @@ func (st *step) run(ctx context.Context, in map[string]*ir.Array, targets []*ir.
 }
 
 func (st *step) close() error {
-	if st == nil || st.session == nil {
+	if st == nil {
 		return nil
 	}
-	return st.session.Close()
+	return st.runnable.close()
 }

@@ -15,6 +15,7 @@ import (
 // A teacher computes the soft targets of distillation losses.
 type teacher struct {
 	session *engine.Interpreter
+	held    int64         // bytes of its weights
 	values  []string      // values of its graph that losses use
 	cache   *teacherCache // nil without caching
 }
@@ -43,11 +44,25 @@ func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader) (*
 	if err != nil {
 		return nil, err
 	}
-	s, err := engine.Open(ctx, model, l.session())
-	if err != nil {
+	t := &teacher{values: values}
+	if t.held, err = weightBytes(ctx, model, l.session()); err != nil {
 		return nil, err
 	}
-	return &teacher{session: s, values: values}, nil
+	t.session, err = engine.Open(ctx, model, l.session())
+	return t, err
+}
+
+// weightBytes returns the memory of a model's constants in a session, before operators prepack them.
+func weightBytes(ctx context.Context, m *ir.Model, o engine.Options) (sum int64, err error) {
+	o.PlanOnly = true
+	s, err := engine.Open(ctx, m, o)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range s.Constants() {
+		sum += c.Bytes()
+	}
+	return sum, s.Close()
 }
 
 // teacherGraph returns m with these values as its outputs, for any batch size if the student supports any.
@@ -146,16 +161,15 @@ func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 
 // bytes returns the memory of weights and arena for inputs of these types; the arena counts 0 if it cannot be planned.
 func (t *teacher) bytes(specs map[string]ir.Spec) int64 {
-	held, _ := t.session.Weights()
 	u, err := t.session.SerialUsage(specs)
 	if err != nil {
-		return held
+		return t.held
 	}
-	return held + u.Plan.Size
+	return t.held + u.Plan.Size
 }
 
 func (t *teacher) close() error {
-	if t == nil {
+	if t == nil || t.session == nil {
 		return nil
 	}
 	return errors.Join(t.session.Close(), t.cache.close())

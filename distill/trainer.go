@@ -61,70 +61,78 @@ func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 		return err
 	}
 	t.folder = t.temporary.Path
-	if err := t.loader.open(ctx); err != nil {
-		return err
-	}
-	terms, err := t.settings.terms(t.model, teacher, t.loader.set.Classified())
+	tape, err := t.describe(ctx, teacher)
 	if err != nil {
 		return err
-	}
-	if t.teacher, err = newTeacherOf(ctx, teacher, terms, t.loader); err != nil {
-		return fmt.Errorf("teacher: %w", err)
 	}
 	if t.augmenter, err = newAugmenter(ctx, t.loader); err != nil {
 		return err
 	}
-	if err := t.loadParameters(ctx); err != nil {
+	if err := t.params.read(ctx, t.eval); err != nil {
 		return err
 	}
-	if t.measure, err = newMeasurement(ctx, teacher, t.loader); err != nil {
-		return err
+	if t.settings.Reinit != nil {
+		t.params.reinit(tape, uint64(*t.settings.Reinit))
 	}
-	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, terms: terms, measure: t.measure}
 	if err := t.observeQuantization(ctx); err != nil {
 		return err
 	}
 	return t.openGraphs(ctx)
 }
 
-// loadParameters reads or initializes the weights.
-func (t *trainer) loadParameters(ctx context.Context) error {
+// describe opens data and teacher, and builds all that graphs and plans depend on: losses, types of inputs and weights. It returns a graph
+// with the weights as parameters. teacher may be nil.
+func (t *trainer) describe(ctx context.Context, teacher *ir.Model) (*grad.Tape, error) {
+	if err := t.loader.open(ctx); err != nil {
+		return nil, err
+	}
+	terms, err := t.settings.terms(t.model, teacher, t.loader.classified())
+	if err != nil {
+		return nil, err
+	}
+	if t.teacher, err = newTeacherOf(ctx, teacher, terms, t.loader); err != nil {
+		return nil, fmt.Errorf("teacher: %w", err)
+	}
 	tape, err := grad.New(ctx, t.model, grad.Options{
 		Inputs: t.loader.smallest(), Train: t.params.trainable, Change: t.loader.rewrite(ctx), BatchStatistics: t.settings.BatchStatistics,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := t.params.load(ctx, t.eval, tape); err != nil {
-		return err
+	if err := t.params.describe(tape, t.settings.chosenOptimizer()); err != nil {
+		return nil, err
 	}
-	if t.settings.Reinit != nil {
-		t.params.reinit(tape, uint64(*t.settings.Reinit))
+	if t.measure, err = newMeasurement(ctx, teacher, t.loader); err != nil {
+		return nil, err
 	}
-	return nil
+	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, terms: terms, measure: t.measure}
+	return tape, nil
 }
 
-// openGraphs chooses a layout and opens the graphs of step, update and evaluator.
-func (t *trainer) openGraphs(ctx context.Context) (err error) {
-	pl := &planner{graphBuilder: t.graphs, teacher: t.teacher}
-	if t.layout, err = pl.choose(ctx); err != nil {
+// planner returns the planner of layouts, once the graphs can be built.
+func (t *trainer) planner() *planner { return &planner{graphBuilder: t.graphs, teacher: t.teacher} }
+
+// openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
+func (t *trainer) openGraphs(ctx context.Context) error {
+	c, err := t.planner().choose(ctx)
+	if err != nil {
 		return err
 	}
-	if t.step, err = t.graphs.step(ctx, t.layout); err != nil {
-		return err
-	}
+	t.layout, t.step, t.update, t.evaluator, t.memory = c.layout, c.step, c.update, c.evaluator, c.memory
+	t.params.allocate(t.layout)
 	o := t.session()
 	o.Seed = *t.settings.Seed
-	if err = t.step.open(ctx, o); err != nil {
+	if err := t.step.open(ctx, o); err != nil {
 		return err
 	}
-	if t.update, err = t.graphs.accumulatedUpdate(ctx, t.layout); err != nil {
+	if err := t.update.open(ctx, t.session()); err != nil {
 		return err
 	}
-	if t.evaluator, err = t.graphs.evaluator(ctx, t.layout.microBatch()); err != nil {
-		return err
+	if t.evaluator != nil {
+		if err := t.evaluator.open(ctx, t.session()); err != nil {
+			return err
+		}
 	}
-	t.memory = pl.usage(t.layout, maxArena(t.step, t.update, t.evaluator))
 	if t.memoryHint != nil {
 		t.memoryHint(t.memory.Total())
 	}

@@ -117,8 +117,14 @@ func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
 
 // Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and those that this many worker threads prefetch.
 func (s *Set) Held(n, workers int) int64 {
-	one := s.feed.bytes(s.Size(n))
-	return max(one, min(s.opts.Memory, one*int64(workers+2)))
+	return prefetched(s.feed.bytes(s.Size(n)), s.opts.Memory, workers)
+}
+
+// Prefetched is Held for batches of this many bytes, with the default of Options.Memory.
+func Prefetched(batch int64, workers int) int64 { return prefetched(batch, defaultMemory, workers) }
+
+func prefetched(batch, most int64, workers int) int64 {
+	return max(batch, min(most, batch*int64(workers+2)))
 }
 
 // Labelled reports whether batches have labels.
