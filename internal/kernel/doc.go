@@ -15,6 +15,7 @@ package kernel
 //go:generate go -C gen run . -family math -pkg kernel -out ../math_amd64.s -stubs ../math_amd64.go
 //go:generate go -C gen run . -family round -pkg kernel -out ../round_amd64.s -stubs ../round_amd64.go
 //go:generate go -C gen run . -family small -pkg kernel -out ../small_amd64.s -stubs ../small_amd64.go
+//go:generate go -C gen run . -family storage -pkg kernel -out ../storage_amd64.s -stubs ../storage_amd64.go
 
 import "fmt"
 

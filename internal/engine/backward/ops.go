@@ -21,6 +21,7 @@ func Ops() []op.Op {
 		convolutions(),
 		gathers(),
 		layerNorms(),
+		masks(),
 		pools(),
 		softmaxes(),
 	)

@@ -39,12 +39,7 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 	if len(uses) == 0 {
 		return
 	}
-	first := uses[0].Node
-	for _, u := range uses {
-		if at[u.Node] < at[first] {
-			first = u.Node
-		}
-	}
+	first := earliest(uses, at)
 	stored := store(v)
 	a.Graph().InsertBefore(v.Producer().Next(), stored)
 	loaded := load(stored.Outputs[0])
@@ -55,10 +50,10 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 }
 
 // forwardSet returns the nodes of the forward graph.
-func (a *Activations) forwardSet() map[*ir.Node]bool {
-	a.Close()
+func (t *Tape) forwardSet() map[*ir.Node]bool {
+	t.Close()
 	set := map[*ir.Node]bool{}
-	for _, n := range a.forward {
+	for _, n := range t.forward {
 		set[n] = true
 	}
 	return set
@@ -70,12 +65,17 @@ func usesOutside(v *ir.Value, set map[*ir.Node]bool) []ir.Use {
 }
 
 // positions returns the index of each node in the graph.
-func (a *Activations) positions() map[*ir.Node]int {
+func (t *Tape) positions() map[*ir.Node]int {
 	at := map[*ir.Node]int{}
-	for n := range a.Graph().Nodes() {
+	for n := range t.Graph().Nodes() {
 		at[n] = len(at)
 	}
 	return at
+}
+
+// earliest returns the first node of uses.
+func earliest(uses []ir.Use, at map[*ir.Node]int) *ir.Node {
+	return slices.MinFunc(uses, func(a, b ir.Use) int { return at[a.Node] - at[b.Node] }).Node
 }
 
 // cloneNode inserts a copy of n with other inputs before a node.

@@ -24,6 +24,8 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 	for _, p := range t.Params {
 		p.Grad = t.grads[p.Value]
 	}
+	t.storeBases()
+	t.storeMasks()
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (h *float16Storage) form(n *ir.Node, shape []int64) (half.Form, bool) {
 	}
 	f, ok := half.Of(n.Op.Type)
 	y := h.all[n.Outputs[0].Name]
-	return f, ok && y != nil && f.Fits(shape, y.Shape)
+	return f, ok && y != nil && (f.Itself || f.Fits(shape, y.Shape))
 }
 
 // convert replaces n by its float16 form, if any of its inputs or outputs is chosen.

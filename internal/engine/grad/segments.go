@@ -16,7 +16,7 @@ type Profile struct {
 	Time  []float64 // to compute it, in multiply-adds
 }
 
-// Profile returns the profile of the forward graph. Views of stored values count like values of their own.
+// Profile returns the profile of the forward graph.
 func (a *Activations) Profile() Profile {
 	t, inside := a.Tape, a.forwardSet()
 	n := len(t.forward)
@@ -28,24 +28,33 @@ func (a *Activations) Profile() Profile {
 	for i, node := range t.forward {
 		p.Time[i] = nodeWork(t, node)
 		for _, v := range node.Outputs {
-			if v == nil {
+			if v == nil || isView(node) {
 				continue
 			}
 			if len(usesOutside(v, inside)) > 0 {
 				p.Kept[i] += t.Bytes(v)
 			}
-			last := i
-			for _, u := range v.Uses() {
-				if u.Node != nil && inside[u.Node] {
-					last = max(last, at[u.Node])
-				}
-			}
-			for k := i + 1; k <= last; k++ {
+			for k := i + 1; k <= lastConsumer(v, at); k++ {
 				p.Cross[k] += t.Bytes(v)
 			}
 		}
 	}
 	return p
+}
+
+// lastConsumer returns the index of the last forward node that consumes v or a view of it.
+func lastConsumer(v *ir.Value, at map[*ir.Node]int) (last int) {
+	for _, u := range v.Uses() {
+		i, ok := at[u.Node]
+		if !ok {
+			continue
+		}
+		last = max(last, i)
+		if isView(u.Node) && u.Index == 0 {
+			last = max(last, lastConsumer(u.Node.Outputs[0], at))
+		}
+	}
+	return last
 }
 
 // nodeWork returns a rough number of multiply-adds.

@@ -45,6 +45,9 @@ var forms = func() map[string]Form {
 		"BatchNormPoolTrain": {In: []int{0}, Out: []int{0}, Itself: true},
 		"BatchNormPoolGrad":  {In: []int{0, 4}, Out: []int{0}, Itself: true},
 
+		"ActivationMask": {In: []int{0}, Itself: true},
+		"MaskedGrad":     {In: []int{0}, Out: []int{0}, Itself: true},
+
 		"MaxPoolKeep":       {In: []int{0}, Out: []int{0, 1}},
 		"MaxPoolGrad":       {In: []int{0, 1}, Out: []int{0}},
 		"AveragePool":       byImage,

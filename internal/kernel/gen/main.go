@@ -13,15 +13,16 @@ import (
 // ../generated_test.go finds it by its file.
 func families() map[string]func() {
 	return map[string]func(){
-		"avx2":   quantizationFamily,
-		"bits":   bitsFamily,
-		"blocks": blocksFamily,
-		"conv":   convFamily,
-		"double": doubleFamily,
-		"gemm":   gemmFamily,
-		"math":   mathFamily,
-		"round":  roundFamily,
-		"small":  smallFamily,
+		"avx2":    quantizationFamily,
+		"bits":    bitsFamily,
+		"blocks":  blocksFamily,
+		"conv":    convFamily,
+		"double":  doubleFamily,
+		"gemm":    gemmFamily,
+		"math":    mathFamily,
+		"round":   roundFamily,
+		"small":   smallFamily,
+		"storage": storageFamily,
 	}
 }
 

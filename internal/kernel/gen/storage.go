@@ -1,0 +1,77 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// storageFamily stores activations for the backward pass in bits.
+func storageFamily() {
+	between()
+	scaleMasked()
+}
+
+// Predicates of comparisons that are true for NaN.
+const (
+	notLessEqual    = U8(6)
+	notGreaterEqual = U8(9)
+)
+
+func between() {
+	function("betweenAVX2", "func(mask *byte, x *float32, n int, lo, hi float32)", "betweenAVX2 needs n%8 == 0.")
+	mask, x, n := pointer("mask"), pointer("x"), pointer("n")
+	lo, hi := spread("lo"), spread("hi")
+	test := func(i int) GPVirtual {
+		v, w, bits := YMM(), YMM(), GP32()
+		VMOVUPS(at(x, i), v)
+		VCMPPS(notLessEqual, lo, v, w)
+		VCMPPS(notGreaterEqual, hi, v, v)
+		VANDPS(w, v, v)
+		VMOVMSKPS(v, bits)
+		return bits
+	}
+	strips("wide", n, 32, func() {
+		all := test(0)
+		for i := 1; i < 4; i++ {
+			bits := test(i)
+			SHLL(U8(8*i), bits)
+			ORL(bits, all)
+		}
+		MOVL(all, Mem{Base: mask})
+		advance(x, 4*vector)
+		advance(mask, 4)
+	})
+	strips("narrow", n, 8, func() {
+		MOVB(test(0).As8(), Mem{Base: mask})
+		advance(x, vector)
+		advance(mask, 1)
+	})
+	finish()
+}
+
+// scaleMasked keeps the product with off where its bits are in kept: none for a factor of zero, which is zero for NaN, too.
+func scaleMasked() {
+	function("scaleMaskedAVX2", "func(dst, x *float32, mask *byte, n int, on, off float32, kept uint32)", "scaleMaskedAVX2 needs n%8 == 0.")
+	dst, x, mask, n := pointer("dst"), pointer("x"), pointer("mask"), pointer("n")
+	on, off, kept, bit := spread("on"), spread("off"), spread("kept"), YMM()
+	VMOVDQU(words("maskBits", 1, 2, 4, 8, 16, 32, 64, 128), bit)
+	strips("loop", n, 8, func() {
+		v, low, set, bits := YMM(), YMM(), YMM(), GP32()
+		VMOVUPS(at(x, 0), v)
+		MOVBLZX(Mem{Base: mask}, bits)
+		VMOVD(bits, set.AsX())
+		VPBROADCASTD(set.AsX(), set)
+		VPAND(bit, set, set)
+		VPCMPEQD(bit, set, set)
+		VMULPS(off, v, low)
+		VPAND(kept, low, low)
+		VMULPS(on, v, v)
+		VBLENDVPS(set, v, low, v)
+		VMOVUPS(v, at(dst, 0))
+		advance(dst, vector)
+		advance(x, vector)
+		advance(mask, 1)
+	})
+	finish()
+}
