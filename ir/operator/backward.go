@@ -72,15 +72,15 @@ var saves = map[Saves][]string{
 		"Tan", "Tanh", "ThresholdedRelu",
 	},
 	SavesOutput | Overwrites:                        {"Clip", "LeakyRelu", "Relu"},
-	SavesInput | SavesOutput:                        {"GRU", "LSTM", "LpNormalization", "RNN", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMin"},
+	SavesInput | SavesOutput:                        {"LpNormalization", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMin"},
 	SavesSecond | SavesOutputForSecond:              {"Div"},
 	SavesInput | SavesSecond | SavesOutputForSecond: {"Pow"},
 	// The gradients of convolutions depend on the shapes of both factors.
 	SavesInput | SavesSecond: {"Conv", "ConvTranspose"},
 	SavesFactors:             {"Einsum", "Gemm", "MatMul", "Mul"},
 	SavesIndices:             {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Where"},
-	// Attention by blocks (Dao et al., FlashAttention, 2022, arXiv:2205.14135, algorithm 4) recomputes the scores.
-	SavesInputs | SavesOutput: {"Attention", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"},
+	// Attention by blocks (Dao et al., FlashAttention, 2022, arXiv:2205.14135, algorithm 4) recomputes the scores, recurrent layers their gates.
+	SavesInputs | SavesOutput: {"Attention", "GRU", "LSTM", "RNN", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"},
 }
 
 // zeroGradients are roundings, and operators on shapes and positions; predicates are added.

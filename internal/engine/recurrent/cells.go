@@ -11,7 +11,7 @@ var rnn = &kind{
 	hidden: func(*op.Node) int { return 1 },
 	step: func(s *direction, _ int, gates, h, _ []float32) {
 		s.limit(gates)
-		s.f[0](gates)
+		s.f[0].run(gates)
 		copy(h, gates)
 	},
 }
@@ -36,7 +36,7 @@ var gru = &kind{
 		}
 		kernel.Add(hidden, hidden, more)
 		s.limit(hidden)
-		s.f[1](hidden)
+		s.f[1].run(hidden)
 		for i := range h {
 			h[i] = (1-z[i])*hidden[i] + z[i]*h[i]
 		}
@@ -47,7 +47,7 @@ var gru = &kind{
 func resetRow(s *direction, gates, h, reset []float32) {
 	zr := gates[:2*s.H]
 	s.limit(zr)
-	s.f[0](zr)
+	s.f[0].run(zr)
 	if s.linear {
 		copy(reset, h)
 		return
@@ -69,23 +69,23 @@ var lstm = &kind{
 		s.peephole(i, c, 0)
 		s.peephole(f, c, 2)
 		s.limit(i)
-		s.f[0](i)
+		s.f[0].run(i)
 		if s.coupled {
 			kernel.ScalarSub(f, 1, i)
 		} else {
 			s.limit(f)
-			s.f[0](f)
+			s.f[0].run(f)
 		}
 		s.limit(g)
-		s.f[1](g)
+		s.f[1].run(g)
 		kernel.Mul(f, f, c)
 		kernel.Mul(g, g, i)
 		kernel.Add(c, f, g)
 		s.peephole(o, c, 1)
 		s.limit(o)
-		s.f[0](o)
+		s.f[0].run(o)
 		copy(h, c)
-		s.f[2](h)
+		s.f[2].run(h)
 		kernel.Mul(h, h, o)
 	},
 }

@@ -8,11 +8,10 @@ import (
 
 // A direction is one direction of a layer during a run.
 type direction struct {
-	*layer
+	side
 	c       *op.Call
-	d       int
 	packed  *weights
-	f       []func(row []float32) // the activations
+	f       []function // the activations
 	clip    float32
 	coupled bool // LSTM: the forget gate is 1 minus the input gate
 	linear  bool // GRU: the reset gate applies after the product with R
@@ -28,7 +27,7 @@ type direction struct {
 }
 
 func (l *layer) direction(c *op.Call, packed *weights, d int) (*direction, error) {
-	s := &direction{layer: l, c: c, d: d, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: c.Bool("linear_before_reset", false)}
+	s := &direction{side: side{l, d}, c: c, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: l.linearBeforeReset(c.Node)}
 	var err error
 	if s.f, err = l.functions(c.Node, d); err != nil {
 		return nil, err
@@ -69,30 +68,6 @@ func (s *direction) initState(state []float32, from *ir.Array) {
 	}
 }
 
-// stateAt is the offset of sequence n in Y_h, Y_c and the initial states.
-func (s *direction) stateAt(n int) int {
-	if s.batchFirst {
-		return (n*s.D + s.d) * s.H
-	}
-	return (s.d*s.N + n) * s.H
-}
-
-// outputAt is the offset of step t of sequence n in Y.
-func (s *direction) outputAt(t, n int) int {
-	if s.batchFirst {
-		return ((n*s.T+t)*s.D + s.d) * s.H
-	}
-	return ((t*s.D+s.d)*s.N + n) * s.H
-}
-
-// inputAt is the row of step t of sequence n in X.
-func (s *direction) inputAt(t, n int) int {
-	if s.batchFirst {
-		return n*s.T + t
-	}
-	return t*s.N + n
-}
-
 func (s *direction) run() {
 	g := s.kind.gates * s.H
 	s.project(g)
@@ -125,21 +100,6 @@ func (s *direction) project(g int) {
 		p.bias = sum
 	}
 	s.packed.w[s.d].multiply(p)
-}
-
-// stepOf is the i-th step of sequence n, negative after its end.
-func (s *direction) stepOf(i, n int) int {
-	length := s.T
-	if s.lens != nil {
-		length = int(s.lens[n])
-	}
-	if i >= length {
-		return -1
-	}
-	if s.reverse[s.d] {
-		return length - 1 - i
-	}
-	return i
 }
 
 // advance computes the new states of all sequences that have not ended.

@@ -1,4 +1,5 @@
-// Package recurrent holds RNN, GRU, LSTM and com.microsoft.DynamicQuantizeLSTM: layers that process sequences step by step.
+// Package recurrent holds RNN, GRU, LSTM and com.microsoft.DynamicQuantizeLSTM: layers that process sequences step by step;
+// and the gradients of the first three.
 //
 // It must not know graphs or plans; matrices are multiplied by engine/gemm.
 package recurrent
@@ -13,6 +14,7 @@ func Ops() []op.Op {
 	}
 	quantized := *lstm
 	quantized.name, quantized.quantized = "DynamicQuantizeLSTM", true
+	rows = append(rows, gradients()...)
 	return append(rows, op.Op{
 		Domain: "com.microsoft", Type: quantized.name, Since: 1,
 		Shape: quantized.shape, Run: quantized.run, Work: quantized.work, Prepare: quantized.prepare,

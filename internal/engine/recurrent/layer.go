@@ -45,6 +45,11 @@ type layer struct {
 
 // layerOf reads attributes and shapes (ONNX RNN, GRU, LSTM).
 func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
+	return k.layerOfType(ir.Float, n, in)
+}
+
+// layerOfType is layerOf for operands of that type.
+func (k *kind) layerOfType(dt ir.DType, n *op.Node, in []*ir.Array) (*layer, error) {
 	var got [3]*ir.Array
 	for i, name := range []string{"X", "W", "R"} {
 		a, err := op.Arg(in, i, name)
@@ -54,8 +59,8 @@ func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
 		switch {
 		case k.quantized && i > 0 && (len(a.Shape) != 3 || a.DType != ir.Int8 && a.DType != ir.Uint8):
 			return nil, fmt.Errorf("input %s is %s, want int8 or uint8 of rank 3", name, a)
-		case (!k.quantized || i == 0) && (len(a.Shape) != 3 || a.DType != ir.Float):
-			return nil, fmt.Errorf("input %s is %s, want float of rank 3", name, a)
+		case (!k.quantized || i == 0) && (len(a.Shape) != 3 || a.DType != dt):
+			return nil, fmt.Errorf("input %s is %s, want %s of rank 3", name, a, dt)
 		}
 		got[i] = a
 	}
@@ -87,11 +92,11 @@ func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
 			return nil, err
 		}
 	}
-	return l, l.options(n, in)
+	return l, l.options(dt, n, in)
 }
 
 // options checks the optional inputs.
-func (l *layer) options(n *op.Node, in []*ir.Array) error {
+func (l *layer) options(dt ir.DType, n *op.Node, in []*ir.Array) error {
 	state := []int64{int64(l.D), int64(l.N), int64(l.H)}
 	if l.batchFirst {
 		state[0], state[1] = state[1], state[0]
@@ -102,11 +107,11 @@ func (l *layer) options(n *op.Node, in []*ir.Array) error {
 		dt    ir.DType
 		shape []int64
 	}{
-		{inB, "B", ir.Float, []int64{int64(l.D), int64(2 * l.gates * l.H)}},
+		{inB, "B", dt, []int64{int64(l.D), int64(2 * l.gates * l.H)}},
 		{inLens, "sequence_lens", ir.Int32, []int64{int64(l.N)}},
-		{inH, "initial_h", ir.Float, state},
-		{inC, "initial_c", ir.Float, state},
-		{inP, "P", ir.Float, []int64{int64(l.D), int64(3 * l.H)}},
+		{inH, "initial_h", dt, state},
+		{inC, "initial_c", dt, state},
+		{inP, "P", dt, []int64{int64(l.D), int64(3 * l.H)}},
 	} {
 		a := op.Opt(in, o.at)
 		if a == nil || o.at > inH && !l.cell {
@@ -125,14 +130,27 @@ func (k *kind) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	specs := l.outputSpecs(ir.Float)
+	return specs[:max(min(n.NumOut(), len(specs)), 0)], nil
+}
+
+// outputSpecs are the types of Y, Y_h and Y_c.
+func (l *layer) outputSpecs(dt ir.DType) []ir.Spec {
 	y := []int64{int64(l.T), int64(l.D), int64(l.N), int64(l.H)}
 	state := []int64{int64(l.D), int64(l.N), int64(l.H)}
 	if l.batchFirst {
 		y = []int64{int64(l.N), int64(l.T), int64(l.D), int64(l.H)}
 		state = []int64{int64(l.N), int64(l.D), int64(l.H)}
 	}
-	specs := []ir.Spec{{DType: ir.Float, Shape: y}, {DType: ir.Float, Shape: state}, {DType: ir.Float, Shape: state}}
-	return specs[:max(min(n.NumOut(), len(specs)), 0)], nil
+	return []ir.Spec{{DType: dt, Shape: y}, {DType: dt, Shape: state}, {DType: dt, Shape: state}}
+}
+
+// after reports whether a part of R multiplies a value that the step computes.
+func (l *layer) after() bool { return l.kind == gru }
+
+// linearBeforeReset reports whether the reset gate applies after the product with R.
+func (l *layer) linearBeforeReset(n *op.Node) bool {
+	return l.after() && n.Bool("linear_before_reset", false)
 }
 
 // weights are W and R of each direction, prepacked. R is split at kind.hidden.
@@ -208,15 +226,8 @@ func (k *kind) run(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if a := c.Opt(inLens); a != nil {
-		if l.lens, err = op.Ints(a); err != nil {
-			return err
-		}
-		for i, n := range l.lens {
-			if n < 0 || n > int64(l.T) {
-				return fmt.Errorf("sequence_lens[%d] is %d, the sequences have %d steps", i, n, l.T)
-			}
-		}
+	if err := l.readLengths(c.Opt(inLens)); err != nil {
+		return err
 	}
 	packed, _ := c.State.(*weights)
 	switch {
@@ -232,6 +243,22 @@ func (k *kind) run(c *op.Call) error {
 			return err
 		}
 		s.run()
+	}
+	return nil
+}
+
+// readLengths reads the optional lengths of the sequences.
+func (l *layer) readLengths(a *ir.Array) (err error) {
+	if a == nil {
+		return nil
+	}
+	if l.lens, err = op.Ints(a); err != nil {
+		return err
+	}
+	for i, n := range l.lens {
+		if n < 0 || n > int64(l.T) {
+			return fmt.Errorf("sequence_lens[%d] is %d, the sequences have %d steps", i, n, l.T)
+		}
 	}
 	return nil
 }
