@@ -16,12 +16,16 @@ import (
 //	dQ, dK, dV = AttentionGrad(Q, K, V, mask, Y, L, dY)
 //
 // Q, K, V and Y have their axes permuted by permQ, permK, permV and permY, the last one unchanged; after that
-// the axes before the last two are the same in all. The optional mask is broadcast to the scores. With
-// attribute zeros a query whose keys are all masked by -Inf has the result zero.
+// the axes before the last two are the same in all, except that the last of them may be 1 in both K and V, whose heads
+// a group of heads of Q shares (Ainslie et al., GQA, 2023, arXiv:2305.13245). The optional mask is broadcast to the
+// scores. Attribute softcap c replaces a scaled score s by c·tanh(s/c), before the mask. Attributes left_window_size and
+// right_window_size limit the keys to those around the position of a query, which is offset plus its index; the scores
+// of blocks of other keys are not computed. With attribute zeros a query whose keys are all masked by -Inf has the
+// result zero; a query without keys in its window always has.
 func attentions() []op.Op {
 	return []op.Op{
-		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(1), Run: op.FloatOrDouble(runKeep[float32], runKeep[float64])},
-		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(2), Run: op.FloatOrDouble(runGrad[float32], runGrad[float64])},
+		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(false), Run: op.FloatOrDouble(runKeep[float32], runKeep[float64])},
+		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(true), Run: op.FloatOrDouble(runGrad[float32], runGrad[float64])},
 	}
 }
 
@@ -32,7 +36,10 @@ type attention struct {
 	queries, keys int
 	size, value   int
 	heads         int
-	out, sums     []int64 // shapes of Y and L
+	group         int // consecutive heads of Q per head of K and V
+	keyWindow
+	softcap   float64
+	out, sums []int64 // shapes of Y and L
 }
 
 func attentionOf(n *op.Node, in []*ir.Array) (*attention, error) {
@@ -52,10 +59,18 @@ func attentionOf(n *op.Node, in []*ir.Array) (*attention, error) {
 		if *s, err = stackOf(n, name, a); err != nil {
 			return nil, err
 		}
-		if !slices.Equal(s.lead(), p.q.lead()) {
+		if !s.shares(p.q.lead()) {
 			return nil, fmt.Errorf("input %s %s: want the leading axes of Q, %v", name, a, p.q.lead())
 		}
 	}
+	if p.group = p.k.spread(p.q.lead()); p.v.spread(p.q.lead()) != p.group {
+		return nil, fmt.Errorf("inputs K %s and V %s have different numbers of heads", in[1], in[2])
+	}
+	var err error
+	if p.keyWindow, err = keyWindowOf(n); err != nil {
+		return nil, err
+	}
+	p.softcap = float64(n.Float("softcap", 0))
 	p.queries, p.keys, p.size, p.value = p.q.rows(), p.k.rows(), p.q.cols(), p.v.cols()
 	if p.k.cols() != p.size || p.v.rows() != p.keys {
 		return nil, fmt.Errorf("inputs Q %v, K %v and V %v do not match", p.q.shape, p.k.shape, p.v.shape)

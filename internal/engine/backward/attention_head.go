@@ -22,20 +22,35 @@ func (p *attention) block() int {
 
 // parallelHeads reports whether workers compute different heads; if there are too few heads, they compute parts of the products of one
 // head. The results are bit-identical.
-func (p *attention) parallelHeads(workers int) bool { return p.heads >= workers }
+func (p *attention) parallelHeads(workers int) bool { return p.groups() >= workers }
+
+// groups is the number of heads of K and V.
+func (p *attention) groups() int { return p.heads / max(p.group, 1) }
 
 // attentionWork is the scratch of each head in progress: blocks of scores, and buffers for products.
-func attentionWork(blocks int) func(*op.Node, []*ir.Array, int) int64 {
+func attentionWork(gradient bool) func(*op.Node, []*ir.Array, int) int64 {
 	return func(n *op.Node, in []*ir.Array, workers int) int64 {
 		p, err := attentionOf(n, in)
 		if err != nil {
 			return 0
 		}
+		blocks := p.scoreBlocks(gradient)
 		if slots := workers; p.parallelHeads(workers) {
 			return int64(slots) * p.slot(in[0].DType, blocks, 1)
 		}
 		return p.slot(in[0].DType, blocks, workers)
 	}
+}
+
+// scoreBlocks is the number of blocks of scores: those, in the backward pass their gradients, and the derivatives of softcap.
+func (p *attention) scoreBlocks(gradient bool) int {
+	switch {
+	case !gradient:
+		return 1
+	case p.softcap == 0:
+		return 2
+	}
+	return 3
 }
 
 // slot is the bytes per head.
@@ -51,11 +66,16 @@ func (p *attention) productBytes(dt ir.DType, workers int) int64 {
 	if dt == ir.Double {
 		return 0
 	}
-	most := int64(0)
-	for _, rows := range []int{p.block(), p.queries % p.block()} { // fewer rows may be cut into larger tiles
+	most, done := int64(0), map[[2]int]bool{}
+	for _, b := range p.blocks() { // smaller blocks may be cut into larger tiles
+		rows, keys := b.queries, b.keys
+		if done[[2]int{rows, keys}] {
+			continue
+		}
+		done[[2]int{rows, keys}] = true
 		for _, s := range []gemm.Shape{
-			{M: rows, N: p.keys, K: p.size}, {M: rows, N: p.value, K: p.keys}, {M: rows, N: p.keys, K: p.value},
-			{M: rows, N: p.size, K: p.keys}, {M: p.keys, N: p.size, K: rows}, {M: p.keys, N: p.value, K: rows},
+			{M: rows, N: keys, K: p.size}, {M: rows, N: p.value, K: keys}, {M: rows, N: keys, K: p.value},
+			{M: rows, N: p.size, K: keys}, {M: keys, N: p.size, K: rows}, {M: keys, N: p.value, K: rows},
 		} {
 			most = max(most, gemm.FloatWork(s, 1, workers, false))
 		}
@@ -67,6 +87,7 @@ func (p *attention) productBytes(dt ir.DType, workers int) int64 {
 type head[T number] struct {
 	*attention
 	index   int
+	first   bool // of its group
 	scale   T
 	pool    gemm.Pool
 	scores  [][]T // blocks
@@ -84,25 +105,28 @@ func (alone) For(n int, f func(i int)) {
 	}
 }
 
-// each calls f for every head, with scratch of these blocks.
-func each[T number](c *op.Call, p *attention, blocks int, f func(h *head[T])) {
-	dt, scale := c.In[0].DType, T(c.Float("scale", 1))
+// each calls f for every head, with scratch of its blocks of scores. The heads of a group follow each other, as they add to the same gradients.
+func each[T number](c *op.Call, p *attention, gradient bool, f func(h *head[T])) {
+	dt, scale, blocks := c.In[0].DType, T(c.Float("scale", 1)), p.scoreBlocks(gradient)
 	one := func(i, slot int, pool gemm.Pool) {
 		size := p.slot(dt, blocks, pool.Workers())
 		work := c.Work[int64(slot)*size:][:size]
-		h := &head[T]{attention: p, index: i, scale: scale, pool: pool}
+		h := &head[T]{attention: p, scale: scale, pool: pool}
 		for range blocks {
 			h.scores = append(h.scores, kernel.Words[T](work[:p.scoreBytes(dt)]))
 			work = work[p.scoreBytes(dt):]
 		}
 		h.product = work
-		f(h)
+		for member := range p.group {
+			h.index, h.first = i*p.group+member, member == 0
+			f(h)
+		}
 	}
 	if p.parallelHeads(c.Pool.Workers()) {
-		c.Pool.Slots(p.heads, func(i, slot int) { one(i, slot, alone{}) })
+		c.Pool.Slots(p.groups(), func(i, slot int) { one(i, slot, alone{}) })
 		return
 	}
-	for i := range p.heads {
+	for i := range p.groups() {
 		one(i, 0, c.Pool)
 	}
 }

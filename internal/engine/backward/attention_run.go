@@ -17,20 +17,20 @@ func runKeep[T number](c *op.Call) error {
 	}
 	q, k, v, mask := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2]), view[T](c.Opt(3))
 	y, sums := view[T](c.Out[0]), view[T](output(c, 1))
-	each(c, p, 1, func(h *head[T]) {
-		h.blocks(func(from, rows int) {
-			s := h.scores[0][:rows*p.keys]
-			h.compare(s, h.matrix(p.q, q, from), h.matrix(p.k, k, 0), mask, from, rows)
-			for i := range rows {
-				l := softmaxKeep(s[i*p.keys:][:p.keys], c.Bool("zeros", false))
+	zeros := c.Bool("zeros", false)
+	each(c, p, false, func(h *head[T]) {
+		for _, b := range p.blocks() {
+			s := h.compare(b, h.matrix(p.q, q, b.query), h.matrix(p.k, k, b.key), mask, nil)
+			for i := range b.queries {
+				l := h.softmax(b, s[i*b.keys:][:b.keys], i, zeros)
 				if sums != nil {
-					sums[h.index*p.queries+from+i] = l
+					sums[h.index*p.queries+b.query+i] = l
 				}
 			}
 			if y != nil {
-				h.multiply(gemm.Rows(s, p.keys), h.matrix(p.v, v, 0), gemm.Shape{M: rows, N: p.value, K: p.keys}, h.matrix(p.y, y, from), false)
+				h.multiply(gemm.Rows(s, b.keys), h.matrix(p.v, v, b.key), gemm.Shape{M: b.queries, N: p.value, K: b.keys}, h.matrix(p.y, y, b.query), false)
 			}
-		})
+		}
 	})
 	return nil
 }
@@ -58,35 +58,57 @@ func runGrad[T number](c *op.Call) error {
 		clear(dv)
 		return nil
 	}
-	each(c, p, 2, func(h *head[T]) {
-		keys, vals := h.matrix(p.k, k, 0), h.matrix(p.v, v, 0)
-		h.blocks(func(from, rows int) {
-			s, ds := h.scores[0][:rows*p.keys], h.scores[1][:rows*p.keys]
-			queries, up := h.matrix(p.q, q, from), h.matrix(p.y, dy, from)
-			h.compare(s, queries, keys, mask, from, rows)
-			h.multiply(up, vals.T(), gemm.Shape{M: rows, N: p.keys, K: p.value}, gemm.Rows(ds, p.keys), false)
-			out := h.matrix(p.y, y, from)
-			for i := range rows {
-				d := T(dot(up.Data[i*up.Row:][:p.value], out.Data[i*out.Row:][:p.value]))
-				recomputeSoftmax(s[i*p.keys:][:p.keys], ds[i*p.keys:][:p.keys], sums[h.index*p.queries+from+i], d, h.scale)
-			}
-			if dv != nil {
-				h.multiply(gemm.Rows(s, p.keys).T(), up, gemm.Shape{M: p.keys, N: p.value, K: rows}, h.matrix(p.v, dv, 0), from > 0)
-			}
-			if dk != nil {
-				h.multiply(gemm.Rows(ds, p.keys).T(), queries, gemm.Shape{M: p.keys, N: p.size, K: rows}, h.matrix(p.k, dk, 0), from > 0)
-			}
-			if dq != nil {
-				h.multiply(gemm.Rows(ds, p.keys), keys, gemm.Shape{M: rows, N: p.size, K: p.keys}, h.matrix(p.q, dq, from), false)
-			}
-		})
+	each(c, p, true, func(h *head[T]) {
+		h.reset(p.k, dk)
+		h.reset(p.v, dv)
+		for _, b := range p.blocks() {
+			h.gradients(b, operands[T]{q, k, v, mask, y, sums, dy}, dq, dk, dv)
+		}
 	})
 	return nil
 }
 
-func (h *head[T]) blocks(f func(from, rows int)) {
-	for from, step := 0, h.block(); from < h.queries; from += step {
-		f(from, min(step, h.queries-from))
+// operands are the inputs of the gradient.
+type operands[T number] struct{ q, k, v, mask, y, sums, dy []T }
+
+// gradients computes dq of a block, and adds to dk and dv.
+func (h *head[T]) gradients(b blockKeys, x operands[T], dq, dk, dv []T) {
+	rows, keys := b.queries, b.keys
+	ds := h.scores[1][:rows*keys]
+	var slopes []T
+	if h.softcap != 0 {
+		slopes = h.scores[2][:rows*keys]
+	}
+	queries, up, out := h.matrix(h.q, x.q, b.query), h.matrix(h.y, x.dy, b.query), h.matrix(h.y, x.y, b.query)
+	s := h.compare(b, queries, h.matrix(h.k, x.k, b.key), x.mask, slopes)
+	h.multiply(up, h.matrix(h.v, x.v, b.key).T(), gemm.Shape{M: rows, N: keys, K: h.value}, gemm.Rows(ds, keys), false)
+	for i := range rows {
+		d := T(dot(up.Data[i*up.Row:][:h.value], out.Data[i*out.Row:][:h.value]))
+		l := x.sums[h.index*h.queries+b.query+i]
+		h.recompute(b, s[i*keys:][:keys], ds[i*keys:][:keys], i, l, d)
+	}
+	for i, v := range slopes {
+		ds[i] *= v
+	}
+	if dv != nil {
+		h.multiply(gemm.Rows(s, keys).T(), up, gemm.Shape{M: keys, N: h.value, K: rows}, h.matrix(h.v, dv, b.key), true)
+	}
+	if dk != nil {
+		h.multiply(gemm.Rows(ds, keys).T(), queries, gemm.Shape{M: keys, N: h.size, K: rows}, h.matrix(h.k, dk, b.key), true)
+	}
+	if dq != nil {
+		h.multiply(gemm.Rows(ds, keys), h.matrix(h.k, x.k, b.key), gemm.Shape{M: rows, N: h.size, K: keys}, h.matrix(h.q, dq, b.query), false)
+	}
+}
+
+// reset clears the head's matrix of a stack, which may be nil, before the first head of a group adds to it.
+func (h *head[T]) reset(s stack, data []T) {
+	if data == nil || !h.first {
+		return
+	}
+	m := h.matrix(s, data, 0)
+	for i := range s.rows() {
+		clear(m.Data[i*m.Row:][:s.cols()])
 	}
 }
 
@@ -95,19 +117,47 @@ func (h *head[T]) matrix(s stack, data []T, row int) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: data[min(s.place(h.index)+row*s.row(), len(data)):], Row: s.row(), Col: 1}
 }
 
-// compare stores scale·q·kᵀ with the mask added.
-func (h *head[T]) compare(s []T, q, k gemm.Matrix[T], mask []T, from, rows int) {
-	h.multiply(q, k.T(), gemm.Shape{M: rows, N: h.keys, K: h.size}, gemm.Rows(s, h.keys), false)
-	for i := range rows {
-		row := s[i*h.keys:][:h.keys]
-		var added []T
-		step := 0
-		if h.mask != nil && h.keys > 0 {
-			last := len(h.mask.shape) - 1
-			added, step = mask[h.mask.place(h.index)+(from+i)*h.mask.row():], int(h.mask.strides[last])
+// compare computes the scores of a block: scale·q·kᵀ, with softcap and mask. It stores the derivatives of softcap in slopes, which may be nil.
+func (h *head[T]) compare(b blockKeys, q, k gemm.Matrix[T], mask, slopes []T) []T {
+	s := h.scores[0][:b.queries*b.keys]
+	h.multiply(q, k.T(), gemm.Shape{M: b.queries, N: b.keys, K: h.size}, gemm.Rows(s, b.keys), false)
+	for i := range b.queries {
+		row := s[i*b.keys:][:b.keys]
+		scaleRow(row, h.scale)
+		if h.softcap != 0 {
+			capScores(row, slopes[min(i*b.keys, len(slopes)):min((i+1)*b.keys, len(slopes))], T(h.softcap))
 		}
-		scaleAdd(row, h.scale, added, step)
+		if h.mask != nil && b.keys > 0 {
+			step := int(h.mask.strides[len(h.mask.shape)-1])
+			addMask(row, mask[h.mask.place(h.index)+(b.query+i)*h.mask.row()+b.key*step:], step)
+		}
 	}
+	return s
+}
+
+// visible is the range within a row of scores of the keys that query i of a block attends to.
+func (h *head[T]) visible(b blockKeys, i int) (from, to int) {
+	from, to = h.keyRange(b.query + i)
+	from, to = max(from-b.key, 0), min(to-b.key, b.keys)
+	return min(from, max(to, 0)), max(to, 0)
+}
+
+// softmax replaces a row of scores by weights and returns their log-sum-exp.
+func (h *head[T]) softmax(b blockKeys, row []T, i int, zeros bool) T {
+	from, to := h.visible(b, i)
+	clear(row[:from])
+	clear(row[to:])
+	return softmaxKeep(row[from:to], zeros || from == to && h.keys > 0)
+}
+
+// recompute replaces a row of scores by weights, and the gradient of the weights by that of the scores.
+func (h *head[T]) recompute(b blockKeys, s, ds []T, i int, l, d T) {
+	from, to := h.visible(b, i)
+	clear(s[:from])
+	clear(s[to:])
+	clear(ds[:from])
+	clear(ds[to:])
+	recomputeSoftmax(s[from:to], ds[from:to], l, d, h.scale)
 }
 
 // multiply stores a·b in the rows of c, or adds it.
@@ -139,22 +189,27 @@ func multiplyDoubles(a, b gemm.Matrix[float64], s gemm.Shape, c gemm.Matrix[floa
 	}
 }
 
-// scaleAdd multiplies scores and adds a mask, with stride step, 0 or 1.
-func scaleAdd[T number](row []T, scale T, mask []T, step int) {
+// scaleRow multiplies scores by a number.
+func scaleRow[T number](row []T, scale T) {
 	if x, ok := any(row).([]float32); ok {
 		kernel.MulScalar(x, x, float32(scale))
-		switch m := any(mask).([]float32); {
-		case len(m) == 0:
-		case step == 0:
-			kernel.AddScalar(x, x, m[0])
-		default:
-			kernel.Add(x, x, m[:len(x)])
-		}
 		return
 	}
 	for i := range row {
 		row[i] *= scale
-		if len(mask) > 0 {
+	}
+}
+
+// addMask adds a mask, with stride step, 0 or 1.
+func addMask[T number](row, mask []T, step int) {
+	x, ok := any(row).([]float32)
+	switch m, _ := any(mask).([]float32); {
+	case ok && step == 0:
+		kernel.AddScalar(x, x, m[0])
+	case ok:
+		kernel.Add(x, x, m[:len(x)])
+	default:
+		for i := range row {
 			row[i] += mask[i*step]
 		}
 	}

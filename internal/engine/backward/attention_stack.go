@@ -63,3 +63,24 @@ func (s stack) place(i int) int {
 	}
 	return at
 }
+
+// shares reports whether the leading axes are these, except that the last one may be 1.
+func (s stack) shares(lead []int64) bool {
+	own := s.lead()
+	if len(own) != len(lead) || len(own) == 0 {
+		return len(own) == len(lead)
+	}
+	last := len(lead) - 1
+	return slices.Equal(own[:last], lead[:last]) && (own[last] == lead[last] || own[last] == 1)
+}
+
+// spread repeats the last of the leading axes to that of lead, and returns the number of repetitions.
+func (s *stack) spread(lead []int64) int {
+	last := len(lead) - 1
+	if last < 0 || s.shape[last] == lead[last] {
+		return 1
+	}
+	s.shape, s.strides = slices.Clone(s.shape), slices.Clone(s.strides)
+	s.shape[last], s.strides[last] = lead[last], 0
+	return int(lead[last])
+}

@@ -43,6 +43,10 @@ func rowTrials() []trial {
 func attentionTrials(t *testing.T, heads, queries, keys, size, value int64, mask *ir.Array, attrs ...*ir.Attr) []trial {
 	q, k, v := gaussian(1, heads, queries, size), gaussian(2, heads, keys, size), gaussian(3, heads, keys, value)
 	attrs = append(attrs, ir.FloatAttr("scale", float32(1/math.Sqrt(float64(max(size, 1))))))
+	return attentionOn(t, q, k, v, mask, attrs...)
+}
+
+func attentionOn(t *testing.T, q, k, v, mask *ir.Array, attrs ...*ir.Attr) []trial {
 	keep := trial{"AttentionKeep", attrs, []*ir.Array{q, k, v, mask}, 2}
 	out := keep.must(t, 1)
 	return []trial{keep, {"AttentionGrad", attrs, []*ir.Array{q, k, v, mask, out[0], out[1], gaussian(4, out[0].Shape...)}, 3}}
@@ -55,16 +59,28 @@ func TestRowGradientsEqualDouble(t *testing.T) {
 	list = append(list, attentionTrials(t, 7, 33, 47, 32, 32, nil, ir.IntsAttr("permY", 1, 0, 2))...)
 	list = append(list, attentionTrials(t, 1, 49, 1024, 64, 64, nil)...)
 	list = append(list, attentionTrials(t, 2, 1, 1, 1, 1, gaussian(5, 2, 1, 1))...)
+	list = append(list, groupedTrials(t)...)
 	for _, c := range list {
 		c.agrees(t)
 	}
+}
+
+// groupedTrials are attention with groups of heads, windows and softcap.
+func groupedTrials(t *testing.T) []trial {
+	window := func(left, right, offset int64) []*ir.Attr {
+		return []*ir.Attr{ir.IntAttr("left_window_size", left), ir.IntAttr("right_window_size", right), ir.IntAttr("offset", offset), ir.FloatAttr("scale", 0.3)}
+	}
+	list := attentionOn(t, gaussian(1, 2, 3, 301, 8), gaussian(2, 2, 1, 301, 8), gaussian(3, 2, 1, 301, 5), gaussian(4, 301), append(window(-1, 0, 0), ir.FloatAttr("softcap", 2))...)
+	list = append(list, attentionOn(t, gaussian(1, 2, 4, 260, 8), gaussian(2, 2, 1, 700, 8), gaussian(3, 2, 1, 700, 8), nil, window(30, 2, 440)...)...)
+	// the first queries are before all keys, the last ones after them
+	return append(list, attentionOn(t, gaussian(1, 3, 600, 4), gaussian(2, 3, 90, 4), gaussian(3, 3, 90, 4), nil, window(10, 0, -260)...)...)
 }
 
 // The work of attention does not grow with the product of queries and keys.
 func TestAttentionMemoryIsLinear(t *testing.T) {
 	bytesOf := func(tokens int64) int64 {
 		x, l := ir.NewArray(ir.Float, 1, tokens, 4), ir.NewArray(ir.Float, 1, tokens)
-		return attentionWork(2)(op.NewNode(ir.OpID{}, 1, nil, nil), []*ir.Array{x, x, x, nil, x, l, x}, 2)
+		return attentionWork(true)(op.NewNode(ir.OpID{}, 1, nil, nil), []*ir.Array{x, x, x, nil, x, l, x}, 2)
 	}
 	if short, long := bytesOf(1000), bytesOf(4000); long > 5*short {
 		t.Errorf("4000 tokens need %d bytes, 1000 need %d", long, short)

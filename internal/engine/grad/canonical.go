@@ -17,6 +17,7 @@ type rewrite struct {
 var rewrites = [][]rewrite{
 	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}, rewrite{"", "MaxPool", reluAfterPool}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}},
+	{{"", "Div", rmsNormOf}, {"", "Mul", rmsNormOf}},
 	{{"", "MatMul", attentionOf}},
 	{{"", "MatMul", transposedOperands}},
 }
@@ -30,6 +31,7 @@ func (t *Tape) canonical() bool {
 			return true
 		}
 	}
+	t.sweep() // nodes of rewrites that did not match in the end
 	return false
 }
 

@@ -1,16 +1,30 @@
 package grad
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 )
 
-// attentions is the rule of the operator that attentionOf builds.
-var attentions = []rule{{Domain: own, Type: "AttentionKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-	in := []*ir.Value{n.Input(0), n.Input(1), n.Input(2), n.Input(3), n.Outputs[0], n.Outputs[1], dy[0]}
-	return t.Own("AttentionGrad", 3, in, n.Attrs...), nil
-}}}
+// attentions are the rule of the operator that rewrites build, and the reasons why they refuse others.
+var attentions = []rule{
+	{Domain: own, Type: "AttentionKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		in := []*ir.Value{n.Input(0), n.Input(1), n.Input(2), n.Input(3), n.Outputs[0], n.Outputs[1], dy[0]}
+		return t.Own("AttentionGrad", 3, in, n.Attrs...), nil
+	}},
+	{Type: "Attention", Backward: refused("lengths of sequences, scores as an output and trained masks")},
+	{Domain: microsoft, Type: "Attention", Backward: refused("rotary positions, shared buffers and trained masks")},
+	{Domain: microsoft, Type: "MultiHeadAttention", Backward: refused("shared buffers, scores as an output and trained masks")},
+	{Domain: microsoft, Type: "GroupQueryAttention", Backward: refused("a past that is not empty, attention sinks, quantized caches, scores as an output and trained masks")},
+}
+
+// refused is the gradient of an operator that no rewrite replaced.
+func refused(forms string) gradient {
+	return func(*Tape, *ir.Node, []*ir.Value) ([]*ir.Value, error) {
+		return nil, fmt.Errorf("the gradient of this form is not supported (not supported are %s); exclude the weights before it from training", forms)
+	}
+}
 
 // attentionOf fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that stores no scores (Dao et al., FlashAttention,
 // 2022, arXiv:2205.14135). Transpositions of its inputs and output become permutations of axes. n is the second MatMul. A trained mask,

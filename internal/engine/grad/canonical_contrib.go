@@ -11,6 +11,8 @@ var contribRewrites = []rewrite{
 	{microsoft, "SkipSimplifiedLayerNormalization", skipNorm("RMSNormalization", 2, 0, 3)},
 	{microsoft, "EmbedLayerNormalization", embedNorm},
 	{microsoft, "Attention", selfAttention},
+	{microsoft, "MultiHeadAttention", crossAttention},
+	{microsoft, "GroupQueryAttention", groupQueryAttention},
 	{"", "Attention", headAttention},
 }
 

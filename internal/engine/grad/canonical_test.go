@@ -47,6 +47,35 @@ func squareByPow(m maker, d *ir.Value) *ir.Value { return m.op("Pow", d, m.numbe
 
 func squareByMul(m maker, d *ir.Value) *ir.Value { return m.op("Mul", d, d) }
 
+// rmsNorm is the decomposition of RMSNormalization, with the product of x and the inverse root, or the quotient.
+func rmsNorm(scaled func(m maker, x, meanSquare *ir.Value) *ir.Value) func(*ir.Graph, []*ir.Value) *ir.Value {
+	return func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m, x := maker{g}, in[0]
+		y := scaled(m, x, m.op("Add", m.mean(m.op("Pow", x, m.number(2))), m.number(1e-5)))
+		if len(in) == 2 {
+			y = m.op("Mul", in[1], y)
+		}
+		return y
+	}
+}
+
+// rotated is the rotation of halves as exporters write it: x·cos + concat(-x₂, x₁)·sin.
+func rotated(g *ir.Graph, in []*ir.Value) *ir.Value {
+	m, x := maker{g}, in[0]
+	part := func(from, to int64) *ir.Value {
+		return m.Insert(nil, "Slice", []*ir.Value{x}, ir.IntsAttr("starts", from), ir.IntsAttr("ends", to), ir.IntsAttr("axes", -1))
+	}
+	half := m.Insert(nil, "Concat", []*ir.Value{m.op("Neg", part(2, 4)), part(0, 2)}, ir.IntAttr("axis", -1))
+	angle := func(f func(float64) float64) *ir.Value {
+		a := ir.NewArray(ir.Double, 3, 4)
+		for i := range ir.View[float64](a) {
+			ir.View[float64](a)[i] = f(float64(i/4) / float64(1+i%2))
+		}
+		return g.AddConst("angle", &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+	}
+	return m.op("Add", m.op("Mul", x, angle(math.Cos)), m.op("Mul", half, angle(math.Sin)))
+}
+
 // erf is 1 + erf(x/√2).
 func erf(m maker, x *ir.Value) *ir.Value {
 	return m.op("Add", m.op("Erf", m.op("Div", x, m.number(math.Sqrt2))), m.number(1))
@@ -104,6 +133,30 @@ var forms = []struct {
 	{"AttentionKeep", probe{tell: "of ONNX, causal, 3 axes", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 3, 8), values(3, 2, 3, 4)}, attrs: []*ir.Attr{
 		ir.IntAttr("q_num_heads", 2), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1), ir.FloatAttr("scale", 0.3),
 	}}},
+	{"RMSNormalization", probe{tell: "div", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+		return m.op("Div", x, m.op("Sqrt", square))
+	})}},
+	{"RMSNormalization", probe{tell: "reciprocal", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+		return m.op("Mul", m.op("Reciprocal", m.op("Sqrt", square)), x)
+	})}},
+	{"RMSNormalization", probe{tell: "rsqrt as division", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+		return m.op("Mul", x, m.op("Div", m.number(1), m.op("Sqrt", square)))
+	})}},
+	{"RMSNormalization", probe{tell: "power, no scale", in: []*ir.Array{values(1, 3, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+		return m.op("Mul", x, m.op("Pow", square, m.number(-0.5)))
+	})}},
+	{"Concat", probe{tell: "rotary by halves", in: []*ir.Array{values(1, 2, 3, 4)}, opset: 9, build: rotated}},
+	{"AttentionKeep", probe{tell: "of ONNX, grouped", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 4, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
+	{"AttentionKeep", probe{tell: "of ONNX, grouped, causal, 3 axes, softcap", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 5, 12), values(2, 2, 5, 6), values(3, 2, 5, 4)}, attrs: []*ir.Attr{
+		ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1), ir.FloatAttr("softcap", 1.5),
+	}}},
+	{"AttentionKeep", probe{tell: "of ONNX, grouped, mask of heads", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 4, 2, 4), values(2, 2, 2, 3, 4), values(3, 2, 2, 3, 3), flags(2, 4, 2, 3)}}},
+	{"AttentionKeep", probe{tell: "of ONNX, window", opset: 25, op: onnx("Attention"), in: []*ir.Array{values(1, 1, 2, 5, 4), values(2, 1, 2, 5, 4), values(3, 1, 2, 5, 3)}, attrs: []*ir.Attr{
+		ir.IntAttr("left_window_size", 1), ir.IntAttr("right_window_size", 0),
+	}}},
+	{"AttentionKeep", probe{tell: "of ONNX, past, causal", outputs: 3, op: onnx("Attention"), in: []*ir.Array{
+		values(1, 1, 2, 3, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 3), nil, values(4, 1, 1, 2, 4), values(5, 1, 1, 2, 3),
+	}, attrs: []*ir.Attr{ir.IntAttr("is_causal", 1)}}},
 	{"AttentionKeep", probe{tell: "of ONNX, one query without keys", op: onnx("Attention"), in: []*ir.Array{
 		values(1, 1, 1, 2, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 4), ir.ArrayOf([]bool{true, false, true, false, false, false}, 2, 3),
 	}}},
@@ -115,6 +168,15 @@ var forms = []struct {
 		m := maker{g}
 		return m.op("MatMul", m.transpose(in[0], 0, 2, 1), m.transpose(in[1], 0, 2, 1))
 	}}},
+}
+
+// flags is a boolean tensor with some elements that are false.
+func flags(shape ...int64) *ir.Array {
+	a := ir.NewArray(ir.Bool, shape...)
+	for i := range ir.View[bool](a) {
+		ir.View[bool](a)[i] = i%3 != 1
+	}
+	return a
 }
 
 // hiding makes the second element mask a key.

@@ -18,6 +18,7 @@ type probe struct {
 	in      []*ir.Array // nil where absent; Double ones are differentiated
 	outputs int         // 0 for 1
 	tell    string      // name of the case if the operator is ambiguous
+	single  bool        // Double inputs are Float ones of the model
 
 	build func(g *ir.Graph, in []*ir.Value) *ir.Value // builds several nodes instead of op
 }
@@ -62,7 +63,7 @@ func (p probe) model() *ir.Model {
 			in = append(in, nil)
 		case a.DType == ir.Double:
 			v := g.NewValue(fmt.Sprintf("x%d", i))
-			v.Type = typeOf(a.Spec())
+			v.Type = typeOf(p.input(a).Spec())
 			g.Inputs = append(g.Inputs, v)
 			in = append(in, v)
 		default:
@@ -86,11 +87,19 @@ func (p probe) model() *ir.Model {
 	return m
 }
 
+// input is the argument for an array of type Double.
+func (p probe) input(a *ir.Array) *ir.Array {
+	if p.single {
+		return rounded(a)
+	}
+	return a
+}
+
 func (p probe) inputs() map[string]*ir.Array {
 	in := map[string]*ir.Array{}
 	for i, a := range p.in {
 		if a != nil && a.DType == ir.Double {
-			in[fmt.Sprintf("x%d", i)] = a
+			in[fmt.Sprintf("x%d", i)] = p.input(a)
 		}
 	}
 	return in

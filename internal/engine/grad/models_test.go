@@ -20,9 +20,6 @@ import (
 
 // untrained are models without a training step, with the reason.
 var untrained = map[string]string{
-	"byte_bidi_lstm":       "LSTM has no rule",
-	"dtln_1":               "LSTM has no rule",
-	"hand_history_lstm":    "LSTM has no rule",
 	"silero_vad":           "control flow",
 	"mlperf_resnet8_int8":  "its weights are quantized",
 	"mobilenetv2_qdq":      "its weights are quantized",
@@ -31,8 +28,9 @@ var untrained = map[string]string{
 	"tfc_2w2a_qonnx":       "Quant is not an operator that the engine runs",
 	"sklearn_randomforest": "trees",
 	"lgbm_classifier":      "trees",
+	"hand_history_lstm":    "its only output is ArgMax",
 	"hand_keypoint":        "its only output is ArgMax",
-	"qwen35_tiny":          "GroupQueryAttention keeps states of what was generated before, and has no rule",
+	"qwen35_tiny":          "its weights are float16",
 }
 
 // unmeasured are models whose gradients are not compared with finite differences.

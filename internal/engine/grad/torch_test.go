@@ -13,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A recording is one of the models of testdata/torch that make_linear.py writes.
+// A recording is one of the models of testdata/torch that make_linear.py and make_sequences.py write.
 type recording struct {
 	Params, Consts map[string]numbersOf
 	Nodes          []struct {
@@ -75,6 +75,8 @@ func attrsOf(attrs map[string]any) []*ir.Attr {
 				a.Ints = append(a.Ints, int64(i.(float64)))
 			}
 			out = append(out, a)
+		case string:
+			out = append(out, ir.StringAttr(name, v))
 		case float64:
 			a := ir.IntAttr(name, int64(v))
 			if name == "epsilon" || name == "alpha" || name == "beta" {
@@ -88,7 +90,7 @@ func attrsOf(attrs map[string]any) []*ir.Attr {
 
 // Outputs and gradients of whole models equal those of PyTorch.
 func TestModelsEqualPyTorch(t *testing.T) {
-	for _, name := range []string{"transformer", "mlp", "activations"} {
+	for _, name := range []string{"transformer", "mlp", "activations", "decoder", "recurrent"} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("testdata/torch/" + name + ".json")
 			if err != nil {

@@ -140,6 +140,7 @@ def activations():
     r.write("activations", total)
 
 
-transformer()
-mlp()
-activations()
+if __name__ == "__main__":
+    transformer()
+    mlp()
+    activations()
