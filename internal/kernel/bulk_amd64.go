@@ -122,19 +122,54 @@ func dequantizeColsBulk(dst []float32, q []byte, signed bool, scale []float32, z
 }
 
 func f16FromF32Bulk(dst []uint16, x []float32) (n int) {
-	if n = whole(len(x)); n == 0 || !hasF16C {
+	if !hasF16C || len(x) == 0 {
 		return 0
 	}
-	f16FromF32AVX2(&dst[0], &x[0], n)
-	return n
+	if n = whole(len(x)); n > 0 {
+		f16FromF32AVX2(&dst[0], &x[0], n)
+	}
+	if n < len(x) {
+		from, to := lastVector(x[n:]), [8]uint16{}
+		f16FromF32AVX2(&to[0], &from[0], len(to))
+		copy(dst[n:], to[:])
+	}
+	return len(x)
 }
 
 func f32FromF16Bulk(dst []float32, x []uint16) (n int) {
-	if n = whole(len(x)); n == 0 || !hasF16C {
+	if !hasF16C || len(x) == 0 {
 		return 0
 	}
-	f32FromF16AVX2(&dst[0], &x[0], n)
-	return n
+	if n = whole(len(x)); n > 0 {
+		f32FromF16AVX2(&dst[0], &x[0], n)
+	}
+	if n < len(x) {
+		from, to := lastVector(x[n:]), [8]float32{}
+		f32FromF16AVX2(&to[0], &from[0], len(to))
+		copy(dst[n:], to[:])
+	}
+	return len(x)
+}
+
+func f16SaturatedBulk(dst []uint16, x []float32) (n int) {
+	if !hasF16C || len(x) == 0 {
+		return 0
+	}
+	if n = whole(len(x)); n > 0 {
+		f16SaturatedAVX2(&dst[0], &x[0], n, -largestHalf, largestHalf)
+	}
+	if n < len(x) {
+		from, to := lastVector(x[n:]), [8]uint16{}
+		f16SaturatedAVX2(&to[0], &from[0], len(to), -largestHalf, largestHalf)
+		copy(dst[n:], to[:])
+	}
+	return len(x)
+}
+
+// lastVector is fewer than 8 elements as a vector: Float16 is slow to convert without vector instructions.
+func lastVector[T any](x []T) (v [8]T) {
+	copy(v[:], x)
+	return v
 }
 
 func bf16FromF32Bulk(dst []uint16, x []float32) (n int) {

@@ -8,15 +8,20 @@ func PackLanes(dst, x []float32, rows, to, from, lane, n, stride int, keep bool)
 	if rows <= 0 {
 		return
 	}
+	checkLanes(len(dst), len(x), rows, to, from, lane, n, stride)
+	if n == 0 || !packLanesBulk(dst, x, rows, to, from, lane, n, stride, keep) {
+		packLanesGo(dst, x, rows, to, from, lane, n, stride, keep)
+	}
+}
+
+// checkLanes panics unless all accessed elements exist.
+func checkLanes(dst, x, rows, to, from, lane, n, stride int) {
 	if lane < 0 || n < 0 || lane+n > GemmPanel || to < GemmPanel || from < 0 || stride < 1 {
 		panic(fmt.Sprintf("kernel: %d elements, %d apart, at lane %d do not fit into rows of %d", n, stride, lane, to))
 	}
-	within("dst", len(dst), (rows-1)*to+GemmPanel)
+	within("dst", dst, (rows-1)*to+GemmPanel)
 	if n > 0 {
-		within("x", len(x), (rows-1)*from+(n-1)*stride+1)
-	}
-	if n == 0 || !packLanesBulk(dst, x, rows, to, from, lane, n, stride, keep) {
-		packLanesGo(dst, x, rows, to, from, lane, n, stride, keep)
+		within("x", x, (rows-1)*from+(n-1)*stride+1)
 	}
 }
 
@@ -37,14 +42,18 @@ func PackLanesAt(dst, x []float32, at []int32, reach, lane, n, stride int, keep 
 	if len(at) == 0 {
 		return
 	}
-	if lane < 0 || n < 1 || lane+n > GemmPanel || stride < 1 || reach < 0 {
-		panic(fmt.Sprintf("kernel: %d elements, %d apart, at lane %d do not fit into a panel", n, stride, lane))
-	}
-	within("dst", len(dst), len(at)*GemmPanel)
-	within("x", len(x), reach+(n-1)*stride+1)
+	checkLanesAt(len(dst), len(x), len(at), reach, lane, n, stride)
 	if !packLanesAtBulk(dst, x, at, lane, n, stride, keep) {
 		packLanesAtGo(dst, x, at, lane, n, stride, keep)
 	}
+}
+
+func checkLanesAt(dst, x, rows, reach, lane, n, stride int) {
+	if lane < 0 || n < 1 || lane+n > GemmPanel || stride < 1 || reach < 0 {
+		panic(fmt.Sprintf("kernel: %d elements, %d apart, at lane %d do not fit into a panel", n, stride, lane))
+	}
+	within("dst", dst, rows*GemmPanel)
+	within("x", x, reach+(n-1)*stride+1)
 }
 
 func packLanesAtGo(dst, x []float32, at []int32, lane, n, stride int, keep bool) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -68,12 +69,12 @@ func normalized(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
 	}
 	each := ir.Spec{DType: in[1].DType, Shape: []int64{channels}}
 	y := ir.Spec{DType: each.DType, Shape: in[0].Shape}
-	return stored(n, []ir.Spec{y, each, each, each, each})
+	return half.Stored(n, []ir.Spec{y, each, each, each, each})
 }
 
 // batchTrainWork is the scratch of one plane per worker if X or Y is Float16.
 func batchTrainWork(n *op.Node, in []*ir.Array, workers int) int64 {
-	return planesOf(in[0]).work(workers, in[0].DType == ir.Float16 || isStored(n))
+	return planesOf(in[0]).work(workers, in[0].DType == ir.Float16 || half.IsStored(n))
 }
 
 func batchTrain[T number](c *op.Call) error {
@@ -165,7 +166,7 @@ func batchGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, fmt.Errorf("input dY is %s, want %s as X", dy, in[0])
 	}
 	each := ir.Spec{DType: in[1].DType, Shape: in[0].Shape[1:2]}
-	return stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
+	return half.Stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
 }
 
 // The elements of a channel are processed in blocks that fit into the cache.
@@ -173,7 +174,7 @@ const batchBlock = 4096
 
 func batchGradWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	buffer := int64(workers) * batchBlock * in[1].DType.Bits() / 8
-	halves := in[0].DType == ir.Float16 || in[4].DType == ir.Float16 || isStored(n)
+	halves := in[0].DType == ir.Float16 || in[4].DType == ir.Float16 || half.IsStored(n)
 	return buffer + planesOf(in[0]).work(2*workers, halves)
 }
 

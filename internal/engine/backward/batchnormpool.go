@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/conv"
+	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -82,7 +83,7 @@ func normPoolGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		}
 	}
 	each := ir.Spec{DType: in[1].DType, Shape: in[0].Shape[1:2]}
-	return stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
+	return half.Stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
 }
 
 // Buffers of a worker, each for a channel of an instance.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/conv"
+	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -16,7 +17,7 @@ import (
 //	dX, dW, dB = ConvTransposeGrad(X, W, dY)
 //
 // with the attributes of Conv and ConvTranspose. Each output is computed only if it is used; dX is first, and uses dW's
-// memory as scratch. With attribute accumulate dX does not use dW, and with the value 1 dW and dB are accumulated.
+// memory as scratch. X, dX and dY may be Float16, with the attributes of package half.
 func convolutions() []op.Op {
 	return []op.Op{
 		convolution("ConvGrad", false),
@@ -38,6 +39,7 @@ func convolution(typ string, transposed bool) op.Op {
 
 // geometry checks inputs X and W alone.
 func (g convGradient) geometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
+	in = widened(in, 0)
 	if err := images(in, "X", "W"); err != nil {
 		return nil, err
 	}
@@ -78,6 +80,7 @@ func sameFloats(in []*ir.Array, names ...string) error {
 }
 
 func (g convGradient) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	in = widened(in, 0, 2)
 	if err := images(in, "X", "W", "dY"); err != nil {
 		return nil, err
 	}
@@ -92,7 +95,7 @@ func (g convGradient) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if !slices.Equal(in[2].Shape, want) {
 		return nil, fmt.Errorf("input dY is %s, want the output's shape %v", in[2], want)
 	}
-	return []ir.Spec{in[0].Spec(), in[1].Spec(), {DType: in[0].DType, Shape: want[1:2:2]}}, nil
+	return half.Stored(n, []ir.Spec{in[0].Spec(), in[1].Spec(), {DType: in[0].DType, Shape: want[1:2:2]}})
 }
 
 func (g convGradient) work(n *op.Node, in []*ir.Array, workers int) int64 {
@@ -100,16 +103,21 @@ func (g convGradient) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
+	x, dy := in[0].DType == ir.Float16, in[2].DType == ir.Float16
 	size := int64(0)
 	switch {
 	case !n.HasConsumer(0):
 	case g.transposed:
-		size = geometry.ConvolveWork(workers)
+		size = geometry.ConvolveWork(workers, conv.Halves{X: dy, Y: half.IsStored(n)})
 	default:
-		size = geometry.InputGradientWork(workers, n.HasConsumer(1) && !n.Has("accumulate"))
+		size = geometry.InputGradientWork(workers, n.HasConsumer(1), conv.Halves{X: half.IsStored(n), Y: dy})
 	}
 	if n.HasConsumer(1) {
-		size = max(size, geometry.WeightGradientWork(workers))
+		h := conv.Halves{X: x, Y: dy}
+		if g.transposed {
+			h = conv.Halves{X: dy, Y: x}
+		}
+		size = max(size, geometry.WeightGradientWork(workers, h))
 	}
 	return size
 }
@@ -119,16 +127,14 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	x, w, dy := view[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2])
-	add, buffer := c.Bool("accumulate", false), view[T](op.Opt(c.Out, 1))
-	if c.Has("accumulate") {
-		buffer = nil
-	}
-	if dx := op.Opt(c.Out, 0); dx != nil {
+	exceeds := c.Bool("exceeds", false)
+	x, w, dy := conv.ImagesOf[T](c.In[0], false), ir.View[T](c.In[1]), conv.ImagesOf[T](c.In[2], false)
+	if out := op.Opt(c.Out, 0); out != nil {
+		dx := conv.ImagesOf[T](out, exceeds)
 		if g.transposed {
-			conv.Convolve(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w)
+			conv.Convolve(geometry, c.Pool, c.Work, dx, dy, w)
 		} else {
-			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, buffer)
+			conv.InputGradient(geometry, c.Pool, c.Work, dx, dy, w, view[T](op.Opt(c.Out, 1)))
 		}
 	}
 	if dw := op.Opt(c.Out, 1); dw != nil {
@@ -136,32 +142,39 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 		if g.transposed {
 			in, out = dy, x
 		}
-		conv.WeightGradient(geometry, c.Pool, c.Work, ir.View[T](dw), in, out, add)
+		conv.WeightGradient(geometry, c.Pool, c.Work, ir.View[T](dw), in, out)
 	}
 	if db := op.Opt(c.Out, 2); db != nil {
-		channelSums(c.Pool, ir.View[T](db), dy, int(c.In[2].Shape[0]), add)
+		channelSums(c.Pool, ir.View[T](db), c.In[2])
 	}
 	return nil
 }
 
-// channelSums adds up each channel of x over instances and places, and adds to the previous sums if add is set: within an instance first, then over instances.
-func channelSums[T number](p *op.Pool, sums, x []T, instances int, add bool) {
-	if len(sums) == 0 {
-		return
-	}
-	n := len(x) / max(len(sums)*instances, 1)
-	p.Rows(len(sums), grain/max(instances*n, 1), func(from, to int) {
+// channelSums adds up each channel of x over instances and places: within an instance first, then over instances.
+func channelSums[T number](p *op.Pool, sums []T, x *ir.Array) {
+	planes := planesOf(x)
+	p.Rows(len(sums), grain/max(planes.instances*planes.size, 1), func(from, to int) {
 		for c := from; c < to; c++ {
 			sum := 0.0
-			if add {
-				sum = float64(sums[c])
-			}
-			for i := range instances {
-				sum += total(x[(i*len(sums)+c)*n:][:n])
+			for i := range planes.instances {
+				sum += channelSum[T](planes, x, i, c)
 			}
 			sums[c] = T(sum)
 		}
 	})
+}
+
+// channelSum adds up channel c of instance i: if Float16, in blocks that stay in the cache.
+func channelSum[T number](p planes, x *ir.Array, i, c int) (sum float64) {
+	if x.DType != ir.Float16 {
+		return total(of(p, ir.View[T](x), i, c))
+	}
+	var buffer [halfBlock]float32
+	for plane := range slices.Chunk(of(p, ir.View[uint16](x), i, c), halfBlock) {
+		kernel.F32FromF16(buffer[:len(plane)], plane)
+		sum += kernel.ReduceSum(buffer[:len(plane)])
+	}
+	return sum
 }
 
 // total is the sum of x, and dot that of the products of x and y, in float64.

@@ -61,7 +61,7 @@ func maskedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if m.Kind != ir.Dense || m.DType != ir.Uint8 || m.Elems() != maskBytes(dy.Elems()) {
 		return nil, fmt.Errorf("input M is %s, want %s of %d elements", m, ir.Uint8, maskBytes(dy.Elems()))
 	}
-	return stored(n, []ir.Spec{dy.Spec()})
+	return half.Stored(n, []ir.Spec{dy.Spec()})
 }
 
 // inBytes calls f for ranges of n elements that are whole bytes of a mask, from index from to index to-1.

@@ -1,7 +1,6 @@
 package backward
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/half"
@@ -92,18 +91,4 @@ func widened(in []*ir.Array, which ...int) []*ir.Array {
 		}
 	}
 	return out
-}
-
-// isStored reports whether output 0 is Float16.
-func isStored(n *op.Node) bool { return slices.Contains(n.Ints("halves"), 0) }
-
-// stored returns the outputs with the type of attribute halves, which supports the first output only.
-func stored(n *op.Node, out []ir.Spec) ([]ir.Spec, error) {
-	for _, i := range n.Ints("halves") {
-		if i != 0 || out[0].DType != ir.Float {
-			return nil, fmt.Errorf("attribute halves: output %d cannot be %s", i, ir.Float16)
-		}
-		out[0].DType = ir.Float16
-	}
-	return out, nil
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/activation"
 	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -26,7 +28,39 @@ func convolutions() []op.Op {
 	fused.InPlace = []int{3}
 	runtimes := fused // ONNX Runtime's own, as in its optimized models
 	runtimes.Domain = "com.microsoft"
-	return wide(row, fused, runtimes)
+	return append(wide(row, fused, runtimes), mixedConv())
+}
+
+// mixedConv is
+//
+//	Y = MixedConv(X, W, B)
+//
+// with the attributes of Conv. X and Y may be Float16, with the attributes of package half; W and B are float32.
+func mixedConv() op.Op {
+	return op.Op{Domain: "mcompress", Type: "MixedConv", Since: 1, Shape: mixedShape, Prepare: prepareConv, Work: mixedWork, Run: convolve}
+}
+
+func mixedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	in = slices.Clone(in)
+	if x := op.Opt(in, 0); x != nil && x.DType == ir.Float16 {
+		in[0] = &ir.Array{Kind: x.Kind, DType: ir.Float, Shape: x.Shape}
+	}
+	specs, err := convShape(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if in[0].DType != ir.Float {
+		return nil, fmt.Errorf("input X is %s, want %s or %s", in[0], ir.Float, ir.Float16)
+	}
+	return half.Stored(n, specs)
+}
+
+func mixedWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	g, err := geometry(n, in)
+	if err != nil {
+		return 0
+	}
+	return g.work(n, in[1], workers, Halves{X: in[0].DType == ir.Float16, Y: half.IsStored(n)})
 }
 
 func convTypes() byType {
@@ -96,25 +130,27 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
-	return g.work(n, in[1], workers)
+	return g.work(n, in[1], workers, Halves{})
 }
 
 // work is the size of convolve's scratch memory, for weights of w's type.
-func (g *Geometry) work(n *op.Node, w *ir.Array, workers int) int64 {
+func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 	switch {
 	case n.IsConst(1) && winogradFits(n, w):
 		return winogradOf(g, nil).work(workers)
 	case n.IsFixed(1) && winogradFits(n, w):
 		return g.transformedWork(workers)
 	}
-	return g.computedWork(workers)
+	return g.computedWork(workers, h)
 }
 
-// A job is the arguments of a convolution: y = activate(convolution of x with w + bias), plus the previous contents of y if add is set.
+// A job is the arguments of a convolution: y = activate(convolution of x with w + bias), plus the previous contents of y if add is set, which
+// requires that y is float32.
 type job struct {
-	x, w, bias, y []float32
-	add           bool
-	activate      func(row []float32) // nil for none
+	x, y     Images[float32]
+	w, bias  []float32
+	add      bool
+	activate func(row []float32) // nil for none
 }
 
 // convolve is Conv and FusedConv of float32.
@@ -123,7 +159,7 @@ func convolve(c *op.Call) error {
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
 	}
-	j := job{x: ir.View[float32](c.In[0]), w: ir.View[float32](c.In[1]), y: ir.View[float32](c.Out[0])}
+	j := job{x: ImagesOf[float32](c.In[0], false), w: ir.View[float32](c.In[1]), y: ImagesOf[float32](c.Out[0], c.Bool("exceeds", false))}
 	if j.activate, err = activation.Of(c.Text("activation", ""), c.Floats("activation_params")); err != nil {
 		return err
 	}
@@ -131,7 +167,7 @@ func convolve(c *op.Call) error {
 		j.bias = ir.View[float32](b)
 	}
 	if z := c.Opt(3); z != nil {
-		copy(j.y, ir.View[float32](z)) // does nothing if they share memory
+		copy(j.y.Values, ir.View[float32](z)) // does nothing if they share memory
 		j.add = true
 	}
 	g.convolve(c, c.Work, j)
@@ -156,14 +192,21 @@ func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
 	patches := PatchesOf(g, work[:g.TableSize()])
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
+		x, y := j.x.from(i*g.InC*g.InArea()), j.y.from(i*g.OutC*g.OutArea())
 		q := gemm.FloatProduct{
-			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: Output(g, j.y, i), Stride: g.OutArea(),
+			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: y.Values, Stride: g.OutArea(),
 			Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate},
 		}
-		if g.Pointwise() {
-			q.B = gemm.Rows(Input(g, j.x, i), g.OutArea())
-		} else {
-			q.Panels = patches.Of(Input(g, j.x, i))
+		if y.isHalf() {
+			q.Store = func(row []float32, m, n int) { put(y, m*g.OutArea()+n, row) }
+		}
+		switch {
+		case g.Pointwise() && x.isHalf():
+			q.Panels = rowPanels(x.Halves, g.OutArea())
+		case g.Pointwise():
+			q.B = gemm.Rows(x.Values, g.OutArea())
+		default:
+			q.Panels = patches.Of(x)
 		}
 		if j.bias != nil {
 			q.Epilogue.Bias = gemm.Matrix[float32]{Data: part(j.bias, i%g.Groups, g.OutC), Row: 1}
@@ -171,4 +214,11 @@ func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
 		products[i] = q
 	}
 	gemm.Float(p, g.Product(), work[g.TableSize():], products...)
+}
+
+// rowPanels are the panels of a row-major matrix of Float16 elements.
+func rowPanels(x []uint16, stride int) gemm.Panels[float32] {
+	return func(dst []float32, k0, k1, n0, n1 int) {
+		kernel.PackHalves(dst, x[k0*stride+n0:], k1-k0, panel, stride, 0, n1-n0, 1, false)
+	}
 }

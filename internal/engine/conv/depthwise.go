@@ -72,13 +72,30 @@ func (d *Depthwise) band() int { return d.lines() * d.stride[1] * d.width }
 // Scratch is the number of elements of Channel's scratch memory: the band, and rows of the output.
 func (d *Depthwise) Scratch() int { return d.band() + d.rows*d.length }
 
-func (d *Depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.Scratch())) }
+func (d *Depthwise) work(workers int, h Halves) int64 {
+	return int64(workers) * aligned(4*int64(d.Scratch()+d.rowOf(h.X)+d.rowsOf(h.Y)))
+}
+
+// rowOf is the number of elements of a buffer for a row of a Float16 input, and rowsOf that for the rows of a band of a Float16 output.
+func (d *Depthwise) rowOf(isHalf bool) int {
+	if isHalf {
+		return d.in[1]
+	}
+	return 0
+}
+
+func (d *Depthwise) rowsOf(isHalf bool) int {
+	if isHalf {
+		return d.rows * d.out[1]
+	}
+	return 0
+}
 
 // Channel writes to y a channel of the output: x, a channel of the input, convolved with weights w, plus first.
 func (d *Depthwise) Channel(y, x, w []float32, first float32, scratch []float32) {
 	band, spare := scratch[:d.band()], scratch[d.band():]
 	for o := 0; o < d.out[0]; o += d.rows {
-		d.fill(band, x, o)
+		d.fill(band, Images[float32]{Values: x}, o, nil)
 		d.sum(d.rowsFrom(y, o), spare, band, w, first, false)
 	}
 }
@@ -90,23 +107,27 @@ func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
 
 func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
 	bands := ceilDiv(d.out[0], d.rows)
-	size := int(aligned(4 * int64(d.Scratch())))
+	size := int(d.work(1, Halves{j.x.isHalf(), j.y.isHalf()}))
 	p.Slots(d.Products()*bands, func(task, slot int) {
-		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.Scratch()]
-		band, spare := scratch[:d.band()], scratch[d.band():]
+		buf := scratch[float32](work[slot*size:][:size])
+		all := buf.take(d.Scratch() + d.rowOf(j.x.isHalf()) + d.rowsOf(j.y.isHalf()))
+		band, spare, all := all[:d.band()], all[d.band():d.Scratch()], all[d.Scratch():]
+		line, rows := all[:d.rowOf(j.x.isHalf())], all[d.rowOf(j.x.isHalf()):]
 		i, o := task/bands, task%bands*d.rows
-		d.fill(band, part(j.x, i, d.inLen()), o)
+		d.fill(band, j.x.from(i*d.inLen()), o, line)
 		for m := range d.OutC {
 			channel := i%d.Groups*d.OutC + m
 			first := float32(0)
 			if j.bias != nil {
 				first = j.bias[channel]
 			}
-			to := d.rowsFrom(part(Output(d.Geometry, j.y, i), m, d.OutArea()), o)
+			at := (i*d.OutC+m)*d.OutArea() + o*d.out[1]
+			to := target(j.y, at, (min(o+d.rows, d.out[0])-o)*d.out[1], rows)
 			d.sum(to, spare, band, part(j.w, channel, d.kernelSize()), first, j.add)
 			if j.activate != nil {
 				j.activate(to)
 			}
+			put(j.y, at, to)
 		}
 	})
 }
@@ -125,18 +146,18 @@ func phaseOf(from, step, wide, n int) tap {
 	return t
 }
 
-// fill copies the input rows for the output rows from o on.
-func (d *Depthwise) fill(band, x []float32, o int) {
+// fill copies the input rows for the output rows from o on, through line if they are Float16.
+func (d *Depthwise) fill(band []float32, x Images[float32], o int, line []float32) {
 	step, wide := d.stride[1], d.in[1]
-	line := step * d.width
+	long := step * d.width
 	for r := range d.lines() {
-		to := band[r*line:][:line]
+		to := band[r*long:][:long]
 		at := o*d.stride[0] + r - d.begin[0]
 		if at < 0 || at >= d.in[0] {
 			clear(to)
 			continue
 		}
-		row := x[at*wide:][:wide]
+		row := read(x, at*wide, wide, line)
 		for i, t := range d.phases {
 			t.copy(to[i*d.width:][:d.width], row, step)
 		}

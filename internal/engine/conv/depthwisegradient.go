@@ -33,22 +33,40 @@ func depthwiseGradientOf(g *Geometry) *depthwiseGradient {
 func (c *depthwiseGradient) length() int { return (c.out[0] + c.down) * c.width }
 
 // sizes are those of the scratch memory: the output's gradient with down rows of zeros on both sides, a plane followed by the elements that
-// a product may read, and the sums.
+// a product may read, and the sums. planes are those of a channel of the input and of the output's gradient, if they are Float16.
 func (c *depthwiseGradient) sizes() (output, plane, sums int) {
 	return c.length() + c.down*c.width, c.length() + ceilDiv(c.across+1, panel)*panel, (c.down + 1) * (c.across + 1)
 }
 
-func (c *depthwiseGradient) work(workers int) int64 {
-	output, plane, sums := c.sizes()
-	return int64(workers) * aligned(4*int64(output+plane+sums))
+func (c *depthwiseGradient) planes(h Halves) (in, out int) {
+	if h.X {
+		in = c.InArea()
+	}
+	if h.Y {
+		out = c.OutArea()
+	}
+	return in, out
 }
 
-func (c *depthwiseGradient) run(p *op.Pool, work []byte, dw, x, dy []float32) {
+func (c *depthwiseGradient) work(workers int, h Halves) int64 {
 	output, plane, sums := c.sizes()
-	size := int(aligned(4 * int64(output+plane+sums)))
+	in, out := c.planes(h)
+	return int64(workers) * aligned(4*int64(output+plane+sums+in+out))
+}
+
+func (c *depthwiseGradient) run(p *op.Pool, work []byte, dw []float32, x, dy Images[float32]) {
+	output, plane, sums := c.sizes()
+	h := Halves{x.isHalf(), dy.isHalf()}
+	in, out := c.planes(h)
+	size := int(c.work(1, h))
 	p.Slots(c.Groups*c.OutC, func(m, slot int) {
-		buf := kernel.Words[float32](work[slot*size:][:size])
-		l := &depthwiseChannel{c, m, x, dy, buf[:output], buf[output:][:plane], buf[output+plane:][:sums]}
+		all := kernel.Words[float32](work[slot*size:][:size])
+		take := func(n int) []float32 {
+			b := all[:n:n]
+			all = all[n:]
+			return b
+		}
+		l := &depthwiseChannel{c, m, x, dy, take(output), take(plane), take(sums), take(in), take(out)}
 		l.run(part(dw, m, c.kernelSize()))
 	})
 }
@@ -57,14 +75,15 @@ func (c *depthwiseGradient) run(p *op.Pool, work []byte, dw, x, dy []float32) {
 type depthwiseChannel struct {
 	*depthwiseGradient
 	channel             int
-	x, dy               []float32
+	x, dy               Images[float32]
 	output, plane, sums []float32
+	inPlane, outPlane   []float32
 }
 
 func (l *depthwiseChannel) run(dw []float32) {
 	for image := range l.Batch {
-		l.copyOutput(part(l.dy, image*l.Groups*l.OutC+l.channel, l.OutArea()))
-		x := part(l.x, image*l.Groups+l.channel/l.OutC, l.InArea())
+		l.copyOutput(read(l.dy, (image*l.Groups*l.OutC+l.channel)*l.OutArea(), l.OutArea(), l.outPlane))
+		x := read(l.x, (image*l.Groups+l.channel/l.OutC)*l.InArea(), l.InArea(), l.inPlane)
 		for i := range min(l.stride[0], l.span(0)) {
 			for j := range min(l.stride[1], l.span(1)) {
 				l.copyPlane(x, i, j)

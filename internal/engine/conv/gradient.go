@@ -2,6 +2,7 @@ package conv
 
 import (
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -24,46 +25,47 @@ func (g *Geometry) InShape() []int64 {
 }
 
 // ConvolveWork is the size of Convolve's scratch memory.
-func (g *Geometry) ConvolveWork(workers int) int64 { return g.computedWork(workers) }
+func (g *Geometry) ConvolveWork(workers int, h Halves) int64 { return g.computedWork(workers, h) }
 
 // Convolve writes y.
-func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x, w []T) {
-	if len(y) == 0 {
+func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x Images[T], w []T) {
+	if y.len() == 0 {
 		return
 	}
-	if y, ok := any(y).([]float32); ok {
-		g.convolveComputed(p, work, job{x: any(x).([]float32), w: any(w).([]float32), y: y})
+	if y, ok := any(y).(Images[float32]); ok {
+		g.convolveComputed(p, work, job{x: any(x).(Images[float32]), w: any(w).([]float32), y: y})
 		return
 	}
 	p.For(g.Products(), func(i int) {
 		for m := range g.OutC {
-			row := part(Output(g, y, i), m, g.OutArea())
+			row := part(Output(g, y.Values, i), m, g.OutArea())
 			clear(row)
-			addWindows(g, row, Input(g, x, i), part(Weights(g, w, i), m, g.Depth()), axpy[T])
+			addWindows(g, row, Input(g, x.Values, i), part(Weights(g, w, i), m, g.Depth()), axpy[T])
 		}
 	})
 }
 
 // InputGradientWork is the size of InputGradient's scratch memory; turned means that memory for transposed weights is passed separately.
-func (g *Geometry) InputGradientWork(workers int, turned bool) int64 {
-	return adjointOf(g).work(workers, turned)
+func (g *Geometry) InputGradientWork(workers int, turned bool, h Halves) int64 {
+	return adjointOf(g).work(workers, turned, h)
 }
 
 // InputGradient writes dx, the transpose of the convolution applied to dy. turned is memory of w's size, or nil.
-func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w, turned []T) {
-	if len(dx) == 0 {
+func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy Images[T], w, turned []T) {
+	if dx.len() == 0 {
 		return
 	}
-	if len(dy) == 0 || len(w) == 0 {
-		clear(dx)
+	if dy.len() == 0 || len(w) == 0 {
+		clear(dx.Values)
+		clear(dx.Halves)
 		return
 	}
-	if dx, ok := any(dx).([]float32); ok {
-		adjointOf(g).run(p, work, dx, any(dy).([]float32), any(w).([]float32), any(turned).([]float32))
+	if dx, ok := any(dx).(Images[float32]); ok {
+		adjointOf(g).run(p, work, dx, any(dy).(Images[float32]), any(w).([]float32), any(turned).([]float32))
 		return
 	}
 	p.For(g.Batch*g.Groups*g.InC, func(i int) {
-		plainInputGradient(g, part(dx, i, g.inLen()), Output(g, dy, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.kernelSize():])
+		plainInputGradient(g, part(dx.Values, i, g.inLen()), Output(g, dy.Values, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.kernelSize():])
 	})
 }
 
@@ -98,34 +100,61 @@ func (g *Geometry) eachTap(f func(tap, out, in, n, stride int)) {
 }
 
 // WeightGradientWork is the size of WeightGradient's scratch memory.
-func (g *Geometry) WeightGradientWork(workers int) int64 {
+func (g *Geometry) WeightGradientWork(workers int, h Halves) int64 {
 	if d := depthwiseGradientOf(g); d != nil {
-		return d.work(workers)
+		return d.work(workers, h)
 	}
 	if c := weightGradientOf(g); c != nil {
 		return c.work(workers)
 	}
-	return 0
+	return g.imageWork(h)
 }
 
-// WeightGradient writes dw, or adds to it, summed over images and positions in an order that depends on the geometry alone.
-func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T, add bool) {
-	if !add {
-		clear(dw)
+// imageWork is the size of an image in float32, and of its output's gradient, if they are Float16.
+func (g *Geometry) imageWork(h Halves) (size int64) {
+	if h.X {
+		size += aligned(4 * int64(g.Groups*g.InC*g.InArea()))
 	}
-	if len(dy) == 0 || len(x) == 0 || len(dw) == 0 {
+	if h.Y {
+		size += aligned(4 * int64(g.Groups*g.OutC*g.OutArea()))
+	}
+	return size
+}
+
+// WeightGradient writes dw, summed over images and positions in an order that depends on the geometry alone.
+func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw []T, x, dy Images[T]) {
+	clear(dw)
+	if dy.len() == 0 || x.len() == 0 || len(dw) == 0 {
 		return
 	}
 	if dw, ok := any(dw).([]float32); ok && len(g.in) <= 2 {
-		x, dy := any(x).([]float32), any(dy).([]float32)
+		x, dy := any(x).(Images[float32]), any(dy).(Images[float32])
 		if d := depthwiseGradientOf(g); d != nil {
 			d.run(p, work, dw, x, dy)
 		} else {
-			weightGradientOf(g).run(p, work, dw, x, dy, add)
+			weightGradientOf(g).run(p, work, dw, x, dy)
 		}
 		return
 	}
-	p.For(g.Groups*g.OutC, func(m int) { plainWeightGradient(g, part(dw, m, g.Depth()), m, x, dy) })
+	one, buf := *g, scratch[T](work)
+	one.Batch = 1
+	in, out := x.image(&buf, g.Groups*g.InC*g.InArea()), dy.image(&buf, g.Groups*g.OutC*g.OutArea())
+	for image := range g.Batch {
+		x, dy := in(image), out(image)
+		p.For(g.Groups*g.OutC, func(m int) { plainWeightGradient(&one, part(dw, m, g.Depth()), m, x, dy) })
+	}
+}
+
+// image returns the elements of an image of n elements, in memory from buf if they are Float16.
+func (m Images[T]) image(buf *scratch[T], n int) func(i int) []T {
+	if !m.isHalf() {
+		return func(i int) []T { return part(m.Values, i, n) }
+	}
+	to := buf.take(n)
+	return func(i int) []T {
+		kernel.F32FromF16(any(to).([]float32), m.Halves[i*n:][:n])
+		return to
+	}
 }
 
 // plainWeightGradient adds to the weights of channel m of the output.

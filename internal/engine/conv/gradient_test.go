@@ -69,8 +69,9 @@ func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *
 		if workers > 1 {
 			turned = ir.View[T](garbageArray(w.Spec()))
 		}
-		InputGradient(g, pool, garbage(g.InputGradientWork(workers, workers > 1)), ir.View[T](a), ir.View[T](dy), ir.View[T](w), turned)
-		WeightGradient(g, pool, garbage(g.WeightGradientWork(workers)), ir.View[T](b), ir.View[T](x), ir.View[T](dy), false)
+		h := Halves{}
+		InputGradient(g, pool, garbage(g.InputGradientWork(workers, workers > 1, h)), ImagesOf[T](a, false), ImagesOf[T](dy, false), ir.View[T](w), turned)
+		WeightGradient(g, pool, garbage(g.WeightGradientWork(workers, h)), ir.View[T](b), ImagesOf[T](x, false), ImagesOf[T](dy, false))
 		pool.Close()
 		if dx != nil && (!bytes.Equal(a.Data, dx.Data) || !bytes.Equal(b.Data, dw.Data)) {
 			t.Fatalf("not bit-identical with %d workers", workers)
@@ -102,7 +103,7 @@ func TestGradientScratchMemory(t *testing.T) {
 		}
 		work := func(batch int64) (dx, dw, patches int64) {
 			g := layerGeometry(t, layer{[]int64{batch, 64, 56, 56}, []int64{64, channels, 3, 3}, a})
-			return g.InputGradientWork(2, false), g.WeightGradientWork(2), 4 * int64(g.Groups*g.Depth()*g.OutArea())
+			return g.InputGradientWork(2, false, Halves{}), g.WeightGradientWork(2, Halves{}), 4 * int64(g.Groups*g.Depth()*g.OutArea())
 		}
 		dx, dw, patches := work(8)
 		if moreX, moreW, _ := work(64); moreX > dx || moreW > dw {

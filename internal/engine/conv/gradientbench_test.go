@@ -41,14 +41,15 @@ func benchGradients(b *testing.B, l layer, workers int) {
 	pool := op.NewPool(workers)
 	defer pool.Close()
 	x, w, y := singles(1, l.x), singles(2, l.w), singles(3, g.OutShape())
+	xs, ys, h := Images[float32]{Values: x}, Images[float32]{Values: y}, Halves{}
 	for _, f := range []struct {
 		name string
 		work int64
 		run  func(work []byte)
 	}{
-		{"Y", g.ConvolveWork(workers), func(work []byte) { Convolve(g, pool, work, y, x, w) }},
-		{"dX", g.InputGradientWork(workers, false), func(work []byte) { InputGradient(g, pool, work, x, y, w, nil) }},
-		{"dW", g.WeightGradientWork(workers), func(work []byte) { WeightGradient(g, pool, work, w, x, y, false) }},
+		{"Y", g.ConvolveWork(workers, h), func(work []byte) { Convolve(g, pool, work, ys, xs, w) }},
+		{"dX", g.InputGradientWork(workers, false, h), func(work []byte) { InputGradient(g, pool, work, xs, ys, w, nil) }},
+		{"dW", g.WeightGradientWork(workers, h), func(work []byte) { WeightGradient(g, pool, work, w, xs, ys) }},
 	} {
 		work := ir.AlignedBytes(f.work)
 		b.Run(fmt.Sprintf("%s of %v and %v by %d", f.name, l.x, l.w, workers), func(b *testing.B) {

@@ -122,8 +122,12 @@ func adjointOf(g *Geometry) *adjoint {
 func (a *adjoint) whole() bool { return len(a.phases) == 1 && a.phases[0].OutArea() == a.InArea() }
 
 // work is the size of the scratch memory; it includes the transposed weights unless own memory is given for them.
-func (a *adjoint) work(workers int, own bool) int64 {
+func (a *adjoint) work(workers int, own bool, h Halves) int64 {
 	kept, spare := int64(0), int64(0)
+	phases := Halves{X: h.Y, Y: h.X && a.whole()}
+	if h.X && !a.whole() {
+		kept += int64(workers) * aligned(4*int64(a.InArea()))
+	}
 	if !own {
 		kept = aligned(4 * int64(a.Groups*a.OutC*a.Depth()))
 	}
@@ -131,13 +135,13 @@ func (a *adjoint) work(workers int, own bool) int64 {
 		if !a.whole() {
 			kept += aligned(4 * int64(ph.elements(a.images)))
 		}
-		spare = max(spare, ph.of(a.images).computedWork(workers), ph.of(a.Batch%max(a.images, 1)).computedWork(workers))
+		spare = max(spare, ph.of(a.images).computedWork(workers, phases), ph.of(a.Batch%max(a.images, 1)).computedWork(workers, phases))
 	}
 	return kept + spare
 }
 
 // run uses turned for the phases' weights, which are at most as many as those of w.
-func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
+func (a *adjoint) run(p *op.Pool, work []byte, dx, dy Images[float32], w, turned []float32) {
 	buf := scratch[float32](work)
 	if turned == nil {
 		turned = buf.take(len(w))
@@ -155,16 +159,24 @@ func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
 	for i, ph := range a.phases {
 		sums[i] = buf.take(ph.elements(a.images))
 	}
+	channels := make([][]float32, p.Workers())
+	for i := range channels {
+		if dx.isHalf() {
+			channels[i] = buf.take(a.InArea())
+		}
+	}
 	for image := 0; image < a.Batch; image += a.images {
 		n := min(a.images, a.Batch-image)
 		for i, ph := range a.phases {
-			in := dy[image*a.Groups*a.OutC*a.OutArea():]
-			ph.of(n).convolveComputed(p, buf, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
+			in := dy.from(image * a.Groups * a.OutC * a.OutArea())
+			ph.of(n).convolveComputed(p, buf, job{x: in, w: weights[i], y: Images[float32]{Values: sums[i][:ph.elements(n)]}})
 		}
-		channels := dx[image*a.Groups*a.InC*a.InArea():]
-		p.Rows(n*a.Groups*a.InC, 1<<13/a.InArea()+1, func(from, to int) {
-			for c := from; c < to; c++ {
-				a.interleave(part(channels, c, a.InArea()), sums, c)
+		to, grain := dx.from(image*a.Groups*a.InC*a.InArea()), 1<<13/a.InArea()+1
+		p.Slots(ceilDiv(n*a.Groups*a.InC, grain), func(task, slot int) {
+			for c := task * grain; c < min((task+1)*grain, n*a.Groups*a.InC); c++ {
+				channel := target(to, c*a.InArea(), a.InArea(), channels[slot])
+				a.interleave(channel, sums, c)
+				put(to, c*a.InArea(), channel)
 			}
 		})
 	}

@@ -61,9 +61,12 @@ func (p *Patches) tabulate(at []int32) {
 	}
 }
 
-// Of returns the patches of one image and group, a part at a time. Padding is 0.
-func (p *Patches) Of(x []float32) gemm.Panels[float32] {
-	return (&patches[float32]{p, x, kernel.PackLanes, kernel.PackLanesAt}).fill
+// Of returns the patches of one image and group, whose elements x starts with, a part at a time. Padding is 0.
+func (p *Patches) Of(x Images[float32]) gemm.Panels[float32] {
+	if x.isHalf() {
+		return (&patches[float32, uint16]{p, x.Halves, kernel.PackHalves, kernel.PackHalvesAt}).fill
+	}
+	return (&patches[float32, float32]{p, x.Values, kernel.PackLanes, kernel.PackLanesAt}).fill
 }
 
 // OfBytes is Of for bytes, with the zero point as padding.
@@ -90,15 +93,15 @@ func (p *Patches) OfBytes(x []byte, zero byte) gemm.Panels[byte] {
 			pack(dst[r*panel:], x[off:], 1, panel, 0, lane, n, stride, keep)
 		}
 	}
-	return (&patches[byte]{p, x, pack, packAt}).fill
+	return (&patches[byte, byte]{p, x, pack, packAt}).fill
 }
 
-// patches writes parts of the right operand for one image and group.
-type patches[T any] struct {
+// patches writes parts of the right operand for one image and group, of elements of type S.
+type patches[T, S any] struct {
 	*Patches
-	x      []T
-	pack   func(dst, x []T, rows, to, from, lane, n, stride int, keep bool)    // as kernel.PackLanes
-	packAt func(dst, x []T, at []int32, reach, lane, n, stride int, keep bool) // as kernel.PackLanesAt
+	x      []S
+	pack   func(dst []T, x []S, rows, to, from, lane, n, stride int, keep bool)    // as kernel.PackLanes
+	packAt func(dst []T, x []S, at []int32, reach, lane, n, stride int, keep bool) // as kernel.PackLanesAt
 }
 
 // A segment is columns of a panel that are in one row of the output.
@@ -110,7 +113,7 @@ type segment struct {
 }
 
 // fill writes rows k0 to k1-1 of columns n0 to n1-1.
-func (p *patches[T]) fill(dst []T, k0, k1, n0, n1 int) {
+func (p *patches[T, S]) fill(dst []T, k0, k1, n0, n1 int) {
 	var buf [panel]segment
 	segments := p.cut(buf[:0], n0, n1)
 	if p.at != nil && p.inside(segments) {
@@ -158,7 +161,7 @@ func (p *Patches) inside(segments []segment) bool {
 }
 
 // fillInside writes whole columns, at the offsets of the table.
-func (p *patches[T]) fillInside(dst []T, k0, k1 int, segments []segment) {
+func (p *patches[T, S]) fillInside(dst []T, k0, k1 int, segments []segment) {
 	first := p.along[0]
 	for i, s := range segments {
 		from := s.off + first.from + (s.from-first.lo)*p.stride
@@ -183,7 +186,7 @@ func (p *Patches) under(o, t int) int {
 }
 
 // place writes one kernel tap: rows of the panel, one per channel, from the same position of each.
-func (p *patches[T]) place(dst, x []T, rows int, segments []segment, t tap) {
+func (p *patches[T, S]) place(dst []T, x []S, rows int, segments []segment, t tap) {
 	step := p.kernelSize * panel
 	keep := false
 	for _, s := range segments {

@@ -99,7 +99,7 @@ func quantizedConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	most := int64(0)
 	for _, b := range g.bands() {
 		x, y := b.floats()
-		most = max(most, aligned(4*int64(x))+aligned(4*int64(y))+b.work(n, in[1], workers))
+		most = max(most, aligned(4*int64(x))+aligned(4*int64(y))+b.work(n, in[1], workers, Halves{}))
 	}
 	return most
 }
@@ -146,18 +146,19 @@ func runQuantizedConv(c *op.Call) error {
 func (b band) run(c *op.Call, j job, x, y []byte, from, to codec) {
 	buf := scratch[float32](c.Work)
 	nx, ny := b.floats()
-	j.x, j.y = buf.take(nx), buf.take(ny)
+	in32, out32 := buf.take(nx), buf.take(ny)
+	j.x, j.y = Images[float32]{Values: in32}, Images[float32]{Values: out32}
 	in, area := b.inLen(), len(x)/(b.Groups*b.InC)
 	c.Pool.Rows(b.Groups*b.InC, 1+quantizeGrain/max(in, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {
-			kernel.Dequantize(part(j.x, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale, from.zero)
+			kernel.Dequantize(part(in32, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale, from.zero)
 		}
 	})
 	b.convolve(c, buf, j)
 	out, places := b.OutArea(), len(y)/(b.Groups*b.OutC)
 	c.Pool.Rows(b.Groups*b.OutC, 1+quantizeGrain/max(out, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {
-			kernel.Quantize(part(y, ch, places)[b.row*b.out[1]:][:out], part(j.y, ch, out), to.scale, to.zero, to.typ)
+			kernel.Quantize(part(y, ch, places)[b.row*b.out[1]:][:out], part(out32, ch, out), to.scale, to.zero, to.typ)
 		}
 	})
 }

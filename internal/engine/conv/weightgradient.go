@@ -78,15 +78,11 @@ func (c *weightGradient) work(workers int) int64 {
 	return size + product
 }
 
-// run writes dw, or adds to it; it is transposed to channels-last order first.
-func (c *weightGradient) run(p *op.Pool, work []byte, dw, x, dy []float32, add bool) {
+func (c *weightGradient) run(p *op.Pool, work []byte, dw []float32, x, dy Images[float32]) {
 	input, output := c.sizes()
 	buf := scratch[float32](work)
-	k := &chunk{weightGradient: c, pool: p, x: x, dy: dy, input: buf.take(input), output: buf.take(output), sums: dw, add: add}
+	k := &chunk{weightGradient: c, pool: p, x: x, dy: dy, input: buf.take(input), output: buf.take(output), sums: dw}
 	k.work = buf
-	if add && c.channelsLast() {
-		c.transposeRows(p, buf, dw, c.InC, c.kernelSize())
-	}
 	for k.image = 0; k.image < c.Batch; k.image += c.images {
 		for k.row = 0; k.row < c.out[0]; k.row += c.rows {
 			k.run()
@@ -113,11 +109,10 @@ func (c *weightGradient) transposeRows(p *op.Pool, work []byte, dw []float32, ro
 type chunk struct {
 	*weightGradient
 	pool          *op.Pool
-	x, dy         []float32
+	x, dy         Images[float32]
 	input         []float32 // channels, by group, image, row and column
 	output        []float32 // by output channel: positions of all images of the chunk
-	sums          []float32
-	add           bool // destination of the sums
+	sums          []float32 // the result
 	work          []byte
 	image, row    int // the first ones
 	images, rows  int // numbers of them
@@ -134,15 +129,14 @@ func (k *chunk) run() {
 	s := k.product(k.images, k.rows)
 	products := make([]gemm.FloatProduct, k.Groups)
 	for i := range products {
-		products[i] = gemm.FloatProduct{
-			A: k.left(i), C: part(k.sums, i, s.M*s.N), Stride: s.N, Accumulate: k.add || k.image > 0 || k.row > 0,
-		}
+		q := gemm.FloatProduct{C: part(k.sums, i, s.M*s.N), Stride: s.N, Accumulate: k.image > 0 || k.row > 0}
+		k.left(&q, i)
 		if k.direct() {
-			x := Input(k.Geometry, k.x, k.image*k.Groups+i)[k.row*k.out[1]:]
-			products[i].B = gemm.Matrix[float32]{Data: x, Row: 1, Col: k.InArea()}
+			k.right(&q, i)
 		} else {
-			products[i].Panels = channelPatchesOf(k, i).fill
+			q.Panels = channelPatchesOf(k, i).fill
 		}
+		products[i] = q
 	}
 	gemm.Float(k.pool, s, k.work, products...)
 }
@@ -163,7 +157,8 @@ func (k *chunk) copyIn() {
 		for m := from; m < to; m++ {
 			row := part(k.output, m, k.images*places)
 			for i := range k.images {
-				copy(part(row, i, places), part(k.dy, (k.image+i)*k.Groups*k.OutC+m, places))
+				to := part(row, i, places)
+				copy(to, read(k.dy, ((k.image+i)*k.Groups*k.OutC+m)*places, places, to))
 			}
 		}
 	})
@@ -180,17 +175,44 @@ func (k *chunk) line(group, image, line int) {
 	}
 	clear(to[:lo*k.InC])
 	clear(to[hi*k.InC:])
-	channels := Input(k.Geometry, k.x, (k.image+image)*k.Groups+group)
-	kernel.TransposeInto(to[lo*k.InC:], k.InC, channels[at*k.in[1]+lo-k.begin[1]:], k.InArea(), k.InC, hi-lo)
+	from := k.x.from(((k.image+image)*k.Groups+group)*k.InC*k.InArea() + at*k.in[1] + lo - k.begin[1])
+	if from.isHalf() {
+		kernel.TransposeHalves(to[lo*k.InC:], k.InC, from.Halves, k.InArea(), k.InC, hi-lo)
+	} else {
+		kernel.TransposeInto(to[lo*k.InC:], k.InC, from.Values, k.InArea(), k.InC, hi-lo)
+	}
 }
 
-// left is the output's gradient for one group.
-func (k *chunk) left(group int) gemm.Matrix[float32] {
-	if k.weightGradient.images > 1 {
-		n := k.images * k.OutArea()
-		return gemm.Rows(part(k.output, group, k.OutC*n), n)
+// left sets the left operand of a group's product: the output's gradient.
+func (k *chunk) left(q *gemm.FloatProduct, group int) {
+	area := k.OutArea()
+	from := k.dy.from((k.image*k.Groups+group)*k.OutC*area + k.row*k.out[1])
+	switch {
+	case k.weightGradient.images > 1:
+		n := k.images * area
+		q.A = gemm.Rows(part(k.output, group, k.OutC*n), n)
+	case from.isHalf():
+		q.Rows = func(dst []float32, i0, i1, k0, k1 int) {
+			for i := i0; i < i1; i++ {
+				kernel.F32FromF16(part(dst, i-i0, k1-k0), from.Halves[i*area+k0:i*area+k1])
+			}
+		}
+	default:
+		q.A = gemm.Rows(from.Values, area)
 	}
-	return gemm.Rows(Output(k.Geometry, k.dy, k.image*k.Groups+group)[k.row*k.out[1]:], k.OutArea())
+}
+
+// right sets the right operand if the patches are the input itself: its transpose.
+func (k *chunk) right(q *gemm.FloatProduct, group int) {
+	area := k.InArea()
+	from := k.x.from((k.image*k.Groups+group)*k.InC*area + k.row*k.out[1])
+	if !from.isHalf() {
+		q.B = gemm.Matrix[float32]{Data: from.Values, Row: 1, Col: area}
+		return
+	}
+	q.Panels = func(dst []float32, k0, k1, n0, n1 int) {
+		kernel.TransposeHalves(dst, panel, from.Halves[n0*area+k0:], area, n1-n0, k1-k0)
+	}
 }
 
 // channelPatches are the patches of one group of a chunk.

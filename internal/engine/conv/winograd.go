@@ -105,12 +105,18 @@ func (w *winograd) step() int {
 	return ceilDiv(w.units*w.segment*kernel.WinogradGroup, panel)*panel + panel
 }
 
-// slot is the number of scratch elements of a block, and line those of four rows of the output.
+// slot is the number of scratch elements of a block, and line those of four rows of the output, or of the rows of the input that they
+// depend on.
 func (w *winograd) slot() int {
 	return kernel.WinogradTile * (w.InC + w.OutC) * w.step()
 }
 
-func (w *winograd) line() int { return 4 * w.segment * kernel.WinogradGroup }
+func (w *winograd) line() int {
+	return max(4*w.segment*kernel.WinogradGroup, winogradRows*min(w.in[1], w.segment*kernel.WinogradGroup+2))
+}
+
+// winogradRows is the number of rows of the input that a pair of rows of tiles depends on.
+const winogradRows = 6
 
 // perWorker reports whether each block is computed by one worker.
 func (w *winograd) perWorker(workers int) bool { return w.Groups*w.blocks() >= 2*workers }
@@ -172,9 +178,9 @@ func (w *winograd) block(group, i int, slot []float32) *winogradBlock {
 
 func (b *winogradBlock) run(j job, parallel sharing) {
 	inChannels, outChannels := ceilDiv(b.InC, winogradTask), ceilDiv(b.OutC, winogradTask)
-	parallel(inChannels, func(i int, _ []float32) {
+	parallel(inChannels, func(i int, line []float32) {
 		for c := i * winogradTask; c < min(b.InC, (i+1)*winogradTask); c++ {
-			b.transform(j.x, c)
+			b.transform(j.x, c, line)
 		}
 	})
 	const high = 120 // rows of a product, a multiple of the kernel's
@@ -208,22 +214,44 @@ func (b *winogradBlock) each(f func(u unit)) {
 }
 
 // transform transforms one channel of the input.
-func (b *winogradBlock) transform(x []float32, c int) {
+func (b *winogradBlock) transform(x Images[float32], c int, line []float32) {
 	v, step := b.v[c*b.step():], b.InC*b.step()
 	b.each(func(u unit) {
-		plane := part(Input(b.Geometry, x, u.image*b.Groups+b.group), c, b.InArea())
+		plane := x.from(((u.image*b.Groups+b.group)*b.InC + c) * b.InArea())
 		columns := u.from * kernel.WinogradGroup
+		mask := b.mask[columns : u.to*kernel.WinogradGroup+2]
 		left, skip := max(b.begin[1]-columns, 0), max(columns-b.begin[1], 0)
+		first := u.row - b.begin[0]
+		values, offset, stride := b.read(plane, first, skip, len(mask), line)
 		var rows [8][]float32
 		for i := range rows {
-			at := u.row + i/4*2 + i%4 - b.begin[0]
+			at := first + i/4*2 + i%4
 			rows[i] = b.nothing
 			if at >= 0 && at < b.in[0] && skip < b.in[1] {
-				rows[i] = part(plane, at, b.in[1])[skip:]
+				rows[i] = values[at*stride-offset:]
 			}
 		}
-		kernel.WinogradInput(v[u.at:], step, &rows, left, b.mask[columns:u.to*kernel.WinogradGroup+2])
+		kernel.WinogradInput(v[u.at:], step, &rows, left, mask)
 	})
+}
+
+// read returns the rows of a channel that a unit depends on, from row first on and without the first skip columns: row i starts at i·stride-offset.
+// Of Float16 rows n columns are converted, all rows at once if they are contiguous.
+func (b *winogradBlock) read(plane Images[float32], first, skip, n int, line []float32) (values []float32, offset, stride int) {
+	wide := b.in[1]
+	if !plane.isHalf() {
+		return plane.Values, -skip, wide
+	}
+	from, to := min(max(first, 0), b.in[0]), min(first+winogradRows, b.in[0])
+	n = min(wide-skip, n)
+	if n == wide && from < to {
+		kernel.F32FromF16(line[:(to-from)*wide], plane.Halves[from*wide:to*wide])
+		return line, from * wide, wide
+	}
+	for i := from; i < to && n > 0; i++ {
+		kernel.F32FromF16(part(line, i-from, n), plane.Halves[i*wide+skip:][:n])
+	}
+	return line, from * n, n
 }
 
 // multiply sums over the input channels for one index of the tiles, and output channels from m to end.
@@ -251,14 +279,22 @@ func (b *winogradBlock) output(j job, m int, line []float32) {
 	}
 	b.each(func(u unit) {
 		kernel.WinogradOutput(&rows, b.m[m*b.step()+u.at:], b.OutC*b.step(), u.to-u.from, first)
-		plane := part(Output(b.Geometry, j.y, u.image*b.Groups+b.group), m, b.OutArea())
+		plane := j.y.from(((u.image*b.Groups+b.group)*b.OutC + m) * b.OutArea())
 		from, to := u.from*kernel.WinogradGroup, min(u.to*kernel.WinogradGroup, b.out[1])
 		for r := 0; r < 4 && u.row+r < b.out[0]; r++ {
-			row := part(plane, u.row+r, b.out[1])[from:to]
+			at, sums := (u.row+r)*b.out[1]+from, rows[r][:to-from]
+			if plane.isHalf() {
+				if j.activate != nil {
+					j.activate(sums)
+				}
+				put(plane, at, sums)
+				continue
+			}
+			row := plane.Values[at:][:len(sums)]
 			if j.add {
-				kernel.Add(row, row, rows[r][:len(row)])
+				kernel.Add(row, row, sums)
 			} else {
-				copy(row, rows[r])
+				copy(row, sums)
 			}
 			if j.activate != nil {
 				j.activate(row)

@@ -23,12 +23,15 @@ func (g *Geometry) transformsComputed() bool {
 }
 
 // computedWork is the size of convolveComputed's scratch memory.
-func (g *Geometry) computedWork(workers int) int64 {
+func (g *Geometry) computedWork(workers int, h Halves) int64 {
 	if d := DepthwiseOf(g); d != nil {
-		return d.work(workers)
+		return d.work(workers, h)
 	}
 	if g.transformsComputed() {
 		return g.transformedWork(workers)
+	}
+	if h.Y {
+		return g.TableSize() + gemm.StoreWork(g.Product(), g.Products(), workers)
 	}
 	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }

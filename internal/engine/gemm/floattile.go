@@ -8,6 +8,7 @@ type floatTile struct {
 	shape      Shape
 	rows, cols span
 	work       []float32
+	sums       []float32 // of the tile, if it is stored
 }
 
 // run computes blocks of depth, and within them of height: a block of B is used by all rows before the next one is packed.
@@ -16,22 +17,42 @@ func (t *floatTile) run() {
 		t.row()
 		return
 	}
+	sums, stride := t.result()
 	for ks := range (span{0, t.shape.K}).blocks(depth) {
 		right := t.right(ks)
 		for rows := range t.rows.blocks(height) {
 			left := t.left(rows, ks)
-			c := t.C[rows.from*t.Stride+t.cols.from:]
-			t.multiply(c, left, right, rows.len(), ks)
+			c := sums[(rows.from-t.rows.from)*stride:]
+			kernel.GemmFloat(c, stride, left, right, rows.len(), t.cols.len(), ks.len(), t.Accumulate || ks.from > 0)
 			if ks.to == t.shape.K {
-				t.Epilogue.apply(c, t.Stride, rows, t.cols)
+				t.finish(c, stride, rows)
 			}
 		}
 	}
 }
 
+// result is the memory of the tile's sums, from its first element on.
+func (t *floatTile) result() (sums []float32, stride int) {
+	if t.Store != nil {
+		return t.sums, t.cols.len()
+	}
+	return t.C[t.rows.from*t.Stride+t.cols.from:], t.Stride
+}
+
+// finish applies the epilogue to rows of the tile, and stores them.
+func (t *floatTile) finish(c []float32, stride int, rows span) {
+	t.Epilogue.apply(c, stride, rows, t.cols)
+	if t.Store == nil {
+		return
+	}
+	for i := rows.from; i < rows.to; i++ {
+		t.Store(c[(i-rows.from)*stride:][:t.cols.len()], i, t.cols.from)
+	}
+}
+
 // isRow reports whether this is a single row times a matrix that would be packed for it only.
 func (t *floatTile) isRow() bool {
-	return t.shape.M == 1 && t.shape.K > 0 && t.Packed == nil && t.Panels == nil && t.B.Col == 1
+	return t.shape.M == 1 && t.shape.K > 0 && t.Packed == nil && t.Panels == nil && t.B.Col == 1 && t.Rows == nil && t.Store == nil
 }
 
 // row computes the sums of a block in the scratch memory, in place of packed B.
@@ -49,14 +70,14 @@ func (t *floatTile) row() {
 	t.Epilogue.apply(c, t.Stride, t.rows, t.cols)
 }
 
-func (t *floatTile) multiply(c []float32, a kernel.GemmA, b kernel.GemmB, m int, ks span) {
-	add := t.Accumulate || ks.from > 0
-	kernel.GemmFloat(c, t.Stride, a, b, m, t.cols.len(), ks.len(), add)
-}
-
-// left is a block of A, packed into strips at the start of the scratch memory if that pays off.
+// left is a block of A, at the start of the scratch memory if Rows writes it, or packed into strips there if that pays off.
 func (t *floatTile) left(rows, ks span) kernel.GemmA {
-	a, high := t.A.from(rows.from, ks.from), kernel.GemmRows()
+	high := kernel.GemmRows()
+	if t.Rows != nil {
+		t.Rows(t.work, rows.from, rows.to, ks.from, ks.to)
+		return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: ks.len(), K: 1}
+	}
+	a := t.A.from(rows.from, ks.from)
 	if !t.packsLeft() {
 		return kernel.GemmA{Data: a.Data, Strip: high * a.Row, Row: a.Row, K: a.Col}
 	}

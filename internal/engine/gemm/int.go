@@ -36,7 +36,7 @@ type IntProduct struct {
 // IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
 // Finish is set.
 func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
-	g := newTiling(s, intHeight, batch, workers)
+	g := newTiling(s, intHeight, maxCols, batch, workers)
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
 }
 
@@ -81,7 +81,7 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	if want := IntWork(s, len(products), p.Workers(), packed, finish); int64(len(work)) < want {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
-	g := newTiling(s, intHeight, len(products), p.Workers())
+	g := newTiling(s, intHeight, maxCols, len(products), p.Workers())
 	layout, tiles := g.intSlot(packed, finish), g.tiles()
 	distribute(p, len(products)*tiles, func(task, slot int) {
 		t := intTile{IntProduct: &products[task/tiles], depth: s.K}

@@ -18,8 +18,8 @@ const (
 	tilesPerWorker   = 4
 )
 
-// newTiling divides until there are enough tiles for the workers, the longer side first. A tile has at most maxRows rows.
-func newTiling(s Shape, maxRows, batch, workers int) tiling {
+// newTiling divides until there are enough tiles for the workers, the longer side first. A tile has at most maxRows rows and maxCols columns.
+func newTiling(s Shape, maxRows, maxCols, batch, workers int) tiling {
 	g := tiling{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols)}
 	for workers > 1 && batch*g.tiles() < tilesPerWorker*workers && g.rows*g.cols*max(s.K, 1) >= 2*grain {
 		switch {

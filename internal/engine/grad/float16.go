@@ -14,7 +14,6 @@ import (
 // after Recompute.
 func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64) error {
 	t := a.Tape
-	splitConvGradients(t)
 	specs := map[string]ir.Spec{}
 	for _, v := range t.Graph().Inputs {
 		specs[v.Name] = declaredSpec(v)
@@ -35,27 +34,6 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64) error {
 		}
 	}
 	return nil
-}
-
-// splitConvGradients splits each ConvGrad into two nodes, for the gradients of the input and of the weights, so that each has one
-// large tensor less in float32 at a time.
-func splitConvGradients(t *Tape) {
-	paramGrads := map[*ir.Value]bool{}
-	for _, p := range t.Params {
-		paramGrads[p.Grad] = true
-	}
-	for _, n := range slices.Collect(t.Graph().Nodes()) {
-		weights := slices.ContainsFunc(n.Outputs[1:], func(v *ir.Value) bool { return v != nil && (paramGrads[v] || isConsumed(v)) })
-		if !is(n, own, "ConvGrad", "ConvTransposeGrad") || !isConsumed(n.Outputs[0]) || !weights {
-			continue
-		}
-		dx := t.Graph().NewNode(n.Op, n.Inputs(), n.Attrs...)
-		outputs := slices.Clone(n.Outputs)
-		unread := t.Graph().NewValue("g")
-		n.SetOutputs(append([]*ir.Value{unread}, outputs[1:]...)...)
-		dx.SetOutputs(outputs[0], t.Graph().NewValue("g"), t.Graph().NewValue("g"))
-		t.Graph().InsertBefore(n, dx)
-	}
 }
 
 // float16Storage chooses and converts the values that are stored in float16.
@@ -108,7 +86,7 @@ func (h *float16Storage) form(n *ir.Node, shape []int64) (half.Form, bool) {
 	}
 	f, ok := half.Of(n.Op.Type)
 	y := h.all[n.Outputs[0].Name]
-	return f, ok && y != nil && (f.Itself || f.Fits(shape, y.Shape))
+	return f, ok && y != nil && (f.Mixed != "" || f.Fits(shape, y.Shape))
 }
 
 // convert replaces n by its float16 form, if any of its inputs or outputs is chosen.
@@ -126,7 +104,8 @@ func (h *float16Storage) convert(n *ir.Node, chosen map[*ir.Value]bool) {
 	for _, a := range half.Attributes(outputs, !activation) {
 		n.SetAttr(a)
 	}
-	if f, _ := half.Of(n.Op.Type); f.Itself {
+	if f, _ := half.Of(n.Op.Type); f.Mixed != "" {
+		n.Op = ir.OpID{Domain: own, Type: f.Mixed}
 		return
 	}
 	domain := n.Op.Domain

@@ -10,7 +10,7 @@ import (
 
 const (
 	elementsAtOnce = 8 << 10 // of elementwise operators
-	bytesAtOnce    = 1 << 20 // of images in float32
+	bytesAtOnce    = 1 << 19 // of images in float32, which stay in the L2 cache
 )
 
 // chunks is a node that is split into chunks of its images or of its elements.
@@ -61,7 +61,7 @@ func (k *kind) chunks(n *op.Node, in []*ir.Array) (*chunks, error) {
 // wide is the size in bytes of the float32 values of a chunk of n.
 func (c *chunks) wide(n int) (bytes int64) {
 	for i, a := range c.in {
-		if c.chunkedIn[i] && a.DType == ir.Float16 && c.reads(i) {
+		if c.chunkedIn[i] && a.DType == ir.Float16 {
 			bytes += aligned(4 * c.elems(a, n))
 		}
 	}
@@ -71,11 +71,6 @@ func (c *chunks) wide(n int) (bytes int64) {
 		}
 	}
 	return bytes
-}
-
-// reads reports whether the elements of input i are read.
-func (c *chunks) reads(i int) bool {
-	return i >= len(c.with) || c.with[i] < 0 || c.node.HasConsumer(c.with[i])
 }
 
 // elems is the number of elements of a in n images or elements.
@@ -98,11 +93,14 @@ func (c *chunks) parts() int { return (c.n + c.perChunk - 1) / c.perChunk }
 
 // work is the scratch memory of a worker's chunk if chunks are shared out, else that of the whole node.
 func (c *chunks) work(workers int) int64 {
+	if c.inBlocks() != nil {
+		return int64(workers) * blocksWork
+	}
 	most := int64(0)
 	for _, n := range []int{min(c.perChunk, c.n), c.n % c.perChunk} {
 		size := c.wide(n)
 		if c.op.Work != nil {
-			size += aligned(c.op.Work(c.of(0), c.inputs(0, n, nil), workers))
+			size += aligned(c.op.Work(c.node, c.inputs(0, n, nil), workers))
 		}
 		most = max(most, size)
 	}
@@ -123,7 +121,7 @@ func (c *chunks) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Arr
 		if a.DType != ir.Float16 {
 			continue
 		}
-		if wide == nil || !c.reads(i) {
+		if wide == nil {
 			in[i] = &ir.Array{DType: ir.Float, Shape: in[i].Shape}
 		} else {
 			in[i] = wide(in[i])
@@ -132,8 +130,20 @@ func (c *chunks) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Arr
 	return in
 }
 
+// inBlocks is the function of an operator that is computed in blocks, else nil.
+func (c *chunks) inBlocks() func(y []float32, in [2][]float32) {
+	if !c.flat {
+		return nil
+	}
+	return elementwise[c.typ]
+}
+
 func (c *chunks) run(call *op.Call) error {
 	c.in = call.In
+	if f := c.inBlocks(); f != nil {
+		inBlocks(call, c.n, f)
+		return nil
+	}
 	errs := make([]error, c.parts())
 	if c.flat {
 		size := len(call.Work) / call.Pool.Workers()
@@ -158,7 +168,7 @@ func (c *chunks) part(call *op.Call, i int, work []byte) error {
 		return a
 	}
 	inner := *call
-	inner.Node = c.of(i)
+	inner.Node = c.node
 	inner.In = c.inputs(from, end, func(a *ir.Array) *ir.Array {
 		w := take(a.Shape)
 		widen(call.Pool, ir.View[float32](w), ir.View[uint16](a))
@@ -187,14 +197,6 @@ func (c *chunks) part(call *op.Call, i int, work []byte) error {
 		}
 	}
 	return nil
-}
-
-// of is the node for chunk i.
-func (c *chunks) of(i int) *op.Node {
-	if !c.adds {
-		return c.node
-	}
-	return c.node.With(ir.IntAttr("accumulate", min(int64(i), 1)))
 }
 
 // aligned is size rounded up to the alignment of Call.Work.

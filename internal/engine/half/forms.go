@@ -1,8 +1,10 @@
 package half
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -12,11 +14,9 @@ const Domain = "mcompress.half"
 // A Form states which inputs and outputs of an operator may be Float16.
 type Form struct {
 	In, Out []int
-	Itself  bool // the operator itself accepts Float16, with the same attributes
+	Mixed   string // operator of the engine's domain that accepts Float16, with the same attributes; empty for a chunked form
 
-	adds bool  // attribute accumulate makes it add to the outputs that are not chunked
-	with []int // by input, the output that needs it; -1 for all
-	flat bool  // computed element by element if all of In and Out have one shape
+	flat bool // computed element by element if all of In and Out have one shape
 }
 
 // Of is the form of the operator of this type, of ONNX or of the engine.
@@ -26,27 +26,26 @@ func Of(typ string) (Form, bool) {
 }
 
 var (
-	unary    = Form{In: []int{0}, Out: []int{0}, flat: true}
-	binary   = Form{In: []int{0, 1}, Out: []int{0}, flat: true}
-	byImage  = Form{In: []int{0}, Out: []int{0}}
-	gradient = Form{In: []int{0, 2}, Out: []int{0}, adds: true, with: []int{1, 0, -1}}
+	unary   = Form{In: []int{0}, Out: []int{0}, flat: true}
+	binary  = Form{In: []int{0, 1}, Out: []int{0}, flat: true}
+	byImage = Form{In: []int{0}, Out: []int{0}}
 )
 
 var forms = func() map[string]Form {
 	all := map[string]Form{
-		"Conv":              byImage,
+		"Conv":              {In: []int{0}, Out: []int{0}, Mixed: "MixedConv"},
 		"ConvTranspose":     byImage,
-		"ConvGrad":          gradient,
-		"ConvTransposeGrad": gradient,
+		"ConvGrad":          {In: []int{0, 2}, Out: []int{0}, Mixed: "ConvGrad"},
+		"ConvTransposeGrad": {In: []int{0, 2}, Out: []int{0}, Mixed: "ConvTransposeGrad"},
 
 		"BatchNormalization": byImage,
-		"BatchNormTrain":     {In: []int{0}, Out: []int{0}, Itself: true},
-		"BatchNormGrad":      {In: []int{0, 4}, Out: []int{0}, Itself: true},
-		"BatchNormPoolTrain": {In: []int{0}, Out: []int{0}, Itself: true},
-		"BatchNormPoolGrad":  {In: []int{0, 4}, Out: []int{0}, Itself: true},
+		"BatchNormTrain":     {In: []int{0}, Out: []int{0}, Mixed: "BatchNormTrain"},
+		"BatchNormGrad":      {In: []int{0, 4}, Out: []int{0}, Mixed: "BatchNormGrad"},
+		"BatchNormPoolTrain": {In: []int{0}, Out: []int{0}, Mixed: "BatchNormPoolTrain"},
+		"BatchNormPoolGrad":  {In: []int{0, 4}, Out: []int{0}, Mixed: "BatchNormPoolGrad"},
 
-		"ActivationMask": {In: []int{0}, Itself: true},
-		"MaskedGrad":     {In: []int{0}, Out: []int{0}, Itself: true},
+		"ActivationMask": {In: []int{0}, Mixed: "ActivationMask"},
+		"MaskedGrad":     {In: []int{0}, Out: []int{0}, Mixed: "MaskedGrad"},
 
 		"MaxPoolKeep":       {In: []int{0}, Out: []int{0, 1}},
 		"MaxPoolGrad":       {In: []int{0, 1}, Out: []int{0}},
@@ -67,6 +66,20 @@ var forms = func() map[string]Form {
 func (f Form) Fits(shape, y []int64) bool {
 	return len(y) > 1 && len(shape) == len(y) && shape[0] == y[0]
 }
+
+// Stored returns the outputs of a node with the type of attribute halves, which supports the first output only.
+func Stored(n *op.Node, out []ir.Spec) ([]ir.Spec, error) {
+	for _, i := range n.Ints("halves") {
+		if i != 0 || out[0].DType != ir.Float {
+			return nil, fmt.Errorf("attribute halves: output %d cannot be %s", i, ir.Float16)
+		}
+		out[0].DType = ir.Float16
+	}
+	return out, nil
+}
+
+// IsStored reports whether the first output of a node is Float16.
+func IsStored(n *op.Node) bool { return slices.Contains(n.Ints("halves"), 0) }
 
 // Attributes are those of a node whose outputs with these numbers are Float16. With exceeds, values beyond the range become infinite, as
 // gradients should, otherwise the largest finite value.

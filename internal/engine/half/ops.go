@@ -18,7 +18,7 @@ func Ops(find Lookup) []op.Op {
 	var ops []op.Op
 	for _, typ := range slices.Sorted(maps.Keys(forms)) {
 		f := forms[typ]
-		if f.Itself {
+		if f.Mixed != "" {
 			continue
 		}
 		k := kind{f, typ, find}

@@ -2,7 +2,6 @@ package op
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -52,14 +51,6 @@ func (n *Node) IsFixed(i int) bool { return i < len(n.Fixed) && n.Fixed[i] }
 
 // HasConsumer reports whether output i has a consumer.
 func (n *Node) HasConsumer(i int) bool { return i < len(n.Consumed) && n.Consumed[i] }
-
-// With is a copy of n with one attribute added or replaced.
-func (n *Node) With(a *ir.Attr) *Node {
-	c := *n
-	c.attrs = maps.Clone(n.attrs)
-	c.attrs[a.Name] = a
-	return &c
-}
 
 // Has reports whether the attribute is present.
 func (n *Node) Has(name string) bool { return n.attrs[name] != nil }

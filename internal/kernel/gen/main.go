@@ -19,6 +19,7 @@ func families() map[string]func() {
 		"conv":    convFamily,
 		"double":  doubleFamily,
 		"gemm":    gemmFamily,
+		"half":    halfFamily,
 		"math":    mathFamily,
 		"round":   roundFamily,
 		"small":   smallFamily,
