@@ -201,6 +201,9 @@ func (a *attention) replace(n *ir.Node) {
 			last, attrs = next, append(attrs, ir.IntsAttr("permY", perm...))
 		}
 	}
+	if a.replaceGrouped(n, last, a.k) {
+		return
+	}
 	b := inserter{a.Tape, last}
 	in := []*ir.Value{nil, nil, nil, a.mask}
 	for i, side := range []permutedValue{a.q, a.k, a.v} {

@@ -7,6 +7,7 @@ var contribRewrites = []rewrite{
 	{microsoft, "Gelu", biased("none")},
 	{microsoft, "BiasGelu", biased("none")},
 	{microsoft, "FastGelu", biased("tanh")},
+	{microsoft, "FusedGemm", fusedGemm},
 	{microsoft, "SkipLayerNormalization", skipNorm("LayerNormalization", 2, 3, 4)},
 	{microsoft, "SkipSimplifiedLayerNormalization", skipNorm("RMSNormalization", 2, 0, 3)},
 	{microsoft, "EmbedLayerNormalization", embedNorm},
@@ -26,6 +27,27 @@ func biased(approximate string) func(*Tape, *ir.Node) bool {
 		replaceOutput(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
 		return true
 	}
+}
+
+// fusedGemm rewrites to Gemm and its activation.
+func fusedGemm(t *Tape, n *ir.Node) bool {
+	typ := text(n, "activation", "")
+	if lookup(ir.OpID{Type: typ}) == nil || typ == "Clip" {
+		return false
+	}
+	b := inserter{t, n}
+	var own, attrs []*ir.Attr
+	for _, a := range n.Attrs {
+		switch a.Name {
+		case "activation":
+		case "activation_alpha", "activation_beta":
+			attrs = append(attrs, ir.FloatAttr(a.Name[len("activation_"):], a.F))
+		default:
+			own = append(own, a)
+		}
+	}
+	replaceOutput(n, 0, b.op(typ, []*ir.Value{b.op("Gemm", n.Inputs(), own...)}, attrs...))
+	return true
 }
 
 // skipNorm rewrites to the normalization of the sum of inputs 0, 1 and bias, which is output 3.

@@ -30,6 +30,10 @@ var contribs = []probe{
 	{tell: "packed", op: cross, in: []*ir.Array{values(1, 2, 3, 2, 3, 4)}, attrs: heads(2)},
 	{tell: "packed keys", op: cross, in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 5, 2, 2, 4)}, attrs: heads(2)},
 	{tell: "causal", op: self, outputs: 2, in: []*ir.Array{values(1, 2, 3, 4), values(2, 4, 24), values(3, 24), integers32([]int64{2, 5}, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0), values(4, 2, 2, 2, 2, 4)}, attrs: append(heads(2), ir.IntAttr("unidirectional", 1))},
+	{tell: "positions", op: self, in: []*ir.Array{values(1, 1, 2, 4), values(2, 4, 24), nil, integers32([]int64{1, 1, 4, 4}, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1), values(4, 2, 1, 2, 1, 4)}, attrs: heads(2)},
+	{op: ir.OpID{Domain: microsoft, Type: "FusedGemm"}, in: []*ir.Array{values(1, 3, 4), values(2, 5, 4), values(3, 5)}, attrs: []*ir.Attr{
+		ir.IntAttr("transB", 1), ir.StringAttr("activation", "LeakyRelu"), ir.FloatAttr("activation_alpha", 0.3),
+	}},
 	{tell: "sizes", op: self, in: []*ir.Array{values(1, 2, 3, 4), values(2, 4, 20), values(3, 20), nil, nil, floats(4, 2, 2, 3, 3)}, attrs: append(heads(2), ir.IntsAttr("qkv_hidden_sizes", 8, 8, 4))},
 	{tell: "", op: onnx("RotaryEmbedding"), in: []*ir.Array{values(1, 2, 3, 4, 6), cosines(9, 2), sines(9, 2), integers([]int64{2, 4}, 0, 1, 2, 3, 5, 6, 7, 8)}, attrs: []*ir.Attr{ir.IntAttr("rotary_embedding_dim", 4)}},
 	{tell: "interleaved, rows", op: onnx("RotaryEmbedding"), in: []*ir.Array{values(1, 1, 4, 12), rows(cosines(4, 2)), rows(sines(4, 2))}, attrs: []*ir.Attr{ir.IntAttr("interleaved", 1), ir.IntAttr("num_heads", 3)}},

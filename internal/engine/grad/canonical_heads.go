@@ -195,8 +195,8 @@ func (m *multihead) addBias(v *ir.Value) bool {
 	return true
 }
 
-// addFlags adds com.microsoft's mask_index or key_padding_mask: flags of keys [batch, keys] or of pairs [batch, queries, keys], or the
-// number of keys of each batch. It is false for other forms.
+// addFlags adds com.microsoft's mask_index or key_padding_mask: flags of keys [batch, keys], of pairs [batch, queries, keys] or of pairs of
+// positions [batch, 1, positions, positions], or the number of keys of each batch. It is false for other forms.
 func (m *multihead) addFlags(v *ir.Value) bool {
 	shape, filter := m.Shape(v), m.at.Float("mask_filter_value", -10000)
 	zero := m.op("Cast", []*ir.Value{m.Ints(0)}, ir.IntAttr("to", int64(m.DType(v))))
@@ -206,6 +206,9 @@ func (m *multihead) addFlags(v *ir.Value) bool {
 	case slices.Equal(shape, []int64{m.batch, m.keys}):
 		open = m.op("Greater", []*ir.Value{v, zero})
 	case slices.Equal(shape, []int64{m.batch, m.queries, m.keys}):
+		open, to[2] = m.op("Greater", []*ir.Value{v, zero}), m.queries
+	case len(shape) == 4 && shape[0] == m.batch && shape[1] == 1 && shape[2] == shape[3] && shape[3] >= m.keys:
+		v = m.op("Slice", []*ir.Value{v, m.Ints(m.keys-m.queries, 0), m.Ints(m.keys, m.keys), m.Ints(2, 3)})
 		open, to[2] = m.op("Greater", []*ir.Value{v, zero}), m.queries
 	case len(shape) == 1 && shape[0] == m.batch:
 		open = m.before(v)

@@ -146,6 +146,7 @@ var forms = []struct {
 		return m.op("Mul", x, m.op("Pow", square, m.number(-0.5)))
 	})}},
 	{"Concat", probe{tell: "rotary by halves", in: []*ir.Array{values(1, 2, 3, 4)}, opset: 9, build: rotated}},
+	{"AttentionKeep", probe{tell: "repeated heads", in: []*ir.Array{values(1, 2, 3, 6, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4)}, build: repeat}},
 	{"AttentionKeep", probe{tell: "of ONNX, grouped", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 4, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
 	{"AttentionKeep", probe{tell: "of ONNX, grouped, causal, 3 axes, softcap", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 5, 12), values(2, 2, 5, 6), values(3, 2, 5, 4)}, attrs: []*ir.Attr{
 		ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1), ir.FloatAttr("softcap", 1.5),
@@ -177,6 +178,31 @@ func flags(shape ...int64) *ir.Array {
 		ir.View[bool](a)[i] = i%3 != 1
 	}
 	return a
+}
+
+// repeat is grouped-query attention as exporters write it: heads of keys and values are repeated. q has the shape [batch, tokens, heads, size].
+func repeat(g *ir.Graph, in []*ir.Value) *ir.Value {
+	m := maker{g}
+	ints := func(is ...int64) *ir.Value {
+		return g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+	}
+	wide := func(x *ir.Value) *ir.Value {
+		x = m.op("Expand", m.op("Unsqueeze", x, ints(2)), ints(2, 2, 3, 5, 4))
+		return m.op("Reshape", x, ints(2, 6, 5, 4))
+	}
+	s := m.op("MatMul", m.transpose(in[0], 0, 2, 1, 3), m.transpose(wide(in[1]), 0, 1, 3, 2))
+	mask := hiding(values(4, 2, 6, 1, 5))
+	s = m.op("Add", s, g.AddConst("mask", &ir.Tensor{Spec: mask.Spec(), Source: ir.Mem(mask.Data)}))
+	return m.transpose(m.op("MatMul", m.op("Softmax", s), wide(in[2])), 0, 2, 1, 3)
+}
+
+// Repeated keys and values are not stored.
+func TestRepeatedHeadsAreGroups(t *testing.T) {
+	for n := range (probe{in: []*ir.Array{values(1, 2, 3, 6, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4)}, build: repeat}).tape(t).Graph().Nodes() {
+		if n.Op.Type == "Expand" {
+			t.Errorf("%s is left", n.Place())
+		}
+	}
 }
 
 // hiding makes the second element mask a key.
