@@ -1,10 +1,12 @@
 package distill
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
@@ -19,9 +21,13 @@ type term struct {
 	weight  float64
 }
 
+// nextToken is the cross-entropy of a language model with the token after each token of a sample.
+const nextToken = "next-token"
+
 // losses are the operators of loss functions.
 var losses = map[string]string{
 	"cross-entropy": "CrossEntropyLoss",
+	nextToken:       "CrossEntropyLoss",
 	"kl":            "DistillLoss",
 	"mse":           "MeanSquaredLoss",
 	"cosine":        "CosineLoss",
@@ -31,7 +37,13 @@ var losses = map[string]string{
 func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, error) {
 	alpha := s.labelWeight(labelled)
 	var ts []term
-	if alpha > 0 {
+	if s.Loss == nextToken {
+		logits, err := s.tokenScores(student.Graph)
+		if err != nil {
+			return nil, err
+		}
+		ts = append(ts, term{nextToken, logits.Name, "", alpha})
+	} else if alpha > 0 {
 		if !labelled {
 			return nil, pass.OptionErrorf("cross-entropy requires labels of one class per sample, and the data has none; use --labels")
 		}
@@ -41,7 +53,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 		return ts, nil
 	}
 	if teacher == nil {
-		return nil, pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher")
+		return nil, pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher; language models are trained on tokens with --loss next-token")
 	}
 	outputs, err := s.outputTerms(student, teacher, 1-alpha)
 	if err != nil {
@@ -51,10 +63,20 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 	return slices.Concat(ts, outputs, matched), err
 }
 
+// tokenScores returns the output with a row of scores for each token: that of --scores, or the first one of three axes.
+func (s *settings) tokenScores(g *ir.Graph) (*ir.Value, error) {
+	for _, y := range g.Outputs {
+		if y.Name == s.Scores || s.Scores == "" && y.Type != nil && y.Type.Elem.IsFloat() && len(y.Type.Shape) == 3 {
+			return scores(y), nil
+		}
+	}
+	return nil, pass.OptionErrorf("--loss next-token requires an output of shape [samples, tokens, vocabulary]; name it with --scores")
+}
+
 // labelWeight returns the weight of the cross-entropy with labels.
 func (s *settings) labelWeight(labelled bool) float64 {
 	switch {
-	case s.Loss == "cross-entropy":
+	case s.Loss == "cross-entropy" || s.Loss == nextToken:
 		return 1
 	case s.Loss != "auto" || !labelled:
 		return max(s.alpha, 0)
@@ -203,6 +225,8 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 		attrs = append(attrs, ir.FloatAttr("temperature", float32(s.Temperature)), ir.IntAttr("axis", -1))
 	case "cross-entropy":
 		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)))
+	case nextToken:
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", -1), ir.IntAttr("ignore_index", noToken))
 	}
 	return attrs
 }
@@ -216,8 +240,29 @@ func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Valu
 	if term.teacher != "" {
 		return t.Input(fmt.Sprintf("teacher.%d", i), ir.Float, shape...), nil
 	}
+	if term.kind == nextToken {
+		if len(shape) != 3 {
+			return nil, fmt.Errorf("value %q of shape %v has no row of scores for each token; --loss next-token requires the shape [samples, tokens, vocabulary]", x.Name, shape)
+		}
+		return t.Input("tokens", ir.Int64, shape[:2]...), nil
+	}
 	if len(shape) < 2 {
 		return nil, fmt.Errorf("value %q of shape %v has no class scores; cross-entropy requires the shape [samples, classes]", x.Name, shape)
 	}
 	return t.Input("labels", ir.Int64, shape[0]), nil
+}
+
+// noToken is the target of tokens without a following one, such as the last one of a sample.
+const noToken = -1
+
+// nextTokens returns the token after each token of a batch, [samples, tokens].
+func nextTokens(b *dataset.Batch) (*ir.Array, error) {
+	if b.Targets == nil {
+		return nil, errors.New("--loss next-token requires a model with an input of token ids, [samples, tokens]")
+	}
+	var all []int64
+	for _, row := range b.Targets {
+		all = append(append(all, row...), noToken)
+	}
+	return ir.ArrayOf(all, int64(b.N), int64(len(all)/max(1, b.N))), nil
 }

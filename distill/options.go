@@ -33,7 +33,7 @@ type FineTune struct {
 	Schedule    string   `flag:"schedule" default:"cosine" enum:"cosine,linear,step,constant" usage:"learning rate 'schedule': cosine, linear, step, constant"`
 	Warmup      float64  `flag:"warmup" usage:"'fraction' of the steps with linear learning rate warmup"`
 
-	Loss           string   `flag:"loss" default:"auto" enum:"auto,cross-entropy,kl,mse,cosine" usage:"loss 'function': auto, cross-entropy (labels), kl, mse, cosine (teacher)"`
+	Loss           string   `flag:"loss" default:"auto" enum:"auto,cross-entropy,next-token,kl,mse,cosine" usage:"loss 'function': auto, cross-entropy (labels), next-token (language models, of token ids without labels), kl, mse, cosine (teacher)"`
 	Alpha          *float64 `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
 	Temperature    float64  `flag:"temperature" default:"4" usage:"softmax 'temperature' of the kl loss"`
 	LabelSmoothing float64  `flag:"label-smoothing" usage:"label smoothing 'factor'"`

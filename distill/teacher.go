@@ -116,6 +116,12 @@ func (t *teacher) targets(ctx context.Context, targets []target, b *dataset.Batc
 			out[i] = outputs[target.teacher]
 			continue
 		}
+		if target.kind == nextToken {
+			if out[i], err = nextTokens(b); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		classes := b.Classes()
 		if classes == nil {
 			return nil, errors.New("the labels are not classes; cross-entropy requires one integer per sample")
