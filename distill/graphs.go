@@ -43,6 +43,7 @@ func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
 	if err := p.apply(ctx, activations, b.folder); err != nil {
 		return nil, err
 	}
+	st.phases = activations.Phases()
 	outputs = append(outputs, b.weightUpdate(st, p)...)
 	tape.Graph().SetOutputs(outputs...)
 	return st, nil

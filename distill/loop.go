@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/profile"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -79,8 +80,9 @@ func shuffled(n int, seed uint64, epoch int) []int {
 // steps runs a step for every batch of samples.
 func (t *trainer) steps(ctx context.Context, samples []int) error {
 	i, sum := 0, 0.0 // micro-batch and loss of the step
+	t.beginStep()
 	for b, err := range t.loader.batches(ctx, samples, t.layout.microBatch()) {
-		t.watch.lap(&t.watch.Wait)
+		t.settings.Recorder.Spent(profile.Waiting, t.watch.lap(&t.watch.Wait))
 		if err != nil {
 			return err
 		}
@@ -102,6 +104,7 @@ func (t *trainer) steps(ctx context.Context, samples []int) error {
 				return err
 			}
 		}
+		t.beginStep()
 	}
 	return nil
 }

@@ -22,16 +22,21 @@ type Evaluator = metric.Evaluator
 // WithMetric returns steps in which those that train, and have neither a metric nor an evaluator, have these ones; scores names the output that
 // metrics measure. Empty and nil ones change nothing.
 func WithMetric(steps []pass.Options, name, scores string, e Evaluator) []pass.Options {
+	return changed(steps, func(o *FineTune) { o.measureBy(name, scores, e) })
+}
+
+// changed returns steps with changed copies of those that train.
+func changed(steps []pass.Options, change func(*FineTune)) []pass.Options {
 	out := slices.Clone(steps)
 	for i, o := range out {
 		switch o := o.(type) {
 		case *FineTune:
 			c := *o
-			c.measureBy(name, scores, e)
+			change(&c)
 			out[i] = &c
 		case *Distill:
 			c := *o
-			(*FineTune)(&c).measureBy(name, scores, e)
+			change((*FineTune)(&c))
 			out[i] = &c
 		}
 	}

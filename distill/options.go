@@ -24,6 +24,7 @@ type FineTune struct {
 	Metric    string    `flag:"metric" usage:"'metric' of the validation set that chooses the weights that are kept, of equal ones those of lower loss: a metric of verify --metric, or agreement (top-1, with the labels, or the teacher without them; the default)"`
 	Scores    string    `flag:"scores" usage:"'output' with classes or scores that --metric measures (default: the first suitable one)"`
 	Evaluator Evaluator // measures the validation set instead of Metric
+	Recorder  *Recorder // measures time and memory of the steps; may be nil
 
 	Optimizer   string   `flag:"optimizer" default:"adam" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
 	LR          float64  `flag:"lr" usage:"learning 'rate' (default: 1e-3, with sgd and momentum 1e-2; finetune without --reinit: a fifth of that)"`

@@ -23,6 +23,17 @@ func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 		return err
 	}
 	defer s.Close()
+	if r.usage, err = s.SerialUsage(declared(s)); err != nil {
+		return err
+	}
+	if len(r.usage.Dynamic) > 0 {
+		return fmt.Errorf("node %q: the output shape depends on data, so its memory cannot be planned", r.usage.Dynamic[0])
+	}
+	return nil
+}
+
+// declared returns the types of a session's inputs, whose shapes are fixed.
+func declared(s *engine.Interpreter) map[string]ir.Spec {
 	specs := map[string]ir.Spec{}
 	for _, p := range s.Inputs() {
 		spec := ir.Spec{DType: p.Type.Elem}
@@ -31,13 +42,7 @@ func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 		}
 		specs[p.Name] = spec
 	}
-	if r.usage, err = s.SerialUsage(specs); err != nil {
-		return err
-	}
-	if len(r.usage.Dynamic) > 0 {
-		return fmt.Errorf("node %q: the output shape depends on data, so its memory cannot be planned", r.usage.Dynamic[0])
-	}
-	return nil
+	return specs
 }
 
 // arena returns the planned size of the arena in bytes.

@@ -12,8 +12,9 @@ type step struct {
 	runnable
 	tape    *grad.Tape
 	profile grad.Profile
-	inputs  []string             // of the model
-	feeds   map[string]*ir.Array // arrays of parameters and other inputs that persist between steps
+	phases  map[string]grad.Phase // of the values, but those of updates
+	inputs  []string              // of the model
+	feeds   map[string]*ir.Array  // arrays of parameters and other inputs that persist between steps
 	targets []target
 	losses  []string
 	names   struct{ scale, hyper, hyperNoDecay, counter, squareSum string }

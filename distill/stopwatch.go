@@ -16,17 +16,26 @@ type stopwatch struct {
 // start begins the first lap.
 func (w *stopwatch) start() { w.last = time.Now() }
 
-// lap adds the time since the last lap to that of an activity.
-func (w *stopwatch) lap(activity *time.Duration) {
+// lap adds the time since the last lap to that of an activity, and returns it.
+func (w *stopwatch) lap(activity *time.Duration) time.Duration {
 	now := time.Now()
-	*activity += now.Sub(w.last)
+	took := now.Sub(w.last)
+	*activity += took
 	w.last = now
+	return took
+}
+
+// beginStep begins the time of a step: the recorder may have spent some after the last one.
+func (t *trainer) beginStep() {
+	t.watch.start()
+	t.settings.Recorder.Begin()
 }
 
 // counted counts a step.
 func (t *trainer) counted(loss float64) {
 	w := &t.watch
 	w.lap(&w.Compute)
+	t.settings.Recorder.End()
 	w.Ran, w.Samples = w.Ran+1, w.Samples+t.layout.batch
 	w.Loss = loss
 	t.notify()

@@ -136,7 +136,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 	if t.memoryHint != nil {
 		t.memoryHint(t.memory.Total())
 	}
-	return nil
+	return t.attach()
 }
 
 // observeQuantization updates how QAT quantizes weights and activations. A snapshot of the weights lets resumed training repeat it.

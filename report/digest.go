@@ -31,7 +31,7 @@ func (r *Report) digest(ctx context.Context) (string, error) {
 	bare := *r
 	bare.Digest = ""
 	h := sha256.New()
-	if err := bare.write(ir.ContextWriter(ctx, h), &canonical); err != nil {
+	if err := bare.write(ir.ContextWriter(ctx, h), &canonical, nil); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -5,6 +5,8 @@ import (
 	"io"
 	"runtime"
 	"time"
+
+	"github.com/mcompress/mcompress/pass"
 )
 
 // An Environment is what differs between two runs of the same work. Values that the system does not provide are absent.
@@ -18,6 +20,30 @@ type Environment struct {
 	Arch         string  `json:"arch"`
 	Go           string  `json:"go"`
 	StartedAt    string  `json:"started_at"` // RFC 3339, UTC
+
+	Training []TrainingTime `json:"training,omitempty"` // of each training step of the pipeline
+}
+
+// A TrainingTime is the wall time of a training in seconds. The time of steps is that of waiting and computing.
+type TrainingTime struct {
+	Method           string  `json:"method"`
+	Steps            int     `json:"steps"`   // of this run: after the checkpoint of a resumed training
+	Samples          int     `json:"samples"` // of these steps
+	Seconds          float64 `json:"step_seconds"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+	Wait             float64 `json:"wait_seconds"` // for samples
+	Compute          float64 `json:"compute_seconds"`
+	Evaluate         float64 `json:"evaluate_seconds"`
+	Save             float64 `json:"save_seconds"` // of checkpoints
+}
+
+// TimeOf returns the times of a training that ended.
+func TimeOf(p pass.Progress) TrainingTime {
+	return TrainingTime{
+		Method: p.Method, Steps: p.Ran, Samples: p.Samples,
+		Seconds: round(p.StepTime().Seconds(), 6), SamplesPerSecond: round(p.SamplesPerSecond(), 1),
+		Wait: round(p.Wait.Seconds(), 3), Compute: round(p.Compute.Seconds(), 3), Evaluate: round(p.Evaluate.Seconds(), 3), Save: round(p.Save.Seconds(), 3),
+	}
 }
 
 // Observe starts the clock. The function it returns gives the environment of the time

@@ -18,7 +18,12 @@ import (
 )
 
 // JSON writes r in its JSON form: keys in the order of the fields, two spaces of indentation, a newline at the end.
-func (r *Report) JSON(w io.Writer) error { return r.write(w, &indented) }
+func (r *Report) JSON(w io.Writer) error { return r.write(w, &indented, nil) }
+
+// JSONWith is JSON with the fields of the struct that more points to, which are no part of the report.
+func (r *Report) JSONWith(w io.Writer, more any) error {
+	return r.write(w, &indented, members(reflect.ValueOf(more).Elem()))
+}
 
 // A layout is the white space of a JSON form and the order of its members.
 type layout struct {
@@ -36,10 +41,10 @@ var indented = layout{
 }
 
 // write writes r. Elements of lists are encoded one by one: the form of a million weights has hundreds of megabytes.
-func (r *Report) write(w io.Writer, l *layout) error {
+func (r *Report) write(w io.Writer, l *layout, more []member) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	separator := l.open
-	for _, m := range r.members(l.sorted) {
+	for _, m := range slices.Concat(r.members(l.sorted), more) {
 		fmt.Fprintf(out, "%s%q%s", separator, m.name, l.colon)
 		separator = l.comma
 		var err error
@@ -65,8 +70,15 @@ type member struct {
 
 // members are the fields of r that its JSON form has.
 func (r *Report) members(sorted bool) []member {
-	var ms []member
-	v := reflect.ValueOf(r).Elem()
+	ms := members(reflect.ValueOf(r).Elem())
+	if sorted {
+		slices.SortFunc(ms, func(a, b member) int { return cmp.Compare(a.name, b.name) })
+	}
+	return ms
+}
+
+// members are the fields of a struct that its JSON form has.
+func members(v reflect.Value) (ms []member) {
 	for i := range v.NumField() {
 		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		field := v.Field(i)
@@ -74,9 +86,6 @@ func (r *Report) members(sorted bool) []member {
 		if name != "-" && (option != "omitempty" || !empty) {
 			ms = append(ms, member{name, field})
 		}
-	}
-	if sorted {
-		slices.SortFunc(ms, func(a, b member) int { return cmp.Compare(a.name, b.name) })
 	}
 	return ms
 }

@@ -35,6 +35,8 @@ type writing struct {
 	against  baselineFlag
 	baseline *report.Baseline // that of against
 
+	measured profileFlags
+
 	target targetFlag
 	folder []string // the models, if the output is a folder
 
@@ -146,7 +148,8 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	batch := make(mcli.Batch, len(models))
 	for i, m := range models {
-		res, err := w.one(c.Context, t, m, outs[i], label, steps, settings)
+		recorder := w.measured.recorder()
+		res, err := w.one(c.Context, t, m, outs[i], label, distill.WithRecorder(steps, recorder), settings)
 		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
 			return err
 		}
@@ -156,7 +159,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		if res != nil && res.NotRun != "" {
 			t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
 		}
-		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err, Alternative: w.better(c.Context, t, m, outs[i], res)}
+		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err, Alternative: w.better(c.Context, t, m, outs[i], res), Profile: recorder.Profile()}
+		if err := w.measured.write(m, recorder); err != nil {
+			return err
+		}
 	}
 	for _, h := range batch.TerminalHints(settings != nil && !settings.Backend.Embedded()) {
 		if !t.quiet {

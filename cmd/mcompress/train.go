@@ -29,7 +29,7 @@ func newTraining(m *pass.Method) *training {
 
 // flags returns the flags of the command (own), the method and the output, in this order.
 func (tr *training) flags(own []cli.Flag) []cli.Flag {
-	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.flags())
+	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.measured.flags(), tr.w.flags())
 }
 
 // verifyOn sets the samples for verification: those of --test, else the first training samples.
@@ -136,6 +136,9 @@ func derivation(method, amount string) (pass.Options, error) {
 
 // run runs the steps, then the quantization step of --qat.
 func (tr *training) run(c *cli.Context, t *tool, models []string, label string, steps []pass.Options) error {
+	if err := tr.w.measured.check(models); err != nil {
+		return err
+	}
 	if err := tr.verifyOn(); err != nil {
 		return err
 	}

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/profile"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -18,17 +20,22 @@ type Outcome struct {
 	Variant     string // the dtype of transformers.js, see Batch.VariantsText; empty for none
 	Result      *job.Result
 	Err         error
-	Alternative string // a method that makes the model much smaller, see Alternative
+	Alternative string           // a method that makes the model much smaller, see Alternative
+	Profile     *profile.Profile // of training; nil for none
 }
 
 // A Batch is the outcomes of one call, in the order of its arguments.
 type Batch []Outcome
 
-// JSON writes the report of a single model, or for several the array of those that have
-// one.
+// JSON writes the report of a single model, of one that was trained with the environment and the profile, or for several the array of those that
+// have one.
 func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
 	if len(b) == 1 {
-		return b[0].Result.Report.JSON(w)
+		r := b[0].Result.Report
+		if e := r.Environment; e != nil && len(e.Training) > 0 {
+			return r.JSONWith(w, &measured{e, b[0].Profile})
+		}
+		return r.JSON(w)
 	}
 	reports := []*report.Report{}
 	for _, o := range b {
@@ -40,6 +47,12 @@ func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(reports)
+}
+
+// measured is what JSON has of a training besides its report.
+type measured struct {
+	Environment *report.Environment `json:"environment"`
+	Profile     *profile.Profile    `json:"profile,omitempty"`
 }
 
 // Text writes a summary of a single model, or a line for each of several. After a dry run
@@ -55,7 +68,7 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 		}
 	}
 	if len(b) == 1 {
-		return writeSummary(w, s, b[0])
+		return errors.Join(writeSummary(w, s, b[0]), TrainingProfile(w, b[0].Profile))
 	}
 	t := &textTable{align: "lrrrrrr"}
 	var head []string
@@ -71,6 +84,11 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 	}
 	if err := b.alternatives(w); err != nil {
 		return err
+	}
+	for _, o := range b {
+		if err := TrainingProfile(w, o.Profile); err != nil {
+			return err
+		}
 	}
 	return b.caveat(w, s)
 }

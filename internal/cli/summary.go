@@ -57,6 +57,14 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	for i, row := range slices.DeleteFunc(slices.Clone(r.Ledger), func(row report.Row) bool { return row.Reason.Code != pass.SlowerThanFloat }) {
 		t.add(first(i, "speed"), s.bad(row.Method+": "+row.Reason.Detail))
 	}
+	if e := r.Environment; e != nil {
+		for i, x := range e.Training {
+			t.add(first(i, "training"), TrainingTime(x, e.PeakResident))
+		}
+	}
+	for i, m := range r.Training {
+		t.add(first(i, "training memory"), planned(m.Memory))
+	}
 	for i, teacher := range r.Teachers {
 		text := fmt.Sprintf("%s, %s, %s parameters", Escape(teacher.Files[0].Name), size(teacher.FileBytes), humanize.Comma(teacher.Parameters))
 		if r.Reference != nil && r.Reference.Files[0] == teacher.Files[0] {

@@ -50,7 +50,9 @@ func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
 // lastUses lists for each step the dynamically sized slots without later consumers.
 func (pl *plan) lastUses() [][]int {
 	out := make([][]int, len(pl.prog.steps))
-	for o, i := range pl.prog.lastReads() {
+	producer := pl.prog.producers()
+	for o, i := range pl.lastRead {
+		i = max(i, producer[o])
 		if i != absent && pl.place[o].bytes == 0 && pl.prog.slots[o].constant == nil {
 			out[i] = append(out[i], o)
 		}
@@ -110,7 +112,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 			return nil, refused
 		}
 		for _, o := range in.deadAfter[i] {
-			if !prog.isOutput(o) {
+			if prog.names != nil || !prog.isOutput(o) { // outputs of a main graph are copied
 				in.values[o] = in.template[o]
 				in.dynamicMem.release(o)
 			}
@@ -154,7 +156,11 @@ func (in *instance) step(r *execution, i int, s *step) error {
 		return in.compute(r, i, s, c)
 	}
 	alloc, freed := in.plan.turnover(i)
-	return r.profile.Step(Event{Node: s.Label, Op: s.ID.String(), Alloc: alloc, Freed: freed}, func() error { return in.compute(r, i, s, c) })
+	e := Event{Node: s.Label, Op: s.ID.String(), Index: i, Alloc: alloc, Freed: freed, Dynamic: in.dynamicMem.bytes, Stale: in.stale(i)}
+	if in.plan.prog.names == nil {
+		e.Index = absent
+	}
+	return r.profile.Step(e, func() error { return in.compute(r, i, s, c) })
 }
 
 func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
@@ -228,15 +234,30 @@ func (in *instance) inArena(b []byte) bool {
 	return at >= start && at < start+uintptr(len(in.arena))
 }
 
-// turnover is the number of bytes whose lifetime starts, and ends, with step i.
-func (pl *plan) turnover(i int) (alloc, freed int64) {
-	for _, b := range pl.memory.Blocks {
-		if b.First == i {
-			alloc += b.Bytes
-		}
-		if b.Last == i {
-			freed += b.Bytes
+// stale is the number of bytes outside the arena at step i that were read for the last time before the previous step.
+func (in *instance) stale(i int) int64 {
+	var bytes int64
+	for o, n := range in.dynamicMem.bySlot {
+		if in.plan.lastRead[o] < i-1 && in.plan.producer(o) < i-1 {
+			bytes += n
 		}
 	}
-	return alloc, freed
+	return bytes
+}
+
+// producer is the step that computes slot o.
+func (pl *plan) producer(o int) int {
+	return slices.IndexFunc(pl.prog.steps, func(s *step) bool { return slices.Contains(s.out, o) })
+}
+
+// turnover is the number of bytes whose lifetime starts, and ends, with step i.
+func (pl *plan) turnover(i int) (alloc, freed int64) {
+	pl.turnovers.Do(func() {
+		pl.alloc, pl.freed = make([]int64, len(pl.prog.steps)), make([]int64, len(pl.prog.steps))
+		for _, b := range pl.memory.Blocks {
+			pl.alloc[b.First] += b.Bytes
+			pl.freed[b.Last] += b.Bytes
+		}
+	})
+	return pl.alloc[i], pl.freed[i]
 }

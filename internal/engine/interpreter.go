@@ -24,6 +24,7 @@ type Interpreter struct {
 	outputs  []op.Port
 	weights  int64        // bytes of constants and of operators' prepacked weights
 	streamed int64        // bytes of constants that are read for each run
+	loaded   int64        // bytes in the account after loading
 	shared   *sharedState // nil if no other session shares values with this one
 }
 
@@ -89,6 +90,7 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 		return err
 	}
 	e.weights = l.prepared + e.prog.held()
+	e.loaded = e.account.Held()
 	if e.shared != nil {
 		e.exportShared()
 	}
@@ -132,6 +134,27 @@ func (e *Interpreter) Outputs() []op.Port { return e.outputs }
 
 // Weights is the number of bytes of weights in memory, and of those that are read for each run.
 func (e *Interpreter) Weights() (held, streamed int64) { return e.weights, e.streamed }
+
+// Observe sets the profiler of later runs. It must not be called while one runs.
+func (e *Interpreter) Observe(p Profiler) { e.opt.Profile = p }
+
+// A Memory is the memory that a session has, in bytes.
+type Memory struct {
+	Weights int64 // constants, and the weights that operators prepacked
+	Idle    int64 // arenas that are kept for later runs, of at most four plans of each graph
+	Running int64 // arenas and other values of runs; 0 between runs
+}
+
+// Memory returns the memory that the session has now.
+func (e *Interpreter) Memory() Memory {
+	m := Memory{Weights: e.weights}
+	_ = e.prog.each(func(p *program) error {
+		m.Idle += p.plans.idle()
+		return nil
+	})
+	m.Running = e.account.Held() - e.loaded - m.Idle
+	return m
+}
 
 // Free releases the memory that earlier runs left for later ones.
 func (e *Interpreter) Free() {
@@ -386,6 +409,18 @@ func (c *planCache) put(e *planned, in *instance, account *op.Account) {
 	} else {
 		account.Release(int64(len(in.arena)))
 	}
+}
+
+// idle is the size of the arenas of idle instances.
+func (c *planCache) idle() (bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		if e.idle != nil {
+			bytes += int64(len(e.idle.arena))
+		}
+	}
+	return bytes
 }
 
 // free releases idle instances, unless the cache is in use: memory may be required while a plan is made.

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -23,6 +24,12 @@ type plan struct {
 	scratch []region // scratch memory by step
 	memory  *memory.Plan
 	blocks  []block // the purpose of each of memory's blocks
+
+	buffer   []int // by slot: the slot whose memory it uses; absent outside the arena
+	lastRead []int // by slot: the last step that reads it
+
+	turnovers    sync.Once // computes the next fields
+	alloc, freed []int64   // by step: the bytes whose lifetime starts, and ends, with it
 }
 
 // A mode is the way in which a run executes a step.
@@ -45,8 +52,6 @@ type planner struct {
 	*plan
 	pool      *op.Pool
 	account   *op.Account
-	buffer    []int // by slot: the slot whose memory it uses; absent outside the arena
-	lastRead  []int // by slot: the last step that reads it
 	firstStep []int // by buffer: the first step of its lifetime
 	lastStep  []int // by buffer: the last step that reads any slot in it
 	scratch   []int64
@@ -56,8 +61,11 @@ type planner struct {
 func (p *program) newPlan(in []*ir.Array, pool *op.Pool, account *op.Account) (*plan, error) {
 	n := len(p.slots)
 	pl := &planner{
-		plan: &plan{prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps))},
-		pool: pool, account: account, buffer: make([]int, n), lastRead: p.lastReads(), firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
+		plan: &plan{
+			prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps)),
+			buffer: make([]int, n), lastRead: p.lastReads(),
+		},
+		pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
 	}
 	for i, s := range p.slots {
 		pl.buffer[i] = absent

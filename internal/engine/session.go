@@ -47,6 +47,9 @@ type Profiler interface {
 // An Event is one execution of one node.
 type Event struct {
 	Node, Op string
+	Index    int   // of the step in Usage.Steps; negative in subgraphs
 	Alloc    int64 // bytes of values and scratch memory whose lifetime starts with the step
 	Freed    int64 // bytes of those whose lifetime ends with it
+	Dynamic  int64 // bytes of values outside the arena before the step, whose sizes are known at run time only
+	Stale    int64 // bytes of those that no step reads any more since before the last one
 }

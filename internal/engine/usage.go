@@ -13,6 +13,16 @@ type Usage struct {
 	Plan    *memory.Plan
 	Steps   []Step
 	Dynamic []string // nodes with results of unknown size: they are stored outside the arena
+	Values  []Lifetime
+}
+
+// A Lifetime is when a value in the arena is needed: from the step that computes it to the last one that reads it. Its block may live longer:
+// views and results computed in place share one.
+type Lifetime struct {
+	Name        string
+	Bytes       int64
+	Block       int // index in Plan.Blocks
+	First, Last int // steps
 }
 
 // A Step is one step of the plan, an executed node: several nodes of the model may be fused.
@@ -118,5 +128,30 @@ func (pl *plan) usage() *Usage {
 			u.Dynamic = append(u.Dynamic, s.Label)
 		}
 	}
+	u.Values = pl.lifetimes()
 	return u
+}
+
+// lifetimes are those of all values in the arena.
+func (pl *plan) lifetimes() []Lifetime {
+	at := map[int]int{} // blocks by slot
+	for b, of := range pl.blocks {
+		if of.slot != absent {
+			at[of.slot] = b
+		}
+	}
+	producer := pl.prog.producers()
+	var values []Lifetime
+	for o, h := range pl.buffer {
+		if h == absent {
+			continue
+		}
+		b := pl.memory.Blocks[at[h]]
+		l := Lifetime{Name: pl.prog.slots[o].name, Bytes: pl.values[o].Bytes(), Block: at[h], First: producer[o], Last: max(pl.lastRead[o], producer[o])}
+		if pl.prog.slots[o].constant != nil { // streamed
+			l.First, l.Last = b.First, b.Last
+		}
+		values = append(values, l)
+	}
+	return values
 }

@@ -148,6 +148,7 @@ type run struct {
 	recipe   *report.Recipe
 	rows     []pass.Row
 	trained  []pass.Training
+	times    []report.TrainingTime
 	layers   []pass.RemovedLayers
 	data     []report.Data
 	teachers []report.Model
@@ -283,7 +284,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	}
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.Trained,
+		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {
@@ -291,6 +292,23 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	}
 	r.rows, r.trained, r.layers, r.changed = res.Rows, res.Trainings, res.Layers, res.Changed()
 	return r.recordInputs(ctx, res.Data)
+}
+
+// progress records the times of a training that ended.
+func (r *run) progress(p pass.Progress) {
+	if p.Done {
+		r.times = append(r.times, report.TimeOf(p))
+	}
+	if r.Trained != nil {
+		r.Trained(p)
+	}
+}
+
+// environment is the one of the run so far.
+func (r *run) environment() *report.Environment {
+	e := r.observe()
+	e.Training = r.times
+	return e
 }
 
 // layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is

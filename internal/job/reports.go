@@ -98,7 +98,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 		in.Result.Files = append(in.Result.Files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
 	}
 	in.Errors = r.Errors
-	in.Environment = r.observe()
+	in.Environment = r.environment()
 	if r.ExportDir != "" {
 		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir, r.set); err != nil {
 			return nil, err

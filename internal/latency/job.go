@@ -80,7 +80,7 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 		return nil, err
 	}
 	start := time.Now()
-	s, err := j.open(ctx, f.Model, nil)
+	s, err := j.open(ctx, f.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +103,7 @@ func resident() int64 { return report.Observe(0)().PeakResident }
 
 // planned records the planned memory of the engine, and compares it with the budget.
 func (m *Measure) planned(e *engine.Interpreter, in map[string]*ir.Array, budget int64) error {
-	specs := map[string]ir.Spec{}
-	for name, a := range in {
-		specs[name] = a.Spec()
-	}
-	u, err := e.Usage(specs)
+	u, err := e.Usage(specsOf(in))
 	if err != nil {
 		return err
 	}
@@ -117,6 +113,15 @@ func (m *Measure) planned(e *engine.Interpreter, in map[string]*ir.Array, budget
 		m.Needs = need
 	}
 	return nil
+}
+
+// specsOf returns the types of inputs.
+func specsOf(in map[string]*ir.Array) map[string]ir.Spec {
+	specs := map[string]ir.Spec{}
+	for name, a := range in {
+		specs[name] = a.Spec()
+	}
+	return specs
 }
 
 // time runs s until the minimum number of runs and the minimum time are reached.
@@ -170,10 +175,10 @@ func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, fu
 }
 
 // open loads the model.
-func (j *Job) open(ctx context.Context, m *ir.Model, p engine.Profiler) (engine.Session, error) {
+func (j *Job) open(ctx context.Context, m *ir.Model) (engine.Session, error) {
 	switch j.Backend {
 	case Embedded:
-		return engine.Open(ctx, m, engine.Options{Workers: j.Workers, Limits: j.Limits, Profile: p})
+		return engine.Open(ctx, m, engine.Options{Workers: j.Workers, Limits: j.Limits})
 	case ORT:
 		lib, err := ort.Load(j.Library)
 		if err != nil {

@@ -1,59 +1,21 @@
 package latency
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"slices"
-	"time"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/profile"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A Profile is the time of a number of runs by operator and node.
+// A Profile is the time and memory of a number of runs; its steps are runs.
 type Profile struct {
-	Model     string       `json:"model"`
-	Batch     int64        `json:"batch"`
-	Runs      int          `json:"runs"`
-	Seconds   float64      `json:"seconds"` // mean per run
-	Operators []ProfileRow `json:"operators"`
-	Nodes     []ProfileRow `json:"nodes"`
-
-	steps []traced
-}
-
-// A ProfileRow is an operator or a node, per run. Bytes are in the arena.
-type ProfileRow struct {
-	Name     string  `json:"name"`
-	Op       string  `json:"op,omitempty"` // of a node
-	Calls    float64 `json:"calls"`
-	Seconds  float64 `json:"seconds"`
-	Fraction float64 `json:"share"`
-	Alloc    int64   `json:"allocated_bytes"`
-	Freed    int64   `json:"freed_bytes"`
-}
-
-// A traced is one execution of a node.
-type traced struct {
-	engine.Event
-	at, took time.Duration
-}
-
-// A recorder records the time of every step. Runs are sequential.
-type recorder struct {
-	start time.Time
-	steps []traced
-}
-
-// Step runs a step and records its start and duration, subgraphs included.
-func (r *recorder) Step(e engine.Event, run func() error) error {
-	begin := time.Now()
-	err := run()
-	r.steps = append(r.steps, traced{e, begin.Sub(r.start), time.Since(begin)})
-	return err
+	Model string `json:"model"`
+	Batch int64  `json:"batch"`
+	*profile.Profile
+	*profile.Recorder `json:"-"`
 }
 
 // Profile runs the model of j on the embedded backend and returns the time by operator and node.
@@ -70,89 +32,41 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recorder{start: time.Now()}
-	s, err := j.open(ctx, f.Model, r)
+	s, err := j.open(ctx, f.Model)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	for range max(j.Warmup, 1) {
-		if _, err := s.Run(ctx, in, nil); err != nil {
-			return nil, explain(err)
+	r, err := attach(s.(*engine.Interpreter), in)
+	if err != nil {
+		return nil, explain(err)
+	}
+	run := func(times int) error {
+		for range times {
+			r.Begin()
+			if _, err := s.Run(ctx, in, nil); err != nil {
+				return explain(err)
+			}
+			r.End()
 		}
+		return nil
 	}
-	r.steps, r.start = nil, time.Now()
-	runs := max(j.Runs, 1)
-	for range runs {
-		if _, err := s.Run(ctx, in, nil); err != nil {
-			return nil, explain(err)
-		}
+	if err := run(max(j.Warmup, 1)); err != nil {
+		return nil, err
 	}
-	p := r.profile(runs, time.Since(r.start))
-	p.Model, p.Batch = j.Model, j.Batch
-	return p, nil
+	r.Reset()
+	if err := run(max(j.Runs, 1)); err != nil {
+		return nil, err
+	}
+	return &Profile{Model: j.Model, Batch: j.Batch, Profile: r.Profile(), Recorder: r}, nil
 }
 
-func (r *recorder) profile(runs int, all time.Duration) *Profile {
-	p := &Profile{Runs: runs, Seconds: all.Seconds() / float64(runs), steps: r.steps}
-	ops, nodes := map[string]*ProfileRow{}, map[string]*ProfileRow{}
-	for _, s := range r.steps {
-		add(ops, s.Op, "", s)
-		add(nodes, s.Node, s.Op, s)
+// attach returns a recorder of the runs of a session.
+func attach(e *engine.Interpreter, in map[string]*ir.Array) (*profile.Recorder, error) {
+	u, err := e.Usage(specsOf(in))
+	if err != nil {
+		return nil, err
 	}
-	p.Operators, p.Nodes = p.rows(ops), p.rows(nodes)
-	return p
+	r := profile.New()
+	return r, r.Attach(e, u, nil)
 }
-
-func add(rows map[string]*ProfileRow, name, op string, s traced) {
-	r := rows[name]
-	if r == nil {
-		r = &ProfileRow{Name: name, Op: op}
-		rows[name] = r
-	}
-	r.Calls++
-	r.Seconds += s.took.Seconds()
-	r.Alloc += s.Alloc
-	r.Freed += s.Freed
-}
-
-// rows are per run, the longest first.
-func (p *Profile) rows(by map[string]*ProfileRow) []ProfileRow {
-	out := make([]ProfileRow, 0, len(by))
-	for _, r := range by {
-		n := float64(p.Runs)
-		out = append(out, ProfileRow{
-			Name: r.Name, Op: r.Op, Calls: r.Calls / n, Seconds: r.Seconds / n, Fraction: r.Seconds / n / p.Seconds,
-			Alloc: r.Alloc / int64(p.Runs), Freed: r.Freed / int64(p.Runs),
-		})
-	}
-	slices.SortFunc(out, func(a, b ProfileRow) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name))
-	})
-	return out
-}
-
-// Trace writes the steps in the Trace Event format of Chrome and Perfetto: complete events, times in
-// microseconds.
-func (p *Profile) Trace(w io.Writer) error {
-	type event struct {
-		Name  string         `json:"name"`
-		Cat   string         `json:"cat"`
-		Phase string         `json:"ph"`
-		TS    float64        `json:"ts"`
-		Dur   float64        `json:"dur"`
-		PID   int            `json:"pid"`
-		TID   int            `json:"tid"`
-		Args  map[string]any `json:"args"`
-	}
-	events := make([]event, len(p.steps))
-	for i, s := range p.steps {
-		events[i] = event{
-			Name: s.Node, Cat: s.Op, Phase: "X", TS: micro(s.at), Dur: micro(s.took), PID: 1, TID: 1,
-			Args: map[string]any{"op": s.Op, "allocated_bytes": s.Alloc, "freed_bytes": s.Freed},
-		}
-	}
-	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
-}
-
-func micro(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }

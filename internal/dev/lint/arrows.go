@@ -26,6 +26,7 @@ func Arrows() map[string][]string {
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
 		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
+		"internal/profile":   {"internal/engine", "internal/memory"},
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
@@ -36,7 +37,7 @@ func Arrows() map[string][]string {
 	for _, m := range methods {
 		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
-	allowed["distill"] = append(allowed["distill"], "internal/metric")
+	allowed["distill"] = append(allowed["distill"], "internal/metric", "internal/profile")
 	return allowed
 }
 

@@ -10,7 +10,7 @@ import (
 // after Backward.
 type Activations struct {
 	*Tape
-	copies []*ir.Node // nodes that Recompute added
+	copies []*ir.Node // nodes that recompute results
 }
 
 // Activations returns the storage plan of t.
@@ -92,5 +92,6 @@ func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir
 	}
 	made.SetOutputs(outs...)
 	g.InsertBefore(before, made)
+	a.copies = append(a.copies, made)
 	return made
 }

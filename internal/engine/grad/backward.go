@@ -11,7 +11,9 @@ import (
 // Backward adds the backward pass: the nodes that compute the gradients of the parameters, and of inputs requested by Want, from the gradients
 // of some values of the forward graph. It is called once.
 func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
-	for _, v := range t.forwardValues() {
+	values := t.forwardValues()
+	t.seeded = t.Graph().Last()
+	for _, v := range values {
 		if seeds[v] != nil {
 			t.addGradient(v, seeds[v])
 		}

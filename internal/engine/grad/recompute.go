@@ -105,6 +105,5 @@ func (r *recomputation) copied(v *ir.Value, before *ir.Node) *ir.Value {
 			r.copyOf[o] = made.Outputs[i]
 		}
 	}
-	r.copies = append(r.copies, made)
 	return r.copyOf[v]
 }

@@ -16,6 +16,7 @@ type Tape struct {
 	batchStatistics bool
 
 	forward []*ir.Node              // in order, once Close was called
+	seeded  *ir.Node                // the last node before the backward pass: of the model or of the losses
 	known   map[*ir.Value]*ir.Array // small values that follow from constants and shapes
 	needs   map[*ir.Value]bool      // values that depend on a parameter
 	grads   map[*ir.Value]*ir.Value // gradients by values of the forward graph

@@ -1,0 +1,105 @@
+package profile
+
+import (
+	"runtime"
+	"runtime/metrics"
+)
+
+// A Growth is a quantity over steps or runs.
+type Growth struct {
+	Name    string  `json:"name"`
+	First   int64   `json:"first"` // at the first sample after the start-up: a quarter of the samples
+	Last    int64   `json:"last"`
+	PerStep float64 `json:"per_step"`
+	Grows   bool    `json:"grows"` // from sample to sample, never decreasing: a leak
+}
+
+// maxSamples bounds the samples of a growth: when there are as many, every second one is dropped and the distance doubles.
+const maxSamples = 64
+
+// leastSamples is the minimum number of samples after the start-up that a leak is reported from: one of a quantity without a trend
+// increases six times in a row once in 64 cases.
+const leastSamples = 7
+
+// A growth is samples of some quantities at equal distances.
+type growth struct {
+	distance int // steps between samples; 0 for 1
+	names    []string
+	samples  [][]int64
+}
+
+// due reports whether a sample is due after this number of steps.
+func (g *growth) due(step int) bool { return step%max(1, g.distance) == 0 }
+
+// A quantity is a measured number of bytes or things.
+type quantity struct {
+	name  string
+	value int64
+}
+
+func (g *growth) sample(now []quantity) {
+	g.names = g.names[:0]
+	row := make([]int64, len(now))
+	for i, q := range now {
+		g.names, row[i] = append(g.names, q.name), q.value
+	}
+	g.samples = append(g.samples, row)
+	if len(g.samples) < maxSamples {
+		return
+	}
+	kept := g.samples[:0]
+	for i := 1; i < len(g.samples); i += 2 {
+		kept = append(kept, g.samples[i])
+	}
+	g.samples, g.distance = kept, 2*max(1, g.distance)
+}
+
+// results returns the growth of each quantity; nil with fewer than two samples after the start-up.
+func (g *growth) results() (all []Growth) {
+	after := g.samples[len(g.samples)/4:]
+	if len(after) < 2 {
+		return nil
+	}
+	for i, name := range g.names {
+		first, last := after[0][i], after[len(after)-1][i]
+		r := Growth{Name: name, First: first, Last: last, PerStep: float64(last-first) / float64((len(after)-1)*max(1, g.distance))}
+		rises, falls := 0, 0
+		for k := 1; k < len(after); k++ {
+			switch d := after[k][i] - after[k-1][i]; {
+			case d > 0:
+				rises++
+			case d < 0:
+				falls++
+			}
+		}
+		r.Grows = len(after) >= leastSamples && falls == 0 && 4*rises >= 3*(len(after)-1)
+		all = append(all, r)
+	}
+	return all
+}
+
+// measure returns what may leak: the heap after a garbage collection, the sessions' accounts, and goroutines.
+func (r *Recorder) measure() []quantity {
+	var idle, running int64
+	for _, s := range r.sessions {
+		if s.model != nil {
+			m := s.model.Memory()
+			idle, running = idle+m.Idle, running+m.Running
+		}
+	}
+	return []quantity{{"Go heap", HeapLive()}, {"arenas kept for later runs", idle}, {"values of runs that ended", running}, {"goroutines", int64(runtime.NumGoroutine())}}
+}
+
+// HeapLive is the number of bytes of objects that the last garbage collection found in use.
+func HeapLive() int64 {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
+}
+
+// heapInUse is the number of bytes of objects on the heap, with those that are not collected yet.
+func heapInUse() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64())
+}

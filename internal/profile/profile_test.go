@@ -1,0 +1,148 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/memory"
+)
+
+// usage is a plan of three nodes: a's block is also that of c, which is computed in place, and b's block lives two nodes too long.
+func usage() *engine.Usage {
+	return &engine.Usage{
+		Plan: &memory.Plan{Size: 448, Blocks: []memory.Block{
+			{Name: "a", Kind: memory.Activation, Bytes: 100, First: 0, Last: 3},
+			{Name: "b", Kind: memory.Activation, Bytes: 200, First: 0, Last: 3},
+			{Name: "n1", Kind: memory.Scratch, Bytes: 50, First: 1, Last: 1},
+		}},
+		Steps: []engine.Step{{Node: "n0", Op: "Split"}, {Node: "n1", Op: "Add"}, {Node: "n2", Op: "Relu"}, {Node: "n3", Op: "Sum"}},
+		Values: []engine.Lifetime{
+			{Name: "a", Bytes: 100, Block: 0, First: 0, Last: 2},
+			{Name: "b", Bytes: 200, Block: 1, First: 0, Last: 1},
+			{Name: "c", Bytes: 100, Block: 0, First: 2, Last: 3},
+		},
+	}
+}
+
+func TestPeakByValueAndKind(t *testing.T) {
+	p, err := newPlan(usage(), []string{"forward", "forward", string(grad.Backward), string(grad.Backward)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak := p.peak()
+	if peak.Node != "n1" || peak.Bytes != 350 || peak.Arena != 448 || peak.ByKind["activation"] != 300 || peak.ByKind["scratch"] != 50 {
+		t.Errorf("got %+v", peak)
+	}
+	want := []Value{{"b", "n0", "Split", "activation", 200}, {"a", "n0", "Split", "activation", 100}, {"", "n1", "Add", "scratch", 50}}
+	if !slices.Equal(peak.Values, want) {
+		t.Errorf("values %+v", peak.Values)
+	}
+	if last := p.line.Live[3]; last[memory.Gradient] != 100 || last[memory.Activation] != 200 {
+		t.Errorf("the result of the backward pass in place of an activation is no gradient: %v", last)
+	}
+}
+
+func TestWaste(t *testing.T) {
+	p, err := newPlan(usage(), make([]string, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := p.waste()
+	if w.Allocated != 4*100+4*200+50 || w.Unused != 2*200 || w.Gaps != 448-350 {
+		t.Errorf("got %+v", w)
+	}
+	if want := []Late{{"b", 200, 2}}; !slices.Equal(w.Late, want) {
+		t.Errorf("late %+v", w.Late)
+	}
+}
+
+// retained is a leak.
+var retained [][]byte
+
+func TestGrowth(t *testing.T) {
+	defer func() { retained = nil }()
+	for name, leak := range map[string]bool{"leak": true, "none": false} {
+		r := New()
+		for range 300 {
+			r.Begin()
+			if leak {
+				retained = append(retained, make([]byte, 64<<10))
+			}
+			r.End()
+		}
+		if n := len(r.growth.samples); n >= maxSamples {
+			t.Errorf("%d samples", n)
+		}
+		for _, g := range r.Profile().Growth {
+			if g.Grows != (leak && g.Name == "Go heap") {
+				t.Errorf("%s: %+v", name, g)
+			}
+			if g.Grows && math.Abs(g.PerStep-64<<10) > 4<<10 {
+				t.Errorf("%v bytes a step, want 64 KiB", g.PerStep)
+			}
+		}
+	}
+}
+
+// Times of nodes are without those of nodes in subgraphs, and all times add up to that of the steps. A trace has the first steps only.
+func TestTimesAddUp(t *testing.T) {
+	r := New()
+	plan, err := newPlan(usage(), []string{"forward", "forward", "backward", "update"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{Recorder: r, phase: func(string) string { return "" }, plan: plan, phases: []string{"forward", "forward", "backward", "update"}}
+	r.sessions = append(r.sessions, s)
+	const steps = 50
+	for range steps {
+		r.Begin()
+		r.Spent(Waiting, time.Nanosecond)
+		for i, st := range usage().Steps {
+			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i}, func() error {
+				return s.Step(engine.Event{Node: "inner", Op: "Mul", Index: -1}, func() error { time.Sleep(10 * time.Microsecond); return nil })
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.End()
+	}
+	p := r.Profile()
+	var phases, ops float64
+	for _, row := range p.Phases {
+		phases += row.Seconds
+	}
+	for _, row := range p.Operators {
+		ops += row.Seconds
+		if row.Seconds < 0 || row.Name != "Mul" && row.Seconds > p.Seconds/2 {
+			t.Errorf("%+v of %v s", row, p.Seconds)
+		}
+	}
+	if math.Abs(phases-p.Seconds) > 1e-9 || math.Abs(ops+p.Outside-p.Seconds) > 1e-9 {
+		t.Errorf("phases %v, operators %v + %v, want %v", phases, ops, p.Outside, p.Seconds)
+	}
+	var b bytes.Buffer
+	if err := r.Trace(&b); err != nil {
+		t.Fatal(err)
+	}
+	var trace struct{ TraceEvents []traceEvent }
+	if err := json.Unmarshal(b.Bytes(), &trace); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, e := range trace.TraceEvents {
+		count[e.Phase+" "+e.Cat]++
+		if e.Phase == "C" && len(e.Args) != 5 {
+			t.Errorf("counter %+v", e)
+		}
+	}
+	if count["X step"] != tracedSteps || count["X forward"] != 2*tracedSteps || count["X backward"] != tracedSteps || count["X "+Waiting] != tracedSteps || count["C "] == 0 {
+		t.Errorf("events %v", count)
+	}
+}
