@@ -130,6 +130,8 @@ type settings struct {
 	target    string
 	strip     bool
 	dryRun    bool
+
+	memoryProfile *MemoryProfile // of sessions; may be nil
 }
 
 const defaultMemory = 256 << 20

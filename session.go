@@ -12,8 +12,9 @@ import (
 
 // A Session runs one model with the embedded engine. Several goroutines may use it.
 type Session struct {
-	session engine.Session
-	model   *Model // that the session closes; nil for one of the caller
+	session *engine.Interpreter
+	model   *Model         // that the session closes; nil for one of the caller
+	memory  *MemoryProfile // may be nil
 }
 
 // A Port is an input or output of a session.
@@ -23,7 +24,7 @@ type Port struct {
 }
 
 // NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond half of which weights are read from the file
-// in each run, WithMaxSteps and WithWorkers.
+// in each run, WithMaxSteps, WithWorkers and WithMemoryProfile.
 func NewSession(ctx context.Context, path string, options ...Option) (*Session, error) {
 	m, err := Open(path)
 	if err != nil {
@@ -45,12 +46,17 @@ func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, er
 	if err != nil {
 		return nil, err
 	}
-	return &Session{session: e}, nil
+	s.memoryProfile.opened(e)
+	return &Session{session: e, memory: s.memoryProfile}, nil
 }
 
 // Run computes the outputs for the inputs, both by name. ir.ArrayOf makes arrays of slices.
 func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
-	return s.session.Run(ctx, inputs, nil)
+	outputs, err := s.session.Run(ctx, inputs, nil)
+	if err == nil {
+		s.memory.ran(outputs)
+	}
+	return outputs, err
 }
 
 // Inputs are the inputs of the model, without constants.
@@ -70,6 +76,7 @@ func ports(of []op.Port) []Port {
 // Close releases the memory of the session.
 func (s *Session) Close() error {
 	err := s.session.Close()
+	s.memory.closed(s.session)
 	if s.model != nil {
 		err = errors.Join(err, s.model.Close())
 	}

@@ -21,42 +21,43 @@ const maxSamples = 64
 // increases six times in a row once in 64 cases.
 const leastSamples = 7
 
-// A growth is samples of some quantities at equal distances.
-type growth struct {
+// Samples are those of some quantities at equal distances, in bounded memory. The zero value is empty.
+type Samples struct {
 	distance int // steps between samples; 0 for 1
 	names    []string
-	samples  [][]int64
+	rows     [][]int64
 }
 
-// due reports whether a sample is due after this number of steps.
-func (g *growth) due(step int) bool { return step%max(1, g.distance) == 0 }
+// Due reports whether a sample is due after this number of steps.
+func (g *Samples) Due(step int) bool { return step%max(1, g.distance) == 0 }
 
-// A quantity is a measured number of bytes or things.
-type quantity struct {
-	name  string
-	value int64
+// A Quantity is a measured number of bytes or things.
+type Quantity struct {
+	Name  string
+	Value int64
 }
 
-func (g *growth) sample(now []quantity) {
+// Add adds a sample. The quantities are always the same.
+func (g *Samples) Add(now ...Quantity) {
 	g.names = g.names[:0]
 	row := make([]int64, len(now))
 	for i, q := range now {
-		g.names, row[i] = append(g.names, q.name), q.value
+		g.names, row[i] = append(g.names, q.Name), q.Value
 	}
-	g.samples = append(g.samples, row)
-	if len(g.samples) < maxSamples {
+	g.rows = append(g.rows, row)
+	if len(g.rows) < maxSamples {
 		return
 	}
-	kept := g.samples[:0]
-	for i := 1; i < len(g.samples); i += 2 {
-		kept = append(kept, g.samples[i])
+	kept := g.rows[:0]
+	for i := 1; i < len(g.rows); i += 2 {
+		kept = append(kept, g.rows[i])
 	}
-	g.samples, g.distance = kept, 2*max(1, g.distance)
+	g.rows, g.distance = kept, 2*max(1, g.distance)
 }
 
-// results returns the growth of each quantity; nil with fewer than two samples after the start-up.
-func (g *growth) results() (all []Growth) {
-	after := g.samples[len(g.samples)/4:]
+// Growth returns the growth of each quantity; nil with fewer than two samples after the start-up.
+func (g *Samples) Growth() (all []Growth) {
+	after := g.rows[len(g.rows)/4:]
 	if len(after) < 2 {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (g *growth) results() (all []Growth) {
 }
 
 // measure returns what may leak: the heap after a garbage collection, the sessions' accounts, and goroutines.
-func (r *Recorder) measure() []quantity {
+func (r *Recorder) measure() []Quantity {
 	var idle, running int64
 	for _, s := range r.sessions {
 		if s.model != nil {
@@ -87,7 +88,7 @@ func (r *Recorder) measure() []quantity {
 			idle, running = idle+m.Idle, running+m.Running
 		}
 	}
-	return []quantity{{"Go heap", HeapLive()}, {"arenas kept for later runs", idle}, {"values of runs that ended", running}, {"goroutines", int64(runtime.NumGoroutine())}}
+	return []Quantity{{"Go heap", HeapLive()}, {"arenas kept for later runs", idle}, {"values of runs that ended", running}, {"goroutines", int64(runtime.NumGoroutine())}}
 }
 
 // HeapLive is the number of bytes of objects that the last garbage collection found in use.

@@ -39,7 +39,7 @@ func (r *Recorder) Profile() *Profile {
 	if r == nil || r.steps == 0 {
 		return nil
 	}
-	p := &Profile{Steps: r.steps, Seconds: r.total.Seconds() / float64(r.steps), Held: byKind(r.static), Growth: r.growth.results()}
+	p := &Profile{Steps: r.steps, Seconds: r.total.Seconds() / float64(r.steps), Held: byKind(r.static), Growth: r.growth.Growth()}
 	phases := map[string]*sums{}
 	var nodes, waited time.Duration
 	for k, s := range r.rows {

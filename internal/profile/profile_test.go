@@ -76,7 +76,7 @@ func TestGrowth(t *testing.T) {
 			}
 			r.End()
 		}
-		if n := len(r.growth.samples); n >= maxSamples {
+		if n := len(r.growth.rows); n >= maxSamples {
 			t.Errorf("%d samples", n)
 		}
 		for _, g := range r.Profile().Growth {

@@ -32,7 +32,7 @@ type Recorder struct {
 	rows     map[rowKey]*sums
 	nodes    map[nodeKey]*sums
 	trace    trace
-	growth   growth
+	growth   Samples
 
 	began  time.Time       // of the current step
 	nested []time.Duration // of the running nodes: the time of nodes within them
@@ -64,7 +64,7 @@ func New() *Recorder {
 
 // Reset forgets the steps so far, which were for warming up.
 func (r *Recorder) Reset() {
-	r.steps, r.total, r.rows, r.nodes, r.trace, r.growth, r.stale = 0, 0, map[rowKey]*sums{}, map[nodeKey]*sums{}, trace{}, growth{}, 0
+	r.steps, r.total, r.rows, r.nodes, r.trace, r.growth, r.stale = 0, 0, map[rowKey]*sums{}, map[nodeKey]*sums{}, trace{}, Samples{}, 0
 }
 
 // Samples sets the maximum number of bytes of samples that are in memory: batches that are read ahead, and the current one.
@@ -89,9 +89,9 @@ func (r *Recorder) End() {
 	r.steps++
 	r.total += took
 	r.trace.step(r.began.Sub(r.start), took, r.steps)
-	if r.growth.due(r.steps) {
+	if r.growth.Due(r.steps) {
 		runtime.GC()
-		r.growth.sample(r.measure())
+		r.growth.Add(r.measure()...)
 	}
 }
 
