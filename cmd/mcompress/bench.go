@@ -50,7 +50,8 @@ func benchCommand(t *tool) *cli.Command {
 		ArgsUsage: "A [B]",
 		Description: `Each model runs on random inputs, on each backend and batch size in a separate process, whose peak
 memory is measured. With two models, a ratio above 1 means that B is better. Times are of one run;
-bytes are resident memory, including that of the process before the model is loaded.`,
+bytes are resident memory, including that of the process before the model is loaded. Of several batch
+sizes the knee is printed: the smallest with at least 95 % of the most samples per second.`,
 		Flags: group("flags", b.flags),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, 2)
@@ -136,6 +137,7 @@ func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) erro
 			}
 		}
 	}
+	latency.MarkKnees(all)
 	if t.json {
 		return t.encode(all)
 	}

@@ -68,7 +68,7 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 		}
 	}
 	if len(b) == 1 {
-		return errors.Join(writeSummary(w, s, b[0]), TrainingProfile(w, b[0].Profile))
+		return errors.Join(writeSummary(w, s, b[0]), trainingProfile(w, b[0].Profile))
 	}
 	t := &textTable{align: "lrrrrrr"}
 	var head []string
@@ -86,7 +86,7 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 		return err
 	}
 	for _, o := range b {
-		if err := TrainingProfile(w, o.Profile); err != nil {
+		if err := trainingProfile(w, o.Profile); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,15 @@ func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 				times(b.PerSec, a.PerSec), times(float64(a.Peak), float64(b.Peak)), times(float64(a.Weights), float64(b.Weights)), times(float64(a.Arena), float64(b.Arena)))
 		}
 	}
-	return t.write(w)
+	if err := t.write(w); err != nil {
+		return err
+	}
+	for _, m := range ms {
+		if m.Knee {
+			fmt.Fprintf(w, "knee of %s, %s: batch %d, the smallest with at least 95 %% of the most samples/s\n", filepath.Base(m.Model), m.Backend, m.Batch)
+		}
+	}
+	return nil
 }
 
 func batchOf(m *latency.Measure) string {

@@ -34,8 +34,8 @@ func Profiles(w io.Writer, ps []*latency.Profile) error {
 	return nil
 }
 
-// TrainingProfile writes the time of training steps by phase, operator and node, and their memory; nothing for nil.
-func TrainingProfile(w io.Writer, p *profile.Profile) error {
+// trainingProfile writes the time of training steps by phase, operator and node, and their memory; nothing for nil.
+func trainingProfile(w io.Writer, p *profile.Profile) error {
 	if p == nil {
 		return nil
 	}

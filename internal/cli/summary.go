@@ -59,7 +59,7 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	}
 	if e := r.Environment; e != nil {
 		for i, x := range e.Training {
-			t.add(first(i, "training"), TrainingTime(x, e.PeakResident))
+			t.add(first(i, "training"), trainingTime(x, e.PeakResident))
 		}
 	}
 	for i, m := range r.Training {

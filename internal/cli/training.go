@@ -13,8 +13,8 @@ func TrainingRate(p pass.Progress) string {
 	return fmt.Sprintf("  loss %.4g  %s a step  %s samples/s", p.Loss, seconds(p.StepTime().Seconds()), rate(p.SamplesPerSecond()))
 }
 
-// TrainingTime is the speed of a training that ended. resident is the peak of the process, 0 if it is not known.
-func TrainingTime(t report.TrainingTime, resident int64) string {
+// trainingTime is the speed of a training that ended. resident is the peak of the process, 0 if it is not known.
+func trainingTime(t report.TrainingTime, resident int64) string {
 	parts := []string{
 		fmt.Sprintf("trained %d steps in %s", t.Steps, seconds(t.Wait+t.Compute)),
 		seconds(t.Seconds) + " a step", rate(t.SamplesPerSecond) + " samples/s",

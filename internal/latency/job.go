@@ -61,6 +61,7 @@ type Measure struct {
 	Weights  int64   `json:"weights_bytes,omitempty"` // in the engine's memory
 	Needs    int64   `json:"needs_bytes,omitempty"`   // required memory, above the budget: not measured
 	Halved   []int64 `json:"halved,omitempty"`        // batch sizes above the budget
+	Knee     bool    `json:"knee,omitempty"`          // of several batch sizes: see MarkKnees
 }
 
 // Over reports whether the run exceeds its budget.

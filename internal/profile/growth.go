@@ -64,16 +64,16 @@ func (g *Samples) Growth() (all []Growth) {
 	for i, name := range g.names {
 		first, last := after[0][i], after[len(after)-1][i]
 		r := Growth{Name: name, First: first, Last: last, PerStep: float64(last-first) / float64((len(after)-1)*max(1, g.distance))}
-		rises, falls := 0, 0
+		larger, smaller := 0, 0
 		for k := 1; k < len(after); k++ {
 			switch d := after[k][i] - after[k-1][i]; {
 			case d > 0:
-				rises++
+				larger++
 			case d < 0:
-				falls++
+				smaller++
 			}
 		}
-		r.Grows = len(after) >= leastSamples && falls == 0 && 4*rises >= 3*(len(after)-1)
+		r.Grows = len(after) >= leastSamples && smaller == 0 && 4*larger >= 3*(len(after)-1)
 		all = append(all, r)
 	}
 	return all

@@ -1,0 +1,21 @@
+package latency
+
+import "testing"
+
+func TestKneeIsTheSmallestBatchNearTheBest(t *testing.T) {
+	measure := func(model string, batch int64, rate float64) *Measure {
+		return &Measure{Model: model, Backend: Embedded, Batch: batch, PerSec: rate}
+	}
+	all := []*Measure{
+		measure("a", 32, 990), measure("a", 1, 500), measure("a", 8, 949), measure("a", 16, 951), measure("a", 64, 1000),
+		measure("b", 1, 10), measure("b", 2, 5), // larger batches are slower
+		measure("c", 4, 100),
+	}
+	MarkKnees(all)
+	want := map[string]int64{"a": 16, "b": 1}
+	for _, m := range all {
+		if m.Knee != (m.Batch == want[m.Model]) {
+			t.Errorf("%s, batch %d: %v", m.Model, m.Batch, m.Knee)
+		}
+	}
+}
