@@ -128,7 +128,7 @@ func remove(s *pass.Step, k coupling.Kept) {
 		return
 	}
 	whole, before, detail := v.Const, k.Before, k.String()
-	after := selectIndices(s.Method, whole, k.Places)
+	after := ir.IndexSelect(s.Method, whole, k.Places)
 	v.SetConst(after)
 	v.Type = typeOf(after)
 	if !pass.IsWeight(before) {
@@ -139,7 +139,7 @@ func remove(s *pass.Step, k coupling.Kept) {
 		Notes: pass.Notes(pass.Reason{Code: pass.Pruned, Detail: detail}),
 		After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor {
-			return inShape(selectIndices(s.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)
+			return inShape(ir.IndexSelect(s.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)
 		},
 	})
 }
@@ -157,4 +157,22 @@ func typeOf(t *ir.Tensor) *ir.Type {
 		dims[i] = ir.Dim{N: d}
 	}
 	return &ir.Type{Elem: t.DType, Shape: slices.Clip(dims)}
+}
+
+// scatterBack are the places that undo ir.IndexSelect, with zeros for the other entries.
+func scatterBack(shape []int64, places [][]int64) [][]int64 {
+	back := make([][]int64, len(places))
+	for k, ps := range places {
+		if ps == nil {
+			continue
+		}
+		back[k] = make([]int64, shape[k])
+		for i := range back[k] {
+			back[k][i] = -1
+		}
+		for i, from := range ps {
+			back[k][from] = int64(i)
+		}
+	}
+	return back
 }

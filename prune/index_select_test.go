@@ -3,7 +3,6 @@ package prune
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -30,7 +29,12 @@ func drawPlaces(t *rapid.T, n int64) []int64 {
 // entries is what pick means: the element at each index is the one at the place of each of
 // its coordinates, or zero.
 func entries(x []byte, shape []int64, places [][]int64) []byte {
-	out := selectedShape(shape, places)
+	out := slices.Clone(shape)
+	for k, ps := range places {
+		if ps != nil {
+			out[k] = int64(len(ps))
+		}
+	}
 	b := make([]byte, product(out))
 	for i := range b {
 		rest, from, stride, inside := int64(i), int64(0), int64(1), true
@@ -61,9 +65,9 @@ func TestPickedEntriesAndBack(t *testing.T) {
 			places[k] = drawPlaces(t, n)
 		}
 		whole := &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: shape}, Source: ir.Mem(x)}
-		some := selectIndices("test", whole, places)
+		some := ir.IndexSelect("test", whole, places)
 		want := entries(x, shape, places)
-		if !slices.Equal(some.Shape, selectedShape(shape, places)) || !bytes.Equal(readAt(t, b, some, 0, some.Bytes()), want) {
+		if some.Bytes() != int64(len(want)) || !bytes.Equal(readAt(t, b, some, 0, some.Bytes()), want) {
 			t.Fatalf("%v of %v at %v", readAt(t, b, some, 0, some.Bytes()), x, places)
 		}
 		from := rapid.Int64Range(0, some.Bytes()-1).Draw(t, "from")
@@ -72,7 +76,7 @@ func TestPickedEntriesAndBack(t *testing.T) {
 			t.Fatalf("from %d to %d it reads otherwise", from, to)
 		}
 		back := scatterBack(shape, places)
-		if got := readAt(t, b, selectIndices("test", some, back), 0, whole.Bytes()); !bytes.Equal(got, entries(want, some.Shape, back)) {
+		if got := readAt(t, b, ir.IndexSelect("test", some, back), 0, whole.Bytes()); !bytes.Equal(got, entries(want, some.Shape, back)) {
 			t.Fatalf("back: %v", got)
 		}
 	})
@@ -98,23 +102,6 @@ func twoLayers(t *testing.T, norms ...float64) (b *bench, first *ir.Value) {
 	hidden := b.node("Conv", []*ir.Value{nil, first})
 	b.g.AddOutput(b.node("Conv", []*ir.Value{hidden, b.weight("second", ir.Float, []int64{2, n, 1, 1}, make([]float64, 2*n)...)}))
 	return b, first
-}
-
-// Reads of any length are those of the tensor, also across the end of what was read ahead.
-func TestReadAheadReadsTheTensor(t *testing.T) {
-	r, data := rand.New(rand.NewPCG(1, 2)), make([]byte, 3*aheadBytes+5)
-	for i := range data {
-		data[i] = byte(r.Uint32())
-	}
-	for _, step := range []int{1000, 1001, aheadBytes - 1, aheadBytes} {
-		w := &readAhead{in: bytes.NewReader(data), size: int64(len(data))}
-		for off := 0; off < len(data); off += step {
-			b := make([]byte, min(step, len(data)-off))
-			if err := w.read(b, int64(off)); err != nil || !bytes.Equal(b, data[off:off+len(b)]) {
-				t.Errorf("%d bytes at %d differ (%v)", len(b), off, err)
-			}
-		}
-	}
 }
 
 func TestChannelsOfSmallestNormArePruned(t *testing.T) {
@@ -166,25 +153,6 @@ func TestLayersThatAreNotSelectedStay(t *testing.T) {
 		rows := b.run(channelMethod, options...)
 		if rowOf(t, rows, "first").Status != pass.Skipped || rowOf(t, rows, "second").Status != pass.Skipped || len(b.values(first)) != 4 {
 			t.Errorf("%v: %d channels stay", options, len(b.values(first)))
-		}
-	}
-}
-
-// BenchmarkPickedColumns reads a matrix of which every second column is pruned: short runs.
-func BenchmarkPickedColumns(b *testing.B) {
-	const rows, cols = 512, 8192
-	var places []int64
-	for i := range int64(cols / 2) {
-		places = append(places, 2*i)
-	}
-	p := &indexSelect{bytes.NewReader(make([]byte, rows*cols*4)), rows * cols * 4, 4, cols, places}
-	buf := make([]byte, ir.CopyBuffer)
-	b.SetBytes(rows * cols * 4 / 2)
-	for b.Loop() {
-		for off := int64(0); off < rows*cols*2; off += ir.CopyBuffer {
-			if _, err := p.ReadAt(buf, off); err != nil {
-				b.Fatal(err)
-			}
 		}
 	}
 }

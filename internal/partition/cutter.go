@@ -12,6 +12,7 @@ import (
 type cutter struct {
 	*outline
 	types *types
+	bars  []bool // cuts, before each node and after the last, that a value without a declarable type crosses
 }
 
 func (c *cutter) line(by string) (*line, error) {
@@ -77,10 +78,11 @@ func (c *cutter) crossings(l *line) {
 		}
 	}
 	c.makes(l, hops)
+	c.bars = make([]bool, len(l.cross))
 	open, across := 0, int64(0)
 	for at := range l.cross {
 		open, across = open+barred[at], across+bytes[at]
-		if l.cross[at] = across; open > 0 {
+		if l.cross[at], c.bars[at] = across, open > 0; open > 0 {
 			l.cross[at] = -1
 		}
 	}

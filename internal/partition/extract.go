@@ -17,15 +17,22 @@ func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
 		return err
 	}
 	if len(o.nodes) != p.starts[len(p.starts)-1] {
-		return errors.New("the file changed while it was being read")
+		return errChanged
 	}
-	part := o.part(p.starts, k)
+	return o.extract(p.starts, types, k)
+}
+
+var errChanged = errors.New("the file changed while it was being read")
+
+// extract reduces the graph of o to the nodes of stage k, and its model to the functions that they call.
+func (o *outline) extract(starts []int, types map[string]*ir.Type, k int) error {
+	part := o.part(starts, k)
 	for _, v := range slices.Concat(part.inputs.list, part.outputs.list) {
 		if err := declare(v, types); err != nil {
 			return err
 		}
 	}
-	g := m.Graph
+	g := o.graph
 	g.SetOutputs(part.results(g)...)
 	g.Inputs = part.entries(g)
 	for _, n := range slices.Backward(o.order) {
@@ -34,7 +41,7 @@ func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
 		}
 	}
 	dropConsts(g)
-	dropFunctions(m)
+	dropFunctions(g.Model())
 	return inOrder(g)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -14,8 +15,12 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
+// ManifestVersion is the version of the schemas of Manifest and ShardManifest. Readers reject others.
+const ManifestVersion = 1
+
 // A Manifest describes the files of a chain and the values passed between them.
 type Manifest struct {
+	Version int       `json:"version"` // of this schema: ManifestVersion
 	Model   string    `json:"model"`
 	Stages  []Member  `json:"stages"`
 	Outputs []Arrival `json:"outputs"` // of the whole model
@@ -53,50 +58,106 @@ type Written struct {
 // dir, atomically: all files appear together when all are complete. Weights are streamed: memory does not
 // depend on their size.
 func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions) (_ *Written, err error) {
+	w, err := newWriter(ctx, path, dir, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	plan, declared, err := cut(ctx, w.source.Model, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	c := &chain{writer: w, plan: plan, types: declared}
+	if err := c.write(ctx); err != nil {
+		return nil, err
+	}
+	manifest, err := w.publish(ctx, ".stages.json", c.manifest)
+	return &Written{plan, manifest, c.manifest}, err
+}
+
+// A writer writes parts of a model into one set of files.
+type writer struct {
+	source  *onnx.File
+	dir     string
+	name    string // of the model, without extension
+	save    onnx.SaveOptions
+	set     *atomicfile.Set // all files, the manifest last
+	written int64           // bytes of weights in finished files
+}
+
+func newWriter(ctx context.Context, path, dir string, s onnx.SaveOptions) (*writer, error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	plan, declared, err := cut(ctx, f.Model, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	w := &chain{plan: plan, types: declared, source: f, dir: dir, name: strings.TrimSuffix(filepath.Base(path), ".onnx"), save: s}
-	w.set = &atomicfile.Set{Sync: s.Sync}
-	defer func() { err = errors.Join(err, w.set.Close()) }()
+	w := &writer{source: f, dir: dir, name: strings.TrimSuffix(filepath.Base(path), ".onnx"), save: s, set: &atomicfile.Set{Sync: s.Sync}}
 	if w.set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.close())
 	}
-	if err := w.write(ctx); err != nil {
-		return nil, err
+	return w, nil
+}
+
+func (w *writer) close() error { return errors.Join(w.set.Close(), w.source.Close()) }
+
+// publish writes the manifest and gives all files their names.
+func (w *writer) publish(ctx context.Context, suffix string, manifest any) (path string, err error) {
+	path = filepath.Join(w.dir, w.name+suffix)
+	text, err := json.MarshalIndent(manifest, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err := w.set.WriteFile(path, func(out io.Writer) error {
+		_, err := out.Write(append(text, '\n'))
+		return err
+	}); err != nil {
+		return "", err
 	}
 	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	return path, w.set.Publish(path)
+}
+
+// file writes f, a reduced reading of the model with that number of bytes of weights of all, and verifies it.
+func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, all int64) (parts []Part, err error) {
+	s := w.save
+	if before := w.written; s.Progress != nil {
+		s.Progress = func(done, _ int64) { w.save.Progress(min(all, before+done), all) }
+	}
+	written, err := onnx.Layout(f.Model, name, onnx.LayoutOptions{External: f.External()}).Stage(ctx, w.set, filepath.Join(w.dir, name), s)
+	if err != nil {
 		return nil, err
 	}
-	manifest := filepath.Join(dir, w.manifestName())
-	return &Written{plan, manifest, w.manifest}, w.set.Publish(manifest)
+	w.written += weights
+	for _, p := range written {
+		parts = append(parts, Part(p))
+	}
+	return parts, w.verify(ctx, name)
 }
 
-// A chain is a set of files being written.
+// verify opens a file under its temporary name.
+func (w *writer) verify(ctx context.Context, name string) error {
+	dir, err := w.set.Folder(filepath.Join(w.dir, name))
+	if err != nil {
+		return err
+	}
+	out, err := onnx.OpenContext(ctx, filepath.Join(dir, name))
+	if err != nil {
+		return fmt.Errorf("the output cannot be read back: %w", err)
+	}
+	return errors.Join(out.Model.Verify(), out.Close())
+}
+
+// A chain writes pipeline stages.
 type chain struct {
+	*writer
 	plan     *Plan
 	types    map[string]*ir.Type
-	source   *onnx.File
-	dir      string
-	name     string
-	save     onnx.SaveOptions
-	set      *atomicfile.Set // all files, the manifest last
 	manifest *Manifest
-	written  int64 // bytes of weights in finished stages
 }
 
-func (c *chain) manifestName() string { return c.name + ".stages.json" }
-
-func (c *chain) stageName(k int) string { return fmt.Sprintf("%s.stage%d.onnx", c.name, k+1) }
-
 func (c *chain) write(ctx context.Context) error {
-	c.manifest = &Manifest{Model: filepath.Base(c.source.Path), Outputs: []Arrival{}}
+	c.manifest = &Manifest{Version: ManifestVersion, Model: filepath.Base(c.source.Path), Outputs: []Arrival{}}
 	for k := range c.plan.Stages {
 		if err := c.stage(ctx, k); err != nil {
 			return err
@@ -105,17 +166,10 @@ func (c *chain) write(ctx context.Context) error {
 	for _, v := range c.source.Model.Graph.Outputs {
 		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{v.Name, c.producer(v.Name)})
 	}
-	text, err := json.MarshalIndent(c.manifest, "", "  ")
-	if err != nil {
-		return err
-	}
-	return c.set.WriteFile(filepath.Join(c.dir, c.manifestName()), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
+	return nil
 }
 
-// stage writes stage k, from its own reading of the model, and verifies it.
+// stage writes stage k, from its own reading of the model.
 func (c *chain) stage(ctx context.Context, k int) (err error) {
 	f, err := onnx.OpenContext(ctx, c.source.Path)
 	if err != nil {
@@ -125,19 +179,9 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 	if err := c.plan.extract(f.Model, c.types, k); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s := c.save
-	s.Progress = c.progress()
-	written, err := onnx.Layout(f.Model, c.stageName(k), onnx.LayoutOptions{External: f.External()}).Stage(ctx, c.set, filepath.Join(c.dir, c.stageName(k)), s)
-	if err != nil {
+	m := Member{File: fmt.Sprintf("%s.stage%d.onnx", c.name, k+1), Inputs: []Arrival{}, Outputs: []string{}}
+	if m.Parts, err = c.file(ctx, f, m.File, c.plan.Stages[k].Weights, c.weights()); err != nil {
 		return err
-	}
-	if err := c.verify(ctx, k); err != nil {
-		return err
-	}
-	c.written += c.plan.Stages[k].Weights
-	m := Member{File: c.stageName(k), Inputs: []Arrival{}, Outputs: []string{}}
-	for _, w := range written {
-		m.Parts = append(m.Parts, Part(w))
 	}
 	for _, in := range c.plan.Stages[k].Inputs {
 		m.Inputs = append(m.Inputs, Arrival{in.Name, c.producer(in.Name)})
@@ -149,39 +193,20 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 	return nil
 }
 
-// progress is the total progress of all stages.
-func (c *chain) progress() func(done, total int64) {
-	if c.save.Progress == nil {
-		return nil
-	}
-	before, all := c.written, int64(0)
+// weights are the bytes of weights of all stages.
+func (c *chain) weights() (all int64) {
 	for _, s := range c.plan.Stages {
 		all += s.Weights
 	}
-	return func(done, _ int64) { c.save.Progress(min(all, before+done), all) }
+	return all
 }
 
 // producer is the written file that has an output of this name.
 func (c *chain) producer(name string) string {
 	for _, m := range c.manifest.Stages {
-		for _, out := range m.Outputs {
-			if out == name {
-				return m.File
-			}
+		if slices.Contains(m.Outputs, name) {
+			return m.File
 		}
 	}
 	return ""
-}
-
-// verify opens stage k under its temporary name.
-func (c *chain) verify(ctx context.Context, k int) error {
-	dir, err := c.set.Folder(filepath.Join(c.dir, c.stageName(k)))
-	if err != nil {
-		return err
-	}
-	out, err := onnx.OpenContext(ctx, filepath.Join(dir, c.stageName(k)))
-	if err != nil {
-		return fmt.Errorf("the output cannot be read back: %w", err)
-	}
-	return errors.Join(out.Model.Verify(), out.Close())
 }

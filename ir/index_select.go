@@ -1,20 +1,18 @@
-package prune
+package ir
 
 import (
 	"encoding/binary"
 	"io"
-
-	"github.com/mcompress/mcompress/ir"
 )
 
-// An indexSelect payload has entries of one axis of another one: entry i is the source's entry places[i], or zeros where
-// that is negative. Places ascend.
+// An indexSelect payload has entries of one axis of another one: entry i is the source's entry indices[i], or zeros where
+// that is negative. Indices ascend.
 type indexSelect struct {
-	in     io.ReaderAt
-	size   int64 // of the source, in bytes
-	entry  int64 // bytes of one entry
-	n      int64 // entries on the source's axis
-	places []int64
+	in      io.ReaderAt
+	size    int64 // of the source, in bytes
+	entry   int64 // bytes of one entry
+	n       int64 // entries on the source's axis
+	indices []int64
 }
 
 // ReadAt may be called by several goroutines at once.
@@ -42,18 +40,18 @@ const shortEntry = 256
 
 // entries reads whole entries up to the end of a row of them.
 func (p *indexSelect) entries(w *readAhead, b []byte, at int64) (n int64, err error) {
-	count := int64(len(p.places))
+	count := int64(len(p.indices))
 	row, i := at/p.entry/count*p.n, at/p.entry%count
-	for _, place := range p.places[i:min(count, i+int64(len(b))/p.entry)] {
+	for _, index := range p.indices[i:min(count, i+int64(len(b))/p.entry)] {
 		dst := b[n : n+p.entry]
 		n += p.entry
-		if place < 0 {
+		if index < 0 {
 			clear(dst)
 			continue
 		}
-		src := (row+place)*p.entry - w.at
+		src := (row+index)*p.entry - w.at
 		if src < 0 || src+p.entry > int64(len(w.buf)) {
-			if err := w.fill((row + place) * p.entry); err != nil {
+			if err := w.fill((row + index) * p.entry); err != nil {
 				return 0, err
 			}
 			src = 0
@@ -87,16 +85,16 @@ func (p *indexSelect) piece(w *readAhead, b []byte, at int64) (n int64, err erro
 
 // run is the offset in the source of the bytes from at on, and how many of them, up to limit, are contiguous there.
 func (p *indexSelect) run(at, limit int64) (src, n int64) {
-	count := int64(len(p.places))
+	count := int64(len(p.indices))
 	outer, i, within := at/p.entry/count, at/p.entry%count, at%p.entry
-	place, n := p.places[i], p.entry-within
-	for i++; i < count && n < limit && follows(p.places[i-1], p.places[i]); i++ {
+	index, n := p.indices[i], p.entry-within
+	for i++; i < count && n < limit && follows(p.indices[i-1], p.indices[i]); i++ {
 		n += p.entry
 	}
-	if place < 0 {
+	if index < 0 {
 		return -1, min(n, limit)
 	}
-	return (outer*p.n+place)*p.entry + within, min(n, limit)
+	return (outer*p.n+index)*p.entry + within, min(n, limit)
 }
 
 func follows(a, b int64) bool { return a < 0 && b < 0 || a >= 0 && b == a+1 }
@@ -104,7 +102,7 @@ func follows(a, b int64) bool { return a < 0 && b < 0 || a >= 0 && b == a+1 }
 // aheadBytes is how much is read at once where runs are short.
 const aheadBytes = 64 << 10
 
-// A readAhead serves short reads at ascending places from one buffer.
+// A readAhead serves short reads at ascending indices from one buffer.
 type readAhead struct {
 	in   io.ReaderAt
 	size int64
@@ -114,7 +112,7 @@ type readAhead struct {
 
 func (w *readAhead) read(b []byte, off int64) error {
 	if len(b) >= aheadBytes {
-		return ir.ReadFull(w.in, b, off)
+		return ReadFull(w.in, b, off)
 	}
 	if off < w.at || off+int64(len(b)) > w.at+int64(len(w.buf)) {
 		if err := w.fill(off); err != nil {
@@ -131,26 +129,26 @@ func (w *readAhead) fill(off int64) error {
 		w.buf = make([]byte, aheadBytes)
 	}
 	w.at, w.buf = off, w.buf[:min(aheadBytes, w.size-off)]
-	if err := ir.ReadFull(w.in, w.buf, off); err != nil {
+	if err := ReadFull(w.in, w.buf, off); err != nil {
 		w.buf = w.buf[:0]
 		return err
 	}
 	return nil
 }
 
-// selectIndices describes t with the given indices of its axes; an axis without places keeps all. The first axis is
-// first, so that pruned rows are not read.
-func selectIndices(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
-	out := ir.Spec{Name: t.Name, DType: t.DType, Shape: selectedShape(t.Shape, places)}
-	r := &ir.Recipe{Name: name, In: []*ir.Tensor{t}, Out: []ir.Spec{out}}
+// IndexSelect is the lazy tensor with the given indices of t's axes, in ascending order by axis; nil keeps all of an axis, and a negative index
+// is zeros. Rows that are not selected are not read. The type has at least 8 bits.
+func IndexSelect(name string, t *Tensor, indices [][]int64) *Tensor {
+	out := Spec{Name: t.Name, DType: t.DType, Shape: selectedShape(t.Shape, indices)}
+	r := &Recipe{Name: name, In: []*Tensor{t}, Out: []Spec{out}}
 	r.View = func(in []io.ReaderAt) io.ReaderAt {
 		v, shape := in[0], append([]int64(nil), t.Shape...)
-		for k, ps := range places {
+		for k, ps := range indices {
 			if ps == nil {
 				continue
 			}
 			bytes := t.DType.Bits() / 8
-			v = &indexSelect{v, product(shape) * bytes, product(shape[k+1:]) * bytes, shape[k], ps}
+			v = &indexSelect{v, elems(shape) * bytes, elems(shape[k+1:]) * bytes, shape[k], ps}
 			shape[k] = int64(len(ps))
 		}
 		return v
@@ -158,9 +156,9 @@ func selectIndices(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-func selectedShape(shape []int64, places [][]int64) []int64 {
+func selectedShape(shape []int64, indices [][]int64) []int64 {
 	out := append([]int64(nil), shape...)
-	for k, ps := range places {
+	for k, ps := range indices {
 		if ps != nil {
 			out[k] = int64(len(ps))
 		}
@@ -168,20 +166,4 @@ func selectedShape(shape []int64, places [][]int64) []int64 {
 	return out
 }
 
-// scatterBack are the places that undo selectIndices, with zeros for the other entries.
-func scatterBack(shape []int64, places [][]int64) [][]int64 {
-	back := make([][]int64, len(places))
-	for k, ps := range places {
-		if ps == nil {
-			continue
-		}
-		back[k] = make([]int64, shape[k])
-		for i := range back[k] {
-			back[k][i] = -1
-		}
-		for i, from := range ps {
-			back[k][from] = int64(i)
-		}
-	}
-	return back
-}
+func elems(shape []int64) int64 { return Spec{Shape: shape}.Elems() }
