@@ -24,6 +24,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return finish(ctx, t.stderr, complete(t.stdout, app, args[2:]))
 	case len(args) > 1 && args[1] == measureCommand:
 		return finish(ctx, t.stderr, measureHere(ctx, os.Stdin, t.stdout))
+	case len(args) > 1 && args[1] == stageCommand:
+		return finish(ctx, t.stderr, serveStage(ctx, os.Stdin, stdout)) // bytes, not text for terminals
 	}
 	return finish(ctx, t.stderr, app.RunContext(ctx, args))
 }

@@ -35,6 +35,8 @@ var writers = []writer{
 	{"trace.json", "bench mlp.onnx --profile --trace trace.json --runs 1"},
 	{"mlp.stage1.onnx", "split mlp.onnx"},
 	{"mlp.stages.json", "split mlp.onnx"},
+	{"mlp.rank1.segment1.onnx", "split mlp.onnx --tensor-parallel 2"},
+	{"mlp.shards.json", "split mlp.onnx --tensor-parallel 2"},
 	{"mlp.vs.cnn.report.json", "report cnn.onnx mlp.onnx"},
 	{"out.md", "report pruned.report.json --output out.md"},
 	{"out.environment.json", "quantize mlp.onnx -o out.onnx"},

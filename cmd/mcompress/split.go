@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,8 +17,11 @@ import (
 
 // splitFlags are the flags of split.
 type splitFlags struct {
+	sampling
 	stages int
+	ranks  int
 	by     mcli.Enum
+	run    mcli.Enum
 	output string
 	digest mcli.Enum
 	noSync bool
@@ -26,41 +30,90 @@ type splitFlags struct {
 func balancing() mcli.Enum { return mcli.Enum{Value: partition.Costs()[0], Words: partition.Costs()} }
 
 func splitCommand(t *tool) *cli.Command {
-	s := &splitFlags{stages: 2, by: balancing(), digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
+	s := &splitFlags{stages: 2, by: balancing(), run: mcli.Enum{Words: []string{runSequential, runPiped}}, digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
+	running := group("running the stages (with --run)", s.declare)
 	return &cli.Command{
 		Name:      "split",
-		Usage:     "partition a model into pipeline stages for several devices, each a model of its own",
+		Usage:     "partition a model into pipeline stages or tensor-parallel shards for several devices",
 		ArgsUsage: "MODEL",
 		Description: `Writes NAME.stage1.onnx and so on, and NAME.stages.json with the values between stages. Values are
 passed by name; a value that skips a stage is passed directly to its consumers. The largest stage is
 as small as possible, then the bytes across the cuts are minimal. To see the plan first:
-mcompress memory --split N MODEL.`,
-		Flags: group("flags", s.flags),
+mcompress memory --split N MODEL.
+--tensor-parallel N writes shards instead: the pairs of weights that the plan lists are divided by columns, heads and rows
+over N ranks, and NAME.shards.json lists the values to sum over the ranks (all-reduce). --run then
+runs each stage or rank in a process of its own, and compares the outputs with those of the whole model: those of stages are
+bit-identical, sums over ranks are rounded differently.`,
+		Flags: slices.Concat(group("flags", s.flags), running),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, 1)
 			if err != nil {
 				return err
 			}
-			if s.stages < 1 {
-				return usagef("--stages %d: must be a positive number", s.stages)
+			if err := s.check(c, running); err != nil {
+				return err
 			}
-			return s.write(c.Context, t, args[0])
+			return s.split(c.Context, t, args[0])
 		},
 	}
 }
 
+// check rejects invalid combinations of flags.
+func (s *splitFlags) check(c *cli.Context, running []cli.Flag) error {
+	switch {
+	case s.stages < 1:
+		return usagef("--stages %d: must be a positive number", s.stages)
+	case c.IsSet("tensor-parallel") && s.ranks < 2:
+		return usagef("--tensor-parallel %d: must be 2 or more", s.ranks)
+	}
+	for _, name := range []string{"stages", "by"} {
+		if s.ranks > 0 && c.IsSet(name) {
+			return usagef("--%s and --tensor-parallel exclude each other; split the stages, which are models", name)
+		}
+	}
+	for _, f := range running {
+		if name := f.Names()[0]; s.run.Value == "" && c.IsSet(name) {
+			return usagef("--%s requires --run", name)
+		}
+	}
+	return nil
+}
+
 func (s *splitFlags) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.stages, "stages", s.stages, "`number` of stages")
+	fs.IntVar(&s.ranks, "tensor-parallel", 0, "`number` of ranks over which pairs of weights are divided, instead of stages")
+	fs.Var(&s.run, "run", "run the stages in processes, each sample after the other or in a pipeline: `mode` sequential, piped")
 	outPathVar(fs, &s.output, "output", "`folder` for the stages (default: that of the model)")
 	fs.Var(&s.by, "by", "`cost` that is balanced between stages: weights, activations, flops")
 	fs.Var(&s.digest, "digest", "`digest` of files: sha256, none")
 	fs.BoolVar(&s.noSync, "no-sync", false, "skip fsync")
 }
 
-func (s *splitFlags) write(ctx context.Context, t *tool, path string) error {
+// split writes stages or shards, runs them with --run, and prints both.
+func (s *splitFlags) split(ctx context.Context, t *tool, path string) error {
+	data, err := s.source(t)
+	if err != nil {
+		return err
+	}
+	r := &mcli.Split{Model: path}
+	if err := s.write(ctx, t, r); err != nil {
+		return err
+	}
+	if s.run.Value != "" {
+		if r.Run, err = s.runStages(ctx, t, path, r.Manifest, data); err != nil {
+			return err
+		}
+	}
+	if t.json {
+		return t.encode(r)
+	}
+	return r.Text(t.stdout, t.style())
+}
+
+func (s *splitFlags) write(ctx context.Context, t *tool, r *mcli.Split) error {
 	dir := s.output
 	if dir == "" {
-		dir = filepath.Dir(path)
+		dir = filepath.Dir(r.Model)
 	}
 	undo, err := atomicfile.MakeDir(dir)
 	if err != nil {
@@ -70,16 +123,22 @@ func (s *splitFlags) write(ctx context.Context, t *tool, path string) error {
 	eval := ir.NewEval(dir)
 	defer eval.Close()
 	o := onnx.SaveOptions{Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Digest: s.digest.Value != "none", Sync: !s.noSync, Eval: eval}
-	if p := t.newProgress(path); p != nil {
+	if p := t.newProgress(r.Model); p != nil {
 		o.Progress = p.show
 		defer p.stop()
 	}
-	written, err := partition.Write(ctx, path, dir, partition.Options{Stages: s.stages, By: s.by.Value}, o)
+	if s.ranks > 0 {
+		w, err := partition.WriteShards(ctx, r.Model, dir, s.ranks, o)
+		if err != nil {
+			return err
+		}
+		r.Manifest, r.Shards = w.Manifest, w.Shards
+		return nil
+	}
+	w, err := partition.Write(ctx, r.Model, dir, partition.Options{Stages: s.stages, By: s.by.Value}, o)
 	if err != nil {
 		return err
 	}
-	if t.json {
-		return t.encode(written)
-	}
-	return mcli.PartitionFiles(t.stdout, t.style(), path, written)
+	r.Plan, r.Manifest, r.Chain = w.Plan, w.Manifest, w.Chain
+	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/partition"
@@ -107,26 +106,6 @@ func (t *textTable) cut(c partition.Cut, how, then string) {
 		then = strings.TrimPrefix(then+"; not divisible by the number of devices", "; ")
 	}
 	t.add(abridged(c.Weight), c.Type, fmt.Sprintf("%s, axis %d", how, c.Axis), size(c.PerDevice), then)
-}
-
-// Chain writes the files of the stages.
-func PartitionFiles(w io.Writer, s Style, path string, c *partition.Written) error {
-	folder := filepath.Dir(c.Manifest)
-	t := &textTable{indent: "  ", align: "lrrll"}
-	t.add("file", "size", "nodes", "inputs", "outputs")
-	for i, m := range c.Chain.Stages {
-		bytes := int64(0)
-		for _, p := range m.Parts {
-			bytes += p.Size
-		}
-		var given []string
-		for _, in := range m.Inputs {
-			given = append(given, in.Name)
-		}
-		t.add(filepath.Join(folder, m.File), size(bytes), fmt.Sprint(c.Plan.Stages[i].Nodes), few(given), few(m.Outputs))
-	}
-	t.add(s.dim(c.Manifest))
-	return part{inStages(path, c.Plan), t}.write(w, s)
 }
 
 // few abbreviates a list of values.

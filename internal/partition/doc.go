@@ -1,5 +1,5 @@
 // Package partition partitions a model for several devices: pipeline parallelism as a chain of stage models connected
-// by named values, and the weights that tensor parallelism would split within a stage.
+// by named values, and tensor parallelism as shards of each rank, between which values are summed.
 //
 // It must not know flags, terminals or methods of compression.
 package partition

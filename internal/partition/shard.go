@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A sharder rewrites a reading of a model to the part of one rank.
@@ -148,14 +149,17 @@ func (s *sharder) typeOf(v *ir.Value, of split) *ir.Type {
 // headCounts are the attributes with numbers of heads.
 var headCounts = []string{"num_heads", "kv_num_heads", "q_num_heads"}
 
-// resize replaces sizes in attributes and constants of n by those of the rank.
+// resizers replace sizes in inputs of nodes by those of the rank.
+var resizers = map[string]func(*sharder, *ir.Node){
+	"Expand":  (*sharder).resizeShape,
+	"Reshape": (*sharder).resizeShape,
+	"Split":   (*sharder).resizeSplit,
+}
+
+// resize replaces sizes in attributes and inputs of n by those of the rank.
 func (s *sharder) resize(n *ir.Node) {
-	switch {
-	case n.Op.Is("Reshape"), n.Op.Is("Expand"):
-		of := s.values[n.Outputs[0]]
-		n.SetInput(1, s.withLength(n, n.Input(1), of.axis, s.length(of)))
-	case n.Op.Is("Split"):
-		s.resizeSplit(n)
+	if change := resizers[operator.Name(n.Op)]; change != nil {
+		change(s, n)
 	}
 	for _, name := range headCounts {
 		if heads := n.Int(name, 0); heads > 0 {
@@ -163,6 +167,11 @@ func (s *sharder) resize(n *ir.Node) {
 			n.SetAttr(ir.IntAttr(name, to-from))
 		}
 	}
+}
+
+func (s *sharder) resizeShape(n *ir.Node) {
+	of := s.values[n.Outputs[0]]
+	n.SetInput(1, s.withLength(n, n.Input(1), of.axis, s.length(of)))
 }
 
 // withLength is a shape with another length of one axis.

@@ -80,7 +80,7 @@ type WeightBytes struct {
 	Model      int64 `json:"model"`      // of the whole model, each constant once
 	Divided    int64 `json:"divided"`    // of those that are divided
 	Replicated int64 `json:"replicated"` // of further copies
-	Added      int64 `json:"added"`      // of shapes and bounds of the rank
+	Added      int64 `json:"added"`      // of sizes of the ranks, less those of the model that they replace
 	Stored     int64 `json:"stored"`     // of all files
 }
 
@@ -236,15 +236,25 @@ func (w *shardWriter) write(ctx context.Context) error {
 	for _, v := range w.cutter.graph.Outputs {
 		w.manifest.Outputs = append(w.manifest.Outputs, w.result(v.Name))
 	}
-	for name, stored := range w.stored {
-		if whole, known := w.whole[name]; known {
-			w.manifest.Weights.Replicated += stored - whole
-		} else {
-			w.manifest.Weights.Added += stored
-		}
-		w.manifest.Weights.Stored += stored
-	}
+	w.account()
 	return nil
+}
+
+// account sums the bytes of constants in all files.
+func (w *shardWriter) account() {
+	b := &w.manifest.Weights
+	for name, stored := range w.stored {
+		if b.Stored += stored; w.whole[name] == 0 {
+			b.Added += stored
+		}
+	}
+	for name, whole := range w.whole {
+		if stored := w.stored[name]; stored > 0 {
+			b.Replicated += stored - whole
+		} else {
+			b.Added -= whole
+		}
+	}
 }
 
 // result is the origin of an output of the model.

@@ -15,7 +15,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// ManifestVersion is the version of the schemas of Manifest and ShardManifest. Readers reject others.
+// ManifestVersion is the version of the schemas of Manifest and ShardManifest. Other versions are rejected.
 const ManifestVersion = 1
 
 // A Manifest describes the files of a chain and the values passed between them.

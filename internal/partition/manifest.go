@@ -1,0 +1,145 @@
+package partition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// maxManifest is the maximum size in bytes of a manifest: 48 layers on 8 ranks take 1 MB.
+const maxManifest = 64 << 20
+
+// ReadManifest reads NAME.stages.json or NAME.shards.json. Stages are returned as segments of one shard each. Files are in the folder of the
+// manifest, and each input comes from the model's inputs, an earlier file of the same rank, or an earlier reduction: others are errors.
+func ReadManifest(path string) (*ShardManifest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxManifest {
+		return nil, errors.Join(err, fmt.Errorf("%s: not a manifest", path))
+	}
+	var m struct {
+		ShardManifest
+		Stages []Member `json:"stages"`
+	}
+	if err := json.NewDecoder(f).Decode(&m); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if m.Version != ManifestVersion {
+		return nil, fmt.Errorf("%s: version %d of the manifest is not supported", path, m.Version)
+	}
+	for _, s := range m.Stages {
+		shard := Shard{File: s.File, Parts: s.Parts, Outputs: s.Outputs}
+		for _, in := range s.Inputs {
+			shard.Inputs = append(shard.Inputs, Operand{Name: in.Name, From: in.From})
+		}
+		m.Ranks, m.Segments = 1, append(m.Segments, Segment{Shards: []Shard{shard}})
+	}
+	if err := m.ShardManifest.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &m.ShardManifest, nil
+}
+
+// maxRanks is the maximum number of ranks of a manifest.
+const maxRanks = 4096
+
+// check follows the values through the segments.
+func (m *ShardManifest) check() error {
+	if m.Ranks < 1 || m.Ranks > maxRanks || len(m.Segments) == 0 || len(m.Outputs) == 0 {
+		return errors.New("not a manifest of stages or shards")
+	}
+	c := checker{ranks: m.Ranks, rank: map[string]int{}, made: map[string][]string{}, sums: map[string]bool{}}
+	for _, s := range m.Segments {
+		if err := c.segment(s); err != nil {
+			return err
+		}
+	}
+	for _, o := range m.Outputs {
+		if err := c.output(o); err != nil {
+			return fmt.Errorf("output %q: %w", o.Name, err)
+		}
+	}
+	return nil
+}
+
+// A checker has the values of the segments before one.
+type checker struct {
+	ranks int
+	rank  map[string]int      // of each file
+	made  map[string][]string // outputs of each file
+	sums  map[string]bool
+}
+
+func (c *checker) segment(s Segment) error {
+	ranks := map[int]bool{}
+	for _, shard := range s.Shards {
+		_, twice := c.rank[shard.File]
+		if twice || shard.File == "" || shard.File != filepath.Base(shard.File) || !filepath.IsLocal(shard.File) {
+			return fmt.Errorf("%q is not the name of a file of its own", shard.File)
+		}
+		if shard.Rank < 0 || shard.Rank >= c.ranks || ranks[shard.Rank] {
+			return fmt.Errorf("%s: rank %d: there are %d, each with one file in a segment", shard.File, shard.Rank, c.ranks)
+		}
+		for _, in := range shard.Inputs {
+			if err := c.input(shard.Rank, in); err != nil {
+				return fmt.Errorf("%s: input %q: %w", shard.File, in.Name, err)
+			}
+		}
+		ranks[shard.Rank] = true
+		c.rank[shard.File], c.made[shard.File] = shard.Rank, shard.Outputs
+	}
+	for _, r := range s.Reductions {
+		if r.Operation != "sum" {
+			return fmt.Errorf("reduction of %q: operation %q is not supported", r.Name, r.Operation)
+		}
+		if len(s.Shards) == 0 || slices.ContainsFunc(s.Shards, func(s Shard) bool { return !slices.Contains(s.Outputs, r.Name) }) {
+			return fmt.Errorf("reduction of %q: not an output of all files of the segment", r.Name)
+		}
+		c.sums[r.Name] = true
+	}
+	return nil
+}
+
+func (c *checker) input(rank int, in Operand) error {
+	switch {
+	case in.Reduced && c.sums[in.Name], !in.Reduced && in.From == "":
+		return nil
+	case in.Reduced:
+		return errors.New("no earlier reduction")
+	case c.rank[in.From] != rank && c.ranks > 1:
+		return fmt.Errorf("%s is the file of another rank", in.From)
+	}
+	return c.has(in.From, in.Name)
+}
+
+func (c *checker) has(file, value string) error {
+	if !slices.Contains(c.made[file], value) {
+		return fmt.Errorf("not an output of an earlier file %q", file)
+	}
+	return nil
+}
+
+func (c *checker) output(o Result) error {
+	if o.Reduced && !c.sums[o.Name] {
+		return errors.New("no reduction")
+	}
+	if o.Axis < 0 {
+		return fmt.Errorf("axis %d", o.Axis)
+	}
+	files := o.Concat
+	if o.From != "" {
+		files = append(slices.Clone(files), o.From)
+	}
+	for _, file := range files {
+		if err := c.has(file, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package mcompress
+
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/pipeline"
+)
+
+// NewSplitSession opens the pipeline stages or tensor-parallel shards of a model by their manifest, NAME.stages.json or NAME.shards.json of
+// mcompress split, as one session in this process. It uses the options of NewSession, with the limits for each file. Each stage runs one
+// batch at a time and the ranks of a segment run concurrently, so that n concurrent calls of Run keep n stages busy. Processes for the stages
+// are what the command mcompress split --run starts.
+func NewSplitSession(ctx context.Context, manifest string, options ...Option) (*Session, error) {
+	s := settingsOf(options)
+	p, err := pipeline.Open(ctx, manifest, pipeline.Options{Workers: s.threads(), Limits: memory.Limits{Memory: s.memory, Steps: s.maxSteps}})
+	if err != nil {
+		return nil, err
+	}
+	return &Session{session: p}, nil
+}
