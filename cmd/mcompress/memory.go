@@ -13,7 +13,6 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/memplan"
-	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -97,7 +96,7 @@ func (s *memoryFlags) checkModes(c *cli.Context) error {
 		with    []string // flags that it excludes
 	}{
 		{s.fit.on, "training", []string{"params", "optimizer", "precision", "checkpoint", "zero", "devices", "offload"}, []string{"split", "budget", "layout", "measure", "plain"}},
-		{s.split > 0, "split", []string{"by"}, []string{"budget", "layout", "measure", "plain", "html"}},
+		{s.split > 0, "split", []string{"by"}, []string{"budget", "layout", "plain", "html"}},
 		{s.fit.params > 0, "params", nil, []string{"batch", "dim", "html", "checkpoint", "top"}},
 	} {
 		flags, text := mode.without, "--%s requires --%s"
@@ -118,31 +117,10 @@ func (s *memoryFlags) flags(fs *flag.FlagSet) {
 	dimFlag(fs, &s.dims)
 	fs.Var(&s.budget, "budget", "memory budget, a `size`: finds the largest batch within it")
 	fs.BoolVar(&s.layout, "layout", false, "count the transposes and copies of a channels-last layout (NHWC)")
-	fs.BoolVar(&s.measure, "measure", false, "run the model once on random inputs and compare with the plan")
+	fs.BoolVar(&s.measure, "measure", false, "run the model once on random inputs and compare with the plan; with --split, measure the time of each stage")
 	fs.BoolVar(&s.plain, "plain", false, "without operator fusion")
 	fs.IntVar(&s.top, "top", s.top, "maximum `number` of listed values at the peak, of layers in training (default there: 100), or of pairs of weights")
 	outPathVar(fs, &s.html, "html", "`path` of an HTML page with charts of memory over time")
-}
-
-func (s *memoryFlags) splitFlags(fs *flag.FlagSet) {
-	fs.IntVar(&s.split, "split", 0, "`number` of pipeline stages: see mcompress split")
-	fs.Var(&s.by, "by", "`cost` that is balanced between stages: weights, activations, flops")
-}
-
-// planSplit plans pipeline stages and prints them.
-func (s *memoryFlags) planSplit(ctx context.Context, t *tool, f *onnx.File) error {
-	o := partition.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
-	if n := len(s.batches); n > 0 {
-		o.Batch = s.batches[n-1]
-	}
-	plan, err := partition.New(ctx, f.Model, o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
-	}
-	if t.json {
-		return t.encode(plan)
-	}
-	return mcli.Partition(t.stdout, t.style(), f.Path, plan, s.top)
 }
 
 // planMemory computes the memory plan and prints it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/partition"
@@ -22,6 +23,11 @@ func Partition(w io.Writer, s Style, path string, p *partition.Plan, top int) er
 		if err := part.write(w, s); err != nil {
 			return err
 		}
+		if i == 0 && p.Seconds > 0 {
+			if _, err := fmt.Fprintln(w, "  "+bound(p)); err != nil {
+				return err
+			}
+		}
 		if i == 0 && p.Unknown > 0 {
 			if _, err := fmt.Fprintf(w, "  values of data-dependent size, not counted: %d\n", p.Unknown); err != nil {
 				return err
@@ -39,12 +45,33 @@ func inStages(path string, p *partition.Plan) string {
 }
 
 func stageTable(p *partition.Plan) *textTable {
-	t := &textTable{indent: "  ", align: "rrrrrll"}
-	t.add("stage", "nodes", "weights", "peak", "transfer", "values", "first and last node")
+	t := &textTable{indent: "  ", align: "rrrrrrll"}
+	measured := func(cell string) []string {
+		if p.Seconds == 0 {
+			return nil
+		}
+		return []string{cell}
+	}
+	if p.Seconds == 0 {
+		t.align = t.align[1:]
+	}
+	t.add(slices.Concat([]string{"stage", "nodes", "weights", "peak"}, measured("time"), []string{"transfer", "values", "first and last node"})...)
 	for i, s := range p.Stages {
-		t.add(fmt.Sprint(i+1), fmt.Sprint(s.Nodes), sizeOrNone(s.Weights), sizeOrNone(s.Peak), sizeOrNone(s.Handed), crossing(s), abridged(s.First)+" → "+abridged(s.Last))
+		head := []string{fmt.Sprint(i + 1), fmt.Sprint(s.Nodes), sizeOrNone(s.Weights), sizeOrNone(s.Peak)}
+		t.add(slices.Concat(head, measured(seconds(s.Seconds)), []string{sizeOrNone(s.Handed), crossing(s), abridged(s.First) + " → " + abridged(s.Last)})...)
 	}
 	return t
+}
+
+// bound is the throughput of a pipeline, which its slowest stage bounds, without transfers.
+func bound(p *partition.Plan) string {
+	slowest, total := 0, 0.0
+	for i, s := range p.Stages {
+		if total += s.Seconds; s.Seconds == p.Seconds {
+			slowest = i + 1
+		}
+	}
+	return fmt.Sprintf("bottleneck: stage %d; a pipeline completes at most %s batches/s, one device %s", slowest, rate(1/p.Seconds), rate(1/total))
 }
 
 // crossing names the values that are transferred to later stages.
@@ -96,14 +123,18 @@ func parallelTable(p *partition.Plan, top int) *textTable {
 		for _, c := range pair.Columns {
 			t.cut(c, "by columns", "")
 		}
-		t.cut(pair.Row, "by rows", fmt.Sprintf("then all-reduce %s of %s", size(pair.AllReduce.Bytes), abridged(pair.AllReduce.Name)))
+		then := fmt.Sprintf("then all-reduce %s of %s", size(pair.AllReduce.Bytes), abridged(pair.AllReduce.Name))
+		if pair.Refused != "" {
+			then = "not divided: " + pair.Refused
+		}
+		t.cut(pair.Row, "by rows", then)
 	}
 	return t
 }
 
 func (t *textTable) cut(c partition.Cut, how, then string) {
 	if !c.Even {
-		then = strings.TrimPrefix(then+"; not divisible by the number of devices", "; ")
+		then = strings.TrimPrefix(then+"; unevenly", "; ")
 	}
 	t.add(abridged(c.Weight), c.Type, fmt.Sprintf("%s, axis %d", how, c.Axis), size(c.PerDevice), then)
 }

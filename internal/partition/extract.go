@@ -11,7 +11,7 @@ import (
 // extract reduces m, another reading of the planned model, to stage k: its nodes, the constants and functions
 // that they need, and its inputs and outputs, with the names of the values in the whole model. All other
 // properties of the model are unchanged.
-func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
+func (p *Plan) extract(m *ir.Model, k int) error {
 	o, err := newOutline(m.Graph)
 	if err != nil {
 		return err
@@ -19,7 +19,7 @@ func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
 	if len(o.nodes) != p.starts[len(p.starts)-1] {
 		return errChanged
 	}
-	return o.extract(p.starts, types, k)
+	return o.extract(p.starts, p.declared, k)
 }
 
 var errChanged = errors.New("the file changed while it was being read")

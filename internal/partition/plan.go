@@ -23,23 +23,26 @@ type Plan struct {
 	By       string   `json:"by"`
 	Stages   []*Stage `json:"stages"`
 	Shared   []Shared `json:"shared_weights"`
-	Parallel []Pair   `json:"tensor_parallel"` // weights to split within a stage, over one device per stage
-	Unknown  int      `json:"unknown_values"`  // values of unknown size, which are not counted
+	Parallel []Pair   `json:"tensor_parallel"`   // weights to split within a stage, over one device per stage
+	Unknown  int      `json:"unknown_values"`    // values of unknown size, which are not counted
+	Seconds  float64  `json:"seconds,omitempty"` // of the slowest stage, where measured: a pipeline completes at most 1/Seconds batches per second
 	starts   []int
+	declared map[string]*ir.Type // types of the values passed between stages
 }
 
 // A Stage is the nodes of one device.
 type Stage struct {
-	Nodes   int    `json:"nodes"` // including constant-only nodes
-	First   string `json:"first_node"`
-	Last    string `json:"last_node"`
-	Cost    int64  `json:"cost"`    // by the balance criterion
-	Weights int64  `json:"weights"` // of constants, each once
-	Peak    int64  `json:"peak"`    // maximum bytes of values live at a node, stage inputs included
-	Inputs  []Port `json:"inputs"`
-	Outputs []Port `json:"outputs"`
-	Handed  int64  `json:"handed_on"` // bytes across the cut after the stage
-	Crosses []Port `json:"crosses"`   // the values across the cut: some may come from earlier stages, and skip the next one
+	Nodes   int     `json:"nodes"` // including constant-only nodes
+	First   string  `json:"first_node"`
+	Last    string  `json:"last_node"`
+	Cost    int64   `json:"cost"`    // by the balance criterion
+	Weights int64   `json:"weights"` // of constants, each once
+	Peak    int64   `json:"peak"`    // maximum bytes of values live at a node, stage inputs included
+	Inputs  []Port  `json:"inputs"`
+	Outputs []Port  `json:"outputs"`
+	Seconds float64 `json:"seconds,omitempty"` // of a run, where measured
+	Handed  int64   `json:"handed_on"`         // bytes across the cut after the stage
+	Crosses []Port  `json:"crosses"`           // the values across the cut: some may come from earlier stages, and skip the next one
 }
 
 // A Port is a value passed between stages.
@@ -60,38 +63,32 @@ type Shared struct {
 // New partitions m: it minimizes the largest stage, then the bytes across
 // cuts. It reads no weights and does not change m.
 func New(ctx context.Context, m *ir.Model, o Options) (*Plan, error) {
-	p, _, err := cut(ctx, m, o)
-	return p, err
-}
-
-// cut is New, and returns the types of the values passed between stages.
-func cut(ctx context.Context, m *ir.Model, o Options) (*Plan, map[string]*ir.Type, error) {
 	out, err := newOutline(m.Graph)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	types, err := typesOf(ctx, m, dataset.Random{Batch: o.Batch, Dims: o.Dims})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c := &cutter{outline: out, types: types}
 	p := &Plan{By: o.By}
 	l, err := c.line(o.By)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if p.starts, err = l.partition(o.Stages); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	declared := map[string]*ir.Type{}
+	p.declared = map[string]*ir.Type{}
 	for k := range o.Stages {
-		s, err := c.stage(p.starts, k, declared)
+		s, err := c.stage(p.starts, k, p.declared)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		s.Cost = l.cost(p.starts[k], p.starts[k+1])
 		p.Stages = append(p.Stages, s)
 	}
 	p.Shared, p.Parallel, p.Unknown = c.shared(p.starts), c.pairs(int64(o.Stages)), c.unknown()
-	return p, declared, nil
+	return p, nil
 }

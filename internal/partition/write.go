@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -63,11 +62,11 @@ func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	plan, declared, err := cut(ctx, w.source.Model, o)
+	plan, err := New(ctx, w.source.Model, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	c := &chain{writer: w, plan: plan, types: declared}
+	c := &chain{writer: w, plan: plan}
 	if err := c.write(ctx); err != nil {
 		return nil, err
 	}
@@ -152,7 +151,6 @@ func (w *writer) verify(ctx context.Context, name string) error {
 type chain struct {
 	*writer
 	plan     *Plan
-	types    map[string]*ir.Type
 	manifest *Manifest
 }
 
@@ -176,7 +174,7 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := c.plan.extract(f.Model, c.types, k); err != nil {
+	if err := c.plan.extract(f.Model, k); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
 	m := Member{File: fmt.Sprintf("%s.stage%d.onnx", c.name, k+1), Inputs: []Arrival{}, Outputs: []string{}}
