@@ -39,7 +39,7 @@ weights replicated in several stages
 tensor-parallel cuts over 2 devices
   weight                    cut                 per device
   up            float[4,8]  by columns, axis 1        64 B
-  down          float[8,4]  by rows, axis 0           64 B  then all-reduce 16 B of sum; not divisible by the number of devices
+  down          float[8,4]  by rows, axis 0           64 B  then all-reduce 16 B of sum; unevenly
   2 more pairs
 `
 	if b.String() != want {

@@ -28,8 +28,12 @@ func (v Verification) CompareSession(ctx context.Context, a *onnx.File, b engine
 	}
 	defer func() { err = errors.Join(err, whole.Close()) }()
 	r, err := verify.Compare(ctx, whole, b, set, verify.Options{Batch: v.Data.Batch, Parallel: parallel})
-	if err != nil {
-		return nil, withModelPath(a.Path, "", explained(set, err))
+	var side *verify.SideError
+	switch {
+	case errors.As(err, &side) && side.Side == verify.Second:
+		return nil, side.Err // it names the file
+	case err != nil:
+		return nil, withModelPath(a.Path, a.Path, explained(set, err))
 	}
 	return v.annotate(ctx, r)
 }

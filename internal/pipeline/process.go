@@ -111,9 +111,9 @@ func (p *Process) end(ctx context.Context, err error) error {
 	case cause != nil:
 		p.ended = cause
 	case line != "":
-		p.ended = fmt.Errorf("the process ended: %w: %s", cmp.Or(state, err), line)
+		p.ended = fmt.Errorf("the process ended: %v: %s", cmp.Or(state, err), line) // its exit code is not that of this program
 	default:
-		p.ended = fmt.Errorf("the process ended: %w", cmp.Or(state, err))
+		p.ended = fmt.Errorf("the process ended: %v", cmp.Or(state, err))
 	}
 	return p.ended
 }
