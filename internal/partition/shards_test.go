@@ -339,6 +339,7 @@ func TestPackedProjectionsAreDividedByBlocks(t *testing.T) {
 	y := g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{p, v})}, ir.IntsAttr("perm", 0, 2, 1, 3))
 	y = g.Insert(nil, "Reshape", []*ir.Value{y, g.Insert(nil, "Concat", []*ir.Value{size, ints(12)}, ir.IntAttr("axis", 0))})
 	y = g.Insert(nil, "Add", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{y, weight("out", 12, 12)}), x})
+	y = g.Insert(nil, "Reshape", []*ir.Value{y, g.Insert(nil, "Shape", []*ir.Value{parts[0]})}) // the shape of the whole value, read after the sum
 	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{Param: "batch"}, {Param: "positions"}, {N: 12}}}
 	g.AddOutput(y)
 	dir := t.TempDir()
