@@ -12,7 +12,7 @@ import (
 
 // A Session runs one model with the embedded engine. Several goroutines may use it.
 type Session struct {
-	session *engine.Interpreter
+	session engine.Session
 	model   *Model         // that the session closes; nil for one of the caller
 	memory  *MemoryProfile // may be nil
 }
@@ -76,7 +76,9 @@ func ports(of []op.Port) []Port {
 // Close releases the memory of the session.
 func (s *Session) Close() error {
 	err := s.session.Close()
-	s.memory.closed(s.session)
+	if e, ok := s.session.(*engine.Interpreter); ok {
+		s.memory.closed(e)
+	}
 	if s.model != nil {
 		err = errors.Join(err, s.model.Close())
 	}
