@@ -1,94 +1,144 @@
 package distill
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/engine"
-	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine/train"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An augmenter changes training images randomly, for teacher and student alike.
+// An augmenter changes training images randomly, for teacher and student alike. It runs in the loaders: images depend on the step and their
+// position in the batch only.
 type augmenter struct {
-	session *engine.Interpreter
-	input   string // of the model
+	input string // of the model
+	image image
+	seed  int64
+	all   []augmentation
 }
 
-// newAugmenter opens the graph of --augment; nil without.
-func newAugmenter(ctx context.Context, l *loader) (*augmenter, error) {
+// An image is the planes of one sample: height × width pixels of a number of bytes, which is that of all channels if these are the last axis.
+type image struct{ height, width, pixel int }
+
+// An augmentation changes one sample in place. scratch has its size.
+type augmentation func(m image, sample, scratch []byte, random train.Counter)
+
+// newAugmenter returns the augmentations of --augment; nil without.
+func newAugmenter(l *loader) (*augmenter, error) {
 	if l.settings.Augment == "" {
 		return nil, nil
 	}
 	if len(l.inputs) != 1 {
 		return nil, fmt.Errorf("--augment requires a model with one input, an image; this one has %d inputs", len(l.inputs))
 	}
-	spec := l.sample[l.inputs[0].Name]
-	graph := grad.NewBuilder()
-	x, counter := graph.Input("x", spec.DType, spec.Shape...), graph.Input("step", ir.Int64, 1)
-	x.Type.Shape[0] = ir.Dim{N: -1}
-	for i, item := range items(l.settings.Augment) {
-		typ, attrs, err := augmentation(item)
+	in := l.inputs[0]
+	m, err := imageOf(l.sample[in.Name], in.Layout())
+	if err != nil {
+		return nil, fmt.Errorf("--augment: input %q: %w", in.Name, err)
+	}
+	a := &augmenter{input: in.Name, image: m, seed: int64(*l.settings.Seed)}
+	for _, item := range items(l.settings.Augment) {
+		f, err := augmentationOf(item)
 		if err != nil {
 			return nil, err
 		}
-		attrs = append(attrs, ir.IntAttr("seed", int64(*l.settings.Seed)+int64(i)))
-		x = graph.Own(typ, 1, []*ir.Value{x, counter}, append(attrs, imageSize(spec.Shape)...)...)[0]
+		a.all = append(a.all, f)
 	}
-	graph.Graph().AddOutput(x)
-	s, err := engine.Open(ctx, graph.Model, l.session())
-	if err != nil {
-		return nil, err
-	}
-	return &augmenter{s, l.inputs[0].Name}, nil
+	return a, nil
 }
 
-// augmentation returns the operator of one item of --augment.
-func augmentation(item string) (string, []*ir.Attr, error) {
+// augmentationOf returns that of one item of --augment.
+func augmentationOf(item string) (augmentation, error) {
 	name, text, _ := strings.Cut(item, "=")
 	n, err := strconv.Atoi(text)
 	switch {
 	case item == "flip":
-		return "AugmentFlip", nil, nil
+		return image.flip, nil
 	case name == "shift" && err == nil && n > 0:
-		return "AugmentShift", []*ir.Attr{ir.IntAttr("shift", int64(n))}, nil
+		return func(m image, sample, scratch []byte, random train.Counter) { m.shift(n, sample, scratch, random) }, nil
 	}
-	return "", nil, pass.OptionErrorf("--augment %s: unknown augmentation; use shift=PIXELS or flip", item)
+	return nil, pass.OptionErrorf("--augment %s: unknown augmentation; use shift=PIXELS or flip", item)
 }
 
-// imageSize returns the attributes for flattened images, which are assumed to be square.
-func imageSize(shape []int64) []*ir.Attr {
-	if len(shape) != 2 {
-		return nil
+// imageOf returns the image of batches of this type. Flattened images are assumed to be square planes.
+func imageOf(batch ir.Spec, layout dataset.Layout) (image, error) {
+	bytes := int(batch.DType.Bits() / 8)
+	if !batch.DType.IsFloat() && batch.DType != ir.Uint8 || bytes == 0 || len(batch.Shape) < 2 {
+		return image{}, fmt.Errorf("%s is not a batch of images", batch)
 	}
-	side := int64(1)
-	for side*side < shape[1] {
-		side++
+	last := int(batch.Shape[len(batch.Shape)-1])
+	m := image{1, last, bytes}
+	switch rank := len(batch.Shape); {
+	case rank == 2:
+		for m.height*m.height < last {
+			m.height++
+		}
+		if m.width = last / m.height; m.width*m.height != last {
+			return image{}, fmt.Errorf("%s: a sample is not a square image", batch)
+		}
+	case layout == dataset.HWC:
+		m = image{int(batch.Shape[rank-3]), int(batch.Shape[rank-2]), last * bytes}
+	default:
+		m.height = int(batch.Shape[rank-2])
 	}
-	return []*ir.Attr{ir.IntAttr("height", side), ir.IntAttr("width", shape[1]/side)}
+	return m, nil
 }
 
-// apply augments the images of a batch. a may be nil.
-func (a *augmenter) apply(ctx context.Context, in map[string]*ir.Array, step int) (map[string]*ir.Array, error) {
-	if a == nil {
-		return in, nil
-	}
-	out, err := a.session.Run(ctx, map[string]*ir.Array{"x": in[a.input], "step": ir.ArrayOf([]int64{int64(step)}, 1)}, nil)
-	if err != nil {
-		return nil, fmt.Errorf("--augment: %w", err)
-	}
-	for _, y := range out {
-		return map[string]*ir.Array{a.input: y}, nil
-	}
-	return in, nil
-}
-
-func (a *augmenter) close() error {
+// from returns the change of the batches of an iteration that starts with the micro-batch of this number; nil without augmentations.
+func (a *augmenter) from(number int) func(*dataset.Batch) error {
 	if a == nil {
 		return nil
 	}
-	return a.session.Close()
+	return func(b *dataset.Batch) error {
+		a.apply(b.Inputs[a.input], number+b.First/b.N)
+		return nil
+	}
+}
+
+// apply augments the images of the micro-batch of this number.
+func (a *augmenter) apply(x *ir.Array, number int) {
+	if len(x.Data) == 0 {
+		return
+	}
+	size := len(x.Data) / int(x.Shape[0])
+	scratch := make([]byte, size)
+	for k, f := range a.all {
+		random := train.NewCounter(a.seed+int64(k), int64(number))
+		for i := range int(x.Shape[0]) {
+			f(a.image, x.Data[i*size:][:size], scratch, train.Counter(random.At(uint64(i))))
+		}
+	}
+}
+
+// shift translates a sample by up to most pixels vertically and horizontally. New pixels are 0.
+func (m image) shift(most int, sample, scratch []byte, random train.Counter) {
+	most = min(most, max(m.height, m.width))
+	down, right := random.Below(0, 2*most+1)-most, random.Below(1, 2*most+1)-most
+	copy(scratch, sample)
+	clear(sample)
+	line := m.width * m.pixel
+	kept := max(m.width-max(right, -right), 0) * m.pixel
+	to, from := max(right, 0)*m.pixel, max(-right, 0)*m.pixel
+	for at := 0; at < len(sample) && kept > 0; at += m.height * line {
+		for y := max(down, 0); y < min(m.height, m.height+down); y++ {
+			copy(sample[at+y*line+to:][:kept], scratch[at+(y-down)*line+from:])
+		}
+	}
+}
+
+// flip mirrors a sample horizontally, with probability ½.
+func (m image) flip(sample, scratch []byte, random train.Counter) {
+	if random.Below(0, 2) == 0 {
+		return
+	}
+	copy(scratch, sample)
+	line := m.width * m.pixel
+	for at := 0; at < len(sample); at += line {
+		for x := 0; x < line; x += m.pixel {
+			copy(sample[at+x:][:m.pixel], scratch[at+line-m.pixel-x:])
+		}
+	}
 }

@@ -88,7 +88,7 @@ func (l *loader) sameAsSingle(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer single.Close()
-	for b, err := range l.batches(ctx, l.training[:min(probeBatch, len(l.training))], probeBatch) {
+	for b, err := range l.batches(ctx, l.training[:min(probeBatch, len(l.training))], probeBatch, nil) {
 		if err != nil || b.N < probeBatch {
 			return false, err
 		}

@@ -79,7 +79,7 @@ func (e *evaluator) run(ctx context.Context, l *loader, t *teacher) (v evaluatio
 	if scorer != nil {
 		defer func() { err = errors.Join(err, scorer.Close()) }()
 	}
-	for b, err := range l.batches(ctx, e.samples, e.batch) {
+	for b, err := range l.batches(ctx, e.samples, e.batch, nil) {
 		if err != nil {
 			return v, err
 		}

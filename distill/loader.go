@@ -165,9 +165,9 @@ func splitSamples(n int, fraction float64, seed uint64) (training, validation []
 // splitStream makes the random stream of the split differ from that of the sample order.
 const splitStream = 0x73706c6974
 
-// batches iterates over batches of the given samples.
-func (l *loader) batches(ctx context.Context, samples []int, size int) iter.Seq2[*dataset.Batch, error] {
-	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples})
+// batches iterates over batches of the given samples. The loaders change them; change may be nil.
+func (l *loader) batches(ctx context.Context, samples []int, size int, change func(*dataset.Batch) error) iter.Seq2[*dataset.Batch, error] {
+	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change})
 }
 
 // held returns the memory of batches of n samples, with one worker thread.
@@ -182,7 +182,7 @@ func (l *loader) held(n int) int64 {
 	for _, s := range l.specs(n) {
 		bytes += s.Bytes()
 	}
-	return dataset.Prefetched(bytes, serial)
+	return dataset.Options{Prefetch: l.settings.Prefetch}.Held(bytes, serial)
 }
 
 // classified reports whether samples have one class as their label. Without data they have if the output can be class scores.
@@ -220,6 +220,9 @@ func (l *loader) inputNames() []string {
 
 // note records the samples of training and of the validation set.
 func (l *loader) note(step *pass.Step) {
+	for _, text := range l.set.Notes() {
+		step.Ledger.Note("", pass.Reason{Code: pass.ChannelsMoved, Detail: text})
+	}
 	d := pass.Data{Use: "training", Path: l.settings.Path, Labels: l.settings.Labels, Samples: len(l.training)}
 	step.Ledger.Used(d)
 	if d.Use, d.Samples = "validation", len(l.validation); d.Samples > 0 {

@@ -81,7 +81,8 @@ func shuffled(n int, seed uint64, epoch int) []int {
 func (t *trainer) steps(ctx context.Context, samples []int) error {
 	i, sum := 0, 0.0 // micro-batch and loss of the step
 	t.beginStep()
-	for b, err := range t.loader.batches(ctx, samples, t.layout.microBatch()) {
+	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
+	for b, err := range t.loader.batches(ctx, samples, t.layout.microBatch(), change) {
 		t.settings.Recorder.Spent(profile.Waiting, t.watch.lap(&t.watch.Wait))
 		if err != nil {
 			return err
@@ -124,15 +125,11 @@ func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []in
 			return 0, err
 		}
 	}
-	in, err := t.augmenter.apply(ctx, b.Inputs, t.state.Step*t.layout.microBatches+i)
+	targets, err := t.teacher.targets(ctx, t.step.targets, b, b.Inputs, samples)
 	if err != nil {
 		return 0, err
 	}
-	targets, err := t.teacher.targets(ctx, t.step.targets, b, in, samples)
-	if err != nil {
-		return 0, err
-	}
-	loss, out, err := t.step.run(ctx, in, targets, t.hyperparameters())
+	loss, out, err := t.step.run(ctx, b.Inputs, targets, t.hyperparameters())
 	if err != nil {
 		return 0, err
 	}

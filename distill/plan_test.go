@@ -147,7 +147,7 @@ func trainerOf(t *testing.T, m *ir.Model, o []string, labelled bool) (*trainer, 
 func measuredArena(t *testing.T, tr *trainer) int64 {
 	t.Helper()
 	n := tr.layout.microBatch()
-	for b, err := range tr.loader.batches(t.Context(), tr.loader.training[:n], n) {
+	for b, err := range tr.loader.batches(t.Context(), tr.loader.training[:n], n, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func TestPlannedArena(t *testing.T) {
 		nil, {"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"storage", "float16"}, {"offload", "activations"}, {"accumulate", "2"}, {"optimizer", "adam8"},
 	} {
 		tr := ready(t, network(1, features, 256, 256, 256, 64, classes), append([]string{"data", data, "labels", "label", "batch", "128"}, o...)...)
-		for b, err := range tr.loader.batches(t.Context(), tr.loader.training[:tr.layout.microBatch()], tr.layout.microBatch()) {
+		for b, err := range tr.loader.batches(t.Context(), tr.loader.training[:tr.layout.microBatch()], tr.layout.microBatch(), nil) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,6 +44,8 @@ func (t *trainer) counted(loss float64) {
 // notify passes the progress on.
 func (t *trainer) notify() {
 	t.watch.Method, t.watch.Step, t.watch.Steps = t.settings.method, t.state.Step, t.totalSteps()
+	stats := t.loader.set.Stats()
+	t.watch.Loaders, t.watch.Bytes = stats.Rate(), stats.Bytes
 	if t.progress != nil {
 		t.progress(t.watch.Progress)
 	}

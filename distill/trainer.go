@@ -48,7 +48,7 @@ func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 
 // close releases sessions, data and temporary files.
 func (t *trainer) close() error {
-	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.augmenter.close(), t.measure.close(), t.loader.close()}
+	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.measure.close(), t.loader.close()}
 	if t.temporary != nil {
 		errs = append(errs, t.temporary.Close())
 	}
@@ -65,7 +65,7 @@ func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	if err != nil {
 		return err
 	}
-	if t.augmenter, err = newAugmenter(ctx, t.loader); err != nil {
+	if t.augmenter, err = newAugmenter(t.loader); err != nil {
 		return err
 	}
 	if err := t.params.read(ctx, t.eval); err != nil {

@@ -128,6 +128,7 @@ const (
 	StoredTwice          Code = "stored-twice"
 	DenseAtRunTime       Code = "dense-at-run-time"
 	RandomCalibration    Code = "random-calibration"
+	ChannelsMoved        Code = "channels-moved"
 	SlowerThanFloat      Code = "slower-than-float"
 	RangesUnknown        Code = "ranges-unknown"
 	ActivationRange      Code = "activation-range"

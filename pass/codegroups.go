@@ -128,6 +128,7 @@ func CodeGroups() []CodeGroup {
 			{DenseAtRunTime, "The runtime expands the weight to float when it loads the model, for the reason in the detail; only the file is smaller."},
 			{SlowerThanFloat, "The method is known to make models slower than float in a runtime of the target, by the factor in the detail; --max-latency-ratio measures the model at hand."},
 			{RandomCalibration, "Calibration used random inputs; give real ones with --data."},
+			{ChannelsMoved, "The axes of images in the data were transposed to the order of the model's input, both of which the detail has; --layout declares the order of the data."},
 			{RangesUnknown, "The ranges of activations were not measured, so values may overflow; give samples with --data."},
 			{ActivationRange, "The detail is the largest activation on the samples, and the range of the data type."},
 			{ActivationOutOfRange, "The activation is close to the end of the data type's range, or beyond it, and stays float32."},

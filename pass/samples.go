@@ -3,18 +3,21 @@ package pass
 // Samples are the options of a method that runs the model on samples, for calibration or training. They have the names and meaning of the
 // data flags of commands that run models.
 type Samples struct {
-	Path    string  `flag:"data" file:"yes" usage:"'path' of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data"`
-	Labels  string  `flag:"labels" file:"yes" usage:"'name' of the array or column of labels, or path of a file of labels (default: labels)"`
-	Columns string  `flag:"columns" list:"yes" usage:"comma-separated 'names' or numbers of the input columns of a CSV"`
-	Scale   float64 `flag:"scale" usage:"'factor' of values: an input is (value·scale - mean)/std"`
-	Mean    string  `flag:"mean" list:"yes" usage:"comma-separated 'numbers' subtracted from values: one, or one per channel"`
-	Std     string  `flag:"std" list:"yes" usage:"comma-separated 'numbers' by which values are divided: one, or one per channel"`
-	Reshape string  `flag:"reshape" list:"yes" usage:"comma-separated 'sizes' of the axes of one sample"`
-	Fill    List    `flag:"fill" list:"yes" usage:"comma-separated 'name=number': the value of every element of inputs that are not in the data"`
-	Dims    List    `flag:"dim" list:"yes" usage:"comma-separated 'name=size' of dynamic axes of the inputs"`
-	Carry   List    `flag:"carry" list:"yes" usage:"comma-separated 'output=input': outputs of a run that are inputs of the next one, besides caches of language models"`
-	Step    int     `flag:"step" usage:"maximum 'number' of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)"`
-	Limit   int     `flag:"limit" usage:"maximum 'number' of training or calibration samples to read from --data"`
+	Path     string  `flag:"data" file:"yes" usage:"'path' of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data"`
+	Labels   string  `flag:"labels" file:"yes" usage:"'name' of the array or column of labels, or path of a file of labels (default: labels)"`
+	Columns  string  `flag:"columns" list:"yes" usage:"comma-separated 'names' or numbers of the input columns of a CSV"`
+	Scale    float64 `flag:"scale" usage:"'factor' of values: an input is (value·scale - mean)/std"`
+	Mean     string  `flag:"mean" list:"yes" usage:"comma-separated 'numbers' subtracted from values: one, or one per channel"`
+	Std      string  `flag:"std" list:"yes" usage:"comma-separated 'numbers' by which values are divided: one, or one per channel"`
+	Reshape  string  `flag:"reshape" list:"yes" usage:"comma-separated 'sizes' of the axes of one sample"`
+	Layout   string  `flag:"layout" enum:"chw,hwc" usage:"'order' of the axes of one image in arrays: chw, hwc; its channels are moved to where the model has them (default: from the shapes)"`
+	Fill     List    `flag:"fill" list:"yes" usage:"comma-separated 'name=number': the value of every element of inputs that are not in the data"`
+	Dims     List    `flag:"dim" list:"yes" usage:"comma-separated 'name=size' of dynamic axes of the inputs"`
+	Carry    List    `flag:"carry" list:"yes" usage:"comma-separated 'output=input': outputs of a run that are inputs of the next one, besides caches of language models"`
+	Step     int     `flag:"step" usage:"maximum 'number' of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)"`
+	Prefetch *int    `flag:"prefetch" usage:"'number' of batches read ahead; 0 reads each when it is needed (default: the number of worker threads, up to 64 MiB; 1 with --memory-budget)"`
+	Loaders  int     `flag:"loaders" usage:"'number' of goroutines that decode, convert and augment batches (default: the number of worker threads; 1 with --memory-budget)"`
+	Limit    int     `flag:"limit" usage:"maximum 'number' of training or calibration samples to read from --data"`
 }
 
 // A List is a comma-separated list, an option that may be repeated.

@@ -136,6 +136,7 @@ var sentences = map[pass.Code]string{
 
 	pass.SlowerThanFloat:   "slower than float",
 	pass.RandomCalibration: "calibrated on random inputs; use --data for real ones",
+	pass.ChannelsMoved:     "axes of images transposed",
 
 	pass.Unmatched: "no tensor of the result matches it",
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -36,10 +37,13 @@ type sampling struct {
 	scale                float64
 	mean, std            mcli.Numbers
 	reshape              mcli.Counts
+	layout               string
 	fill                 mcli.Values
 	carry                pass.List
 	step                 int
 	limit, samples, size int
+	prefetch             *int
+	loaders              int
 	classes              *job.Data     // data of the method, whose classes number the labels of a test set
 	fs                   *flag.FlagSet // that declares them
 }
@@ -55,10 +59,17 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	fs.Var(&s.mean, "mean", "comma-separated `numbers` subtracted from values: one, or one per channel")
 	fs.Var(&s.std, "std", "comma-separated `numbers` by which values are divided: one, or one per channel")
 	fs.Var(&s.reshape, "reshape", "comma-separated `sizes` of the axes of one sample")
+	fs.StringVar(&s.layout, "layout", "", "`order` of the axes of one image in arrays: chw, hwc; its channels are moved to where the model has them (default: from the shapes)")
 	fs.Var(&s.fill, "fill", "`name=number`: the value of every element of an input that is not in the data; may be repeated")
 	fs.Var(&s.carry, "carry", "`output=input`: an output of a run that is an input of the next one, besides caches of language models; may be repeated")
 	fs.IntVar(&s.step, "step", 0, "maximum `number` of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)")
 	fs.IntVar(&s.limit, "limit", 0, "maximum `number` of samples to read from --data")
+	fs.Func("prefetch", "`number` of batches read ahead; 0 reads each when it is needed (default: the number of worker threads, up to 64 MiB)", func(text string) error {
+		n, err := strconv.Atoi(text)
+		s.prefetch = &n
+		return err
+	})
+	fs.IntVar(&s.loaders, "loaders", 0, "`number` of goroutines that decode and convert batches (default: the number of worker threads)")
 	fs.IntVar(&s.size, "batch", 0, "batch size of verification, a `number`, if the batch axis is dynamic (default: 1)")
 	fs.IntVar(&s.samples, "samples", 0, "`number` of random samples (default: 1 to 8, by the size of the model)")
 	s.randomInputFlags.declare(fs)
@@ -66,17 +77,20 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 
 // source returns the data of the flags.
 func (s *sampling) source(t *tool) (job.Data, error) {
-	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples, "step": s.step} {
+	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples, "step": s.step, "loaders": s.loaders} {
 		if n < 0 {
 			return job.Data{}, usagef("--%s %d: must be a positive number", name, n)
 		}
+	}
+	if s.prefetch != nil && *s.prefetch < 0 {
+		return job.Data{}, usagef("--prefetch %d: must be 0 or a positive number", *s.prefetch)
 	}
 	for _, f := range []struct {
 		name           string
 		given, forData bool
 	}{
 		{"labels", s.labels != "", true}, {"columns", s.columns != nil, true}, {"scale", s.scale != 0, true}, {"mean", s.mean != nil, true},
-		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"limit", s.limit > 0, true}, {"step", s.step > 0, true}, {"samples", s.samples > 0, false},
+		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"layout", s.layout != "", true}, {"limit", s.limit > 0, true}, {"step", s.step > 0, true}, {"prefetch", s.prefetch != nil, true}, {"loaders", s.loaders > 0, true}, {"samples", s.samples > 0, false},
 	} {
 		switch {
 		case f.given && f.forData && s.data == "":
@@ -92,8 +106,8 @@ func (s *sampling) source(t *tool) (job.Data, error) {
 	return job.Data{
 		Path: s.data, Classes: s.classes, Seed: s.seed, Samples: s.samples, Batch: s.size,
 		Options: dataset.Options{
-			Labels: s.labels, Columns: s.columns, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape,
-			Fill: s.fill, Dims: s.dims, Carry: carry, Step: int64(s.step), Limit: s.limit, Workers: t.workers,
+			Labels: s.labels, Columns: s.columns, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape, Layout: dataset.Layout(s.layout),
+			Fill: s.fill, Dims: s.dims, Carry: carry, Step: int64(s.step), Limit: s.limit, Prefetch: s.prefetch, Loaders: s.loaders, Workers: t.workers,
 		},
 	}, nil
 }

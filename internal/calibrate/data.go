@@ -65,6 +65,9 @@ func (d *Data) note(s *pass.Step, set *dataset.Set) {
 	if d.Path == "" {
 		s.Ledger.Note("", pass.Reason{Code: pass.RandomCalibration})
 	}
+	for _, text := range set.Notes() {
+		s.Ledger.Note("", pass.Reason{Code: pass.ChannelsMoved, Detail: text})
+	}
 }
 
 // finite reports inputs that hold NaN or infinities.

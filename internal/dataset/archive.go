@@ -59,7 +59,7 @@ func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (column, error)
 	if err != nil {
 		return nil, wrong(err)
 	}
-	c := &content{name: s.path, size: int64(e.CompressedSize64)}
+	c := &content{name: s.path, size: int64(e.CompressedSize64), read: &s.read}
 	switch e.Method {
 	case zip.Store:
 		c.ReaderAt = io.NewSectionReader(f, off, c.size)
@@ -91,11 +91,10 @@ func openArrays(path string) (*samples, error) {
 		if st, err := root.Stat(filepath.FromSlash(name) + ".npy"); err != nil || !st.Mode().IsRegular() {
 			return nil, nil
 		}
-		c, err := openFile(filepath.Join(path, filepath.FromSlash(name)+".npy"))
+		c, err := s.file(filepath.Join(path, filepath.FromSlash(name)+".npy"))
 		if err != nil {
 			return nil, err
 		}
-		s.closers = append(s.closers, c)
 		return asColumn(parseNPY(c, ""))
 	}
 	return s, nil

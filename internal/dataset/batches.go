@@ -5,8 +5,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
+	"time"
 )
 
 // An Order is the order in which Batches iterates over a Set.
@@ -15,11 +14,14 @@ type Order struct {
 	Shuffle bool // in an order that depends on Seed only
 	Seed    uint64
 	Index   []int // the samples to read, in this order; nil for all
+
+	// Change changes each batch in place, in the loaders: concurrently with other batches. It may depend on the batch only. nil for no change.
+	Change func(*Batch) error
 }
 
-// Batches ranges over the samples of s, each once, or over those of o.Index. Batches are prefetched within Options.Workers and
-// Options.Memory; their order and content depend on o only. An error ends the iteration. The caller may keep a batch, but only
-// the current one counts towards the memory.
+// Batches ranges over the samples of s, each once, or over those of o.Index. One goroutine reads ahead, and Options.Loaders goroutines convert,
+// decode and change what it read; the order and content of batches depend on o only. An error ends the iteration. At most Held bytes are in
+// use, of which the current batch is one: the caller may keep it, but then it counts towards the caller's memory.
 func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		sample, count := func(i int) int { return i }, s.count
@@ -37,16 +39,9 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 			}
 			sample = func(i int) int { return order[i] }
 		}
+		a := newAhead(s, o, count, sample)
 		inner, cancel := context.WithCancel(ctx)
-		a := &ahead{
-			set:    s,
-			size:   s.Size(o.Size),
-			count:  count,
-			sample: sample,
-			budget: semaphore.NewWeighted(s.opts.Memory),
-			queue:  make(chan *pending, s.opts.Workers),
-		}
-		a.wg.Go(func() { a.read(inner) })
+		a.start(inner)
 		defer a.wg.Wait()
 		defer cancel()
 		for p := range a.queue {
@@ -54,7 +49,7 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 			if !yield(p.batch, p.err) || p.err != nil {
 				return
 			}
-			a.budget.Release(p.bytes)
+			<-a.slots
 		}
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
@@ -68,58 +63,114 @@ func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, shuf
 // shuffleStream separates the random numbers of shuffling from others of the same seed.
 const shuffleStream = 0x73687566666c65
 
-// ahead prefetches batches.
+// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and those that are read ahead. Without
+// Options.Prefetch it is that for a number of worker threads.
+func (s *Set) Held(n, workers int) int64 { return s.opts.Held(s.feed.bytes(s.Size(n)), workers) }
+
+// Held is that of a Set with these options and batches of this many bytes.
+func (o Options) Held(batch int64, workers int) int64 {
+	o.setDefaults()
+	return batch * int64(1+o.prefetch(batch, workers))
+}
+
+// prefetch is the number of batches of this many bytes that are read ahead.
+func (o *Options) prefetch(batch int64, workers int) int {
+	if o.Prefetch != nil {
+		return *o.Prefetch
+	}
+	return max(0, min(workers, int(o.Memory/max(1, batch))-1))
+}
+
+// ahead reads batches before they are used.
 type ahead struct {
-	set    *Set
-	size   int
-	count  int
-	sample func(int) int       // maps a position in the order to a sample
-	budget *semaphore.Weighted // bytes of queued and current batches
-	queue  chan *pending
-	wg     sync.WaitGroup
+	set     *Set
+	order   Order
+	size    int
+	count   int
+	sample  func(int) int // maps a position in the order to a sample
+	loaders int
+
+	slots chan struct{} // one for each batch in memory, that of the consumer included
+	queue chan *pending // in order
+	work  chan *pending // read, to be converted
+	wg    sync.WaitGroup
 }
 
 // A pending batch is complete once done is closed.
 type pending struct {
-	batch *Batch
-	err   error
-	bytes int64
-	done  chan struct{}
+	finish func() (*Batch, error)
+	first  int
+	n      int
+	batch  *Batch
+	err    error
+	done   chan struct{}
 }
 
-// read loads batches in order, because compressed files are read sequentially, and converts each in a goroutine of its own.
+func newAhead(s *Set, o Order, count int, sample func(int) int) *ahead {
+	a := &ahead{set: s, order: o, size: s.Size(o.Size), count: count, sample: sample}
+	batches := (count + a.size - 1) / a.size
+	inMemory := 1 + min(s.opts.prefetch(s.feed.bytes(a.size), s.opts.Workers), batches)
+	a.slots, a.queue, a.work = make(chan struct{}, inMemory), make(chan *pending, inMemory), make(chan *pending, inMemory)
+	a.loaders = max(1, min(s.opts.Loaders, inMemory))
+	return a
+}
+
+func (a *ahead) start(ctx context.Context) {
+	a.wg.Go(func() { a.read(ctx) })
+	for range a.loaders {
+		a.wg.Go(func() { a.load(ctx) })
+	}
+}
+
+// read reads batches in order, because compressed files are read sequentially.
 func (a *ahead) read(ctx context.Context) {
 	defer close(a.queue)
+	defer close(a.work)
 	for first := 0; first < a.count; first += a.size {
+		select {
+		case a.slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
 		index := make([]int, min(a.size, a.count-first))
 		for i := range index {
 			index[i] = a.sample(first + i)
 		}
-		// A batch larger than the budget is read alone.
-		p := &pending{bytes: min(a.set.feed.bytes(len(index)), a.set.opts.Memory), done: make(chan struct{})}
-		if a.budget.Acquire(ctx, p.bytes) != nil {
-			return
-		}
-		a.start(p, index, first)
-		select {
-		case a.queue <- p:
-		case <-ctx.Done():
-			return
-		}
+		p := &pending{first: first, n: len(index), done: make(chan struct{})}
+		began := time.Now()
+		p.finish, p.err = a.set.feed.load(index)
+		timed(&a.set.stats.read, began)
+		a.work <- p // has room for each slot
+		a.queue <- p
 	}
 }
 
-func (a *ahead) start(p *pending, index []int, first int) {
-	finish, err := a.set.feed.load(index)
-	if err != nil {
-		p.err = err
+// load makes batches of what was read.
+func (a *ahead) load(ctx context.Context) {
+	for p := range a.work {
+		if p.err == nil {
+			p.err = ctx.Err()
+		}
+		if p.err == nil {
+			began := time.Now()
+			p.make(a.order.Change)
+			timed(&a.set.stats.load, began)
+			a.set.stats.samples.Add(int64(p.n))
+		}
 		close(p.done)
+	}
+}
+
+func (p *pending) make(change func(*Batch) error) {
+	if p.batch, p.err = p.finish(); p.err != nil {
 		return
 	}
-	a.wg.Go(func() {
-		defer close(p.done)
-		if p.batch, p.err = finish(); p.err == nil {
-			p.batch.N, p.batch.First = len(index), first
-		}
-	})
+	p.finish = nil // and the memory that it read into
+	p.batch.N, p.batch.First = p.n, p.first
+	if change == nil {
+		return
+	}
+	if p.err = change(p.batch); p.err != nil {
+		p.batch = nil
+	}
 }

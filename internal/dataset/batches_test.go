@@ -31,12 +31,14 @@ func numberedFiles(t testing.TB, n int64) map[string]string {
 	}
 }
 
-// The order depends on the seed, not on workers, memory or compression of the file; each sample occurs once, with its label.
+func ptr(n int) *int { return &n }
+
+// The order depends on the seed, not on workers, loaders, prefetch, memory or compression of the file; each sample occurs once, with its label.
 func TestShuffledOrder(t *testing.T) {
 	const n = 103
 	var want []int64
 	for kind, path := range numberedFiles(t, n) {
-		for _, o := range []Options{{Workers: 1, Memory: 1}, {Workers: 8}} {
+		for _, o := range []Options{{Workers: 1, Memory: 1}, {Workers: 8}, {Prefetch: new(int), Loaders: 3}, {Prefetch: ptr(5), Loaders: 1}, {Prefetch: ptr(1 << 40), Loaders: 40}} {
 			o.TempDir = t.TempDir()
 			s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, o)
 			bs := all(t, s, Order{Size: 10, Shuffle: true, Seed: 5})
@@ -125,6 +127,7 @@ func (f *fake) len() int           { return f.n }
 func (f *fake) size(want int) int  { return want }
 func (f *fake) bytes(n int) int64  { return int64(n) * f.size1 }
 func (f *fake) random() error      { return nil }
+func (f *fake) bytesRead() int64   { return 0 }
 func (f *fake) labelled() bool     { return false }
 func (f *fake) recorded() []string { return nil }
 func (f *fake) close() error       { return nil }
@@ -138,23 +141,93 @@ func (f *fake) load(index []int) (func() (*Batch, error), error) {
 	return func() (*Batch, error) { return &Batch{}, nil }, nil
 }
 
-// Prefetched batches are within the memory limit, except that a single batch may have any size.
+// Batches in memory are the current one and those of Prefetch; without Prefetch, one for each worker thread, within Memory.
 func TestMemoryIsBounded(t *testing.T) {
-	for _, memory := range []int64{1, 100, 250, 1000} {
+	for _, c := range []struct {
+		o    Options
+		want int64
+	}{
+		{Options{Workers: 8, Memory: 1}, 200},
+		{Options{Workers: 8, Memory: 399}, 200},
+		{Options{Workers: 8, Memory: 700}, 600},
+		{Options{Workers: 3, Memory: 1 << 40}, 800},
+		{Options{Workers: 8, Memory: 1, Prefetch: ptr(0)}, 200},
+		{Options{Workers: 8, Memory: 1, Prefetch: ptr(1)}, 400},
+		{Options{Workers: 1, Loaders: 9, Prefetch: ptr(4)}, 1000},
+	} {
 		f := &fake{n: 200, bad: -1, size1: 100}
-		s := newSet(f, Options{Workers: 8, Memory: memory})
+		s := newSet(f, c.o)
+		if got := s.Held(2, c.o.Workers); got != c.want {
+			t.Fatalf("%+v: %d bytes are planned, want %d", c.o, got, c.want)
+		}
 		got := 0
-		for b, err := range s.Batches(t.Context(), Order{Size: 1}) {
+		for b, err := range s.Batches(t.Context(), Order{Size: 2}) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for got == 0 && f.holding.Load() < c.want { // the reader fills the memory while the first batch is in use
+				runtime.Gosched()
+			}
 			got += b.N
-			time.Sleep(10 * time.Microsecond)
-			f.holding.Add(-100) // the budget is released when the loop continues
+			f.holding.Add(-200) // the batch is released when the loop continues
 		}
-		if most := f.most.Load(); got != 200 || most > max(memory, 100) {
-			t.Errorf("%d samples; %d bytes were held of %d", got, most, memory)
+		if most := f.most.Load(); got != 200 || most != c.want {
+			t.Errorf("%+v: %d samples; %d bytes were held, want %d", c.o, got, most, c.want)
 		}
+	}
+}
+
+// Batches are changed before they are yielded, by their position and not by the loader; an error ends the iteration at its batch.
+func TestChange(t *testing.T) {
+	s := mustOpen(t, numberedFiles(t, 40)["stored"], inputs(input("x", "float[n,3]")), nil, Options{Loaders: 7, Prefetch: ptr(9)})
+	o := Order{Size: 2, Change: func(b *Batch) error {
+		if b.First == 30 {
+			return errors.New("not this one")
+		}
+		x := ir.View[float32](b.Inputs["x"])
+		for i := range x {
+			x[i] = float32(b.First + b.N)
+		}
+		return nil
+	}}
+	at := 0
+	for b, err := range s.Batches(t.Context(), o) {
+		if at == 30 {
+			if err == nil || err.Error() != "not this one" {
+				t.Errorf("sample 30: got error %v", err)
+			}
+			break
+		}
+		if err != nil || b.First != at || ir.View[float32](b.Inputs["x"])[5] != float32(at+2) {
+			t.Fatalf("batch %+v, error %v, want that of sample %d", b, err, at)
+		}
+		at += 2
+	}
+	if at != 30 {
+		t.Errorf("the batches ended at sample %d", at)
+	}
+}
+
+func TestStats(t *testing.T) {
+	for kind, path := range numberedFiles(t, 100) {
+		s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, Options{Loaders: 2})
+		opened := s.Stats()
+		if opened.Samples != 0 || opened.Rate() != 0 {
+			t.Errorf("%s: %+v before the first batch", kind, opened)
+		}
+		all(t, s, Order{Size: 30})
+		all(t, s, Order{Size: 30, Index: []int{5, 3}})
+		got := s.Stats()
+		if bytes := got.Bytes - opened.Bytes; got.Samples != 102 || bytes != 102*(12+8) {
+			t.Errorf("%s: %d samples of %d bytes", kind, got.Samples, bytes)
+		}
+		if got.Read <= 0 || got.Load <= 0 || got.Rate() <= 0 {
+			t.Errorf("%s: missing times in %+v", kind, got)
+		}
+	}
+	r := Stats{Samples: 10, Read: 2 * time.Second, Load: 8 * time.Second, Loaders: 2}
+	if got := r.Rate(); got != 2.5 {
+		t.Errorf("%v samples/s, want 2.5", got)
 	}
 }
 

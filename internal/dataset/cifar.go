@@ -19,11 +19,10 @@ func openCIFAR(paths []string) (*samples, error) {
 	s := &samples{path: paths[0]}
 	all := &chain{}
 	for _, path := range paths {
-		c, err := openFile(path)
+		c, err := s.file(path)
 		if err != nil {
 			return s, err
 		}
-		s.closers = append(s.closers, c)
 		if c.packed || c.size%cifarRecord != 0 {
 			return s, fmt.Errorf("%s: %d bytes are not a multiple of the %d bytes of a CIFAR-10 record", path, c.size, cifarRecord)
 		}

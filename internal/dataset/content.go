@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 )
 
 // A content is the decompressed bytes of a file or zip entry.
@@ -16,6 +17,16 @@ type content struct {
 	size   int64  // of the file or entry, compressed
 	packed bool   // gzip or deflate: the decompressed size is unknown
 	closer io.Closer
+	read   *atomic.Int64 // counts the bytes read; nil to not count
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *content) ReadAt(b []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(b, off)
+	if c.read != nil {
+		c.read.Add(int64(n))
+	}
+	return n, err
 }
 
 // openFile opens a regular file; gzip is decompressed on reading.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -26,7 +27,7 @@ func openCSV(path string, o Options) (*samples, error) {
 		return s, err
 	}
 	defer c.Close()
-	t := &csvTable{path: path, options: o, seen: map[string]int64{}}
+	t := &csvTable{path: path, options: o, seen: map[string]int64{}, bytes: &s.read}
 	if err := t.read(c); err != nil {
 		if t.spool != nil {
 			s.closers = append(s.closers, t.spool)
@@ -69,8 +70,9 @@ type csvTable struct {
 	n        int64
 	spool    *spool
 	out      *bufio.Writer
-	numbers  []float64 // numeric labels
-	words    []int64   // other labels: their indices in seen
+	bytes    *atomic.Int64 // read from the spool
+	numbers  []float64     // numeric labels
+	words    []int64       // other labels: their indices in seen
 	seen     map[string]int64
 }
 
@@ -227,7 +229,7 @@ func exact(s string) (float64, error) {
 // columns are n features, starting with at, as an array in the spool.
 func (t *csvTable) columns(at, n int64) *array {
 	stride := 8 * int64(len(t.features))
-	c := &content{ReaderAt: t.spool, name: t.path, size: t.n * stride}
+	c := &content{ReaderAt: t.spool, name: t.path, size: t.n * stride, read: t.bytes}
 	a := &array{from: c, elem: element{dtype: ir.Double, size: 8}, n: t.n, off: 8 * at, stride: stride}
 	if a.shape = []int64{n}; n == 1 && len(t.features) > 1 {
 		a.name, a.shape = t.header[t.features[at]], nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -49,6 +50,7 @@ type imageFolder struct {
 	path  string // of the folder
 	files []string
 	frame frame
+	read  *atomic.Int64 // bytes
 }
 
 // A frame is the image size of a model. Images are scaled to it.
@@ -96,6 +98,9 @@ func frameOf(in Input, o Options) (frame, error) {
 // openImages opens a folder of images, or of one folder per class.
 func openImages(path string, in Input, o Options) (*samples, error) {
 	s := &samples{path: path}
+	if o.Layout != UnknownLayout {
+		return s, fmt.Errorf("%s: layout is for arrays; images are decoded in the layout of the model", path)
+	}
 	f, err := frameOf(in, o)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
@@ -104,7 +109,7 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 	if err != nil {
 		return s, err
 	}
-	p := &imageFolder{path: path, files: files, frame: f}
+	p := &imageFolder{path: path, files: files, frame: f, read: &s.read}
 	if s.only = p; len(files) > 0 {
 		return s, nil
 	}
@@ -148,7 +153,7 @@ func (p *imageFolder) load(index []int) (func() (*ir.Array, error), error) {
 		row := p.row()
 		a := ir.NewArray(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...)
 		for i, at := range index {
-			m, err := picture(filepath.Join(p.path, p.files[at]))
+			m, err := p.picture(filepath.Join(p.path, p.files[at]))
 			if err != nil {
 				return nil, err
 			}
@@ -159,12 +164,13 @@ func (p *imageFolder) load(index []int) (func() (*ir.Array, error), error) {
 }
 
 // picture decodes a file after checking its size.
-func picture(path string) (image.Image, error) {
+func (p *imageFolder) picture(path string) (image.Image, error) {
 	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	f.read = p.read
 	c := codecs()[strings.ToLower(filepath.Ext(path))]
 	size, err := c.config(f.reader(0))
 	if err != nil {

@@ -29,6 +29,9 @@ func (t *table) bytes(n int) int64 {
 	total := int64(0)
 	for _, b := range t.all() {
 		total += b.held(int64(n))
+		if b.relayout.moves() {
+			total += int64(n) * ir.Spec{DType: b.change.from, Shape: b.stored}.Bytes()
+		}
 		if b.change.from != b.change.to || b.change.scaled() {
 			total += int64(n) * ir.Spec{DType: b.change.to, Shape: b.shape}.Bytes()
 		}
@@ -44,6 +47,8 @@ func (t *table) random() error {
 	}
 	return nil
 }
+
+func (t *table) bytesRead() int64 { return t.samples.read.Load() }
 
 func (t *table) labelled() bool { return t.labels != nil }
 
@@ -102,7 +107,7 @@ func (b *bound) convert(arrays func() (*ir.Array, error), index []int) (*ir.Arra
 	if err != nil {
 		return nil, err
 	}
-	a, err = b.change.apply(a)
+	a, err = b.change.apply(b.relayout.apply(a, b.stored))
 	var m *rangeError
 	if errors.As(err, &m) {
 		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name, index[m.at/elems(b.shape)], m, b.Name)

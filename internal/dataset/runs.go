@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -22,6 +23,7 @@ type runs struct {
 	opts            Options
 	sizes           []int64 // bytes of the files of each folder
 	found           []string
+	total           atomic.Int64 // read
 }
 
 const (
@@ -110,6 +112,7 @@ func isFile(path string) bool {
 func (r *runs) len() int           { return len(r.folders) }
 func (r *runs) size(int) int       { return 1 }
 func (r *runs) random() error      { return nil }
+func (r *runs) bytesRead() int64   { return r.total.Load() }
 func (r *runs) labelled() bool     { return false }
 func (r *runs) recorded() []string { return r.found }
 func (r *runs) close() error       { return nil }
@@ -119,6 +122,7 @@ func (r *runs) bytes(n int) int64 { return int64(n) * 8 * slices.Max(r.sizes) }
 
 func (r *runs) load(index []int) (func() (*Batch, error), error) {
 	folder := r.folders[index[0]]
+	r.total.Add(r.sizes[index[0]])
 	return func() (*Batch, error) {
 		b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
 		known := newSizes(r.opts.Dims)

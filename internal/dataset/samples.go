@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // samples are the arrays of a data set of one format, unconverted.
@@ -20,6 +21,17 @@ type samples struct {
 	labels  column                            // nil without labels
 	classes []string                          // names of the classes, if the data has them
 	closers []io.Closer
+	read    atomic.Int64 // bytes
+}
+
+// file opens a file until s is closed.
+func (s *samples) file(path string) (*content, error) {
+	c, err := openFile(path)
+	if err == nil {
+		c.read = &s.read
+		s.closers = append(s.closers, c)
+	}
+	return c, err
 }
 
 // column is the array for the model's input name; alone is set for a model of one input.
@@ -83,11 +95,10 @@ func either(a, b string) string {
 
 // labelFile opens a file of labels.
 func (s *samples) labelFile(path string) (column, error) {
-	c, err := openFile(path)
+	c, err := s.file(path)
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, c)
 	switch head := c.head(16); {
 	case strings.HasPrefix(string(head), npyMagic):
 		return asColumn(parseNPY(c, ""))
@@ -105,11 +116,10 @@ func openSingle(paths []string, parse func(*content) (*array, error)) (*samples,
 	if len(paths) > 2 {
 		return s, fmt.Errorf("%s: give one file of samples, or a file of samples and one of labels separated by a comma", strings.Join(paths, ","))
 	}
-	c, err := openFile(paths[0])
+	c, err := s.file(paths[0])
 	if err != nil {
 		return s, err
 	}
-	s.closers = append(s.closers, c)
 	if s.only, err = asColumn(parse(c)); err != nil || len(paths) == 1 {
 		return s, err
 	}

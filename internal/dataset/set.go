@@ -26,15 +26,18 @@ type Options struct {
 	Mean, Std []float64
 
 	Reshape []int64            // of one sample
+	Layout  Layout             // of one sample in the data, after Reshape; unknown to conclude it from the shapes
 	Fill    map[string]float64 // inputs that are not in the data: the value of all elements
 	Dims    map[string]int64   // sizes of the model's open axes by their names
 	Limit   int                // use the first samples only; 0 for all
 	Carry   []Pair             // outputs that are inputs of the next run, besides caches of language models
 	Step    int64              // tokens in a run of Sequences; 0 for all but the last few, and these one by one
 
-	Workers int    // worker threads that convert and decode; 0 for one per processor
-	Memory  int64  // bytes of prefetched batches; 0 for 64 MiB
-	TempDir string // for decompressed files, to shuffle them; empty for the system's
+	Workers  int    // worker threads, the default of Loaders and of Prefetch; 0 for one per processor
+	Prefetch *int   // batches read ahead; nil for Workers batches, within Memory
+	Loaders  int    // goroutines that convert and decode batches; 0 for Workers
+	Memory   int64  // bytes of batches without Prefetch; 0 for 64 MiB
+	TempDir  string // for decompressed files, to shuffle them; empty for the system's
 }
 
 const (
@@ -71,6 +74,7 @@ type Set struct {
 	rest    int
 	classes []string
 	chosen  *axes // with the sizes of dynamic axes that are not from the data; may be nil
+	stats   stats
 }
 
 // A feed is the source of a Set's batches.
@@ -86,6 +90,8 @@ type feed interface {
 	load(index []int) (func() (*Batch, error), error)
 	// random prepares fast loading in any order.
 	random() error
+	// bytesRead is the number of bytes read from files until now, decompressed.
+	bytesRead() int64
 	// labelled and recorded report whether batches have labels, and their recorded outputs.
 	labelled() bool
 	recorded() []string
@@ -114,18 +120,6 @@ func (s *Set) Rest() int { return s.rest }
 
 // Size is the batch size if want is requested: the size of a fixed batch axis, 1 without a batch axis, else want.
 func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
-
-// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and those that this many worker threads prefetch.
-func (s *Set) Held(n, workers int) int64 {
-	return prefetched(s.feed.bytes(s.Size(n)), s.opts.Memory, workers)
-}
-
-// Prefetched is Held for batches of this many bytes, with the default of Options.Memory.
-func Prefetched(batch int64, workers int) int64 { return prefetched(batch, defaultMemory, workers) }
-
-func prefetched(batch, most int64, workers int) int64 {
-	return max(batch, min(most, batch*int64(workers+2)))
-}
 
 // Labelled reports whether batches have labels.
 func (s *Set) Labelled() bool { return s.feed.labelled() }
@@ -165,6 +159,15 @@ func (o *Options) check(inputs []Input) error {
 			return fmt.Errorf("reshape %v: the sizes of one sample must be positive", o.Reshape)
 		}
 	}
+	if o.Layout != UnknownLayout && o.Layout != CHW && o.Layout != HWC {
+		return fmt.Errorf("layout %q: use chw or hwc", o.Layout)
+	}
+	if o.Prefetch != nil && *o.Prefetch < 0 {
+		return fmt.Errorf("prefetch %d: must be 0 or a positive number", *o.Prefetch)
+	}
+	if o.Loaders < 0 {
+		return fmt.Errorf("loaders %d: must be a positive number", o.Loaders)
+	}
 	o.setDefaults()
 	return checkDims(inputs, o.Dims)
 }
@@ -175,6 +178,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Loaders <= 0 {
+		o.Loaders = o.Workers
 	}
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory

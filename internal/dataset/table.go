@@ -26,6 +26,8 @@ type bound struct {
 	Input
 	column
 	place
+	relayout
+	stored []int64 // axes of a sample before its channels are moved
 	change *change
 }
 
@@ -72,6 +74,9 @@ func (t *table) bindInputs(inputs []Input) error {
 	fed, err := t.derived(inputs, fed)
 	if err != nil {
 		return err
+	}
+	if t.opts.Layout != UnknownLayout && len(fed) > 1 {
+		return fmt.Errorf("%s: layout is for models of one input; give the arrays in the model's shapes", t.samples.path)
 	}
 	for _, in := range fed {
 		c, err := t.samples.column(in.Name, len(fed) == 1)
@@ -154,9 +159,8 @@ func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, err
 		}
 		shape = reshape
 	}
-	var ok bool
-	if b.place, ok = fit(in.dims(o.Dims), shape); !ok {
-		return b, fmt.Errorf("%s: a sample is %v, but %q is %s; set the shape of a sample with --reshape", row.Name, shape, in.Name, typeText(in.Type))
+	if err := b.arrange(in.dims(o.Dims), row.Shape, shape, o.Layout); err != nil {
+		return b, fmt.Errorf("%s: %w", row.Name, err)
 	}
 	var err error
 	if b.change, err = newChange(row.DType, in.elem(), b.place.shape, o); err != nil {

@@ -57,11 +57,10 @@ const tokenHead = 64 << 10
 // 32 bits if the first ones, read as such, are all in the vocabulary.
 func openTokens(path string, ids Input) (*samples, error) {
 	s := &samples{path: path}
-	c, err := openFile(path)
+	c, err := s.file(path)
 	if err != nil {
 		return s, err
 	}
-	s.closers = append(s.closers, c)
 	if c.packed {
 		return s, fmt.Errorf("%s: token files are not compressed", path)
 	}

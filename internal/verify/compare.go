@@ -288,7 +288,7 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 
 // result is that of all batches.
 func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
-	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}, Notes: c.notes}
+	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}, Notes: slices.Concat(c.notes, c.set.Notes())}
 	if c.samples == 0 {
 		return nil, errors.New("the data has no samples")
 	}

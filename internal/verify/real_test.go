@@ -77,7 +77,7 @@ func TestAccuraciesOfTrainedModels(t *testing.T) {
 		{"mnist_softmax_head", mnist, pixels},
 		{"cifar_wide_kw", cifar, channels},
 		{"cifar_deep_kw", cifar, channels},
-		{"mlperf_resnet8", channelsLast(t, cifar), dataset.Options{}},
+		{"mlperf_resnet8", cifar, dataset.Options{}}, // with channels last
 		{"magika_v3_3", filepath.Join(data, "magika", "inputs.npz"), dataset.Options{Labels: "label"}},
 		{"sklearn_randomforest", filepath.Join(data, "iris", "iris.csv"), dataset.Options{Labels: "species"}},
 	} {
@@ -98,33 +98,6 @@ func TestAccuraciesOfTrainedModels(t *testing.T) {
 			}
 		})
 	}
-}
-
-// channelsLast makes of records of CIFAR-10, a label and three planes, a folder of arrays whose
-// channels come last.
-func channelsLast(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const plane = 32 * 32
-	var (
-		images []float32
-		labels []uint32
-	)
-	for ; len(text) > 0; text = text[1+3*plane:] {
-		labels = append(labels, uint32(text[0]))
-		for i := range plane {
-			for c := range 3 {
-				images = append(images, float32(text[1+c*plane+i]))
-			}
-		}
-	}
-	dir := t.TempDir()
-	npy(t, dir, "input_1", images, len(labels), 32, 32, 3)
-	npyOf(t, dir, "labels", "<i4", func(i int) uint32 { return labels[i] }, len(labels))
-	return dir
 }
 
 // Sentences are classified by their embeddings: the mean over their tokens, of unit length,

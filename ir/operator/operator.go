@@ -217,6 +217,11 @@ func (f *Facts) MemoryBound() bool {
 	return !f.Random && (f.Elementwise != NotElementwise || len(f.With(Gain)) > 0)
 }
 
+// HasChannels reports whether axis 1 of the first input is channels, each of which has a weight or is processed on its own.
+func (f *Facts) HasChannels() bool {
+	return f.Spatial && (f.PerChannel || len(f.Weights())+len(f.Quantized()) > 0)
+}
+
 // MovesInput reports whether the elements of input i are only moved, by position.
 func (f *Facts) MovesInput(i int) bool { return f.Move.Moves() && (i == 0 || f.Variadic) }
 

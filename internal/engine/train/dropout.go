@@ -32,7 +32,7 @@ func dropout[T number](c *op.Call) error {
 	factors := [2]T{T(1 / (1 - ratio)), 0}
 	c.Pool.Rows(len(x), piece, func(from, to int) {
 		for i := from; i < to; i++ {
-			y[i] = x[i] * factors[(random.at(uint64(i))>>32-limit)>>63]
+			y[i] = x[i] * factors[(random.At(uint64(i))>>32-limit)>>63]
 		}
 	})
 	return nil

@@ -102,9 +102,7 @@ func TestOperatorsAreDeterministic(t *testing.T) {
 		{"AccumulateGrad", []*ir.Array{big(1), big(2)}, nil},
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
 		{"SeededDropout", []*ir.Array{big(1), step(1)}, nil},
-		{"AugmentShift", []*ir.Array{big(1), step(1)}, []*ir.Attr{ir.IntAttr("shift", 3), ir.IntAttr("height", 13), ir.IntAttr("width", 7)}},
 		{"StoreHalf", []*ir.Array{big(1)}, nil},
-		{"AugmentFlip", []*ir.Array{big(1), step(1)}, []*ir.Attr{ir.IntAttr("height", 13), ir.IntAttr("width", 7)}},
 	} {
 		in := clones(c.in)
 		want := results(t, c.op, 1, in, c.attrs...)
@@ -137,8 +135,6 @@ func TestWrites(t *testing.T) {
 		"SumSquares":              {a(1), a(2)},
 		"ClipFactor":              {hyper, scale},
 		"SeededDropout":           {a(1), step(1)},
-		"AugmentShift":            {a(1), step(1)},
-		"AugmentFlip":             {a(1), step(1)},
 		"StraightThrough":         {a(1), a(2)},
 		"Offload":                 {a(1)},
 		"Restore":                 {quantizedValues(1)},
