@@ -12,7 +12,8 @@ import (
 )
 
 // openNPZ opens a file of numpy.savez or savez_compressed. The header of an array is read on first use.
-func openNPZ(path string) (*samples, error) {
+// One of scipy.sparse.save_npz has the rows of a matrix.
+func openNPZ(path string, inputs []Input) (*samples, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -44,13 +45,29 @@ func openNPZ(path string) (*samples, error) {
 		if e == nil {
 			return nil, nil
 		}
-		return s.entry(f, e, name)
+		c, err := s.entry(f, e, name)
+		if err != nil {
+			return nil, err
+		}
+		return asColumn(parseNPY(c, name))
+	}
+	if isSparse(s.names, inputs) {
+		return s, s.openSparse(func(name string) (*array, error) {
+			if entries[name] == nil {
+				return nil, fmt.Errorf("array %q is missing", name)
+			}
+			c, err := s.entry(f, entries[name], name)
+			if err != nil {
+				return nil, err
+			}
+			return parseHeader(c, name)
+		})
 	}
 	return s, nil
 }
 
-// entry opens an array in the zip file f. An uncompressed one is read in place.
-func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (column, error) {
+// entry opens an entry of the zip file f. An uncompressed one is read in place.
+func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (*content, error) {
 	wrong := func(err error) error { return fmt.Errorf("%s: array %q: %w", s.path, name, err) }
 	if e.Flags&1 != 0 {
 		return nil, wrong(fmt.Errorf("encrypted zip entries are not supported; save the array without a password"))
@@ -69,7 +86,7 @@ func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (column, error)
 	default:
 		return nil, wrong(fmt.Errorf("unsupported zip method %d; save it with numpy.savez_compressed", e.Method))
 	}
-	return asColumn(parseNPY(c, name))
+	return c, nil
 }
 
 // openArrays opens a folder of .npy files: the array NAME is NAME.npy.

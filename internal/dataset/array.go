@@ -31,6 +31,7 @@ type array struct {
 	n           int64
 	shape       []int64 // of one sample
 	off, stride int64   // of sample 0, and from one sample to the next
+	scalar      bool    // without axes
 	fortran     bool    // the first axis varies fastest; off is that of the whole array
 }
 

@@ -63,9 +63,12 @@ func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, shuf
 // shuffleStream separates the random numbers of shuffling from others of the same seed.
 const shuffleStream = 0x73687566666c65
 
-// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and those that are read ahead. Without
+// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one, those that are read ahead, and data that
+// stays in memory. Without
 // Options.Prefetch it is that for a number of worker threads.
-func (s *Set) Held(n, workers int) int64 { return s.opts.Held(s.feed.bytes(s.Size(n)), workers) }
+func (s *Set) Held(n, workers int) int64 {
+	return s.opts.Held(s.feed.bytes(s.Size(n)), workers) + s.feed.resident()
+}
 
 // Held is that of a Set with these options and batches of this many bytes.
 func (o Options) Held(batch int64, workers int) int64 {
@@ -140,7 +143,7 @@ func (a *ahead) read(ctx context.Context) {
 		began := time.Now()
 		p.finish, p.err = a.set.feed.load(index)
 		timed(&a.set.stats.read, began)
-		a.work <- p // has room for each slot
+		a.work <- p // buffered for all slots
 		a.queue <- p
 	}
 }

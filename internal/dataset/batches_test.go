@@ -128,6 +128,7 @@ func (f *fake) size(want int) int  { return want }
 func (f *fake) bytes(n int) int64  { return int64(n) * f.size1 }
 func (f *fake) random() error      { return nil }
 func (f *fake) bytesRead() int64   { return 0 }
+func (f *fake) resident() int64    { return 0 }
 func (f *fake) labelled() bool     { return false }
 func (f *fake) recorded() []string { return nil }
 func (f *fake) close() error       { return nil }

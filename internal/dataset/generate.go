@@ -85,6 +85,7 @@ func (g *generator) size(int) int       { return 1 }
 func (g *generator) bytes(n int) int64  { return int64(n) * g.held }
 func (g *generator) random() error      { return nil }
 func (g *generator) bytesRead() int64   { return 0 }
+func (g *generator) resident() int64    { return 0 }
 func (g *generator) labelled() bool     { return false }
 func (g *generator) recorded() []string { return nil }
 func (g *generator) close() error       { return nil }

@@ -39,6 +39,16 @@ func (t *table) bytes(n int) int64 {
 	return total
 }
 
+func (t *table) resident() int64 {
+	total := int64(0)
+	for _, b := range t.all() {
+		if m, ok := b.column.(*sparseMatrix); ok {
+			total += m.resident
+		}
+	}
+	return total
+}
+
 func (t *table) random() error {
 	for _, b := range t.all() {
 		if err := b.random(t.opts.TempDir); err != nil {

@@ -18,6 +18,15 @@ const maxHeader = 64 << 10
 // parseNPY parses the header of a .npy array, version 1.0, 2.0 or 3.0 of the format (numpy.lib.format), and checks it against the
 // size of c.
 func parseNPY(c *content, name string) (*array, error) {
+	a, err := parseHeader(c, name)
+	if err == nil && a.scalar {
+		return nil, fmt.Errorf("%s: a scalar has no samples; the first axis must be samples", a.row().Name)
+	}
+	return a, err
+}
+
+// parseHeader is parseNPY, and also reads scalars, as one sample.
+func parseHeader(c *content, name string) (*array, error) {
 	a := &array{from: c, name: name}
 	header, off, err := npyHeader(c)
 	if err == nil {
@@ -88,8 +97,8 @@ func (a *array) describe(header string) error {
 	if err != nil {
 		return err
 	}
-	if len(shape) == 0 {
-		return fmt.Errorf("a scalar has no samples; the first axis must be samples")
+	if a.scalar = len(shape) == 0; a.scalar {
+		shape = []int64{1}
 	}
 	a.elem, a.n, a.shape, a.fortran = elem, shape[0], shape[1:], order == "True" && len(shape) > 1
 	return validShape(shape, elem.size)

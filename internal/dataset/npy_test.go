@@ -15,7 +15,7 @@ import (
 
 // Arrays saved by NumPy are read with the same values: every type, byte order and memory order.
 func TestArraysOfNumPy(t *testing.T) {
-	s, err := openNPZ("testdata/numpy.npz")
+	s, err := openNPZ("testdata/numpy.npz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

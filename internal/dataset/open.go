@@ -26,7 +26,9 @@ type location struct {
 // formats are tried in this order, after ONNX test data, which have runs instead of samples.
 func formats() []format {
 	return []format{
-		{"NumPy arrays (.npz)", starts("PK"), single(openNPZ)},
+		{"NumPy arrays or a SciPy sparse matrix (.npz)", starts("PK"), func(paths []string, inputs []Input, o Options) (*samples, error) {
+			return single(func(path string) (*samples, error) { return openNPZ(path, inputs) })(paths, inputs, o)
+		}},
 		{"a NumPy array (.npy)", starts(npyMagic), func(paths []string, inputs []Input, o Options) (*samples, error) {
 			s, err := openSingle(paths, func(c *content) (*array, error) { return parseNPY(c, "") })
 			if err != nil {
@@ -115,6 +117,7 @@ func (at location) isImages() bool {
 //
 //   - an .npz file, or a folder of .npy files, whose arrays are named after the inputs,
 //     the first axis being samples; labels in the array "labels"
+//   - an .npz file of scipy.sparse.save_npz, for a model of one input: its samples are the rows of the matrix
 //   - one .npy or IDX file for a model of one input, and its labels in another
 //   - a .csv or .tsv file, for one input of all columns or for inputs named after columns
 //   - CIFAR-10 records, in any number of .bin files

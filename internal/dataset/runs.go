@@ -113,6 +113,7 @@ func (r *runs) len() int           { return len(r.folders) }
 func (r *runs) size(int) int       { return 1 }
 func (r *runs) random() error      { return nil }
 func (r *runs) bytesRead() int64   { return r.total.Load() }
+func (r *runs) resident() int64    { return 0 }
 func (r *runs) labelled() bool     { return false }
 func (r *runs) recorded() []string { return r.found }
 func (r *runs) close() error       { return nil }

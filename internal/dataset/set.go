@@ -85,6 +85,8 @@ type feed interface {
 	size(want int) int
 	// bytes bounds the memory of a batch of n samples during loading.
 	bytes(n int) int64
+	// resident is the memory of data that is held between batches.
+	resident() int64
 	// load reads samples. One goroutine calls it in the order of batches. The function it returns makes the batch and may run
 	// concurrently with those of other batches.
 	load(index []int) (func() (*Batch, error), error)

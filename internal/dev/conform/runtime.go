@@ -56,6 +56,12 @@ type SparseMatrix struct {
 	Dense  Array
 }
 
+// SparseFiles writes matrices of all formats and several types by scipy.sparse.save_npz to a folder: NAME.npz for each name.
+func (w *Worker) SparseFiles(folder string) (names []string, err error) {
+	err = w.call("sparse_files", map[string]any{"folder": folder}, &names)
+	return names, err
+}
+
 // Sparse reads path by scipy.sparse.load_npz.
 func (w *Worker) Sparse(path string) (SparseMatrix, error) {
 	var m SparseMatrix

@@ -23,6 +23,7 @@ OPERATIONS = {
     "measured": "metric",
     "thinned": "metric",
     "sparse": "sparse_file",
+    "sparse_files": "sparse_file",
     "memory": "memory",
     "generate": "generate",
     "node_tests": "node_tests",
