@@ -3,6 +3,8 @@ package report
 import (
 	"context"
 	"fmt"
+
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // Data is the samples that a step, or the search of --auto, ran a model on. Those of the verification are in its result.
@@ -15,6 +17,19 @@ type Data struct {
 	Samples int          `json:"samples"`          // each counted once
 	Random  bool         `json:"random_inputs"`
 	Seed    uint64       `json:"seed,omitempty"` // of random inputs
+}
+
+// markTrained returns v, with its data marked if it has the digest of data that a step was trained on.
+func markTrained(v *verification.Result, data []Data) *verification.Result {
+	if v == nil || v.Data == nil || v.Data.SHA256 == "" {
+		return v
+	}
+	for _, d := range data {
+		if d.Use == "training" && d.SHA256 == v.Data.SHA256 {
+			v.Data.Trained = true
+		}
+	}
+	return v
 }
 
 // A Teacher is a model that a step trained the result on.

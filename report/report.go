@@ -172,7 +172,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Result:        side(in.Result),
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
-		Verification:  ranOnly(in.Verification),
+		Verification:  markTrained(ranOnly(in.Verification), in.Data),
 		Copied:        in.Copied,
 		Removed:       in.Removed,
 		Training:      in.Training,

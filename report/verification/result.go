@@ -30,6 +30,7 @@ type Data struct {
 	Batch     int    `json:"batch"`            // samples in a run
 	Generated bool   `json:"generated,omitempty"`
 	Seed      uint64 `json:"seed,omitempty"`
+	Trained   bool   `json:"trained,omitempty"` // a step was trained on the same file, or a part of it
 }
 
 // A File is a file that is read besides the samples.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz".
+// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz, the training data".
 func (d *Data) Text() string {
 	kind := ""
 	if d.Generated {
@@ -19,6 +19,9 @@ func (d *Data) Text() string {
 	}
 	if d.Name != "" {
 		text += " of " + d.Name
+	}
+	if d.Trained {
+		text += ", the training data"
 	}
 	if d.Generated {
 		text += fmt.Sprintf(", seed %d", d.Seed)
