@@ -26,12 +26,18 @@ func BenchmarkMLP(b *testing.B) {
 		}
 	}
 	m.Graph.AddOutput(x)
-	tape, err := New(b.Context(), m, Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{128, 784}}}})
+	benchmarkStep(b, m, 128, 784)
+}
+
+// benchmarkStep runs the forward and backward pass of a model with an input x of that shape and one output.
+func benchmarkStep(b *testing.B, m *ir.Model, shape ...int64) {
+	tape, err := New(b.Context(), m, Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float, Shape: shape}}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	seed := tape.Input("dy", ir.Float, 128, 10)
-	if err := tape.Backward(map[*ir.Value]*ir.Value{tape.Graph().Outputs[0]: seed}); err != nil {
+	y := tape.Graph().Outputs[0]
+	seed := tape.Input("dy", ir.Float, tape.Shape(y)...)
+	if err := tape.Backward(map[*ir.Value]*ir.Value{y: seed}); err != nil {
 		b.Fatal(err)
 	}
 	for _, p := range tape.Params {
