@@ -29,9 +29,9 @@ func get[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
 	return buffer
 }
 
-// target returns the slice to write channel c of instance i of a to: buffer if a is Float16, which put converts.
+// target returns the slice to write channel c of instance i of a to: buffer if a is Float16, which put converts, or if it is unused.
 func target[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
-	if a.DType != ir.Float16 {
+	if a != nil && a.DType != ir.Float16 {
 		return of(p, ir.View[T](a), i, c)
 	}
 	return buffer
@@ -39,9 +39,34 @@ func target[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
 
 // put stores a channel of output 0.
 func put[T number](call *op.Call, p planes, i, c int, y []T) {
-	if a := call.Out[0]; a.DType == ir.Float16 {
+	if a := call.Out[0]; a != nil && a.DType == ir.Float16 {
 		half.Store(of(p, ir.View[uint16](a), i, c), any(y).([]float32), call.Bool("exceeds", false))
 	}
+}
+
+// eachPlane calls f for all channels of input 0, of which the last operand is one, and of output 0, of planes q.
+func eachPlane[T number](c *op.Call, q planes, f func(i int, y, x []T)) {
+	p := planesOf(c.In[0])
+	words, each := kernel.Words[T](c.Work), p.stride()+q.stride()
+	c.Pool.Slots(p.instances*p.channels, func(task, slot int) {
+		i, k := task/p.channels, task%p.channels
+		var from, to []T
+		if len(words) > 0 {
+			from, to = words[slot*each:][:p.size], words[slot*each+p.stride():][:q.size]
+		}
+		x, y := get(p, c.In[0], i, k, from), target(q, c.Out[0], i, k, to)
+		f(task, y, x)
+		put(c, q, i, k, y)
+	})
+}
+
+// eachPlaneWork is the scratch of eachPlane with an output of this shape.
+func eachPlaneWork(n *op.Node, x *ir.Array, y []int64, workers int) int64 {
+	if x.DType != ir.Float16 && !half.IsStored(n) && n.HasConsumer(0) {
+		return 0
+	}
+	size := max(x.DType.Bits(), ir.Float.Bits()) / 8
+	return size * int64(workers*(planesOf(x).stride()+planesOf(&ir.Array{Shape: y}).stride()))
 }
 
 // stride is the elements of a plane, rounded up to aligned buffers.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/conv"
+	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -16,12 +17,27 @@ import (
 //	dX = AveragePoolGrad(dY)
 //
 // with the attributes of MaxPool and AveragePool. I holds for each element of Y the index of the maximum within its window,
-// in the smallest sufficient type. Attribute shape of the gradients is X's.
+// in the smallest sufficient type. Attribute shape of the gradients is X's. X, Y, dX and dY may be Float16, with the attributes of package
+// half.
 func pools() []op.Op {
 	return []op.Op{
-		{Type: "MaxPoolKeep", Shape: keepShape, Run: op.FloatOrDouble(maxPoolKeep[float32], maxPoolKeep[float64])},
-		{Type: "MaxPoolGrad", Shape: maxGradShape, Run: op.FloatOrDouble(maxPoolGrad[float32], maxPoolGrad[float64])},
-		{Type: "AveragePoolGrad", Shape: averageGradShape, Run: op.FloatOrDouble(averagePoolGrad[float32], averagePoolGrad[float64])},
+		{Type: "MaxPoolKeep", Shape: keepShape, Work: poolWork(keepShape), Run: op.FloatOrDouble(maxPoolKeep[float32], maxPoolKeep[float64])},
+		{Type: "MaxPoolGrad", Shape: maxGradShape, Work: poolWork(maxGradShape), Run: op.FloatOrDouble(maxPoolGrad[float32], maxPoolGrad[float64])},
+		{
+			Type: "AveragePoolGrad", Shape: averageGradShape, Work: poolWork(averageGradShape),
+			Run: op.FloatOrDouble(averagePoolGrad[float32], averagePoolGrad[float64]),
+		},
+	}
+}
+
+// poolWork is the scratch of a pool with this function for its outputs.
+func poolWork(shape func(*op.Node, []*ir.Array) ([]ir.Spec, error)) func(*op.Node, []*ir.Array, int) int64 {
+	return func(n *op.Node, in []*ir.Array, workers int) int64 {
+		out, err := shape(n, in)
+		if err != nil {
+			return 0
+		}
+		return eachPlaneWork(n, in[0], out[0].Shape, workers)
 	}
 }
 
@@ -37,6 +53,7 @@ func PlaceType(taken int) ir.DType {
 }
 
 func keepShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	in = widened(in, 0)
 	if err := images(in, "X"); err != nil {
 		return nil, err
 	}
@@ -46,7 +63,10 @@ func keepShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	shape := slices.Concat(in[0].Shape[:2], w.Lengths())
 	y := ir.Spec{DType: in[0].DType, Shape: shape}
-	return []ir.Spec{y, {DType: PlaceType(w.KernelSize()), Shape: shape}}, y.Valid()
+	if err := y.Valid(); err != nil {
+		return nil, err
+	}
+	return half.Stored(n, []ir.Spec{y, {DType: PlaceType(w.KernelSize()), Shape: shape}})
 }
 
 func maxPoolKeep[T number](c *op.Call) error {
@@ -54,31 +74,32 @@ func maxPoolKeep[T number](c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	y := c.Out[0]
-	if y == nil { // only the indices are used
-		y = ir.NewArray(c.In[0].DType, c.Out[1].Shape...)
-	}
 	switch PlaceType(w.KernelSize()) {
 	case ir.Uint8:
-		keep[T, uint8](w, c, y)
+		keep[T, uint8](w, c)
 	case ir.Uint16:
-		keep[T, uint16](w, c, y)
+		keep[T, uint16](w, c)
 	default:
-		keep[T, int32](w, c, y)
+		keep[T, int32](w, c)
 	}
 	return nil
 }
 
-func keep[T number, P conv.Argmax](w conv.Windows, c *op.Call, y *ir.Array) {
-	var places []P
-	if len(c.Out) > 1 && c.Out[1] != nil {
-		places = ir.View[P](c.Out[1])
-	}
-	conv.MaxPoolArgmax(w, c.Pool, ir.View[T](y), places, ir.View[T](c.In[0]))
+func keep[T number, P conv.Argmax](w conv.Windows, c *op.Call) {
+	pool, area := conv.ArgmaxChannel[T, P](w), int(op.Product(w.Lengths()))
+	places := op.Opt(c.Out, 1)
+	eachPlane(c, planes{size: area, channels: int(c.In[0].Shape[1])}, func(i int, y, x []T) {
+		var to []P
+		if places != nil {
+			to = ir.View[P](places)[i*area:][:area]
+		}
+		pool(y, to, x)
+	})
 }
 
 // inputShape is attribute shape, and the windows over it, whose outputs dY has.
 func inputShape(n *op.Node, in []*ir.Array) ([]int64, conv.Windows, error) {
+	in = widened(in, 0)
 	if err := images(in, "dY"); err != nil {
 		return nil, conv.Windows{}, err
 	}
@@ -104,7 +125,7 @@ func averageGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []ir.Spec{{DType: in[0].DType, Shape: shape}}, nil
+	return half.Stored(n, []ir.Spec{{DType: widened(in, 0)[0].DType, Shape: shape}})
 }
 
 func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -119,7 +140,7 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if want := PlaceType(w.KernelSize()); places.Kind != ir.Dense || places.DType != want || !slices.Equal(places.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input I is %s, want %s of the shape of dY, %s", places, want, in[0])
 	}
-	return []ir.Spec{{DType: in[0].DType, Shape: shape}}, nil
+	return half.Stored(n, []ir.Spec{{DType: widened(in, 0)[0].DType, Shape: shape}})
 }
 
 // windows are those over an input of attribute shape; for any batch size.
@@ -130,16 +151,20 @@ func maxPoolGrad[T number](c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	dx, dy := ir.View[T](c.Out[0]), ir.View[T](c.In[0])
 	switch c.In[1].DType {
 	case ir.Uint8:
-		conv.MaxGradient(w, c.Pool, dx, dy, ir.View[uint8](c.In[1]))
+		scatterMaxima[T, uint8](w, c)
 	case ir.Uint16:
-		conv.MaxGradient(w, c.Pool, dx, dy, ir.View[uint16](c.In[1]))
+		scatterMaxima[T, uint16](w, c)
 	default:
-		conv.MaxGradient(w, c.Pool, dx, dy, ir.View[int32](c.In[1]))
+		scatterMaxima[T, int32](w, c)
 	}
 	return nil
+}
+
+func scatterMaxima[T number, P conv.Argmax](w conv.Windows, c *op.Call) {
+	gradient, places := conv.MaxGradientChannel[T, P](w), ir.View[P](c.In[1])
+	eachPlane(c, planesOf(c.Out[0]), func(i int, dx, dy []T) { gradient(dx, dy, places[i*len(dy):][:len(dy)]) })
 }
 
 func averagePoolGrad[T number](c *op.Call) error {
@@ -147,6 +172,7 @@ func averagePoolGrad[T number](c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	conv.AverageGradient(w, c.Pool, ir.View[T](c.Out[0]), ir.View[T](c.In[0]), c.Bool("count_include_pad", false))
+	gradient := conv.AverageGradientChannel[T](w, c.Bool("count_include_pad", false))
+	eachPlane(c, planesOf(c.Out[0]), func(_ int, dx, dy []T) { gradient(dx, dy) })
 	return nil
 }

@@ -66,7 +66,7 @@ func benchGradients(b *testing.B, l layer, workers int) {
 
 func singles(seed uint64, shape []int64) []float32 { return ir.View[float32](random(seed, shape...)) }
 
-// MaxPool, the one that also returns the argmax, and its gradient.
+// A channel of MaxPool, of the one that also returns the argmax, and of its gradient.
 func BenchmarkMaxPools(b *testing.B) {
 	for _, a := range []attrs{
 		{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}},
@@ -76,14 +76,13 @@ func BenchmarkMaxPools(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		pool := op.NewPool(1)
-		defer pool.Close()
-		x, y := singles(1, []int64{32, 32, 32}), make([]float32, 32*w.Out())
+		x, y := singles(1, []int64{32, 32}), make([]float32, w.Out())
 		places := make([]uint8, len(y))
+		keep, gradient := ArgmaxChannel[float32, uint8](w), MaxGradientChannel[float32, uint8](w)
 		for name, f := range map[string]func(){
-			"MaxPool":     func() { MaxPoolArgmax[float32, uint8](w, pool, y, nil, x) },
-			"MaxPoolKeep": func() { MaxPoolArgmax(w, pool, y, places, x) },
-			"MaxPoolGrad": func() { MaxGradient(w, pool, x, y, places) },
+			"MaxPool":     func() { keep(y, nil, x) },
+			"MaxPoolKeep": func() { keep(y, places, x) },
+			"MaxPoolGrad": func() { gradient(x, y, places) },
 		} {
 			b.Run(fmt.Sprint(name, a["kernel_shape"]), func(b *testing.B) {
 				best := time.Hour

@@ -2,8 +2,6 @@ package conv
 
 import (
 	"slices"
-
-	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
 // An Argmax is the kernel tap with the maximum of a window.
@@ -12,23 +10,8 @@ type Argmax interface{ uint8 | uint16 | int32 }
 // KernelSize is the number of kernel taps.
 func (v Windows) KernelSize() int { return v.w.kernelSize() }
 
-// MaxPoolArgmax pools like MaxPool and writes the argmax of each window: the kernel tap of its first maximum, 0 for a window that covers only
-// padding.
-func MaxPoolArgmax[T float, P Argmax](v Windows, p *op.Pool, y []T, places []P, x []T) {
-	if len(y) == 0 {
-		return
-	}
-	w, pool := v.w, ArgmaxChannel[T, P](v)
-	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
-		to := places
-		if to != nil {
-			to = part(places, ch, w.outLen())
-		}
-		pool(part(y, ch, w.outLen()), to, part(x, ch, w.inLen()))
-	})
-}
-
-// ArgmaxChannel returns MaxPoolArgmax for one channel, for concurrent callers.
+// ArgmaxChannel returns a function that pools a channel like MaxPool and writes the argmax of each window, unless places is nil: the kernel tap
+// of its first maximum, 0 for a window that covers only padding. It may be called concurrently.
 func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) {
 	w, a := v.w, arithmeticOf[T]()
 	rows := w.allRows()
@@ -129,18 +112,8 @@ func firstTap[T float](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	return top, max(at, 0)
 }
 
-// MaxGradient writes to dx, for each element, the sum of the gradients of the windows whose argmax it is.
-func MaxGradient[T float, P Argmax](v Windows, p *op.Pool, dx, dy []T, places []P) {
-	if len(dx) == 0 {
-		return
-	}
-	w, gradient := v.w, MaxGradientChannel[T, P](v)
-	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
-		gradient(part(dx, ch, w.inLen()), part(dy, ch, w.outLen()), part(places, ch, w.outLen()))
-	})
-}
-
-// MaxGradientChannel returns MaxGradient for one channel, for concurrent callers.
+// MaxGradientChannel returns a function that writes to a channel dx, for each element, the sum of the gradients of the windows whose argmax it
+// is. It may be called concurrently.
 func MaxGradientChannel[T float, P Argmax](v Windows) func(dx, dy []T, places []P) {
 	w := v.w
 	g := scatterer{w, w.allRows(), w.offsets(), w.overlapping()}
@@ -216,24 +189,21 @@ func (w *window) overlapping() []tap {
 	return spans
 }
 
-// AverageGradient writes to dx the gradient of AveragePool. padding is count_include_pad.
-func AverageGradient[T float](v Windows, p *op.Pool, dx, dy []T, padding bool) {
-	if len(dx) == 0 {
-		return
-	}
+// AverageGradientChannel returns a function that writes to a channel dx the gradient of AveragePool. padding is count_include_pad. It may be
+// called concurrently.
+func AverageGradientChannel[T float](v Windows, padding bool) func(dx, dy []T) {
 	w, add := v.w, arithmeticOf[T]().add
 	last, all := w.last(), w.allRows()
-	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
-		to, from := part(dx, ch, w.inLen()), part(dy, ch, w.outLen())
-		clear(to)
+	return func(dx, dy []T) {
+		clear(dx)
 		line := make([]T, w.in[last])
 		for o, rows := range all {
-			spreadRow(w, line, part(from, o, w.out[last]), w.countedRows(o, padding), padding)
+			spreadRow(w, line, part(dy, o, w.out[last]), w.countedRows(o, padding), padding)
 			for _, r := range rows {
-				add(to[r.off:][:len(line)], line)
+				add(dx[r.off:][:len(line)], line)
 			}
 		}
-	})
+	}
 }
 
 // spreadRow divides a row of the output's gradient by the number of counted elements, and adds it up along the last axis.

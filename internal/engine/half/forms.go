@@ -47,10 +47,10 @@ var forms = func() map[string]Form {
 		"ActivationMask": {In: []int{0}, Mixed: "ActivationMask"},
 		"MaskedGrad":     {In: []int{0}, Out: []int{0}, Mixed: "MaskedGrad"},
 
-		"MaxPoolKeep":       {In: []int{0}, Out: []int{0, 1}},
-		"MaxPoolGrad":       {In: []int{0, 1}, Out: []int{0}},
+		"MaxPoolKeep":       {In: []int{0}, Out: []int{0}, Mixed: "MaxPoolKeep"},
+		"MaxPoolGrad":       {In: []int{0}, Out: []int{0}, Mixed: "MaxPoolGrad"},
+		"AveragePoolGrad":   {In: []int{0}, Out: []int{0}, Mixed: "AveragePoolGrad"},
 		"AveragePool":       byImage,
-		"AveragePoolGrad":   byImage,
 		"GlobalAveragePool": byImage,
 	}
 	for _, typ := range []string{"Add", "Mul", "Sub"} {
