@@ -15,8 +15,9 @@ var torchScript string
 // A torch is a process of PyTorch that trains on request.
 type torch struct{ talker }
 
-func (b *bench) pytorch(ctx context.Context, tr training, threads int) (*torch, error) {
-	cmd := exec.CommandContext(ctx, b.torch, "-c", torchScript, tr.net, strconv.Itoa(tr.batch), tr.set["optimizer"], strconv.Itoa(threads))
+// pytorch trains in float32, or with autocast to bfloat16.
+func (b *bench) pytorch(ctx context.Context, tr training, threads int, compute string) (*torch, error) {
+	cmd := exec.CommandContext(ctx, b.torch, "-c", torchScript, tr.net, strconv.Itoa(tr.batch), tr.set["optimizer"], strconv.Itoa(threads), compute)
 	t, err := talk(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; -torch names a Python that has PyTorch", b.torch, err)
@@ -29,19 +30,22 @@ func (b *bench) pytorch(ctx context.Context, tr training, threads int) (*torch, 
 	return p, err
 }
 
-// steps are the seconds of n steps.
-func (p *torch) steps(n int) ([]float64, error) {
+// steps are the times of n steps.
+func (p *torch) steps(n int) (took times, err error) {
 	text, err := p.ask(strconv.Itoa(n))
 	if err != nil {
-		return nil, err
+		return took, err
 	}
-	var took []float64
-	for _, word := range strings.Fields(text) {
+	for i, word := range strings.Fields(text) {
 		x, err := strconv.ParseFloat(word, 64)
 		if err != nil {
-			return nil, err
+			return took, err
 		}
-		took = append(took, x)
+		if i%2 == 0 {
+			took.wall = append(took.wall, x)
+		} else {
+			took.cpu = append(took.cpu, x)
+		}
 	}
 	return took, nil
 }

@@ -1,6 +1,6 @@
-"""PyTorch's side of `make bench-train`: pytorch.py NET BATCH OPTIMIZER THREADS.
+"""PyTorch's side of `make bench-train`: pytorch.py NET BATCH OPTIMIZER THREADS TYPE, float32 or bfloat16 for autocast.
 
-For each number on stdin it takes so many steps of training on one batch, and prints the seconds of each.
+For each number on stdin it takes so many steps of training on one batch, and prints the seconds and the CPU seconds of each.
 """
 import sys, time
 import torch
@@ -43,7 +43,7 @@ def resnet():
 NETS = {"mlp": (mlp, (1, 28, 28), 10), "cnn": (cnn, (3, 32, 32), 10), "resnet": (resnet, (3, 224, 224), 1000)}
 
 
-def main(name, batch, optimizer, threads):
+def main(name, batch, optimizer, threads, compute):
     torch.set_num_threads(int(threads))
     torch.manual_seed(0)
     make, shape, classes = NETS[name]
@@ -52,15 +52,17 @@ def main(name, batch, optimizer, threads):
     update = torch.optim.Adam(net.parameters(), fused=True) if optimizer == "adam" else torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9, fused=True)
 
     def step():
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         update.zero_grad()
-        nn.functional.cross_entropy(net(x), labels).backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=compute == "bfloat16"):
+            loss = nn.functional.cross_entropy(net(x), labels)
+        loss.backward()
         update.step()
-        return time.perf_counter() - start
+        return time.perf_counter() - start, time.process_time() - used
 
     print(torch.__version__, flush=True)
     for line in sys.stdin:
-        print(*[step() for _ in range(int(line))], flush=True)
+        print(*[seconds for _ in range(int(line)) for seconds in step()], flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mcompress/mcompress/distill"
@@ -68,31 +69,85 @@ func (b *bench) train(ctx context.Context) (string, error) {
 			t.WriteString(row)
 		}
 	}
+	cpu, err := b.stepsCPU(ctx)
+	return t.String() + "\n" + cpu, err
+}
+
+// stepsCPU compares the CPU time of storage types: a smaller one that costs time is used for its memory only.
+func (b *bench) stepsCPU(ctx context.Context) (string, error) {
+	var t strings.Builder
+	t.WriteString("Minimum CPU time of a step, in ms, interleaved: `finetune` with float32 and with `--storage float16`, PyTorch in float32 and with autocast to\nbfloat16.\n\n")
+	t.WriteString("| model | threads | float32 | float16 | float16 ÷ float32 | PyTorch, float32 | PyTorch, bfloat16 |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, tr := range []training{smallMLP, smallCNN, resnet} {
+		for _, threads := range []int{2, 1} {
+			row, err := b.cpuRow(ctx, tr, threads)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", tr.name, err)
+			}
+			fmt.Fprint(os.Stderr, row)
+			t.WriteString(row)
+		}
+	}
 	return t.String(), nil
+}
+
+func (b *bench) cpuRow(ctx context.Context, tr training, threads int) (string, error) {
+	var peers []*torch
+	for _, compute := range []string{"float32", "bfloat16"} {
+		peer, err := b.pytorch(ctx, tr, threads, compute)
+		if err != nil {
+			return "", err
+		}
+		defer peer.close()
+		peers = append(peers, peer)
+	}
+	var cpu [4][]float64
+	for range b.runs {
+		for i, storage := range []string{"float32", "float16"} {
+			took, err := b.steps(ctx, tr, threads, b.stepsOf(tr), map[string]string{"storage": storage})
+			if err != nil {
+				return "", err
+			}
+			cpu[i] = append(cpu[i], took.cpu...)
+		}
+		for i, peer := range peers {
+			took, err := peer.steps(b.stepsOf(tr))
+			if err != nil {
+				return "", err
+			}
+			cpu[2+i] = append(cpu[2+i], took.cpu...)
+		}
+	}
+	single, half := slices.Min(cpu[0]), slices.Min(cpu[1])
+	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f |\n", tr.name, threads, 1e3*single, 1e3*half, half/single, 1e3*slices.Min(cpu[2]), 1e3*slices.Min(cpu[3])), nil
+}
+
+// stepsOf is the number of steps in a row.
+func (b *bench) stepsOf(tr training) int {
+	if b.quick {
+		return 2
+	}
+	return tr.steps
 }
 
 // stepRow lets both sides train in turn, so that a busy minute hits both.
 func (b *bench) stepRow(ctx context.Context, tr training, threads int) (string, error) {
-	peer, err := b.pytorch(ctx, tr, threads)
+	peer, err := b.pytorch(ctx, tr, threads, "float32")
 	if err != nil {
 		return "", err
 	}
 	defer peer.close()
-	steps := tr.steps
-	if b.quick {
-		steps = 2
-	}
 	var ours, theirs []float64
 	for range b.runs {
-		o, err := b.steps(ctx, tr, threads, steps, nil)
+		o, err := b.steps(ctx, tr, threads, b.stepsOf(tr), nil)
 		if err != nil {
 			return "", err
 		}
-		p, err := peer.steps(steps)
+		p, err := peer.steps(b.stepsOf(tr))
 		if err != nil {
 			return "", err
 		}
-		ours, theirs = append(ours, o...), append(theirs, p...)
+		ours, theirs = append(ours, o.wall...), append(theirs, p.wall...)
 	}
 	o, p := slices.Min(ours), slices.Min(theirs)
 	om, pm := middle(ours), middle(theirs)
@@ -104,11 +159,21 @@ func middle(x []float64) float64 {
 	return s[len(s)/2]
 }
 
-// steps are the seconds of as many steps of a run of finetune, but its first.
-func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more map[string]string) ([]float64, error) {
+// times are the seconds of steps, and the CPU seconds.
+type times struct{ wall, cpu []float64 }
+
+// cpuTime is the CPU seconds of this process.
+func cpuTime() float64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+// steps are the times of as many steps of a run of finetune, but its first.
+func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more map[string]string) (took times, err error) {
 	in, data, err := b.materials(ctx, tr)
 	if err != nil {
-		return nil, err
+		return took, err
 	}
 	options := map[string]string{"data": data, "batch": strconv.Itoa(tr.batch), "validate": "0", "steps": strconv.Itoa(steps + 1)}
 	step, err := pass.NewStep(distill.FineTune{}.Method(), func(fs *flag.FlagSet) error {
@@ -122,17 +187,17 @@ func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return took, err
 	}
-	var took []float64
 	var last time.Time
+	var used float64
 	_, err = job.Run(ctx, job.Options{
 		Input: in, Output: filepath.Join(b.dir, "train", "out.onnx"), Label: "finetune", Steps: []pass.Options{step}, Workers: workers, Memory: 1 << 30,
 		Trained: func(p pass.Progress) {
 			if p.Step > 1 && !p.Done {
-				took = append(took, time.Since(last).Seconds())
+				took.wall, took.cpu = append(took.wall, time.Since(last).Seconds()), append(took.cpu, cpuTime()-used)
 			}
-			last = time.Now()
+			last, used = time.Now(), cpuTime()
 		},
 	})
 	return took, err

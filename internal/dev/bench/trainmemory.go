@@ -97,7 +97,7 @@ func (b *bench) layoutTimes(ctx context.Context, tr training) ([]float64, error)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", l.name, err)
 			}
-			all[i] = append(all[i], s...)
+			all[i] = append(all[i], s.wall...)
 		}
 	}
 	out := make([]float64, len(all))
