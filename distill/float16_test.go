@@ -89,3 +89,43 @@ func TestFloat16StorageArena(t *testing.T) {
 		}
 	}
 }
+
+// float16Models have convolutions that are computed by Winograd's transform and by products, and no convolution.
+var float16Models = map[string]func() *ir.Model{
+	"convolutional": convolutional,
+	"linear":        func() *ir.Model { return network(4, features, 96, 96, classes) },
+}
+
+// The validation loss after training is that of float32 storage.
+func TestFloat16StorageValidationLoss(t *testing.T) {
+	for name, model := range float16Models {
+		base := []string{"data", samples(t, 320), "labels", "label", "batch", "40", "epochs", "4", "validate", "0.25", "batch-statistics", "true", "lr", "3e-3"}
+		validation := func(storage string) float64 {
+			res, err := tune(t, model(), 2, append(base, "storage", storage)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			points := res.Trainings[0].ValidationLoss
+			if first, last := points[0].Y, points[len(points)-1].Y; !(last < 0.8*first) {
+				t.Errorf("%s, %s: validation loss %.4f, %.4f before training", name, storage, last, first)
+			}
+			return points[len(points)-1].Y
+		}
+		if whole, half := validation("float32"), validation("float16"); !(math.Abs(half-whole) < 0.01*whole) {
+			t.Errorf("%s: validation loss %.5f, %.5f with float32", name, half, whole)
+		}
+	}
+}
+
+// Float16 storage never plans more memory than float32 storage.
+func TestFloat16StorageNeverPlansMore(t *testing.T) {
+	for name, model := range float16Models {
+		arena := func(storage string) int64 {
+			o := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0", "batch-statistics", "true", "storage", storage}
+			return ready(t, model(), o...).step.arena()
+		}
+		if whole, half := arena("float32"), arena("float16"); half > whole {
+			t.Errorf("%s: arena of %d bytes, %d with float32", name, half, whole)
+		}
+	}
+}
