@@ -11,8 +11,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// batchNorms are BatchNormalization in training, and its gradient:
+// batchNorms are BatchNormalization with given statistics, in training, and its gradient:
 //
+//	Y = MixedBatchNorm(X, scale, B, mean, var)
 //	Y, mean, invstd, new_mean, new_var = BatchNormTrain(X, scale, B, mean, var)
 //	dX, dscale, dB = BatchNormGrad(X, scale, mean, invstd, dY)
 //
@@ -25,6 +26,7 @@ import (
 // attributes of package half.
 func batchNorms() []op.Op {
 	return []op.Op{
+		{Type: "MixedBatchNorm", Shape: mixedNormShape, Work: batchTrainWork, InPlace: []int{0}, Run: mixedNorm},
 		{
 			Type: "BatchNormTrain", Shape: batchTrainShape, Work: batchTrainWork, InPlace: []int{0},
 			Run: op.FloatOrDouble(batchTrain[float32], batchTrain[float64]),
@@ -50,6 +52,31 @@ func channelsOf(in []*ir.Array, names ...string) (int64, error) {
 		}
 	}
 	return in[0].Shape[1], nil
+}
+
+func mixedNormShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if _, err := channelsOf(in, "X", "scale", "B", "mean", "var"); err != nil {
+		return nil, err
+	}
+	if in[1].DType != ir.Float {
+		return nil, fmt.Errorf("input scale is %s, want %s", in[1], ir.Float)
+	}
+	return half.Stored(n, []ir.Spec{{DType: ir.Float, Shape: in[0].Shape}})
+}
+
+func mixedNorm(c *op.Call) error {
+	p, buffers, epsilon := planesOf(c.In[0]), buffersOf[float32](c, 1), float64(c.Float("epsilon", 1e-5))
+	scale, shift, mean, variance := ir.View[float32](c.In[1]), ir.View[float32](c.In[2]), ir.View[float32](c.In[3]), ir.View[float32](c.In[4])
+	c.Pool.Slots(p.channels, func(k, slot int) {
+		a := float64(scale[k]) / math.Sqrt(float64(variance[k])+epsilon)
+		for i := range p.instances {
+			x := get(p, c.In[0], i, k, buffers.of(slot, 0))
+			y := target(p, c.Out[0], i, k, buffers.of(slot, 0))
+			affine(y, x, float64(mean[k]), a, float64(shift[k]))
+			put(c, p, i, k, y)
+		}
+	})
+	return nil
 }
 
 func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) { return normalized(n, in, 3) }

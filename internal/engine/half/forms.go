@@ -38,7 +38,7 @@ var forms = func() map[string]Form {
 		"ConvGrad":          {In: []int{0, 2}, Out: []int{0}, Mixed: "ConvGrad"},
 		"ConvTransposeGrad": {In: []int{0, 2}, Out: []int{0}, Mixed: "ConvTransposeGrad"},
 
-		"BatchNormalization": byImage,
+		"BatchNormalization": {In: []int{0}, Out: []int{0}, Mixed: "MixedBatchNorm"},
 		"BatchNormTrain":     {In: []int{0}, Out: []int{0}, Mixed: "BatchNormTrain"},
 		"BatchNormGrad":      {In: []int{0, 4}, Out: []int{0}, Mixed: "BatchNormGrad"},
 		"BatchNormPoolTrain": {In: []int{0}, Out: []int{0}, Mixed: "BatchNormPoolTrain"},
