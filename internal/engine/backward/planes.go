@@ -48,15 +48,18 @@ func put[T number](call *op.Call, p planes, i, c int, y []T) {
 func eachPlane[T number](c *op.Call, q planes, f func(i int, y, x []T)) {
 	p := planesOf(c.In[0])
 	words, each := kernel.Words[T](c.Work), p.stride()+q.stride()
-	c.Pool.Slots(p.instances*p.channels, func(task, slot int) {
-		i, k := task/p.channels, task%p.channels
+	n, perTask := p.instances*p.channels, 2*grain/(p.size+q.size+1)+1
+	c.Pool.Slots((n+perTask-1)/perTask, func(task, slot int) {
 		var from, to []T
 		if len(words) > 0 {
 			from, to = words[slot*each:][:p.size], words[slot*each+p.stride():][:q.size]
 		}
-		x, y := get(p, c.In[0], i, k, from), target(q, c.Out[0], i, k, to)
-		f(task, y, x)
-		put(c, q, i, k, y)
+		for at := task * perTask; at < min((task+1)*perTask, n); at++ {
+			i, k := at/p.channels, at%p.channels
+			x, y := get(p, c.In[0], i, k, from), target(q, c.Out[0], i, k, to)
+			f(at, y, x)
+			put(c, q, i, k, y)
+		}
 	})
 }
 

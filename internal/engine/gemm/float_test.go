@@ -236,3 +236,32 @@ func panics(f func()) (did bool) {
 	f()
 	return false
 }
+
+// A left operand that Rows writes and a result that Store takes are bit-identical to matrices, for any number of workers.
+func TestRowsAndStore(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, s := range []Shape{{1, 1, 1}, {1, 40, 300}, {7, 300, 20}, {200, 530, 270}, {13, 17, 0}} {
+		a, b, bias := matrix(r, s.M, s.K), matrix(r, s.K, s.N), gaussian(r, s.M)
+		p := FloatProduct{A: a, B: b, C: make([]float32, s.M*s.N), Stride: s.N, Epilogue: Epilogue{Bias: Matrix[float32]{Data: bias, Row: 1}, Activate: negate}}
+		Float(workers(1), s, ir.AlignedBytes(FloatWork(s, 1, 1, false)), p)
+		q := p
+		q.A, q.C = Matrix[float32]{}, nil
+		q.Rows = func(dst []float32, i0, i1, k0, k1 int) {
+			for i := i0; i < i1; i++ {
+				for k := k0; k < k1; k++ {
+					dst[(i-i0)*(k1-k0)+k-k0] = a.Data[i*a.Row+k*a.Col]
+				}
+			}
+		}
+		for n := 1; n < 4; n++ {
+			got := make([]float32, len(p.C))
+			q.Store = func(row []float32, i, j int) { copy(got[i*s.N+j:][:len(row)], row) }
+			Float(workers(n), s, ir.AlignedBytes(StoreWork(s, 1, n)), q)
+			for i, v := range p.C {
+				if math.Float32bits(got[i]) != math.Float32bits(v) {
+					t.Fatalf("%v with %d workers: element %d is %v, want %v", s, n, i, got[i], v)
+				}
+			}
+		}
+	}
+}

@@ -69,6 +69,8 @@ var trials = []trial{
 	{"", "Conv", []*ir.Attr{ints("strides", 2, 2), ir.IntAttr("group", 16)}, shapes{{5, 16, 66, 70}, {16, 1, 3, 3}}, false},
 	{"", "Conv", []*ir.Attr{ints("pads", 3, 3, 2, 2), ints("strides", 2, 2)}, shapes{{2, 40, 30, 29}, {9, 40, 7, 7}, {9}}, false},
 	{"", "Conv", []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("strides", 3, 3), ir.IntAttr("group", 2)}, shapes{{2, 8, 17, 19}, {6, 4, 4, 3}}, false},
+	{"", "Conv", []*ir.Attr{ints("pads", 1, 1, 1, 1)}, shapes{{9, 16, 16, 16}, {16, 16, 3, 3}}, false},
+	{"", "Conv", []*ir.Attr{ir.IntAttr("group", 4)}, shapes{{1, 4, 150, 140}, {4, 1, 3, 3}}, false},
 	{"", "Conv", nil, shapes{{3, 70, 17, 19}, {300, 70, 1, 1}}, false},
 	{"", "Conv", nil, shapes{{3, 10, 301}, {7, 10, 5}}, false},
 	{"", "Conv", nil, shapes{{2, 3, 9, 8, 7}, {4, 3, 3, 2, 2}}, false},
