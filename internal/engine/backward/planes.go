@@ -29,9 +29,9 @@ func get[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
 	return buffer
 }
 
-// target returns the slice to write channel c of instance i of a to: buffer if a is Float16, which put converts, or if it is unused.
+// target returns the slice to write channel c of instance i of a to: buffer if a is Float16, which put converts.
 func target[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
-	if a != nil && a.DType != ir.Float16 {
+	if a.DType != ir.Float16 {
 		return of(p, ir.View[T](a), i, c)
 	}
 	return buffer
@@ -48,6 +48,13 @@ func put[T number](call *op.Call, p planes, i, c int, y []T) {
 func eachPlane[T number](c *op.Call, q planes, f func(i int, y, x []T)) {
 	p := planesOf(c.In[0])
 	words, each := kernel.Words[T](c.Work), p.stride()+q.stride()
+	var xs, ys []T // nil for Float16
+	if c.In[0].DType != ir.Float16 {
+		xs = ir.View[T](c.In[0])
+	}
+	if y := c.Out[0]; y != nil && y.DType != ir.Float16 {
+		ys = ir.View[T](y)
+	}
 	n, perTask := p.instances*p.channels, 2*grain/(p.size+q.size+1)+1
 	c.Pool.Slots((n+perTask-1)/perTask, func(task, slot int) {
 		var from, to []T
@@ -56,9 +63,19 @@ func eachPlane[T number](c *op.Call, q planes, f func(i int, y, x []T)) {
 		}
 		for at := task * perTask; at < min((task+1)*perTask, n); at++ {
 			i, k := at/p.channels, at%p.channels
-			x, y := get(p, c.In[0], i, k, from), target(q, c.Out[0], i, k, to)
+			x, y := from, to
+			if xs != nil {
+				x = xs[at*p.size:][:p.size]
+			} else {
+				get(p, c.In[0], i, k, x)
+			}
+			if ys != nil {
+				y = ys[at*q.size:][:q.size]
+			}
 			f(at, y, x)
-			put(c, q, i, k, y)
+			if ys == nil {
+				put(c, q, i, k, y)
+			}
 		}
 	})
 }

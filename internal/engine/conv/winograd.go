@@ -217,12 +217,18 @@ func (b *winogradBlock) each(f func(u unit)) {
 func (b *winogradBlock) transform(x Images[float32], c int, line []float32) {
 	v, step := b.v[c*b.step():], b.InC*b.step()
 	b.each(func(u unit) {
-		plane := x.from(((u.image*b.Groups+b.group)*b.InC + c) * b.InArea())
+		plane := (u.image*b.Groups+b.group)*b.InC + c
 		columns := u.from * kernel.WinogradGroup
 		mask := b.mask[columns : u.to*kernel.WinogradGroup+2]
 		left, skip := max(b.begin[1]-columns, 0), max(columns-b.begin[1], 0)
 		first := u.row - b.begin[0]
-		values, offset, stride := b.read(plane, first, skip, len(mask), line)
+		var values []float32
+		offset, stride := -skip, b.in[1] // row i of the channel starts at i·stride-offset
+		if x.isHalf() {
+			values, offset, stride = line, b.convert(part(x.Halves, plane, b.InArea()), first, skip, len(mask), line), min(b.in[1]-skip, len(mask))
+		} else {
+			values = part(x.Values, plane, b.InArea())
+		}
 		var rows [8][]float32
 		for i := range rows {
 			at := first + i/4*2 + i%4
@@ -235,23 +241,20 @@ func (b *winogradBlock) transform(x Images[float32], c int, line []float32) {
 	})
 }
 
-// read returns the rows of a channel that a unit depends on, from row first on and without the first skip columns: row i starts at i·stride-offset.
-// Of Float16 rows n columns are converted, all rows at once if they are contiguous.
-func (b *winogradBlock) read(plane Images[float32], first, skip, n int, line []float32) (values []float32, offset, stride int) {
+// convert converts the rows of a channel that a unit depends on, from row first on, and of each at most n columns after the first skip ones;
+// all rows at once if they are contiguous. It returns the elements before them.
+func (b *winogradBlock) convert(plane []uint16, first, skip, n int, line []float32) (offset int) {
 	wide := b.in[1]
-	if !plane.isHalf() {
-		return plane.Values, -skip, wide
-	}
 	from, to := min(max(first, 0), b.in[0]), min(first+winogradRows, b.in[0])
 	n = min(wide-skip, n)
 	if n == wide && from < to {
-		kernel.F32FromF16(line[:(to-from)*wide], plane.Halves[from*wide:to*wide])
-		return line, from * wide, wide
+		kernel.F32FromF16(line[:(to-from)*wide], plane[from*wide:to*wide])
+		return from * wide
 	}
 	for i := from; i < to && n > 0; i++ {
-		kernel.F32FromF16(part(line, i-from, n), plane.Halves[i*wide+skip:][:n])
+		kernel.F32FromF16(part(line, i-from, n), plane[i*wide+skip:][:n])
 	}
-	return line, from * n, n
+	return from * n
 }
 
 // multiply sums over the input channels for one index of the tiles, and output channels from m to end.
