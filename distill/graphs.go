@@ -40,7 +40,7 @@ func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
 	}
 	activations := tape.Activations()
 	st.profile = activations.Profile()
-	if err := p.apply(ctx, activations, b.folder); err != nil {
+	if st.stored, err = p.apply(ctx, activations, b.folder, st.counter); err != nil {
 		return nil, err
 	}
 	st.phases = activations.Phases()

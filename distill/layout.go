@@ -4,27 +4,31 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/engine/train"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // A layout is how a training step uses memory.
 type layout struct {
-	batch              int            // samples per step
-	microBatches       int            // per step: gradient accumulation
-	checkpoint         string         // activation checkpointing
-	storedBytes        int64          // of activations that checkpoint "within" stores
-	segments           []grad.Segment // of checkpoint "auto", once chosen
-	recomputeCheap     bool           // cheap operators are recomputed
-	float16            bool           // activations and their gradients are stored in float16
-	offloadActivations bool           // activations are stored on disk
-	offloadOptimizer   bool           // optimizer states are stored on disk
+	batch              int             // samples per step
+	microBatches       int             // per step: gradient accumulation
+	checkpoint         string          // activation checkpointing
+	storedBytes        int64           // of activations that checkpoint "within" stores
+	segments           []grad.Segment  // of checkpoint "auto", once chosen
+	recomputeCheap     bool            // cheap operators are recomputed
+	storage            string          // data type of stored activations
+	exact              map[string]bool // stored activations in float32, whatever the storage
+	stored             conversion      // of the planned step
+	offloadActivations bool            // activations are stored on disk
+	offloadOptimizer   bool            // optimizer states are stored on disk
 }
 
 // microBatch is the number of samples per run of the step's graph.
@@ -35,7 +39,7 @@ func (p *layout) accumulates() bool { return p.microBatches > 1 || p.offloadOpti
 
 // layout returns the layout of the options.
 func (s *settings) layout() (*layout, error) {
-	p := &layout{batch: s.Batch, microBatches: s.Accumulate, checkpoint: s.Checkpoint, float16: s.Storage == "float16"}
+	p := &layout{batch: s.Batch, microBatches: s.Accumulate, checkpoint: s.Checkpoint, storage: s.Storage}
 	p.offloadActivations = s.Offload == "activations" || s.Offload == "all"
 	p.offloadOptimizer = s.Offload == "optimizer" || s.Offload == "all"
 	_, err := p.every()
@@ -52,10 +56,16 @@ func (p *layout) every() (int, error) {
 			return 0, pass.OptionErrorf("--checkpoint %s: N must be a positive number of layers", p.checkpoint)
 		}
 		return n, nil
-	case p.checkpoint == "none" || p.checkpoint == light || p.checkpoint == "sqrt" || p.checkpoint == "auto" || p.checkpoint == within:
-		return 0, nil
+	case p.checkpoint == "":
+		return 0, pass.OptionErrorf("--checkpoint: unknown value; use one of none, light, sqrt, every=N, auto or the pattern of a block")
 	}
-	return 0, pass.OptionErrorf("--checkpoint %s: unknown value; use one of none, light, sqrt, every=N, auto", p.checkpoint)
+	return 0, nil
+}
+
+// isPattern reports whether the checkpoint mode is the pattern of blocks.
+func (p *layout) isPattern() bool {
+	modes := []string{"none", light, "sqrt", "auto", within}
+	return !slices.Contains(modes, p.checkpoint) && !strings.HasPrefix(p.checkpoint, "every=")
 }
 
 // Activation checkpointing modes without fixed segments.
@@ -65,56 +75,112 @@ const (
 )
 
 // recomputed returns the segments of the forward graph that are recomputed.
-func (p *layout) recomputed(a *grad.Activations) []grad.Segment {
+func (p *layout) recomputed(a *grad.Activations) ([]grad.Segment, error) {
 	profile := a.Profile()
 	n, _ := p.every()
 	switch {
 	case n > 0:
-		return profile.Every(n)
+		return profile.Every(n), nil
 	case p.checkpoint == "sqrt":
-		return profile.Sqrt()
+		return profile.Sqrt(), nil
 	case p.checkpoint == "auto":
-		return p.segments
+		return p.segments, nil
 	case p.checkpoint == within:
-		return profile.Within(p.storedBytes)
+		return profile.Within(p.storedBytes), nil
+	case p.isPattern():
+		segments, err := a.Blocks(p.checkpoint)
+		if err != nil {
+			return nil, pass.OptionErrorf("--checkpoint: %v; modes are none, light, sqrt, every=N and auto", err)
+		}
+		return segments, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // smallActivation is the size in bytes up to which activations are stored unchanged: another form would not save enough to be worth
 // its time.
 const smallActivation = 4 << 10
 
-// apply changes how activations are stored.
-func (p *layout) apply(ctx context.Context, t *grad.Activations, folder string) error {
-	t.Recompute(p.recomputed(t))
+// apply changes how activations are stored. counter returns the input with the step number.
+func (p *layout) apply(ctx context.Context, t *grad.Activations, folder string, counter func() *ir.Value) (conversion, error) {
+	segments, err := p.recomputed(t)
+	if err != nil {
+		return conversion{}, err
+	}
+	t.Recompute(segments)
 	if p.recomputeCheap || p.checkpoint == light {
 		t.RecomputeCheap()
 	}
-	if !p.float16 && !p.offloadActivations {
-		return nil
+	if p.offloadActivations {
+		return conversion{}, p.offload(ctx, t, folder)
 	}
-	if p.float16 {
-		if err := t.StoreFloat16(ctx, smallActivation); err != nil {
-			return err
+	switch p.storage {
+	case "float16":
+		return p.storeFloat16(ctx, t)
+	case "int8":
+		return p.storeInt8(t, counter), nil
+	}
+	return conversion{}, nil
+}
+
+// A conversion is the stored activations of another type.
+type conversion struct {
+	names         []string
+	before, after int64 // bytes
+}
+
+func (c *conversion) add(v *ir.Value, before, after int64) {
+	c.names, c.before, c.after = append(c.names, v.Name), c.before+before, c.after+after
+}
+
+func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations) (c conversion, err error) {
+	converted, err := t.StoreFloat16(ctx, smallActivation, p.exact)
+	for _, v := range converted {
+		c.add(v, 2*t.Bytes(v), t.Bytes(v))
+	}
+	for _, v := range t.Storable(smallActivation) {
+		if !p.exact[v.Name] {
+			t.Replace(v, unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
+			c.add(v, t.Bytes(v), t.Bytes(v)/2)
 		}
 	}
-	for i, v := range t.Stored() {
-		if t.Bytes(v) <= smallActivation || t.DType(v) != ir.Float && t.DType(v) != ir.Float16 {
+	return c, err
+}
+
+// storeInt8 quantizes the activations that the backward pass consumes. counter returns the input with the step number.
+func (p *layout) storeInt8(t *grad.Activations, counter func() *ir.Value) (c conversion) {
+	for i, v := range t.Quantizable(smallActivation) {
+		if p.exact[v.Name] {
 			continue
 		}
-		if p.offloadActivations {
-			offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
-		} else if t.DType(v) == ir.Float {
-			t.Replace(v, unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
-		}
+		t.Replace(v, func(v *ir.Value) *ir.Node {
+			return t.New(ir.OpID{Domain: "mcompress", Type: "QuantizeActivation"}, []*ir.Value{v, counter()}, ir.IntAttr("seed", int64(i)))
+		}, func(q *ir.Value) *ir.Node {
+			return t.New(ir.OpID{Domain: "mcompress", Type: "DequantizeActivation"}, []*ir.Value{q}, ir.IntsAttr("shape", t.Shape(v)...))
+		})
+		c.add(v, t.Bytes(v), train.QuantizedBytes(t.Bytes(v)/4))
 	}
-	return nil
+	return c
 }
 
 // unary returns a constructor of nodes of an operator with one input.
 func unary(b *grad.Builder, typ string) func(*ir.Value) *ir.Node {
 	return func(v *ir.Value) *ir.Node { return b.New(ir.OpID{Domain: "mcompress", Type: typ}, []*ir.Value{v}) }
+}
+
+// offload stores activations in files until the backward pass.
+func (p *layout) offload(ctx context.Context, t *grad.Activations, folder string) error {
+	if p.storage == "float16" {
+		if _, err := t.StoreFloat16(ctx, smallActivation, nil); err != nil {
+			return err
+		}
+	}
+	for i, v := range t.Stored() {
+		if dt := t.DType(v); t.Bytes(v) > smallActivation && (dt == ir.Float || dt == ir.Float16) {
+			offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
+		}
+	}
+	return nil
 }
 
 // offload stores v in a file until the backward pass.
@@ -139,7 +205,7 @@ func (p *layout) String() string {
 	add(p.checkpoint == within, "activation checkpointing (%s of activations stored)", humanize.IBytes(uint64(p.storedBytes)))
 	add(p.checkpoint != within && p.checkpoint != "none", "activation checkpointing (%s)", p.checkpoint)
 	add(p.microBatches > 1, "gradient accumulation (batch of %d in %d micro-batches)", p.batch, p.microBatches)
-	add(p.float16, "activations and their gradients stored in float16")
+	add(len(p.stored.names) > 0, "%d activations stored in %s (%s instead of %s)", len(p.stored.names), p.storage, humanize.IBytes(uint64(p.stored.after)), humanize.IBytes(uint64(p.stored.before)))
 	add(p.offloadActivations, "activations offloaded to disk")
 	add(p.offloadOptimizer, "optimizer state offloaded to disk")
 	if len(list) == 0 {

@@ -26,7 +26,7 @@ func (t *trainer) totalSteps() int {
 // train runs the training loop from the current state.
 func (t *trainer) train(ctx context.Context) error {
 	t.watch.start()
-	t.state.init(t.layout.float16)
+	t.state.init(t.layout.storage == "float16")
 	if t.state.Step == 0 && t.settings.Reinit == nil {
 		if err := t.endEpoch(ctx); err != nil {
 			return err
@@ -137,7 +137,7 @@ func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []in
 		return 0, t.diverged(t.state.Step+1, "the loss", loss)
 	}
 	if name := t.step.names.squareSum; name != "" {
-		t.state.adjustLossScale(float64(ir.View[float32](out[name])[0]), t.layout.float16)
+		t.state.adjustLossScale(float64(ir.View[float32](out[name])[0]), t.layout.storage == "float16")
 	}
 	return loss, nil
 }
@@ -161,7 +161,7 @@ func (t *trainer) endStep(ctx context.Context, loss float64) error {
 		if err != nil {
 			return err
 		}
-		t.state.adjustLossScale(total, t.layout.float16)
+		t.state.adjustLossScale(total, t.layout.storage == "float16")
 	}
 	t.state.record(loss, t.totalSteps())
 	t.counted(loss)

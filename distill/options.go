@@ -51,8 +51,8 @@ type FineTune struct {
 	QAT             string  `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
 
 	MemoryBudget Size   `flag:"memory-budget" usage:"maximum memory 'size' of training; chooses --checkpoint, --accumulate and --offload automatically"`
-	Checkpoint   string `flag:"checkpoint" default:"none" usage:"activation checkpointing 'mode': recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory)"`
-	Storage      string `flag:"storage" default:"float32" enum:"float32,float16" usage:"storage data 'type' of activations between the forward and backward passes: float32, float16"`
+	Checkpoint   string `flag:"checkpoint" default:"none" usage:"activation checkpointing 'mode': recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory), or a pattern of blocks such as encoder.layer.*"`
+	Storage      string `flag:"storage" default:"float32" enum:"float32,float16,int8" usage:"storage data 'type' of activations between the forward and backward passes, where it saves memory: float32, float16, int8 (blockwise, stochastic rounding)"`
 	Offload      string `flag:"offload" default:"none" enum:"none,activations,optimizer,all" usage:"'state' offloaded to disk: none, activations, optimizer, all"`
 	OnOOM        string `flag:"on-oom" default:"fail" enum:"fail,halve" usage:"'action' if no memory layout fits into --memory-budget: fail, halve (the batch size)"`
 

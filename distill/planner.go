@@ -174,6 +174,9 @@ func (pl *planner) plan(ctx context.Context, p *layout) (*candidate, error) {
 	if err := pl.chooseSegments(ctx, p); err != nil {
 		return nil, err
 	}
+	if err := pl.chooseStorage(ctx, p); err != nil {
+		return nil, err
+	}
 	c := &candidate{layout: p, update: pl.accumulatedUpdate(p)}
 	var err error
 	if c.step, err = pl.planStep(ctx, p); err != nil {
@@ -185,6 +188,7 @@ func (pl *planner) plan(ctx context.Context, p *layout) (*candidate, error) {
 	if c.evaluator, err = pl.planEvaluator(ctx, p.microBatch()); err != nil {
 		return nil, err
 	}
+	p.stored = c.step.stored
 	c.memory = pl.usage(p, c.arena())
 	return c, nil
 }

@@ -12,6 +12,9 @@ import (
 // memory plan selects among them, since it includes gradients, scratch memory and the activations inside a segment. Of the best candidate,
 // segments whose recomputation does not reduce the plan are then stored again, longest compute time first.
 func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
+	if p.isPattern() {
+		return pl.chooseLight(ctx, p)
+	}
 	if p.checkpoint != "auto" || p.segments != nil {
 		return nil
 	}
@@ -46,6 +49,22 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 		}
 	}
 	return nil
+}
+
+// chooseLight recomputes cheap operators besides named blocks if that reduces the plan.
+func (pl *planner) chooseLight(ctx context.Context, p *layout) error {
+	q := *p
+	q.recomputeCheap = false
+	plain, err := pl.planStep(ctx, &q)
+	if err != nil {
+		return err
+	}
+	q.recomputeCheap = true
+	cheap, err := pl.planStep(ctx, &q)
+	if err == nil {
+		p.recomputeCheap = cheap.arena() < plain.arena()
+	}
+	return err
 }
 
 // planStep builds the graph of a step and plans its memory.

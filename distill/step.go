@@ -12,6 +12,7 @@ type step struct {
 	runnable
 	tape    *grad.Tape
 	profile grad.Profile
+	stored  conversion
 	phases  map[string]grad.Phase // of the values, but those of updates
 	inputs  []string              // of the model
 	feeds   map[string]*ir.Array  // arrays of parameters and other inputs that persist between steps
@@ -28,6 +29,14 @@ func (st *step) bindStats(params *parameters) {
 		st.feeds[r.Value.Name] = s.array
 		st.stats[r.New.Name] = s
 	}
+}
+
+// counter returns the input with the step number, and adds it if there is none.
+func (st *step) counter() *ir.Value {
+	if st.names.counter == "" {
+		st.names.counter = st.tape.Input("step", ir.Int64, 1).Name
+	}
+	return st.tape.Value(st.names.counter)
 }
 
 func (st *step) setLosses(losses []*ir.Value, targets []target) {

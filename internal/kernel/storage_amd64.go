@@ -13,3 +13,8 @@ func betweenAVX2(mask *byte, x *float32, n int, lo float32, hi float32)
 //
 //go:noescape
 func scaleMaskedAVX2(dst *float32, x *float32, mask *byte, n int, on float32, off float32, kept uint32)
+
+// quantizeStochasticAVX2 has the hash input of element 0 in first; n%8 == 0.
+//
+//go:noescape
+func quantizeStochasticAVX2(dst *byte, x *float32, n int, lo float32, inverse float32, first uint32)

@@ -116,3 +116,74 @@ DATA maskBits<>+20(SB)/4, $0x00000020
 DATA maskBits<>+24(SB)/4, $0x00000040
 DATA maskBits<>+28(SB)/4, $0x00000080
 GLOBL maskBits<>(SB), RODATA|NOPTR, $32
+
+// func quantizeStochasticAVX2(dst *byte, x *float32, n int, lo float32, inverse float32, first uint32)
+// Requires: AVX, AVX2
+TEXT ·quantizeStochasticAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS lo+24(FP), Y0
+	VBROADCASTSS inverse+28(FP), Y1
+	VBROADCASTSS first+32(FP), Y2
+	MOVL         $0x00000008, BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x7feb352d, BX
+	VMOVD        BX, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0x846ca68b, BX
+	VMOVD        BX, X5
+	VPBROADCASTD X5, Y5
+	MOVL         $0x437f0000, BX
+	VMOVD        BX, X6
+	VPBROADCASTD X6, Y6
+	MOVL         $0x33800000, BX
+	VMOVD        BX, X7
+	VPBROADCASTD X7, Y7
+	VPADDD       hashLanes<>+0(SB), Y2, Y2
+	SUBQ         $0x00000008, DX
+	JLT          loopEnd
+
+loop:
+	VPSRLD       $0x10, Y2, Y8
+	VPXOR        Y2, Y8, Y8
+	VPMULLD      Y4, Y8, Y8
+	VPSRLD       $0x0f, Y8, Y9
+	VPXOR        Y9, Y8, Y8
+	VPMULLD      Y5, Y8, Y8
+	VPSRLD       $0x10, Y8, Y9
+	VPXOR        Y9, Y8, Y8
+	VPSRLD       $0x08, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMOVUPS      (CX), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       Y1, Y9, Y9
+	VADDPS       Y8, Y9, Y9
+	VMINPS       Y6, Y9, Y9
+	VCVTTPS2DQ   Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X8
+	VPACKUSDW    X8, X9, X9
+	VPACKUSWB    X9, X9, X9
+	VMOVQ        X9, (AX)
+	VPADDD       Y3, Y2, Y2
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x00000008, DX
+	JGE          loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+DATA hashLanes<>+0(SB)/4, $0x00000000
+DATA hashLanes<>+4(SB)/4, $0x00000001
+DATA hashLanes<>+8(SB)/4, $0x00000002
+DATA hashLanes<>+12(SB)/4, $0x00000003
+DATA hashLanes<>+16(SB)/4, $0x00000004
+DATA hashLanes<>+20(SB)/4, $0x00000005
+DATA hashLanes<>+24(SB)/4, $0x00000006
+DATA hashLanes<>+28(SB)/4, $0x00000007
+GLOBL hashLanes<>(SB), RODATA|NOPTR, $32

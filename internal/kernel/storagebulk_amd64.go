@@ -19,3 +19,10 @@ func scaleMaskedBulk(dst, x []float32, mask []byte, on, off float32) (n int) {
 	}
 	return n
 }
+
+func quantizeStochasticBulk(dst []byte, x []float32, lo, inverse float32, first uint32) (n int) {
+	if n = whole(len(x)); n > 0 {
+		quantizeStochasticAVX2(&dst[0], &x[0], n, lo, inverse, first)
+	}
+	return n
+}

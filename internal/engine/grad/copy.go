@@ -114,7 +114,7 @@ func (c *copier) node(n *ir.Node) error {
 	}
 	g := c.tape.Graph()
 	made := g.NewNode(n.Op, c.all(n.Inputs()), c.resolve(n.Attrs)...)
-	made.Name = n.Name
+	made.Name, made.Module = n.Name, n.Module
 	outs := make([]*ir.Value, len(n.Outputs))
 	for i, v := range n.Outputs {
 		if v != nil {

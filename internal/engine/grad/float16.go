@@ -2,6 +2,7 @@ package grad
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/half"
@@ -10,9 +11,9 @@ import (
 
 // StoreFloat16 stores activations and their gradients of more than minBytes in float16, if the producer and all consumers support it
 // (Micikevicius et al., Mixed Precision Training, 2018, arXiv:1710.03740): they compute in float32, piece by piece. Activations saturate,
-// gradients overflow to infinity, so that an overflow is detected. Parameters, their gradients and statistics are unchanged. It is called
-// after Recompute.
-func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64) error {
+// gradients overflow to infinity, so that an overflow is detected. Parameters, their gradients and statistics are unchanged, and so are the
+// results in except, by name. It is called after Recompute, and returns the stored results that it converted.
+func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except map[string]bool) ([]*ir.Value, error) {
 	t := a.Tape
 	specs := map[string]ir.Spec{}
 	for _, v := range t.Graph().Inputs {
@@ -20,20 +21,21 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64) error {
 	}
 	types, err := inferValues(ctx, t.Model, specs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := &float16Storage{Tape: t, all: types}
-	chosen := h.values(minBytes)
+	chosen := h.values(minBytes, except)
 	for n := range t.Graph().Nodes() {
 		h.convert(n, chosen)
 	}
+	converted := slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool { return !chosen[v] })
 	for v := range chosen {
 		if s, ok := t.types[v]; ok {
 			s.DType = ir.Float16
 			t.types[v] = s
 		}
 	}
-	return nil
+	return converted, nil
 }
 
 // float16Storage chooses and converts the values that are stored in float16.
@@ -42,9 +44,12 @@ type float16Storage struct {
 	all map[string]*ir.Array // types by name
 }
 
-// values returns the values to store in float16. Recomputed values are, if the originals are.
-func (h *float16Storage) values(minBytes int64) map[*ir.Value]bool {
-	chosen, refused := map[*ir.Value]bool{}, map[string]bool{}
+// values returns the values to store in float16, without exceptions. Recomputed values are, if the originals are.
+func (h *float16Storage) values(minBytes int64, except map[string]bool) map[*ir.Value]bool {
+	chosen, refused := map[*ir.Value]bool{}, maps.Clone(except)
+	if refused == nil {
+		refused = map[string]bool{}
+	}
 	for n := range h.Graph().Nodes() {
 		for _, v := range n.Outputs {
 			switch {

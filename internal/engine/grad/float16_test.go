@@ -60,7 +60,7 @@ func float16Step(t *testing.T, float16 bool, every int, cheap bool, seed, weight
 		}
 	}
 	if float16 {
-		if err := a.StoreFloat16(t.Context(), 4<<10); err != nil {
+		if _, err := a.StoreFloat16(t.Context(), 4<<10, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -140,6 +140,8 @@ func TestWrites(t *testing.T) {
 		"Restore":                 {quantizedValues(1)},
 		"StoreHalf":               {a(1)},
 		"LoadHalf":                {ir.NewArray(ir.Float16, 9)},
+		"QuantizeActivation":      {a(1), step(1)},
+		"DequantizeActivation":    {ir.NewArray(ir.Uint8, 43)},
 	}
 	path := filepath.Join(t.TempDir(), "values")
 	if err := os.WriteFile(path, make([]byte, 200), 0o600); err != nil {

@@ -6,10 +6,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// storageFamily stores activations for the backward pass in bits.
+// storageFamily stores activations for the backward pass in few bits.
 func storageFamily() {
 	between()
 	scaleMasked()
+	quantizeStochastic()
 }
 
 // Predicates of comparisons that are true for NaN.
@@ -72,6 +73,47 @@ func scaleMasked() {
 		advance(dst, vector)
 		advance(x, vector)
 		advance(mask, 1)
+	})
+	finish()
+}
+
+// Factors of the integer hash in ../storage.go.
+const hash1, hash2 = 0x7feb352d, 0x846ca68b
+
+func quantizeStochastic() {
+	function("quantizeStochasticAVX2", "func(dst *byte, x *float32, n int, lo, inverse float32, first uint32)",
+		"quantizeStochasticAVX2 has the hash input of element 0 in first; n%8 == 0.")
+	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
+	lo, inverse, index := spread("lo"), spread("inverse"), spread("first")
+	step, f1, f2, limit, unit := constant(8), constant(hash1), constant(hash2), constant(0x437f0000), constant(0x33800000) // 255, 2^-24
+	VPADDD(words("hashLanes", 0, 1, 2, 3, 4, 5, 6, 7), index, index)
+	strips("loop", n, 8, func() {
+		h, t, v := YMM(), YMM(), YMM()
+		VPSRLD(U8(16), index, h)
+		VPXOR(index, h, h)
+		VPMULLD(f1, h, h)
+		VPSRLD(U8(15), h, t)
+		VPXOR(t, h, h)
+		VPMULLD(f2, h, h)
+		VPSRLD(U8(16), h, t)
+		VPXOR(t, h, h)
+		VPSRLD(U8(8), h, h)
+		VCVTDQ2PS(h, h)
+		VMULPS(unit, h, h)
+		VMOVUPS(at(x, 0), v)
+		VSUBPS(lo, v, v)
+		VMULPS(inverse, v, v)
+		VADDPS(h, v, v)
+		VMINPS(limit, v, v)
+		VCVTTPS2DQ(v, v)
+		high := XMM()
+		VEXTRACTI128(U8(1), v, high)
+		VPACKUSDW(high, v.AsX(), v.AsX())
+		VPACKUSWB(v.AsX(), v.AsX(), v.AsX())
+		VMOVQ(v.AsX(), Mem{Base: dst})
+		VPADDD(step, index, index)
+		advance(x, vector)
+		advance(dst, 8)
 	})
 	finish()
 }

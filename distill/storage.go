@@ -1,0 +1,55 @@
+package distill
+
+import (
+	"context"
+	"maps"
+)
+
+// maxStoragePlans limits the plans of chooseStorage.
+const maxStoragePlans = 48
+
+// chooseStorage stores activations in float32 where another type does not reduce the plan: all of them if the smallest layout in float32 is not
+// larger, otherwise groups of them, halved until a group has no effect.
+func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
+	if p.storage == "float32" || p.offloadActivations || p.exact != nil {
+		return nil
+	}
+	converted, err := pl.planStep(ctx, p)
+	if err != nil {
+		return err
+	}
+	plain := *p
+	plain.storage, plain.segments, plain.recomputeCheap = "float32", nil, false
+	if err := pl.chooseSegments(ctx, &plain); err != nil {
+		return err
+	}
+	st, err := pl.planStep(ctx, &plain)
+	if err != nil {
+		return err
+	}
+	if st.arena() <= converted.arena() {
+		*p = plain
+		return nil
+	}
+	p.exact = map[string]bool{}
+	groups := [][]string{converted.stored.names}
+	for n := 0; n < maxStoragePlans && len(groups) > 0; n++ {
+		group := groups[0]
+		groups = groups[1:]
+		q := *p
+		q.exact = maps.Clone(p.exact)
+		for _, name := range group {
+			q.exact[name] = true
+		}
+		st, err := pl.planStep(ctx, &q)
+		if err != nil {
+			return err
+		}
+		if st.arena() <= converted.arena() {
+			p.exact = q.exact
+		} else if half := len(group) / 2; half > 0 {
+			groups = append(groups, group[:half], group[half:])
+		}
+	}
+	return nil
+}
