@@ -66,7 +66,7 @@ func (b *bench) learn(ctx context.Context, data []string, args ...string) (pass.
 
 // accuracy is the top-1 accuracy of a model.
 func (b *bench) accuracy(ctx context.Context, model string, evaluate []string) (float64, error) {
-	args := append([]string{"--json", "verify", model, model, "--no-layers", "--batch", "50"}, evaluate...)
+	args := append([]string{"--json", "verify", model, "--batch", "50"}, evaluate...)
 	out, err := exec.CommandContext(ctx, b.tool, args...).Output()
 	if err != nil {
 		return 0, fmt.Errorf("verify %s: %w", model, err)

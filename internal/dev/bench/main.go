@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -30,6 +31,8 @@ func main() {
 	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
 	flag.StringVar(&b.genai, "genai", ".zoo/genai/bin/python", "interpreter with onnxruntime-genai, for the section of language models")
 	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers on small models")
+	flag.IntVar(&b.jobs, "jobs", 1, "number of trainings at a time in the section defaults")
+	flag.DurationVar(&b.limit, "limit", 0, "duration after which the section defaults ends with the results so far; the next run continues")
 	only := flag.String("only", "", "comma-separated `sections` to run; all if empty")
 	out := flag.String("o", "docs/benchmarks.md", "file to write")
 	flag.Parse()
@@ -68,6 +71,7 @@ var sections = []struct {
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
 	{"qat", (*bench).qat, true},
+	{"defaults", (*bench).defaults, true},
 	{"quality", (*bench).quality, true},
 	{"real-quality", (*bench).realQuality, true},
 	{"auto", (*bench).auto, true},
@@ -80,6 +84,8 @@ type bench struct {
 	runs                int
 	large, quick        bool
 	torch, genai        string // interpreters
+	jobs                int
+	limit               time.Duration
 	tool                string // the built binary
 }
 
