@@ -237,7 +237,7 @@ func TestMetricOfTheLibraryChoosesWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		training := res.Report.Training[0]
-		if training.Metric != name || len(training.ValidationMetric) != 1 || res.Report.Verification.Metric.Name != name {
+		if training.Metric != name || len(training.ValidationMetric) != 2 || res.Report.Verification.Metric.Name != name {
 			t.Errorf("%s: %+v", name, training)
 		}
 		if name == "mine" && training.Kept != 0 {

@@ -23,20 +23,25 @@ import (
 type checkpoint struct {
 	digest    string // of everything that training depends on
 	params    *parameters
+	average   *average           // nil without --ema
 	update    *accumulatedUpdate // nil if steps update weights
 	snapshots []string           // files; their base names are those of the entries
 }
 
 const stateEntry = "state.json"
 
+// checkpointVersion is that of the format: it changes with the fields of state, and with how training uses them.
+const checkpointVersion = 2
+
 // header is the content of state.json.
 type header struct {
+	Version int
 	Options string // digest
 	State   state
 }
 
 func (t *trainer) checkpoint() *checkpoint {
-	return &checkpoint{digest: t.digest(), params: t.params, update: t.update, snapshots: []string{t.bestFile(), t.observedFile()}}
+	return &checkpoint{digest: t.digest(), params: t.params, average: t.average, update: t.update, snapshots: []string{t.bestFile(), t.observedFile()}}
 }
 
 // save writes a checkpoint to --save, atomically.
@@ -96,7 +101,7 @@ func (t *trainer) digest() string {
 		excluded.String(name, "", "")
 	}
 	fmt.Fprintln(h, t.settings.method)
-	for _, o := range pass.Values(t.settings.FineTune) {
+	for _, o := range pass.Values(t.settings.given) {
 		if excluded.Lookup(o.Name) == nil {
 			fmt.Fprintln(h, o.Name, o.Value)
 		}
@@ -110,7 +115,7 @@ func (t *trainer) digest() string {
 
 func (c *checkpoint) write(w io.Writer, s state) error {
 	z := zip.NewWriter(w)
-	text, err := json.Marshal(header{c.digest, s})
+	text, err := json.Marshal(header{checkpointVersion, c.digest, s})
 	if err != nil {
 		return err
 	}
@@ -150,6 +155,11 @@ func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
 			return err
 		}
 	}
+	for i, a := range c.average.list() {
+		if err := f(fmt.Sprintf("average/%d", i), a); err != nil {
+			return err
+		}
+	}
 	states := func(p *parameter) error {
 		for i, s := range p.states {
 			if err := f(fmt.Sprintf("optimizer.%d/%s", i, p.name), s); err != nil {
@@ -175,6 +185,9 @@ func (c *checkpoint) readState(z *zip.Reader) (state, error) {
 	text, err := readEntry(z, stateEntry)
 	if err == nil {
 		err = json.Unmarshal(text, &h)
+	}
+	if err == nil && h.Version != checkpointVersion {
+		err = fmt.Errorf("checkpoint of format %d, this version reads %d", h.Version, checkpointVersion)
 	}
 	if err == nil && h.Options != c.digest {
 		err = errors.New("checkpoint of another model, other data or other options")

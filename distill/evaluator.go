@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -108,7 +109,7 @@ func (e *evaluator) run(ctx context.Context, l *loader, t *teacher) (v evaluatio
 	return v, err
 }
 
-// score orders evaluations, first of all; lower is better. Between equal scores the loss decides.
+// score orders evaluations; lower is better.
 func (v evaluation) score() float64 {
 	switch {
 	case v.metric != nil:
@@ -117,6 +118,11 @@ func (v evaluation) score() float64 {
 		return v.loss
 	}
 	return 1 - v.agreement
+}
+
+// compare orders evaluations by score, then by loss: better ones first.
+func (v evaluation) compare(w evaluation) int {
+	return cmp.Or(cmp.Compare(v.score(), w.score()), cmp.Compare(v.loss, w.loss))
 }
 
 // agreement counts the samples whose largest score is that of the label, or that of the teacher without labels.

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -50,19 +51,33 @@ func (l *loader) open(ctx context.Context) error {
 	if err := l.openWith(ctx, withDynamicBatch(dataset.Inputs(l.model.Graph))); err != nil {
 		return err
 	}
-	if dynamic, err := l.supportsDynamicBatch(ctx); dynamic || err != nil {
+	if dynamic, err := l.supportsDynamicBatch(ctx); err != nil {
 		return err
+	} else if dynamic {
+		return l.chooseBatch(l.settings.Accumulate)
 	}
 	if err := l.close(); err != nil {
 		return err
 	}
 	inputs := dataset.Inputs(l.model.Graph)
 	l.fixedBatch = fixedBatch(inputs)
+	if err := l.chooseBatch(l.fixedBatch); err != nil {
+		return err
+	}
 	if l.settings.Batch%l.fixedBatch != 0 {
 		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple", l.fixedBatch, l.fixedBatch)
 	}
 	l.settings.Accumulate = l.settings.Batch / l.fixedBatch
 	return l.openWith(ctx, inputs)
+}
+
+// chooseBatch sets the batch size, unless it is given: a multiple of unit.
+func (l *loader) chooseBatch(unit int) error {
+	l.settings.chooseBatch(len(l.training), unit)
+	if len(l.training) < l.settings.Batch {
+		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(l.training), l.settings.Batch)
+	}
+	return nil
 }
 
 // openWith opens the data for these inputs, or uses the types that the model declares: plans require no data.
@@ -82,7 +97,7 @@ func (l *loader) openWith(ctx context.Context, inputs []dataset.Input) (err erro
 	return l.split(ctx)
 }
 
-// describe uses the declared types of the inputs, and as many samples as a batch has for training and for validation.
+// describe uses the declared types of the inputs, and enough samples for training and for validation.
 func (l *loader) describe(source *dataset.Source) error {
 	o, err := source.Options(serial)
 	if err != nil {
@@ -99,9 +114,10 @@ func (l *loader) describe(source *dataset.Source) error {
 		}
 		l.sample[l.inputs[i].Name] = s
 	}
-	l.training = make([]int, l.settings.Batch)
+	n := stepsPerEpoch * max(l.settings.Batch, defaultBatch)
+	l.training = make([]int, n)
 	if *l.settings.Validate > 0 {
-		l.validation = make([]int, l.settings.Batch)
+		l.validation = make([]int, n)
 	}
 	return nil
 }
@@ -134,8 +150,8 @@ func withDynamicBatch(inputs []dataset.Input) []dataset.Input {
 // split holds out the validation set and reads the types of the inputs from the first training sample.
 func (l *loader) split(ctx context.Context) error {
 	l.training, l.validation = splitSamples(l.set.Len(), *l.settings.Validate, *l.settings.Seed)
-	if len(l.training) < l.settings.Batch {
-		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(l.training), l.settings.Batch)
+	if len(l.training) == 0 {
+		return errors.New("no training samples")
 	}
 	for b, err := range l.set.Batches(ctx, dataset.Order{Size: 1, Index: l.training[:max(1, l.fixedBatch)]}) {
 		if err != nil {

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,24 +16,20 @@ import (
 // stepsPerEpoch is the number of steps for one pass over all samples.
 func (t *trainer) stepsPerEpoch() int { return len(t.loader.training) / t.layout.batch }
 
-// totalSteps is the number of steps without early stopping.
-func (t *trainer) totalSteps() int {
-	if t.settings.Steps > 0 {
-		return t.settings.Steps
-	}
-	return t.settings.Epochs * t.stepsPerEpoch()
-}
-
 // train runs the training loop from the current state.
 func (t *trainer) train(ctx context.Context) error {
 	t.watch.start()
 	t.state.init(t.layout.storage == "float16")
+	clock := startClock()
 	if t.state.Step == 0 && t.settings.Reinit == nil {
 		if err := t.endEpoch(ctx); err != nil {
 			return err
 		}
 	}
-	for t.state.Step < t.totalSteps() && !t.state.stopped {
+	if err := (chooser{t}).schedule(ctx, clock); err != nil {
+		return err
+	}
+	for t.state.Step < t.state.Total && !t.state.stopped(*t.settings.Patience) {
 		if err := t.epoch(ctx); err != nil {
 			return err
 		}
@@ -54,19 +51,19 @@ func (t *trainer) epoch(ctx context.Context) error {
 	for _, i := range order[done*t.layout.batch : n*t.layout.batch] {
 		samples = append(samples, t.loader.training[i])
 	}
-	if left := (t.totalSteps() - t.state.Step) * t.layout.batch; left < len(samples) {
+	if left := (t.state.Total - t.state.Step) * t.layout.batch; left < len(samples) {
 		samples = samples[:left]
 	}
-	if err := t.steps(ctx, samples); err != nil {
+	if err := t.trainOn(ctx, samples); err != nil {
 		return err
 	}
 	atEnd := t.state.Step%n == 0
-	if atEnd || t.state.Step == t.totalSteps() {
+	if atEnd || t.state.Step == t.state.Total {
 		if err := t.endEpoch(ctx); err != nil {
 			return err
 		}
 	}
-	if atEnd && t.settings.SaveEvery == 0 || t.state.Step == t.totalSteps() {
+	if atEnd && t.settings.SaveEvery == 0 || t.state.Step == t.state.Total {
 		return t.save()
 	}
 	return nil
@@ -77,8 +74,24 @@ func shuffled(n int, seed uint64, epoch int) []int {
 	return rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(n)
 }
 
-// steps runs a step for every batch of samples.
-func (t *trainer) steps(ctx context.Context, samples []int) error {
+// trainOn runs a training step for every batch of samples.
+func (t *trainer) trainOn(ctx context.Context, samples []int) error {
+	return t.steps(ctx, samples, t.hyperparameters, func(loss float64) error {
+		if !finite(loss) {
+			return t.diverged(t.state.Step+1, "the loss", loss)
+		}
+		if err := t.endStep(loss); err != nil {
+			return err
+		}
+		if every := t.settings.SaveEvery; every > 0 && t.state.Step%every == 0 {
+			return t.save()
+		}
+		return nil
+	})
+}
+
+// steps updates the weights by every batch of samples, with the hyperparameters of next. It calls done with the loss after each step.
+func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperparameters, done func(loss float64) error) error {
 	i, sum := 0, 0.0 // micro-batch and loss of the step
 	t.beginStep()
 	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
@@ -87,7 +100,8 @@ func (t *trainer) steps(ctx context.Context, samples []int) error {
 		if err != nil {
 			return err
 		}
-		loss, err := t.microBatch(ctx, b, samples[b.First:b.First+b.N], i)
+		h := next()
+		loss, err := t.microBatch(ctx, b, samples[b.First:b.First+b.N], i, h)
 		if err != nil {
 			return err
 		}
@@ -96,15 +110,13 @@ func (t *trainer) steps(ctx context.Context, samples []int) error {
 		if i++; i < t.layout.microBatches {
 			continue
 		}
-		if err := t.endStep(ctx, sum); err != nil {
+		if err := t.accumulated(ctx, h); err != nil {
+			return err
+		}
+		if err := errors.Join(done(sum), ctx.Err()); err != nil {
 			return err
 		}
 		i, sum = 0, 0
-		if every := t.settings.SaveEvery; every > 0 && t.state.Step%every == 0 {
-			if err := t.save(); err != nil {
-				return err
-			}
-		}
 		t.beginStep()
 	}
 	return nil
@@ -112,14 +124,16 @@ func (t *trainer) steps(ctx context.Context, samples []int) error {
 
 // hyperparameters returns those of the current step.
 func (t *trainer) hyperparameters() hyperparameters {
-	return hyperparameters{
-		rate: t.settings.rateAt(t.state.Step, t.totalSteps()), decay: t.settings.WeightDecay,
-		step: t.state.Step + 1, lossScale: t.state.LossScale, microBatches: t.layout.microBatches,
-	}
+	return t.hyperparametersOf(t.state.Step, t.settings.rateAt(t.state.Step, t.state.Total))
 }
 
-// microBatch runs micro-batch i of the current step. It returns the loss.
-func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int) (float64, error) {
+// hyperparametersOf returns those of a step, counted from 0, at a learning rate.
+func (t *trainer) hyperparametersOf(step int, rate float64) hyperparameters {
+	return hyperparameters{rate: rate, decay: *t.settings.WeightDecay, step: step + 1, lossScale: t.state.LossScale, microBatches: t.layout.microBatches}
+}
+
+// microBatch runs micro-batch i of a step. It returns the loss.
+func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int, h hyperparameters) (float64, error) {
 	if i == 0 {
 		if err := t.fakeQuant.quantizeWeights(ctx, t.environment, t.params.weights); err != nil {
 			return 0, err
@@ -129,17 +143,28 @@ func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []in
 	if err != nil {
 		return 0, err
 	}
-	loss, out, err := t.step.run(ctx, b.Inputs, targets, t.hyperparameters())
-	if err != nil {
-		return 0, err
-	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, t.diverged(t.state.Step+1, "the loss", loss)
+	loss, out, err := t.step.run(ctx, b.Inputs, targets, h)
+	if err != nil || !finite(loss) {
+		return loss, err
 	}
 	if name := t.step.names.squareSum; name != "" {
 		t.state.adjustLossScale(float64(ir.View[float32](out[name])[0]), t.layout.storage == "float16")
 	}
 	return loss, nil
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// accumulated updates the weights by accumulated gradients, if the layout accumulates.
+func (t *trainer) accumulated(ctx context.Context, h hyperparameters) error {
+	if t.update == nil {
+		return nil
+	}
+	total, err := t.update.run(ctx, h)
+	if err == nil {
+		t.state.adjustLossScale(total, t.layout.storage == "float16")
+	}
+	return err
 }
 
 // diverged is the error of a loss that is NaN or infinite: before the first step the data or the model are invalid.
@@ -154,21 +179,15 @@ func (t *trainer) diverged(step int, what string, loss float64) error {
 	return fmt.Errorf("step %d: %s is %v: %s", step, what, loss, hint)
 }
 
-// endStep updates the weights if gradients were accumulated, and records the loss.
-func (t *trainer) endStep(ctx context.Context, loss float64) error {
-	if t.update != nil {
-		total, err := t.update.run(ctx, t.hyperparameters())
-		if err != nil {
-			return err
-		}
-		t.state.adjustLossScale(total, t.layout.storage == "float16")
-	}
-	t.state.record(loss, t.totalSteps())
+// endStep records the loss and updates the average of the weights.
+func (t *trainer) endStep(loss float64) error {
+	t.state.record(loss, t.state.Total)
+	t.average.add(t.params, t.state.Step)
 	t.counted(loss)
-	return ctx.Err()
+	return nil
 }
 
-// endEpoch evaluates the model, as it is quantized with QAT, and keeps the best weights. The evaluator's memory replaces the step's.
+// endEpoch evaluates the model, as it is quantized with QAT, and keeps the best weights.
 func (t *trainer) endEpoch(ctx context.Context) error {
 	defer t.watch.lap(&t.watch.Evaluate)
 	if t.state.Step > 0 {
@@ -176,34 +195,60 @@ func (t *trainer) endEpoch(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.fakeQuant.quantizeWeights(ctx, t.environment, t.params.weights); err != nil {
+	v, err := t.evaluate(ctx)
+	if err != nil || t.evaluator == nil {
 		return err
 	}
-	if t.evaluator == nil {
+	averaged := false
+	if t.average != nil && t.state.Step > 0 {
+		a, err := t.evaluateAverage(ctx)
+		if err != nil {
+			return err
+		}
+		if averaged = a.compare(v) < 0; averaged {
+			v = a
+		}
+	}
+	if !t.state.evaluated(v, averaged) {
 		return nil
 	}
+	if averaged {
+		t.average.swap(t.params)
+		defer t.average.swap(t.params)
+	}
+	return t.params.writeTo(t.bestFile())
+}
+
+// evaluateAverage evaluates the moving average of the weights.
+func (t *trainer) evaluateAverage(ctx context.Context) (evaluation, error) {
+	t.average.swap(t.params)
+	defer t.average.swap(t.params)
+	return t.evaluate(ctx)
+}
+
+// evaluate runs the evaluator, whose memory replaces the step's. Without a validation set it only quantizes the weights, for the next step.
+func (t *trainer) evaluate(ctx context.Context) (v evaluation, err error) {
+	if err := t.fakeQuant.quantizeWeights(ctx, t.environment, t.params.weights); err != nil || t.evaluator == nil {
+		return v, err
+	}
 	t.step.session.Free()
-	v, err := t.evaluator.run(ctx, t.loader, t.teacher)
+	v, err = t.evaluator.run(ctx, t.loader, t.teacher)
 	t.evaluator.session.Free()
 	if err != nil {
-		return err
+		return v, err
 	}
 	debug.FreeOSMemory()
-	if math.IsNaN(v.loss) || math.IsInf(v.loss, 0) {
-		return t.diverged(t.state.Step, "the validation loss", v.loss)
+	if !finite(v.loss) {
+		return v, t.diverged(t.state.Step, "the validation loss", v.loss)
 	}
-	if t.state.evaluated(v, t.settings.Patience) {
-		return t.params.writeTo(t.bestFile())
-	}
-	return nil
+	return v, nil
 }
 
 // restoreBest restores the weights with the best evaluation.
 func (t *trainer) restoreBest() error {
-	t.state.History.Kept = t.state.Step
-	if t.evaluator == nil || t.state.BestAt == t.state.Step {
+	if t.evaluator == nil {
+		t.state.BestAt = t.state.Step
 		return nil
 	}
-	t.state.History.Kept = t.state.BestAt
 	return t.params.readFrom(t.bestFile())
 }

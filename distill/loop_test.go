@@ -110,7 +110,7 @@ func TestPrunedWeightsRemainZero(t *testing.T) {
 // TestResume interrupts training twice and resumes it.
 func TestResume(t *testing.T) {
 	data := samples(t, 300)
-	base := []string{"data", data, "labels", "label", "epochs", "3", "patience", "3", "dropout", "0.1"}
+	base := []string{"data", data, "labels", "label", "epochs", "3", "patience", "3", "dropout", "0.1", "ema", "0.9"}
 	want, plain := trained(t, 2, base...)
 	for _, layout := range [][]string{{}, {"offload", "optimizer"}} {
 		checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")

@@ -62,7 +62,7 @@ func TestEvaluatorChoosesTheCheckpoint(t *testing.T) {
 		if training.Kept != c.want || references != 1 {
 			t.Errorf("%v: weights of step %d were kept, want %d; %d calls for the source", c, training.Kept, c.want, references)
 		}
-		if training.Metric != "mine" || len(training.ValidationMetric) != 3 || training.ValidationMetric[2].Y != c.values[3] {
+		if training.Metric != "mine" || len(training.ValidationMetric) != 4 || training.ValidationMetric[3].Y != c.values[3] {
 			t.Errorf("history: %s %v", training.Metric, training.ValidationMetric)
 		}
 	}
@@ -73,7 +73,7 @@ func TestMetricsOfTheValidationSet(t *testing.T) {
 	data := samples(t, 300)
 	for _, name := range []string{"top1", "f1", "embedding-cosine", "nearest-centroid"} {
 		training := trainedFrom(t, parse(t, "data", data, "labels", "label", "epochs", "2", "metric", name))
-		if training.Metric != name || len(training.ValidationMetric) != 2 {
+		if training.Metric != name || len(training.ValidationMetric) != 3 {
 			t.Errorf("%s: history %s %v", name, training.Metric, training.ValidationMetric)
 			continue
 		}
@@ -86,7 +86,7 @@ func TestMetricsOfTheValidationSet(t *testing.T) {
 		if name == "top1" && !slices.Equal(training.ValidationMetric, training.ValidationAccuracy) {
 			t.Errorf("top1 %v, accuracy %v", training.ValidationMetric, training.ValidationAccuracy)
 		}
-		if name != "embedding-cosine" && training.Kept != best.Step && best.Y != training.ValidationMetric[1].Y {
+		if name != "embedding-cosine" && training.Kept != best.Step && best.Y != training.ValidationMetric[2].Y {
 			t.Errorf("%s: weights of step %d were kept, the best is %v", name, training.Kept, best)
 		}
 		if y := best.Y; !(y > 0 && y <= 1+1e-9) || math.IsNaN(y) {

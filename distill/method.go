@@ -34,46 +34,57 @@ func (o Distill) Reference() string { return o.Teacher }
 // automatic is a weight of the label loss that depends on labels and teacher.
 const automatic = -1
 
-// Run trains c's model. A trained model continues with a lower learning rate.
+// Run trains c's model.
 func (o FineTune) Run(ctx context.Context, s *pass.Step) error {
-	return run(ctx, s, newFineTuning(o))
+	chosen, err := run(ctx, s, newFineTuning(o))
+	s.Ledger.Repeat(chosen)
+	return err
 }
 
 // newFineTuning returns the settings of FineTune.
-func newFineTuning(o FineTune) *settings { return newSettings(o, "finetune", 0.2, automatic) }
+func newFineTuning(o FineTune) *settings { return newSettings(o, "finetune", automatic) }
 
 // Run trains c's model.
 func (o Distill) Run(ctx context.Context, s *pass.Step) error {
-	return run(ctx, s, newSettings(FineTune(o), "distill", 1, 0))
+	chosen, err := run(ctx, s, newSettings(FineTune(o), "distill", 0))
+	s.Ledger.Repeat(Distill(chosen))
+	return err
 }
 
-func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
+// run trains the model of a step. It returns the options with the values that were chosen.
+func run(ctx context.Context, step *pass.Step, s *settings) (chosen FineTune, err error) {
 	if s.Path == "" {
-		return pass.OptionErrorf("training samples are missing; use --data")
+		return s.FineTune, pass.OptionErrorf("training samples are missing; use --data")
 	}
 	t, err := newStepTrainer(step, s)
 	if err != nil {
-		return err
+		return s.FineTune, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	teacher, err := teacherOf(step, s)
+	if err := t.runStep(ctx, step); err != nil {
+		return s.FineTune, err
+	}
+	t.loader.note(step)
+	t.params.store(step, step.Env.DryRun || t.state.BestAt > 0)
+	return s.FineTune, nil
+}
+
+// runStep prepares and runs the training of a step.
+func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
+	teacher, err := teacherOf(step, t.settings)
 	if err != nil {
 		return err
 	}
-	if err := t.prepare(ctx, teacher); err != nil {
+	if err := t.prepare(ctx, teacher); err != nil || step.Env.DryRun {
 		return err
 	}
-	if !step.Env.DryRun {
-		if err := t.resume(ctx); err != nil {
-			return err
-		}
-		if err := t.train(ctx); err != nil {
-			return err
-		}
-		step.Ledger.Trained(t.report(step.Method))
+	if err := t.resume(ctx); err != nil {
+		return err
 	}
-	t.loader.note(step)
-	t.params.store(step)
+	if err := t.train(ctx); err != nil {
+		return err
+	}
+	step.Ledger.Trained(t.report(step.Method))
 	return nil
 }
 
@@ -128,7 +139,7 @@ func untrainable(s *pass.Step) error {
 func (t *trainer) report(method string) pass.Training {
 	h, m := &t.state.History, &t.memory
 	return pass.Training{
-		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: h.Kept,
+		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: t.state.BestAt, Averaged: t.state.Averaged, Chosen: t.settings.chosen,
 		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName, ValidationMetric: h.Metric,
 		Memory: m.sizes(), Layout: m.Layout, Why: m.Why,
 	}

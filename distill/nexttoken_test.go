@@ -103,7 +103,7 @@ func TestNextTokenLossDecreasesPerplexity(t *testing.T) {
 		t.Fatal(err)
 	}
 	training := res.Trainings[0]
-	first, last := training.ValidationMetric[0].Y, training.ValidationMetric[2].Y
+	first, last := training.ValidationMetric[1].Y, training.ValidationMetric[3].Y
 	if !(last < 15 && first > 1.2*last) {
 		t.Errorf("perplexity %v → %v", first, last)
 	}

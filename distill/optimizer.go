@@ -11,17 +11,18 @@ type optimizer struct {
 	name   string
 	op     string  // of the engine
 	rate   float64 // default learning rate
+	decay  float64 // default weight decay
 	attrs  []*ir.Attr
 	states func(w ir.Spec) []ir.Spec // for a weight
 }
 
 // optimizers is the list of optimizers.
 var optimizers = []optimizer{
-	{"adam", "AdamUpdate", 1e-3, nil, twoMoments},
-	{"adamw", "AdamUpdate", 1e-3, []*ir.Attr{ir.IntAttr("decoupled", 1)}, twoMoments},
-	{"adam8", "Adam8Update", 1e-3, nil, quantizedMoments},
-	{"momentum", "SGDUpdate", 1e-2, nil, func(w ir.Spec) []ir.Spec { return []ir.Spec{w} }},
-	{"sgd", "SGDUpdate", 1e-2, nil, func(ir.Spec) []ir.Spec { return nil }},
+	{"adam", "AdamUpdate", 1e-3, 0, nil, twoMoments},
+	{"adamw", "AdamUpdate", 1e-3, decoupledDecay, []*ir.Attr{ir.IntAttr("decoupled", 1)}, twoMoments},
+	{"adam8", "Adam8Update", 1e-3, 0, nil, quantizedMoments},
+	{"momentum", "SGDUpdate", 1e-2, 0, nil, func(w ir.Spec) []ir.Spec { return []ir.Spec{w} }},
+	{"sgd", "SGDUpdate", 1e-2, 0, nil, func(ir.Spec) []ir.Spec { return nil }},
 }
 
 func twoMoments(w ir.Spec) []ir.Spec { return []ir.Spec{w, w} }
@@ -62,11 +63,7 @@ var schedules = []struct {
 
 // rateAt returns the learning rate of a step, counted from 0.
 func (s *settings) rateAt(step, steps int) float64 {
-	rate := s.LR
-	if rate == 0 {
-		rate = s.chosenOptimizer().rate * s.rateFactor
-	}
-	warm := int(s.Warmup * float64(steps))
+	rate, warm := s.LR, int(*s.Warmup*float64(steps))
 	if step < warm {
 		return rate * float64(step+1) / float64(warm)
 	}

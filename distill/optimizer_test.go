@@ -21,7 +21,7 @@ func TestLearningRates(t *testing.T) {
 		{"step", 0.1, []float64{1, 1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01}},
 		{"cosine", 0.29, []float64{0.5, 1, 1, cosine(1, 8), cosine(2, 8), cosine(3, 8), 0.5, cosine(5, 8), cosine(6, 8), cosine(7, 8)}},
 	} {
-		s := &settings{FineTune: FineTune{LR: 0.02, Schedule: c.schedule, Warmup: c.warmup}}
+		s := &settings{FineTune: FineTune{LR: 0.02, Schedule: c.schedule, Warmup: &c.warmup}}
 		for step, want := range c.want {
 			if got := s.rateAt(step, len(c.want)); math.Abs(got-0.02*want) > 1e-12 {
 				t.Errorf("%s, warm-up %v: step %d has rate %v, want %v", c.schedule, c.warmup, step, got, 0.02*want)

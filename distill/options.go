@@ -13,26 +13,28 @@ type FineTune struct {
 	pass.Selection
 	pass.Samples // the training data
 
-	Epochs     int      `flag:"epochs" default:"3" usage:"'number' of passes over the training samples"`
+	Epochs     int      `flag:"epochs" usage:"'number' of passes over the training samples (default: 3, and more for few samples, until they have 300 steps)"`
 	Steps      int      `flag:"steps" usage:"'number' of training steps, instead of --epochs"`
-	Batch      int      `flag:"batch" default:"32" usage:"'number' of samples per step"`
+	Time       Duration `flag:"time" usage:"'duration' of training such as 5m, instead of --epochs: the number of steps follows from the speed of the first ones, and reproduce repeats it"`
+	Batch      int      `flag:"batch" usage:"'number' of samples per step (default: 32, and fewer if an epoch would have less than 8 steps)"`
 	Accumulate int      `flag:"accumulate" default:"1" usage:"gradient accumulation: 'number' of micro-batches per step"`
 	Seed       *uint64  `flag:"seed" default:"1" usage:"random seed 'number' for sample order, dropout and augmentation"`
 	Validate   *float64 `flag:"validate" default:"0.1" usage:"'fraction' of the samples held out as the validation set"`
-	Patience   int      `flag:"patience" usage:"early stopping: stop after this number of 'epochs' without improvement on the validation set (default: never)"`
+	Patience   *int     `flag:"patience" usage:"early stopping: stop after this number of 'epochs' without improvement on the validation set, 0 for never (default: a third of the epochs, and at least 3)"`
 
 	Metric    string    `flag:"metric" usage:"'metric' of the validation set that chooses the weights that are kept, of equal ones those of lower loss: a metric of verify --metric, or agreement (top-1, with the labels, or the teacher without them; the default)"`
 	Scores    string    `flag:"scores" usage:"'output' with classes or scores that --metric measures (default: the first suitable one)"`
 	Evaluator Evaluator // measures the validation set instead of Metric
 	Recorder  *Recorder // measures time and memory of the steps; may be nil
 
-	Optimizer   string   `flag:"optimizer" default:"adam" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
-	LR          float64  `flag:"lr" usage:"learning 'rate' (default: 1e-3, with sgd and momentum 1e-2; finetune without --reinit: a fifth of that)"`
+	Optimizer   string   `flag:"optimizer" default:"adamw" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
+	LR          float64  `flag:"lr" usage:"learning 'rate' (default: the best of short trials on training samples)"`
 	Momentum    *float64 `flag:"momentum" default:"0.9" usage:"momentum 'factor' of --optimizer momentum"`
-	WeightDecay float64  `flag:"weight-decay" usage:"weight decay 'coefficient' for weights of rank 2 or more"`
+	WeightDecay *float64 `flag:"weight-decay" usage:"weight decay 'coefficient' for weights of rank 2 or more (default: 0.01 with adamw, else 0)"`
 	Clip        float64  `flag:"clip" usage:"gradient clipping: maximum L2 'norm' of all gradients (default: no clipping)"`
 	Schedule    string   `flag:"schedule" default:"cosine" enum:"cosine,linear,step,constant" usage:"learning rate 'schedule': cosine, linear, step, constant"`
-	Warmup      float64  `flag:"warmup" usage:"'fraction' of the steps with linear learning rate warmup"`
+	Warmup      *float64 `flag:"warmup" default:"0.1" usage:"'fraction' of the steps with linear learning rate warmup"`
+	EMA         float64  `flag:"ema" usage:"decay 'factor' of an exponential moving average of the weights such as 0.99, which is evaluated, too, and kept if it is better (default: none)"`
 
 	Loss           string   `flag:"loss" default:"auto" enum:"auto,cross-entropy,next-token,kl,mse,cosine" usage:"loss 'function': auto, cross-entropy (labels), next-token (language models, of token ids without labels), kl, mse, cosine (teacher)"`
 	Alpha          *float64 `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
@@ -74,12 +76,16 @@ func (o *FineTune) Check() error {
 		return err
 	}
 	switch {
+	case o.Steps > 0 && o.Time > 0:
+		return pass.OptionErrorf("--steps and --time exclude each other")
 	case o.Batch%o.Accumulate != 0:
 		return pass.OptionErrorf("--batch %d is not a multiple of --accumulate %d", o.Batch, o.Accumulate)
 	case o.Resume && o.Save == "":
 		return pass.OptionErrorf("--resume requires --save with the checkpoint file")
-	case o.Patience > 0 && *o.Validate == 0:
+	case valueOr(o.Patience, 0) > 0 && *o.Validate == 0:
 		return pass.OptionErrorf("--patience requires a validation set; use --validate")
+	case o.EMA > 0 && *o.Validate == 0:
+		return pass.OptionErrorf("--ema requires a validation set; use --validate")
 	}
 	return nil
 }
@@ -93,10 +99,11 @@ func (o *FineTune) checkRanges() error {
 		x, least, limit float64
 	}{
 		{"validate", *o.Validate, 0, 0.9}, {"label-smoothing", o.LabelSmoothing, 0, 0.99}, {"dropout", o.Dropout, 0, 0.95},
-		{"warmup", o.Warmup, 0, 1}, {"momentum", *o.Momentum, 0, 0.9999}, {"lr", o.LR, 0, 100}, {"weight-decay", o.WeightDecay, 0, 100},
+		{"warmup", *o.Warmup, 0, 1}, {"momentum", *o.Momentum, 0, 0.9999}, {"lr", o.LR, 0, 100}, {"weight-decay", valueOr(o.WeightDecay, 0), 0, 100},
+		{"ema", o.EMA, 0, 0.999999},
 		{"clip", o.Clip, 0, math.MaxFloat32}, {"max-norm", o.MaxNorm, 0, math.MaxFloat32}, {"temperature", o.Temperature, 0.01, 1000},
-		{"epochs", float64(o.Epochs), 0, 1e6}, {"steps", float64(o.Steps), 0, 1e9}, {"batch", float64(o.Batch), 1, 1e6},
-		{"accumulate", float64(o.Accumulate), 1, float64(o.Batch)}, {"patience", float64(o.Patience), 0, 1e6}, {"save-every", float64(o.SaveEvery), 0, 1e9},
+		{"epochs", float64(o.Epochs), 0, 1e6}, {"steps", float64(o.Steps), 0, 1e9}, {"batch", float64(o.Batch), 0, 1e6},
+		{"accumulate", float64(o.Accumulate), 1, largestBatch(o.Batch)}, {"patience", float64(valueOr(o.Patience, 0)), 0, 1e6}, {"save-every", float64(o.SaveEvery), 0, 1e9},
 		{"alpha", valueOr(o.Alpha, 0), 0, 1}, {"reinit", float64(valueOr(o.Reinit, 0)), 0, math.MaxInt64},
 	} {
 		if !(f.x >= f.least && f.x <= f.limit) {
@@ -112,22 +119,6 @@ func valueOr[T any](p *T, otherwise T) T {
 		return otherwise
 	}
 	return *p
-}
-
-// settings are the options of a training run, with the defaults of its method.
-type settings struct {
-	FineTune
-	method     string
-	rateFactor float64 // of the optimizer's default learning rate
-	alpha      float64 // --alpha; negative for automatic
-}
-
-func newSettings(o FineTune, method string, rateFactor, alpha float64) *settings {
-	s := &settings{FineTune: o, method: method, rateFactor: rateFactor, alpha: valueOr(o.Alpha, alpha)}
-	if s.Reinit != nil {
-		s.BatchStatistics, s.rateFactor = true, 1
-	}
-	return s
 }
 
 // items splits a comma-separated list.

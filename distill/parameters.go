@@ -155,6 +155,15 @@ func (ps *parameters) each(f func(a *ir.Array) error) error {
 	return nil
 }
 
+// bytes is the size of all weights and statistics.
+func (ps *parameters) bytes() (n int64) {
+	_ = ps.each(func(a *ir.Array) error {
+		n += a.Bytes()
+		return nil
+	})
+	return n
+}
+
 // writeTo writes a snapshot of weights and statistics to a file.
 func (ps *parameters) writeTo(path string) (err error) {
 	f, err := os.Create(path)
@@ -191,19 +200,27 @@ func (ps *parameters) stat(t *ir.Tensor) *batchNormStat {
 	return nil
 }
 
-// store writes the trained weights and statistics into c's model.
-func (ps *parameters) store(step *pass.Step) {
+// store writes the weights and statistics into the model of a step. If training did not improve the model, they are those from before.
+func (ps *parameters) store(step *pass.Step, improved bool) {
+	put := replace
+	if !improved {
+		put = skip
+	}
 	trainable := grad.Trainable(step.Model, ps.trainable)
 	for _, v := range pass.Weights(step.Model) { // in the order of the model
 		if p := ps.byName[v.Name]; trainable[v] && p != nil && p.tensor == v.Const {
-			replace(step, v, p.array)
+			put(step, v, p.array)
 		}
 	}
 	for _, v := range step.Model.Graph.Consts() {
 		if s := ps.stat(v.Const); s != nil {
-			replace(step, v, s.array)
+			put(step, v, s.array)
 		}
 	}
+}
+
+func skip(s *pass.Step, v *ir.Value, _ *ir.Array) {
+	s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotImproved})
 }
 
 func replace(s *pass.Step, v *ir.Value, trained *ir.Array) {

@@ -74,7 +74,7 @@ func (c *candidate) summary() *Plan {
 // sizes returns the parts.
 func (m *memoryUsage) sizes() []pass.Size {
 	return []pass.Size{
-		{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums},
+		{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums}, {Name: "moving average", Bytes: m.Average},
 		{Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher}, {Name: "batches", Bytes: m.Batches},
 	}
 }

@@ -10,6 +10,7 @@ import (
 // A memoryUsage is the planned memory of training in bytes.
 type memoryUsage struct {
 	Weights, States, Sums int64 // weights with their dequantized values, optimizer states, accumulated gradients
+	Average               int64 // moving average of the weights
 	Arena                 int64 // activations, gradients and scratch memory of a step
 	Teacher, Batches      int64
 	Layout                string
@@ -22,7 +23,7 @@ const serial = 1
 
 // Total is the sum of all parts.
 func (m memoryUsage) Total() int64 {
-	return m.Weights + m.States + m.Sums + m.Arena + m.Teacher + m.Batches
+	return m.Weights + m.States + m.Sums + m.Average + m.Arena + m.Teacher + m.Batches
 }
 
 // A planner chooses the layout of training steps. It neither reads weights nor allocates arrays.
@@ -80,6 +81,9 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 	}
 	if p.offloadOptimizer {
 		m.States = largest
+	}
+	if pl.settings.EMA > 0 {
+		m.Average = pl.params.bytes()
 	}
 	m.Batches = pl.loader.held(p.microBatch())
 	if pl.teacher != nil {

@@ -14,22 +14,24 @@ type history struct {
 	Agreement  []pass.Point
 	Metric     []pass.Point
 	MetricName string
-	Kept       int // step whose weights were kept
 }
 
 // A state is the progress of training. Its exported fields are stored in checkpoints.
 type state struct {
 	Step      int     // steps done
+	Total     int     // steps without early stopping; 0 until they are planned
+	LR        float64 // learning rate
+	Chosen    []pass.Setting
 	Bad       int     // epochs in a row without improvement
 	Best      float64 // score, and the loss with it
 	BestLoss  float64
-	BestAt    int
+	BestAt    int  // step
+	Averaged  bool // the best weights are a moving average
 	LossScale float64
 	Good      int     // steps in a row without overflow
 	Sum       float64 // of losses since the last point
 	Count     int
 	History   history
-	stopped   bool // early
 }
 
 // initialLossScale is that of training with float16 activations.
@@ -74,23 +76,23 @@ func (s *state) adjustLossScale(squares float64, float16 bool) {
 	}
 }
 
-// evaluated records an evaluation. It reports whether it is the best one, and stops training after patience epochs without improvement.
-func (s *state) evaluated(v evaluation, patience int) (best bool) {
-	if s.Step > 0 {
-		s.History.Validation = append(s.History.Validation, pass.Point{Step: s.Step, Y: v.loss})
-		if !math.IsNaN(v.agreement) {
-			s.History.Agreement = append(s.History.Agreement, pass.Point{Step: s.Step, Y: v.agreement})
-		}
-		if v.metric != nil && !math.IsNaN(v.metric.After) {
-			s.History.MetricName = v.metric.Name
-			s.History.Metric = append(s.History.Metric, pass.Point{Step: s.Step, Y: v.metric.After})
-		}
+// evaluated records an evaluation, of the weights or of their average. It reports whether it is the best one.
+func (s *state) evaluated(v evaluation, averaged bool) (best bool) {
+	s.History.Validation = append(s.History.Validation, pass.Point{Step: s.Step, Y: v.loss})
+	if !math.IsNaN(v.agreement) {
+		s.History.Agreement = append(s.History.Agreement, pass.Point{Step: s.Step, Y: v.agreement})
 	}
-	if score := v.score(); cmp.Or(cmp.Compare(score, s.Best), cmp.Compare(v.loss, s.BestLoss)) < 0 {
-		s.Best, s.BestLoss, s.BestAt, s.Bad = score, v.loss, s.Step, 0
+	if v.metric != nil && !math.IsNaN(v.metric.After) {
+		s.History.MetricName = v.metric.Name
+		s.History.Metric = append(s.History.Metric, pass.Point{Step: s.Step, Y: v.metric.After})
+	}
+	if cmp.Or(cmp.Compare(v.score(), s.Best), cmp.Compare(v.loss, s.BestLoss)) < 0 {
+		s.Best, s.BestLoss, s.BestAt, s.Averaged, s.Bad = v.score(), v.loss, s.Step, averaged, 0
 		return true
 	}
 	s.Bad++
-	s.stopped = patience > 0 && s.Bad >= patience
 	return false
 }
+
+// stopped reports whether training stops early, after patience epochs in a row without improvement.
+func (s *state) stopped(patience int) bool { return patience > 0 && s.Bad >= patience }

@@ -43,10 +43,17 @@ func (t *trainer) counted(loss float64) {
 
 // notify passes the progress on.
 func (t *trainer) notify() {
-	t.watch.Method, t.watch.Step, t.watch.Steps = t.settings.method, t.state.Step, t.totalSteps()
+	t.watch.Method, t.watch.Step, t.watch.Steps = t.settings.method, t.state.Step, t.state.Total
 	stats := t.loader.set.Stats()
 	t.watch.Loaders, t.watch.Bytes = stats.Rate(), stats.Bytes
 	if t.progress != nil {
 		t.progress(t.watch.Progress)
 	}
 }
+
+// A clock measures the time since its start, for --time.
+type clock struct{ begin time.Time }
+
+func startClock() clock { return clock{time.Now()} }
+
+func (c clock) seconds() float64 { return time.Since(c.begin).Seconds() }

@@ -31,6 +31,7 @@ type trainer struct {
 	step      *step
 	update    *accumulatedUpdate // nil if steps update weights
 	evaluator *evaluator         // nil without validation set
+	average   *average           // nil without --ema
 	state     state
 	watch     stopwatch
 
@@ -120,6 +121,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 	}
 	t.layout, t.step, t.update, t.evaluator, t.memory = c.layout, c.step, c.update, c.evaluator, c.memory
 	t.params.allocate(t.layout)
+	t.average = newAverage(t.settings.EMA, t.params)
 	o := t.session()
 	o.Seed = *t.settings.Seed
 	if err := t.step.open(ctx, o); err != nil {

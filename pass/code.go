@@ -54,6 +54,7 @@ const (
 	Balanced         Code = "balanced"
 	NoGain           Code = "no-gain"
 	NotObserved      Code = "not-observed"
+	NotImproved      Code = "not-improved"
 )
 
 // Codes of normalizations and layers that are not folded or scaled.

@@ -63,6 +63,7 @@ func CodeGroups() []CodeGroup {
 			{Balanced, "The channels of the adjacent layers are balanced already."},
 			{NoGain, "No scale of the channels lowers the quantization error."},
 			{NotObserved, "No calibration sample computes the input of the layer; add samples that do."},
+			{NotImproved, "Training did not improve the model on the validation set, so that the weights from before the training are kept; more samples or another method may help."},
 		}},
 		{"Normalizations and layers that are not folded or scaled", []CodeDescription{
 			{NoLayer, "The normalization is not folded, as no layer with a constant weight is adjacent; the node, if there is one, is no such layer."},

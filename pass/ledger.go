@@ -12,6 +12,7 @@ type Ledger struct {
 	selected  Selection
 	rows      []Row
 	trainings []Training
+	repeated  Options            // nil for those of the step
 	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
 	layers    []RemovedLayers
 	data      []Data
@@ -52,6 +53,9 @@ func (l *Ledger) Note(tensor string, reason Reason) {
 
 // Trained adds the history of a training.
 func (l *Ledger) Trained(t Training) { l.trainings = append(l.trainings, t) }
+
+// Repeat records the options that repeat the step: those it was given, with values for those that it chose by the data, the model or the time.
+func (l *Ledger) Repeat(o Options) { l.repeated = o }
 
 // LayersRemoved adds layers that were removed.
 func (l *Ledger) LayersRemoved(r RemovedLayers) { l.layers = append(l.layers, r) }

@@ -18,6 +18,7 @@ type Progress struct {
 	Compute  time.Duration // teacher, forward and backward pass, update
 	Evaluate time.Duration // evaluations on the validation set, and observations for QAT
 	Save     time.Duration // checkpoints
+	Trials   time.Duration // of learning rates
 }
 
 // StepTime is the mean time of a step, with the time it waited for its samples.

@@ -12,6 +12,7 @@ import (
 
 // A Result is what the steps of a run report.
 type Result struct {
+	Steps     []Options  // that repeat the run, with the values of options that were chosen
 	Rows      []Row      // the ledger
 	Trainings []Training // histories of training steps, in order
 	Layers    []RemovedLayers
@@ -39,6 +40,10 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
 		}
+		if s.Ledger.repeated != nil {
+			o = s.Ledger.repeated
+		}
+		res.Steps = append(res.Steps, o)
 		ledgers = append(ledgers, s.Ledger.rows)
 		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
 		res.Layers = append(res.Layers, s.Ledger.layers...)

@@ -5,7 +5,10 @@ type Training struct {
 	Method  string `json:"method"`
 	Steps   int    `json:"steps"`
 	Samples int    `json:"samples"` // training samples, counted once per use
-	Kept    int    `json:"kept"`    // the step of the checkpoint that was kept
+	Kept    int    `json:"kept"`    // the step whose weights were kept; 0 if training did not improve the model
+
+	Averaged bool      `json:"averaged,omitempty"` // the moving average of the weights was kept
+	Chosen   []Setting `json:"chosen,omitempty"`   // options that were not given
 
 	Loss               []Point `json:"loss"`             // mean since the last point
 	ValidationLoss     []Point `json:"judged,omitempty"` // loss on the validation set
@@ -28,4 +31,11 @@ type Point struct {
 type Size struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
+}
+
+// A Setting is an option whose value was chosen by the data and the model.
+type Setting struct {
+	Option string `json:"option"`
+	Value  string `json:"value"`
+	Why    string `json:"why"`
 }

@@ -90,6 +90,7 @@ var sentences = map[pass.Code]string{
 	pass.BiasCorrected: "mean quantization error of the weight subtracted",
 	pass.Balanced:      "channels balanced already",
 	pass.NoGain:        "no gain",
+	pass.NotImproved:   "not improved by training, kept as before",
 	pass.NotObserved:   "no calibration sample computes its input",
 	pass.Channels:      "channels cannot be scaled at {node}",
 

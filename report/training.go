@@ -36,22 +36,78 @@ func trainingText(t pass.Training) string {
 		s += fmt.Sprintf("; training loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
 	}
 	if n := len(t.ValidationLoss); n > 0 {
-		s += fmt.Sprintf(", validation loss %.4g", t.ValidationLoss[n-1].Y)
+		s += ", validation loss " + startToKept(t.ValidationLoss, t.Kept, "%.4g")
 	}
 	if n := len(t.ValidationAccuracy); n > 0 {
-		s += fmt.Sprintf(", validation accuracy %.2f %%", 100*t.ValidationAccuracy[n-1].Y)
+		s += ", validation accuracy " + startToKept(percentages(t.ValidationAccuracy), t.Kept, "%.2f %%")
 	}
 	if n := len(t.ValidationMetric); n > 0 {
-		s += fmt.Sprintf(", %s on the validation set %.4g", t.Metric, t.ValidationMetric[n-1].Y)
+		s += fmt.Sprintf(", %s on the validation set %s", t.Metric, startToKept(t.ValidationMetric, t.Kept, "%.4g"))
 	}
-	if t.Kept != t.Steps {
-		s += fmt.Sprintf("; the weights of step %s were saved", count(int64(t.Kept)))
+	if text := keptText(t); text != "" {
+		s += "; " + text
 	}
 	total := int64(0)
 	for _, m := range t.Memory {
 		total += m.Bytes
 	}
 	return s + fmt.Sprintf(". Planned memory: %s (%s).", size(total), t.Layout)
+}
+
+// TrainingText is a summary of a training in a line: steps, learning rate, and the change of the validation accuracy, metric or loss.
+func TrainingText(t pass.Training) string {
+	s := fmt.Sprintf("%s steps", count(int64(t.Steps)))
+	if i := slices.IndexFunc(t.Chosen, func(c pass.Setting) bool { return c.Option == "lr" }); i >= 0 {
+		s += ", learning rate " + t.Chosen[i].Value
+	}
+	switch {
+	case len(t.ValidationMetric) > 0:
+		s += fmt.Sprintf("; %s on the validation set %s", t.Metric, startToKept(t.ValidationMetric, t.Kept, "%.4g"))
+	case len(t.ValidationAccuracy) > 0:
+		s += "; validation accuracy " + startToKept(percentages(t.ValidationAccuracy), t.Kept, "%.2f %%")
+	case len(t.ValidationLoss) > 0:
+		s += "; validation loss " + startToKept(t.ValidationLoss, t.Kept, "%.4g")
+	}
+	if text := keptText(t); text != "" {
+		s += "; " + text
+	}
+	return s
+}
+
+// Improved reports whether the weights of a training are not those from before.
+func Improved(t pass.Training) bool { return t.Kept > 0 }
+
+// keptText names the weights that were kept, if they are not those of the last step.
+func keptText(t pass.Training) string {
+	switch {
+	case t.Steps > 0 && !Improved(t):
+		return "training did not improve the model, and its weights from before are kept"
+	case t.Averaged:
+		return fmt.Sprintf("the moving average of the weights at step %s is kept", count(int64(t.Kept)))
+	case t.Kept != t.Steps:
+		return fmt.Sprintf("the weights of step %s are kept", count(int64(t.Kept)))
+	}
+	return ""
+}
+
+// startToKept is the first number of a curve, and that of a step, if they are of different steps.
+func startToKept(ps []pass.Point, step int, format string) string {
+	first, last := ps[0], ps[len(ps)-1]
+	if i := slices.IndexFunc(ps, func(p pass.Point) bool { return p.Step == step }); i >= 0 {
+		last = ps[i]
+	}
+	if first.Step == last.Step {
+		return fmt.Sprintf(format, last.Y)
+	}
+	return fmt.Sprintf(format+" → "+format, first.Y, last.Y)
+}
+
+func percentages(ps []pass.Point) []pass.Point {
+	out := slices.Clone(ps)
+	for i := range out {
+		out[i].Y *= 100
+	}
+	return out
 }
 
 // lossCurve draws the loss over the steps, of training and on the validation set.
@@ -90,6 +146,13 @@ func (m *markdown) training(ts []pass.Training) {
 		m.line("### Training: %s", prose(t.Method))
 		m.line("%s", prose(trainingText(t)))
 		var rows [][]string
+		for _, c := range t.Chosen {
+			rows = append(rows, []string{"--" + c.Option, c.Value, prose(c.Why)})
+		}
+		if len(rows) > 0 {
+			m.table([]string{"option", "chosen:", "reason"}, rows)
+		}
+		rows = nil
 		for _, s := range t.Memory {
 			if s.Bytes > 0 {
 				rows = append(rows, []string{prose(s.Name), size(s.Bytes)})

@@ -108,7 +108,7 @@ func TestTrainingWithEvaluator(t *testing.T) {
 	command, calls := evaluator(t, accuracyProgram)
 	r := reported(t, "finetune", "../../fixtures/cnn.onnx", "--data", "../../fixtures/digits_test.npz", "--epochs", "2", "--evaluator", command)
 	training := r.Training[0]
-	if training.Metric != "mine" || len(training.ValidationMetric) != 2 || training.ValidationMetric[1].Y != training.ValidationAccuracy[1].Y {
+	if training.Metric != "mine" || len(training.ValidationMetric) != 3 || training.ValidationMetric[2].Y != training.ValidationAccuracy[2].Y {
 		t.Errorf("%s %v, accuracy %v", training.Metric, training.ValidationMetric, training.ValidationAccuracy)
 	}
 	if n := count(t, calls, "reference"); n != 2 {

@@ -57,6 +57,13 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	for i, row := range slices.DeleteFunc(slices.Clone(r.Ledger), func(row report.Row) bool { return row.Reason.Code != pass.SlowerThanFloat }) {
 		t.add(first(i, "speed"), s.bad(row.Method+": "+row.Reason.Detail))
 	}
+	for i, training := range r.Training {
+		text := report.TrainingText(training)
+		if !report.Improved(training) {
+			text = s.bad(text)
+		}
+		t.add(first(i, "training result"), text)
+	}
 	if e := r.Environment; e != nil {
 		for i, x := range e.Training {
 			t.add(first(i, "training"), trainingTime(x, e.PeakResident))

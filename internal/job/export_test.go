@@ -9,7 +9,7 @@ import (
 
 // RecipeOf is the recipe of steps in reports.
 func RecipeOf(steps ...pass.Options) (*report.Recipe, error) {
-	return (&Options{Steps: steps, Digest: true}).recipe(context.Background())
+	return (&Options{Digest: true}).recipe(context.Background(), steps)
 }
 
 // WithoutFolders removes folders from texts in reports.

@@ -279,9 +279,6 @@ func (r *run) writeFile(path string, content []byte) error {
 }
 
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
-	if r.recipe, err = r.Options.recipe(ctx); err != nil {
-		return err
-	}
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
 		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.progress,
@@ -291,6 +288,9 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 		return err
 	}
 	r.rows, r.trained, r.layers, r.changed = res.Rows, res.Trainings, res.Layers, res.Changed()
+	if r.recipe, err = r.Options.recipe(ctx, res.Steps); err != nil {
+		return err
+	}
 	return r.recordInputs(ctx, res.Data)
 }
 

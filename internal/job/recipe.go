@@ -14,12 +14,12 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// recipe is the recipe for reports.
-func (o *Options) recipe(ctx context.Context) (*report.Recipe, error) {
+// recipe is the recipe of steps for reports.
+func (o *Options) recipe(ctx context.Context, steps []pass.Options) (*report.Recipe, error) {
 	if o.Recipe != nil {
 		return o.Recipe, nil
 	}
-	r := pass.Recipe{Steps: o.Steps, StripMetadata: o.Strip, KeepIR: o.KeepIR}
+	r := pass.Recipe{Steps: steps, StripMetadata: o.Strip, KeepIR: o.KeepIR}
 	if o.Target != nil {
 		r.Target = o.Target.Name
 	}

@@ -1,0 +1,143 @@
+package distill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Trials choose the learning rate like the range test of Smith (Cyclical Learning Rates for Training Neural Networks, 2017,
+// arXiv:1506.01186, section 3.3). His test raises the rate from step to step of one training. Here each rate has a short training of its own,
+// which starts from the same weights and has the same samples: losses then differ by the rates alone, and not by samples or by earlier steps.
+const (
+	trialSteps = 32                 // of a trial; its loss is the mean of the second half
+	trialRatio = 3.1622776601683795 // of successive learning rates: half a decade
+	trialRange = 8                  // maximum number of ratios between a rate and the default of the optimizer
+	trialGain  = 0.98               // a rate is better if its loss is at most this fraction: tiny rates have the loss of the start
+	trialEpoch = math.MaxUint32     // gives the order of the samples, which is that of no epoch
+)
+
+// chooseRate sets the learning rate of a training of this number of steps, unless it is given. Training that is shorter than a trial has a fifth of
+// the default of the optimizer, which few steps of fine-tuning do not harm.
+func (t chooser) chooseRate(ctx context.Context, steps int) error {
+	s := t.settings
+	if s.LR > 0 {
+		return nil
+	}
+	first := s.chosenOptimizer().rate
+	if steps < trialSteps {
+		s.LR = first / 5
+		s.choose("lr", s.LR, "a fifth of the default of the optimizer, because the training is shorter than a trial")
+		return nil
+	}
+	var tried []string
+	best, err := descend(func(k int) (float64, error) {
+		rate := trialRate(first, k)
+		loss, err := t.trial(ctx, rate, trialSteps)
+		tried = append(tried, fmt.Sprintf("%g: %.4g", rate, loss))
+		return loss, err
+	})
+	if err != nil {
+		return err
+	}
+	s.LR = trialRate(first, best)
+	s.choose("lr", s.LR, fmt.Sprintf("lowest training loss in trials of %d steps (%s)", trialSteps, strings.Join(tried, ", ")))
+	return nil
+}
+
+// trialRate is the rate k ratios from the first one, rounded to two digits.
+func trialRate(first float64, k int) float64 {
+	rate, err := strconv.ParseFloat(strconv.FormatFloat(first*math.Pow(trialRatio, float64(k)), 'g', 2, 64), 64)
+	if err != nil {
+		panic(err)
+	}
+	return rate
+}
+
+// descend returns the number with a local minimum of f: from 0 upwards, and downwards if no larger number is better. A direction ends after
+// two numbers in a row without improvement, of which the first may be noise. Infinite values do not end the way down.
+func descend(f func(k int) (float64, error)) (best int, err error) {
+	least, err := f(0)
+	if err != nil {
+		return 0, err
+	}
+	for _, direction := range []int{1, -1} {
+		for k, worse := direction, 0; worse < 2 && max(k, -k) <= trialRange; k += direction {
+			y, err := f(k)
+			if err != nil {
+				return 0, err
+			}
+			switch {
+			case y < trialGain*least:
+				best, least, worse = k, y, 0
+			case direction > 0 || !math.IsInf(least, 1):
+				worse++
+			}
+		}
+		if best != 0 {
+			break
+		}
+	}
+	return best, nil
+}
+
+// trial trains for n steps at a constant rate, and returns the mean loss of the second half, infinite if training diverges. Afterwards
+// the weights, the optimizer state and the state of the training are as before.
+func (t chooser) trial(ctx context.Context, rate float64, n int) (mean float64, err error) {
+	start, saved, watch := filepath.Join(t.folder, "start"), t.state, t.watch
+	if err := t.params.writeTo(start); err != nil {
+		return 0, err
+	}
+	step := 0
+	err = t.steps(ctx, t.trialSamples(n), func() hyperparameters { return t.hyperparametersOf(step, rate) }, func(loss float64) error {
+		if !finite(loss) {
+			return errDiverged
+		}
+		if step++; step > n/2 {
+			mean += loss / float64(n-n/2)
+		}
+		return nil
+	})
+	if errors.Is(err, errDiverged) {
+		mean, err = math.Inf(1), nil
+	}
+	t.state, t.watch = saved, watch
+	t.watch.lap(&t.watch.Trials)
+	return mean, errors.Join(err, t.params.readFrom(start), t.clearOptimizer())
+}
+
+var errDiverged = errors.New("training diverges")
+
+// trialSamples returns the samples of n steps. All trials have the same ones.
+func (t chooser) trialSamples(n int) []int {
+	order := shuffled(len(t.loader.training), *t.settings.Seed, trialEpoch)
+	samples := make([]int, n*t.layout.batch)
+	for i := range samples {
+		samples[i] = t.loader.training[order[i%len(order)]]
+	}
+	return samples
+}
+
+// clearOptimizer clears the optimizer states and accumulated gradients.
+func (t chooser) clearOptimizer() error {
+	reset := func(p *parameter) error {
+		for _, s := range p.states {
+			clear(s.Data)
+		}
+		clear(p.gradSum.Data)
+		return nil
+	}
+	if t.update != nil {
+		return t.update.eachParameter(reset)
+	}
+	for _, p := range t.params.weights {
+		if err := reset(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
