@@ -52,8 +52,8 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 	if alpha == 1 && s.Match == "" && !s.Layers {
 		return ts, nil
 	}
-	if teacher == nil {
-		return nil, pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher; language models are trained on tokens with --loss next-token")
+	if teacher == nil || s.itself {
+		return nil, pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher but the model itself; use --labels or --teacher; language models are trained on tokens with --loss next-token")
 	}
 	outputs, err := s.outputTerms(student, teacher, 1-alpha)
 	if err != nil {

@@ -69,8 +69,10 @@ func run(ctx context.Context, step *pass.Step, s *settings) (chosen FineTune, er
 	return s.FineTune, nil
 }
 
-// runStep prepares and runs the training of a step.
+// runStep prepares and runs the training of a step. A model that nothing changes has nothing to learn from itself.
 func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
+	s := t.settings
+	s.itself = s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !step.Env.Changed
 	teacher, err := teacherOf(step, t.settings)
 	if err != nil {
 		return err

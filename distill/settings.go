@@ -13,6 +13,7 @@ type settings struct {
 	given  FineTune // the options without those that were chosen
 	method string
 	alpha  float64        // --alpha; negative for automatic
+	itself bool           // the model would be its own teacher
 	chosen []pass.Setting // options that were not given, in the order of choice
 }
 

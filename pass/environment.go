@@ -24,6 +24,8 @@ type Environment struct {
 	// NoTrials forbids choices by running the model on random inputs: weights are, or were, trained, and the stored values must follow the
 	// rule of fake quantization.
 	NoTrials bool
+	// Changed reports that an earlier step changed weights: Source is not the model that the step gets.
+	Changed bool
 	// Searched reports that a search chose the method of each weight, and the selections of the steps are its result.
 	Searched bool
 

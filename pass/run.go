@@ -36,6 +36,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := s.run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
+		env.Changed = env.Changed || slices.ContainsFunc(s.Ledger.rows, func(r Row) bool { return r.Status == Changed })
 		env.NoTrials = env.NoTrials || o.Method().Stage == Train
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
