@@ -13,7 +13,7 @@ import (
 const probeBatch = 3
 
 // supportsDynamicBatch reports whether the model runs on other batch sizes than declared. Constant batch sizes in Reshape are rewritten if that
-// does not change the outputs per sample; a plan does not run the model, and assumes that it does not.
+// does not change the outputs per sample; a plan, which does not run the model, assumes that it does not.
 func (l *loader) supportsDynamicBatch(ctx context.Context) (bool, error) {
 	if l.runsProbeBatch(ctx, nil) {
 		return true, nil
@@ -21,7 +21,7 @@ func (l *loader) supportsDynamicBatch(ctx context.Context) (bool, error) {
 	if !l.runsProbeBatch(ctx, l.reshapeRewrite(ctx)) {
 		return false, nil
 	}
-	same, err := l.planOnly, error(nil)
+	same, err := l.planOnly || l.set == nil, error(nil)
 	if !same {
 		same, err = l.sameAsSingle(ctx)
 	}

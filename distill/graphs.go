@@ -43,9 +43,13 @@ func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
 	if st.stored, err = p.apply(ctx, activations, b.folder, st.counter); err != nil {
 		return nil, err
 	}
-	st.phases = activations.Phases()
+	st.roles = activations.Roles()
 	outputs = append(outputs, b.weightUpdate(st, p)...)
 	tape.Graph().SetOutputs(outputs...)
+	st.recomputed = activations.Recomputed()
+	for _, w := range st.profile.Time {
+		st.forward += w
+	}
 	return st, nil
 }
 

@@ -23,11 +23,12 @@ type environment struct {
 	limits   memory.Limits // of each session
 	folder   string        // for temporary files
 	planOnly bool          // nothing is trained: sessions do not read weights, and data are optional
+	plain    bool          // without operator fusion
 }
 
 // session are the options of a session.
 func (env *environment) session() engine.Options {
-	return engine.Options{Workers: env.workers, Limits: env.limits, PlanOnly: env.planOnly}
+	return engine.Options{Workers: env.workers, Limits: env.limits, PlanOnly: env.planOnly, NoFusion: env.plain}
 }
 
 // A loader provides the training and validation samples, and the shapes of the model's inputs.
@@ -36,7 +37,7 @@ type loader struct {
 	settings *settings
 	params   *parameters
 
-	set        *dataset.Set // nil for a plan without data
+	set        *dataset.Set // nil for a plan or a trial without data
 	inputs     []dataset.Input
 	sample     map[string]ir.Spec // types of the model's inputs for one sample
 	training   []int              // samples
@@ -80,11 +81,11 @@ func (l *loader) chooseBatch(unit int) error {
 	return nil
 }
 
-// openWith opens the data for these inputs, or uses the types that the model declares: plans require no data.
+// openWith opens the data for these inputs, or uses the types that the model declares: plans and trials require no data.
 func (l *loader) openWith(ctx context.Context, inputs []dataset.Input) (err error) {
 	l.inputs = inputs
 	source := dataset.Source{Samples: l.settings.Samples}
-	if l.settings.Path == "" && l.planOnly {
+	if l.settings.Path == "" {
 		return l.describe(&source)
 	}
 	workers := l.workers
@@ -244,6 +245,14 @@ func (l *loader) note(step *pass.Step) {
 	if d.Use, d.Samples = "validation", len(l.validation); d.Samples > 0 {
 		step.Ledger.Used(d)
 	}
+}
+
+// stats are those of reading the data; zero without data.
+func (l *loader) stats() dataset.Stats {
+	if l.set == nil {
+		return dataset.Stats{}
+	}
+	return l.set.Stats()
 }
 
 func (l *loader) close() error {

@@ -95,7 +95,7 @@ func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperpar
 	i, sum := 0, 0.0 // micro-batch and loss of the step
 	t.beginStep()
 	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
-	for b, err := range t.loader.batches(ctx, samples, t.layout.microBatch(), change) {
+	for b, err := range (batcher{t}).batches(ctx, samples, change) {
 		t.settings.Recorder.Spent(profile.Waiting, t.watch.lap(&t.watch.Wait))
 		if err != nil {
 			return err

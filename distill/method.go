@@ -139,10 +139,10 @@ func untrainable(s *pass.Step) error {
 
 // report returns the record of the training for the report.
 func (t *trainer) report(method string) pass.Training {
-	h, m := &t.state.History, &t.memory
+	h := &t.state.History
 	return pass.Training{
 		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: t.state.BestAt, Averaged: t.state.Averaged, Chosen: t.settings.chosen,
 		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName, ValidationMetric: h.Metric,
-		Memory: m.sizes(), Layout: m.Layout, Why: m.Why,
+		TrainingMemory: t.planned,
 	}
 }

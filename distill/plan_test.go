@@ -28,6 +28,7 @@ var planOptions = [][]string{
 	{"accumulate", "2", "optimizer", "adamw", "max-norm", "3"},
 	{"qat", "weight-int4", "checkpoint", "every=2"},
 	{"qat", "static-int8 no-bias-correction"},
+	{"storage", "int8", "checkpoint", "*"},
 	{"memory-budget", "1MiB", "on-oom", "halve", "offload", "activations"},
 }
 
@@ -45,9 +46,11 @@ func TestPlanOfModels(t *testing.T) {
 	}
 	for i, path := range append(conform.Fixtures(t), real...) {
 		for _, o := range conform.Sampled(i, planOptions) {
-			if comparePlans(t, path, append([]string{"batch", "4", "validate", "0.5", "min-size", "1"}, o...)) {
-				planned++
-			}
+			t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path)+"/"+strings.Join(o, " "), func(t *testing.T) {
+				if comparePlans(t, path, append([]string{"batch", "4", "validate", "0.5", "min-size", "1"}, o...)) {
+					planned++
+				}
+			})
 		}
 	}
 	if planned < 20 {
@@ -63,7 +66,7 @@ func comparePlans(t *testing.T, path string, o []string) bool {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	plan, err := planOf(t, unreadable(t, path), o)
+	plan, err := planOf(t, unreadable(t, path, slices.Contains(o, "qat")), o)
 	data, labelled := randomSamples(t, f.Model, 2*planBatch)
 	if data == "" {
 		return false
@@ -78,7 +81,11 @@ func comparePlans(t *testing.T, path string, o []string) bool {
 		}
 		return false
 	}
-	if tr.memory.Arena != plan.Arena || tr.memory.Total() != plan.Total || tr.memory.Layout != plan.Layout || !slices.Equal(tr.memory.sizes(), plan.Memory) {
+	same := tr.memory.Arena == plan.Arena && tr.memory.Total() == plan.Bytes && tr.memory.Layout == plan.Layout && slices.Equal(tr.memory.sizes(), plan.Memory)
+	if slices.Contains(o, "qat") { // calibration may leave layers in float32
+		same = tr.memory.Arena <= plan.Arena && tr.memory.Total() <= plan.Bytes
+	}
+	if !same {
 		t.Errorf("%s %v:\nplan     %d %s %v\ntraining %d %s %v", path, o, plan.Arena, plan.Layout, plan.Memory, tr.memory.Arena, tr.memory.Layout, tr.memory.sizes())
 	}
 	if got := measuredArena(t, tr); got != tr.step.arena() {
@@ -87,8 +94,8 @@ func comparePlans(t *testing.T, path string, o []string) bool {
 	return true
 }
 
-// unreadable opens a model and removes the payloads of its large constants.
-func unreadable(t *testing.T, path string) *ir.Model {
+// unreadable opens a model and removes the payloads of its large constants, with recurrent but those of recurrent layers.
+func unreadable(t *testing.T, path string, recurrent bool) *ir.Model {
 	t.Helper()
 	f, err := onnx.Open(path)
 	if err != nil {
@@ -97,7 +104,7 @@ func unreadable(t *testing.T, path string) *ir.Model {
 	t.Cleanup(func() { f.Close() })
 	for g := range f.Model.Graphs() {
 		for _, v := range g.Consts() {
-			if v.Const.Bytes() > 64<<10 {
+			if v.Const.Bytes() > 64<<10 && !(recurrent && isRecurrent(v)) {
 				v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(nil)})
 			}
 		}
@@ -105,7 +112,12 @@ func unreadable(t *testing.T, path string) *ir.Model {
 	return f.Model
 }
 
-// steps returns the training step of options, and the quantization step of --qat after it.
+// isRecurrent reports whether an LSTM consumes v.
+func isRecurrent(v *ir.Value) bool {
+	return slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return u.Node.Op.Type == "LSTM" })
+}
+
+// stepsOf returns the training step of options, and the quantization step of --qat after it.
 func stepsOf(t *testing.T, o []string) (FineTune, []pass.Options) {
 	t.Helper()
 	var later []pass.Options
@@ -122,7 +134,7 @@ func planOf(t *testing.T, m *ir.Model, o []string) (*Plan, error) {
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	options, later := stepsOf(t, o)
-	return NewPlan(t.Context(), &pass.Step{Model: m, Eval: e, Later: later}, options)
+	return NewPlan(t.Context(), &pass.Step{Model: m, Eval: e, Later: later}, options, PlanOptions{})
 }
 
 // trainerOf returns a prepared trainer of a model that is its own teacher if the samples have no labels.
@@ -168,9 +180,12 @@ func measuredArena(t *testing.T, tr *trainer) int64 {
 }
 
 // randomSamples writes random samples for m to a file, with labels if its output can be class scores. The path is empty for a model whose
-// inputs cannot be generated.
+// inputs cannot be generated, or have no common batch axis: caches [2, batch, …] of language models.
 func randomSamples(t *testing.T, m *ir.Model, n int) (path string, labelled bool) {
 	t.Helper()
+	if !hasBatchAxis(dataset.Inputs(m.Graph)) {
+		return "", false
+	}
 	set, err := dataset.Generate(withDynamicBatch(dataset.Inputs(m.Graph)), dataset.Random{Batch: int64(n), Ranges: dataset.Ranges(m), Workers: 1})
 	if err != nil {
 		return "", false
@@ -203,4 +218,11 @@ func randomSamples(t *testing.T, m *ir.Model, n int) (path string, labelled bool
 		t.Fatal(err)
 	}
 	return path, labelled
+}
+
+// hasBatchAxis reports whether the first axes of all inputs are the same batch: of a fixed size, or dynamic or 1.
+func hasBatchAxis(inputs []dataset.Input) bool {
+	return !slices.ContainsFunc(inputs, func(in dataset.Input) bool {
+		return in.Type != nil && len(in.Type.Shape) > 0 && max(1, in.Type.Shape[0].N) != int64(fixedBatch(inputs))
+	})
 }

@@ -22,10 +22,10 @@ func (t *trainer) attach() error {
 	if r == nil {
 		return nil
 	}
-	phases := t.step.phases
+	roles := t.step.roles
 	of := func(value string) string {
-		if phase, ok := phases[value]; ok {
-			return string(phase)
+		if r, ok := roles[value]; ok {
+			return string(r.Phase)
 		}
 		return string(grad.Update)
 	}

@@ -13,13 +13,15 @@ type step struct {
 	tape    *grad.Tape
 	profile grad.Profile
 	stored  conversion
-	phases  map[string]grad.Phase // of the values, but those of updates
-	inputs  []string              // of the model
-	feeds   map[string]*ir.Array  // arrays of parameters and other inputs that persist between steps
+	roles   map[string]grad.Role // of the results of nodes
+	inputs  []string             // of the model
+	feeds   map[string]*ir.Array // arrays of parameters and other inputs that persist between steps
 	targets []target
 	losses  []string
 	names   struct{ scale, hyper, hyperNoDecay, counter, squareSum string }
 	stats   map[string]*batchNormStat // by the outputs that are their new values
+
+	forward, recomputed float64 // multiply-adds of the forward pass and of recomputation; the backward pass takes about 2 forward passes
 }
 
 // bindStats feeds the running statistics, and registers the outputs with their new values.

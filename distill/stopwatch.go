@@ -44,7 +44,7 @@ func (t *trainer) counted(loss float64) {
 // notify passes the progress on.
 func (t *trainer) notify() {
 	t.watch.Method, t.watch.Step, t.watch.Steps = t.settings.method, t.state.Step, t.state.Total
-	stats := t.loader.set.Stats()
+	stats := t.loader.stats()
 	t.watch.Loaders, t.watch.Bytes = stats.Rate(), stats.Bytes
 	if t.progress != nil {
 		t.progress(t.watch.Progress)

@@ -15,7 +15,7 @@ func planOfOptions(t *testing.T, m *ir.Model, o ...string) *Plan {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	p, err := NewPlan(t.Context(), &pass.Step{Model: m, Eval: e}, parse(t, append(o, "validate", "0")...).FineTune)
+	p, err := NewPlan(t.Context(), &pass.Step{Model: m, Eval: e}, parse(t, append(o, "validate", "0")...).FineTune, PlanOptions{Sizes: true})
 	if err != nil {
 		t.Fatal(err)
 	}

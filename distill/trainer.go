@@ -28,6 +28,7 @@ type trainer struct {
 
 	layout    *layout
 	memory    memoryUsage
+	planned   pass.TrainingMemory // of the layout, for reports
 	step      *step
 	update    *accumulatedUpdate // nil if steps update weights
 	evaluator *evaluator         // nil without validation set
@@ -115,8 +116,12 @@ func (t *trainer) planner() *planner { return &planner{graphBuilder: t.graphs, t
 
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {
-	c, err := t.planner().choose(ctx)
+	pl := t.planner()
+	c, err := pl.choose(ctx)
 	if err != nil {
+		return err
+	}
+	if t.planned, err = pl.summary(ctx, c); err != nil {
 		return err
 	}
 	t.layout, t.step, t.update, t.evaluator, t.memory = c.layout, c.step, c.update, c.evaluator, c.memory

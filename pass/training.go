@@ -16,9 +16,41 @@ type Training struct {
 	Metric             string  `json:"metric,omitempty"` // that chose the checkpoint; empty for top-1 accuracy and loss
 	ValidationMetric   []Point `json:"measured,omitempty"`
 
-	Memory []Size   `json:"memory"`        // planned memory of training
+	TrainingMemory
+}
+
+// A TrainingMemory is the planned memory of training.
+type TrainingMemory struct {
+	Memory []Size   `json:"memory"`        // by use
 	Layout string   `json:"layout"`        // the memory savings in use
 	Why    []string `json:"why,omitempty"` // layouts that were tried, if a budget chose one
+
+	Peak   []Size      `json:"peak"`             // at the step of the maximum, by kind; the sum is that of Memory
+	Live   []LiveValue `json:"live,omitempty"`   // the largest values of the arena at the peak
+	Trades []Trade     `json:"trades,omitempty"` // of each memory saving
+}
+
+// Total is the sum of the planned memory in bytes.
+func (m *TrainingMemory) Total() (sum int64) {
+	for _, s := range m.Memory {
+		sum += s.Bytes
+	}
+	return sum
+}
+
+// A LiveValue is a value, or the scratch memory of a layer, at the peak.
+type LiveValue struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Layer string `json:"layer,omitempty"`
+	Bytes int64  `json:"bytes"`
+}
+
+// A Trade is the effect of one memory saving, compared with the same layout without it.
+type Trade struct {
+	Name  string  `json:"name"`
+	Saved int64   `json:"saved"` // bytes of the total
+	Work  float64 `json:"work"`  // additional multiply-adds, as a fraction of those of a step without recomputation
 }
 
 // A Point is a number at the end of a step.

@@ -26,7 +26,7 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 	named := layered(12, func(i int) string { return fmt.Sprint(injection, i) })
 	hostile := build(network(weight(injection, []int64{2, 2}, 0, 1, 2, 3.5)), named, Limit{"min-sqnr", 20})
 	hostile.Search = chosen()
-	hostile.Training = []pass.Training{{Method: injection, Loss: []pass.Point{{Step: 1, Y: 2}, {Step: 2, Y: 1}}, Steps: 2, Samples: 9, Why: []string{injection}}}
+	hostile.Training = []pass.Training{{Method: injection, Loss: []pass.Point{{Step: 1, Y: 2}, {Step: 2, Y: 1}}, Steps: 2, Samples: 9, TrainingMemory: pass.TrainingMemory{Why: []string{injection}}}}
 	hostile.Recipe.Text = injection
 	memory := nodesOf(t, 12, 5, func(i int) string { return injection })
 	memory.Model = injection

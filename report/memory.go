@@ -19,6 +19,8 @@ type Memory struct {
 	Steps []string       // the node of each step
 	Held  []memory.Block // persistent blocks outside the arena, such as weights; their lifetimes are ignored
 	Plan  *memory.Plan   // of the arena
+
+	Compared []MemoryCurve // of several runs; may be empty
 }
 
 // maxLive is the number of blocks in the table; the rest is summed up.
@@ -30,6 +32,8 @@ type memoryPage struct {
 	*Memory
 	Tiles   []tile
 	Kinds   []memory.Kind
+	Curves  []comparedCurve
+	Several template.HTML // memory over time of several runs
 	Over    template.HTML // memory over time
 	Arena   template.HTML // the blocks in it; empty where they are too many to be visible
 	Peak    string
@@ -60,7 +64,12 @@ func (m *Memory) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	several, err := m.compared()
+	if err != nil {
+		return err
+	}
 	p := memoryPage{
+		Curves: m.curves(), Several: several,
 		document: newDocument(visible(m.Model) + " · memory"), Memory: m, Tiles: m.tiles(line), Kinds: kindsOf(line),
 		Over: over, Arena: arena, Peak: m.peak(line), Live: m.liveTable(line),
 	}

@@ -19,6 +19,7 @@ var kindColors = [...]color{
 	memory.State:      "var(--state)",
 	memory.Gradient:   "var(--gradient)",
 	memory.Activation: "var(--activation)",
+	memory.Recomputed: "var(--recomputed)",
 	memory.Scratch:    "var(--scratch)",
 }
 

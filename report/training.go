@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/pass"
 )
@@ -13,6 +14,7 @@ const curveHeight = 300
 type trained struct {
 	pass.Training
 	Summary string
+	Effects []string // peak, memory savings and layouts that were tried
 	Curve   figure
 }
 
@@ -24,7 +26,7 @@ func (r *Report) trainings() ([]trained, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, trained{t, trainingText(t), c})
+		out = append(out, trained{t, trainingText(t), slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why), c})
 	}
 	return out, nil
 }
@@ -47,11 +49,33 @@ func trainingText(t pass.Training) string {
 	if text := keptText(t); text != "" {
 		s += "; " + text
 	}
-	total := int64(0)
-	for _, m := range t.Memory {
-		total += m.Bytes
+	return s + fmt.Sprintf(". Planned memory: %s (%s).", size(t.Total()), t.Layout)
+}
+
+// TrainingMemoryTexts are lines about the planned memory of training: the peak by kind, its largest values, and the effect of each memory
+// saving.
+func TrainingMemoryTexts(m *pass.TrainingMemory) []string {
+	var kinds, live []string
+	for _, k := range m.Peak {
+		if k.Bytes > 0 {
+			kinds = append(kinds, k.Name+" "+size(k.Bytes))
+		}
 	}
-	return s + fmt.Sprintf(". Planned memory: %s (%s).", size(total), t.Layout)
+	for _, v := range m.Live[:min(3, len(m.Live))] {
+		live = append(live, fmt.Sprintf("%s %s (%s)", v.Name, size(v.Bytes), v.Kind))
+	}
+	var lines []string
+	if len(kinds) > 0 {
+		lines = append(lines, "peak: "+strings.Join(kinds, ", "), "largest values at the peak: "+strings.Join(live, ", "))
+	}
+	for _, r := range m.Trades {
+		effect := "saves " + size(r.Saved)
+		if r.Saved < 0 {
+			effect = "takes " + size(-r.Saved) + " more"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, %.1f %% more multiply-adds", r.Name, effect, 100*r.Work))
+	}
+	return lines
 }
 
 // TrainingText is a summary of a training in a line: steps, learning rate, and the change of the validation accuracy, metric or loss.
@@ -159,7 +183,7 @@ func (m *markdown) training(ts []pass.Training) {
 			}
 		}
 		m.table([]string{"memory", "planned:"}, rows)
-		for _, w := range t.Why {
+		for _, w := range slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why) {
 			m.line("- %s", prose(w))
 		}
 	}

@@ -26,6 +26,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return finish(ctx, t.stderr, measureHere(ctx, os.Stdin, t.stdout))
 	case len(args) > 1 && args[1] == stageCommand:
 		return finish(ctx, t.stderr, serveStage(ctx, os.Stdin, stdout)) // bytes, not text for terminals
+	case len(args) > 1 && args[1] == measureTrainingCommand:
+		return finish(ctx, t.stderr, measureTrainingHere(ctx, os.Stdin, t.stdout))
 	}
 	return finish(ctx, t.stderr, app.RunContext(ctx, args))
 }

@@ -201,22 +201,27 @@ func advice(j latency.Job, halve bool) string {
 }
 
 func measureOnce(ctx context.Context, j latency.Job) (*latency.Measure, error) {
+	m := &latency.Measure{}
+	return m, runChild(ctx, measureCommand, j, m)
+}
+
+// runChild runs a command of this program in a process of its own, with the job as JSON on stdin, and decodes the result.
+func runChild(ctx context.Context, command string, job, result any) error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	facts, err := json.Marshal(j)
+	facts, err := json.Marshal(job)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var out, complaint bytes.Buffer
-	c := exec.CommandContext(ctx, self, measureCommand)
+	c := exec.CommandContext(ctx, self, command)
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(facts), &out, &complaint
 	if err := c.Run(); err != nil {
-		return nil, childFailure(strings.TrimSpace(complaint.String()), c.ProcessState.ExitCode(), err)
+		return childFailure(strings.TrimSpace(complaint.String()), c.ProcessState.ExitCode(), err)
 	}
-	m := &latency.Measure{}
-	return m, json.Unmarshal(out.Bytes(), m)
+	return json.Unmarshal(out.Bytes(), result)
 }
 
 // childFailure is the error of a measuring process by its standard error and exit code. One that died has exit code -1, or that of the Go

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,9 +38,9 @@ func memoryCommand(t *tool) *cli.Command {
 		ArgsUsage: "MODEL",
 		Description: `Computes the memory plan without running the model or reading its weights. The total is that of the
 embedded engine: weights, inputs, outputs, and the arena of activations and scratch, which depends on
---workers. With --budget, exit code 3 means that no batch fits. For training, saved activations follow
-from rules for each operator. --params replaces the MODEL.`,
-		Flags: slices.Concat(group("flags", s.flags), s.fit.flags(), group("several devices", s.splitFlags)),
+--workers. With --budget, exit code 3 means that no batch fits. --training plans what finetune takes with
+the same options, with one worker thread. --params replaces the MODEL.`,
+		Flags: distinct(group("flags", s.flags), s.fit.flags(), group("several devices", s.splitFlags)),
 		Action: func(c *cli.Context) error {
 			if err := s.check(c); err != nil {
 				return err
@@ -49,15 +48,15 @@ from rules for each operator. --params replaces the MODEL.`,
 			if s.fit.params > 0 {
 				return s.states(t)
 			}
+			if s.fit.on {
+				return s.planTraining(c.Context, t, c.Args().First())
+			}
 			f, err := onnx.OpenContext(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			switch {
-			case s.fit.on:
-				return s.planTraining(c.Context, t, f)
-			case s.split > 0:
+			if s.split > 0 {
 				return s.planSplit(c.Context, t, f)
 			}
 			return s.planMemory(c.Context, t, f)
@@ -95,9 +94,10 @@ func (s *memoryFlags) checkModes(c *cli.Context) error {
 		without []string // flags that require it
 		with    []string // flags that it excludes
 	}{
-		{s.fit.on, "training", []string{"params", "optimizer", "precision", "checkpoint", "zero", "devices", "offload"}, []string{"split", "budget", "layout", "measure", "plain"}},
+		{s.fit.on, "training", append(s.fit.given(), "params", "compare"), []string{"split", "layout"}},
 		{s.split > 0, "split", []string{"by"}, []string{"budget", "layout", "plain", "html"}},
-		{s.fit.params > 0, "params", nil, []string{"batch", "dim", "html", "checkpoint", "top"}},
+		{s.fit.params > 0, "params", []string{"precision", "zero", "devices"}, append(s.fit.modelOptions(), "batch", "dim", "html", "top", "budget", "measure", "plain", "compare")},
+		{s.fit.compare, "compare", nil, []string{"budget", "measure", "plain"}},
 	} {
 		flags, text := mode.without, "--%s requires --%s"
 		if mode.on {
@@ -113,11 +113,11 @@ func (s *memoryFlags) checkModes(c *cli.Context) error {
 }
 
 func (s *memoryFlags) flags(fs *flag.FlagSet) {
-	fs.Var(&s.batches, "batch", "comma-separated batch `sizes` (default: 1); details are of the last one")
+	fs.Var(&s.batches, "batch", "comma-separated batch `sizes` (default: 1, for training 32); details are of the last one")
 	dimFlag(fs, &s.dims)
-	fs.Var(&s.budget, "budget", "memory budget, a `size`: finds the largest batch within it")
+	fs.Var(&s.budget, "budget", "memory budget, a `size`: finds the largest batch within it, for training with each combination of the given memory savings")
 	fs.BoolVar(&s.layout, "layout", false, "count the transposes and copies of a channels-last layout (NHWC)")
-	fs.BoolVar(&s.measure, "measure", false, "run the model once on random inputs and compare with the plan; with --split, measure the time of each stage")
+	fs.BoolVar(&s.measure, "measure", false, "run the model once on random inputs and compare with the plan; with --training: run steps of each combination of memory savings; with --split: measure the time of each stage")
 	fs.BoolVar(&s.plain, "plain", false, "without operator fusion")
 	fs.IntVar(&s.top, "top", s.top, "maximum `number` of listed values at the peak, of layers in training (default there: 100), or of pairs of weights")
 	outPathVar(fs, &s.html, "html", "`path` of an HTML page with charts of memory over time")

@@ -20,8 +20,8 @@ import (
 var update = flag.Bool("update", false, "write what the tests compare with anew")
 
 func TestMain(m *testing.M) {
-	// bench and split run their own program: without this, a test that calls it would run the tests again, without end.
-	if len(os.Args) > 1 && (os.Args[1] == measureCommand || os.Args[1] == stageCommand) {
+	// bench, memory and split run their own program: without this, a test that calls it would run the tests again, without end.
+	if len(os.Args) > 1 && (strings.HasPrefix(os.Args[1], measureCommand) || os.Args[1] == stageCommand) {
 		main()
 		return
 	}

@@ -71,6 +71,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	}
 	for i, m := range r.Training {
 		t.add(first(i, "training memory"), planned(m.Memory))
+		for _, text := range report.TrainingMemoryTexts(&m.TrainingMemory) {
+			t.add("", text)
+		}
 	}
 	for i, teacher := range r.Teachers {
 		text := fmt.Sprintf("%s, %s, %s parameters", Escape(teacher.Files[0].Name), size(teacher.FileBytes), humanize.Comma(teacher.Parameters))

@@ -1,44 +1,31 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mcompress/mcompress/distill"
+	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // States writes the training states of a number of parameters, in GB of 10^9 bytes.
-func States(w io.Writer, s Style, t *memplan.Training) error {
-	return part{"training " + trained(t), stateTable(t, gigabytes)}.write(w, s)
-}
-
-// Training writes the memory plan of training a model, with top of its layers.
-func Training(w io.Writer, s Style, path string, t *memplan.Training, top int) error {
-	parts := []part{{path + ": training " + trained(t), stateTable(t, sizeOrNone)}}
-	if len(t.Runs) > 0 {
-		last := t.Runs[len(t.Runs)-1]
-		of := fmt.Sprintf(", batch %d", last.Batch)
-		if t.Fixed {
-			of = ""
-		}
-		peak := fmt.Sprintf("live bytes over time%s: peak %s at %s, step %d of %d", of, size(last.Peak), abridged(last.AtNode), last.AtStep+1, len(last.Steps))
-		parts = append(parts,
-			part{"training step, in MiB" + checkpoints(t, last), stepTable(t)},
-			part{"layers" + of + ", in MiB", layerTable(last, top)},
-			part{peak, curve(len(last.Steps), last.Peak, func(i int) (int64, string) { return last.Steps[i].Bytes, last.Steps[i].Name })},
-		)
+func States(w io.Writer, s Style, params int64, how memory.Training, states memory.States) error {
+	title := fmt.Sprintf("training %s parameters with %s, %s precision", humanize.Comma(params), how.Optimizer, how.Precision)
+	if how.ZeRO > 0 || how.Devices > 1 {
+		title += fmt.Sprintf(", on each of %d devices, ZeRO stage %d", how.Devices, how.ZeRO)
 	}
-	for _, p := range parts {
-		if err := p.write(w, s); err != nil {
-			return err
-		}
-	}
-	return nil
+	t := &textTable{indent: "  ", align: "lr"}
+	t.add("parameters", gigabytes(states.Parameters))
+	t.add("gradients", gigabytes(states.Gradients))
+	t.add("optimizer states", gigabytes(states.Optimizer))
+	t.add("total", gigabytes(states.Total()))
+	return part{title, t}.write(w, s)
 }
 
 func gigabytes(n int64) string {
@@ -48,78 +35,253 @@ func gigabytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// trained describes parameters, optimizer and precision.
-func trained(t *memplan.Training) string {
-	text := fmt.Sprintf("%s parameters with %s, %s precision", humanize.Comma(t.Parameters), t.Optimizer, t.Precision)
-	if t.ZeRO > 0 || t.Devices > 1 {
-		text += fmt.Sprintf(", on each of %d devices, ZeRO stage %d", t.Devices, t.ZeRO)
-	}
-	return text
+// TrainingPlans are the plans of training a model, one for each batch size.
+type TrainingPlans struct {
+	Model    string            `json:"model"`
+	Plans    []*distill.Plan   `json:"plans"`
+	Budget   int64             `json:"budget,omitempty"`
+	Choices  []*memplan.Choice `json:"choices,omitempty"`  // combinations of memory savings, of the last batch size
+	Compared []*memplan.Choice `json:"compared,omitempty"` // with activation checkpointing, float16 storage, both, and neither
+	Top      int               `json:"-"`                  // maximum number of layers
 }
 
-// stateTable has a column for the host if it stores any state.
-func stateTable(t *memplan.Training, size func(int64) string) *textTable {
-	table := &textTable{indent: "  ", align: "lrr"}
-	total := t.States.Total()
-	row := func(name string, s memory.Placement) {
-		cells := []string{name, size(s.Device)}
-		if total.Host > 0 {
-			cells = append(cells, size(s.Host))
+// Write writes the plans as text; details are of the last one.
+func (p *TrainingPlans) Write(w io.Writer, s Style) error {
+	last := p.Plans[len(p.Plans)-1]
+	title := fmt.Sprintf("%s: training %s parameters with %s, loss %s", p.Model, humanize.Comma(last.Parameters), last.Optimizer, strings.Join(last.Losses, " and "))
+	parts := []part{
+		{title, sizesTable(p.Plans)},
+		{"layout: " + last.Layout, list(last.Why)}, // printed if a budget chose it
+		{"at the peak, by kind" + ofPlan(last), peakTable(last.TrainingMemory)},
+		{"largest values at the peak", liveValues(last.Live)},
+		{"memory savings, each compared with the plan without it", tradeTable(last.Trades)},
+		{"combinations of memory savings" + within(p.Budget) + "; predicted time: multiply-adds, recomputation included", choiceTable(s, p.Choices, p.Budget)},
+		{"comparison" + trialsOf(p.Compared), comparedTable(p.Compared)},
+		{"layers" + ofPlan(last) + ", live bytes of the arena after each, in MiB", layerLog(last.Steps, p.Top)},
+		{"live bytes over time" + ofPlan(last), curve(len(last.Steps), peakOf(last), func(i int) (int64, string) {
+			return last.Steps[i].Bytes, last.Steps[i].String()
+		})},
+	}
+	for _, part := range parts {
+		if err := part.write(w, s); err != nil {
+			return err
 		}
-		table.add(cells...)
 	}
-	if total.Host > 0 {
-		table.add("", "device", "host")
-	}
-	row("parameters", t.States.Parameters)
-	row("gradients", t.States.Gradients)
-	row("optimizer states", t.States.Optimizer)
-	row("total", total)
-	return table
+	return nil
 }
 
-func checkpoints(t *memplan.Training, r *memplan.TrainRun) string {
-	if r.Segments < 2 {
+func ofPlan(p *distill.Plan) string {
+	if p.MicroBatches > 1 {
+		return fmt.Sprintf(", batch %d in %d micro-batches", p.Batch, p.MicroBatches)
+	}
+	return fmt.Sprintf(", batch %d", p.Batch)
+}
+
+func within(budget int64) string {
+	if budget == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", activation checkpointing (%s, %d segments)", t.Checkpoint, r.Segments)
+	return fmt.Sprintf(", budget %s bytes", humanize.Comma(budget))
 }
 
-func stepTable(t *memplan.Training) *textTable {
-	table := &textTable{indent: "  ", align: "rrrrrl"}
-	table.add("batch", "states", "activations", "with gradients", "total", "")
-	for _, r := range t.Runs {
-		batch := fmt.Sprint(r.Batch)
-		if t.Fixed {
-			batch = "fixed"
-		}
-		note := ""
-		if r.Unknown > 0 {
-			note = fmt.Sprintf("not counted: %d values of data-dependent size", r.Unknown)
-		}
-		table.add(batch, mebibytes(t.States.Total().Device), mebibytes(r.Activations), mebibytes(r.Peak), mebibytes(r.Total), note)
+func peakOf(p *distill.Plan) (most int64) {
+	for _, s := range p.Steps {
+		most = max(most, s.Bytes)
 	}
-	return table
+	return most
 }
 
-// layerTable has the largest layers, in their order.
-func layerTable(r *memplan.TrainRun, top int) *textTable {
-	t := &textTable{indent: "  ", align: "llrrrr"}
-	shown, rest := largestLayers(r.Layers, top)
-	if len(shown) == 0 {
+// sizesTable has a column for each batch size.
+func sizesTable(plans []*distill.Plan) *textTable {
+	t := &textTable{indent: "  ", align: "l" + strings.Repeat("r", len(plans))}
+	head := []string{"planned memory"}
+	for _, p := range plans {
+		head = append(head, fmt.Sprintf("batch %d", p.Batch))
+	}
+	t.add(head...)
+	for i, s := range plans[0].Memory {
+		row, used := []string{s.Name}, false
+		for _, p := range plans {
+			row, used = append(row, sizeOrNone(p.Memory[i].Bytes)), used || p.Memory[i].Bytes > 0
+		}
+		if used {
+			t.add(row...)
+		}
+	}
+	row, arena := []string{"total"}, []string{"arena, in bytes"}
+	for _, p := range plans {
+		row, arena = append(row, sizeOrNone(p.Bytes)), append(arena, humanize.Comma(p.Arena))
+	}
+	t.add(row...)
+	t.add(arena...)
+	return t
+}
+
+func list(lines []string) *textTable {
+	t := &textTable{indent: "  ", align: "l"}
+	for _, l := range lines {
+		t.add(l)
+	}
+	return t
+}
+
+func peakTable(m pass.TrainingMemory) *textTable {
+	t := &textTable{indent: "  ", align: "lrr"}
+	for _, s := range m.Peak {
+		if s.Bytes > 0 {
+			t.add(s.Name, size(s.Bytes), percent(fraction(s.Bytes, m.Total())))
+		}
+	}
+	return t
+}
+
+func liveValues(live []pass.LiveValue) *textTable {
+	t := &textTable{indent: "  ", align: "lrll"}
+	for _, v := range live {
+		name := abridged(v.Name)
+		if v.Kind == "scratch" {
+			name = "scratch"
+		}
+		t.add(name, size(v.Bytes), v.Kind, abridged(v.Layer))
+	}
+	return t
+}
+
+func tradeTable(trades []pass.Trade) *textTable {
+	t := &textTable{indent: "  ", align: "lrr"}
+	if len(trades) > 0 {
+		t.add("", "saved", "more work")
+	}
+	for _, r := range trades {
+		t.add(r.Name, signed(r.Saved), fmt.Sprintf("%.1f %%", 100*r.Work))
+	}
+	return t
+}
+
+func signed(n int64) string {
+	if n < 0 {
+		return "-" + size(-n)
+	}
+	return sizeOrNone(n)
+}
+
+func choiceTable(s Style, all []*memplan.Choice, budget int64) *textTable {
+	t := &textTable{indent: "  ", align: "lrrrrrrl"}
+	if len(all) == 0 {
 		return t
 	}
-	t.add("layer", "", "output", "saved", "gradient", "difference")
-	row := func(name, op string, l memplan.Layer) {
-		t.add(name, op, mebibytes(l.Output), mebibytes(l.Kept), mebibytes(l.Gradient), mebibytes(l.Difference))
+	head := []string{"options", "arena", "total", "predicted time"}
+	if budget > 0 {
+		head = append(head, "largest batch", "its total")
 	}
-	for _, l := range shown {
-		row(abridged(l.Node), l.Op, l)
+	if tried(all) {
+		head = append(head, "s per step", "resident")
 	}
-	if len(rest) > 0 {
-		row(fmt.Sprintf("%d more", len(rest)), "", sum(rest))
+	t.add(append(head, "")...)
+	for _, c := range all {
+		name := c.Name
+		if name == "" {
+			name = "none"
+		}
+		row := []string{name, size(c.Arena), size(c.Total), fmt.Sprintf("×%.3f", c.Time)}
+		if budget > 0 {
+			row = append(row, fmt.Sprint(c.Largest), size(c.AtMost))
+		}
+		if tried(all) {
+			row = append(row, trialCells(c)...)
+		}
+		switch {
+		case c.Cheapest:
+			row = append(row, s.good("cheapest that fits"))
+		case budget > 0 && !c.Fits:
+			row = append(row, s.bad("does not fit"))
+		}
+		t.add(row...)
 	}
-	row("total", "", sum(r.Layers))
+	return t
+}
+
+func tried(all []*memplan.Choice) bool {
+	for _, c := range all {
+		if c.Measured != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func trialCells(c *memplan.Choice) []string {
+	if c.Measured == nil {
+		return []string{"–", "–"}
+	}
+	return []string{fmt.Sprintf("%.3g", c.Measured.Seconds), size(c.Measured.Resident)}
+}
+
+func comparedTable(all []*memplan.Choice) *textTable {
+	t := &textTable{indent: "  ", align: "lrrrrrr"}
+	if len(all) == 0 {
+		return t
+	}
+	t.add("", "arena", "of baseline", "total", "s per step", "resident", "loss")
+	for _, c := range all {
+		row := []string{c.Name, size(c.Arena), percent(fraction(c.Arena, all[0].Arena)), size(c.Total)}
+		if c.Measured != nil {
+			row = append(append(row, trialCells(c)...), fmt.Sprintf("%.5g", c.Measured.Loss))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// trialsOf describes the steps that were measured.
+func trialsOf(all []*memplan.Choice) string {
+	if len(all) == 0 || all[0].Measured == nil {
+		return ""
+	}
+	samples := "samples of --data"
+	if all[0].Measured.Random {
+		samples = "a random batch"
+	}
+	return fmt.Sprintf("; fastest and last of %d steps on %s", all[0].Measured.Steps, samples)
+}
+
+// A logLine is the memory after a pass of a layer.
+type logLine struct {
+	layer string
+	phase grad.Phase
+	after int64
+}
+
+// logLines joins the executed nodes of one pass of a layer. Losses and updates of weights belong to the line before them.
+func logLines(steps []distill.PlanStep) []logLine {
+	var lines []logLine
+	for _, s := range steps {
+		last := len(lines) - 1
+		switch {
+		case last >= 0 && (s.Layer == "" || lines[last].layer == s.Layer && lines[last].phase == s.Phase):
+			lines[last].after = s.After
+		default:
+			lines = append(lines, logLine{s.Layer, s.Phase, s.After})
+		}
+	}
+	return lines
+}
+
+// layerLog has the memory before the step and after each pass of each layer, with the difference to the line before, as a logger in
+// PyTorch's hooks prints it.
+func layerLog(steps []distill.PlanStep, top int) *textTable {
+	t := &textTable{indent: "  ", align: "llrr"}
+	t.add("layer", "pass", "live", "difference")
+	t.add("", "before", "–", "")
+	lines, before := logLines(steps), int64(0)
+	for i, l := range lines {
+		if i == top {
+			t.add(fmt.Sprintf("%d more lines: see --top", len(lines)-top))
+			break
+		}
+		t.add(abridged(l.layer), string(l.phase), mebibytes(l.after), difference(l.after-before))
+		before = l.after
+	}
 	return t
 }
 
@@ -130,32 +292,9 @@ func mebibytes(n int64) string {
 	return fmt.Sprintf("%.2f", float64(n)/(1<<20))
 }
 
-// largestLayers are the layers with the largest memory, up to top.
-func largestLayers(layers []memplan.Layer, top int) (shown, rest []memplan.Layer) {
-	weight := func(l memplan.Layer) int64 { return max(l.Output, l.Kept, l.Gradient) }
-	var order []int
-	for i, l := range layers {
-		if weight(l) > 0 {
-			order = append(order, i)
-		}
+func difference(n int64) string {
+	if n == 0 {
+		return "–"
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weight(layers[j]), weight(layers[i])) })
-	first := order[:min(top, len(order))]
-	slices.Sort(first)
-	for _, i := range first {
-		shown = append(shown, layers[i])
-	}
-	for _, i := range order[len(first):] {
-		rest = append(rest, layers[i])
-	}
-	return shown, rest
-}
-
-func sum(layers []memplan.Layer) memplan.Layer {
-	var s memplan.Layer
-	for _, l := range layers {
-		s.Output, s.Kept = s.Output+l.Output, s.Kept+l.Kept
-		s.Gradient, s.Difference = s.Gradient+l.Gradient, s.Difference+l.Difference
-	}
-	return s
+	return fmt.Sprintf("%+.2f", float64(n)/(1<<20))
 }

@@ -1,23 +1,23 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/distill"
+	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/memory"
-	"github.com/mcompress/mcompress/internal/memplan"
 )
 
-// holding is what people see of training so many parameters.
-func holding(t *testing.T, params int64, how memory.Training) string {
+// statesOf is the text about the states of so many parameters.
+func statesOf(t *testing.T, params int64, how memory.Training) string {
 	t.Helper()
-	facts, err := memplan.TrainParameters(params, memplan.TrainOptions{Training: how})
+	states, err := how.States(params)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := States(&b, Style{}, facts); err != nil {
+	if err := States(&b, Style{}, params, how, states); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -25,7 +25,7 @@ func holding(t *testing.T, params int64, how memory.Training) string {
 
 // 4 bytes of weight, 4 of gradient and 8 of moments, 7·10^9 times.
 func TestStatesAreInGigabytes(t *testing.T) {
-	got := holding(t, 7e9, memory.Training{Optimizer: "adam", Precision: "float32"})
+	got := statesOf(t, 7e9, memory.Training{Optimizer: "adam", Precision: "float32"})
 	want := `training 7,000,000,000 parameters with adam, float32 precision
   parameters         28.0 GB
   gradients          28.0 GB
@@ -35,32 +35,31 @@ func TestStatesAreInGigabytes(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s", got)
 	}
-}
-
-func TestOffloadedStatesHaveAColumn(t *testing.T) {
-	got := holding(t, 1e9, memory.Training{Optimizer: "adam", Precision: "mixed", ZeRO: 1, Devices: 4, OffloadOptimizer: true})
-	for _, want := range []string{", on each of 4 devices, ZeRO stage 1\n", "  optimizer states       –  3.0 GB\n", "  total             4.0 GB  3.0 GB\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
-		}
+	if got := statesOf(t, 1e9, memory.Training{Optimizer: "sgd", Precision: "mixed", ZeRO: 1, Devices: 4}); !strings.Contains(got, ", on each of 4 devices, ZeRO stage 1\n") {
+		t.Errorf("got\n%s", got)
 	}
 }
 
-// Of many layers the largest are listed, in their order, and the rest is summed up.
-func TestLayersAreInTheirOrder(t *testing.T) {
-	r := &memplan.TrainRun{}
-	for i, n := range []int64{1, 3, 0, 2, 4} {
-		r.Layers = append(r.Layers, memplan.Layer{Node: fmt.Sprint("n", i), Output: n << 20, Kept: n << 20, Difference: n << 20})
+// Executed nodes of one pass of a layer are one line, and losses and updates belong to the line before them.
+func TestLayerLog(t *testing.T) {
+	step := func(layer string, phase grad.Phase, after int64) distill.PlanStep {
+		return distill.PlanStep{Layer: layer, Phase: phase, After: after << 20}
+	}
+	steps := []distill.PlanStep{
+		step("a", grad.Forward, 3), step("b", grad.Forward, 5), step("b", grad.Forward, 4), step("", grad.Forward, 6),
+		step("b", grad.Backward, 7), step("", grad.Update, 2), step("a", grad.Recomputation, 4), step("a", grad.Backward, 0),
 	}
 	var b strings.Builder
-	if err := layerTable(r, 2).write(&b); err != nil {
+	if err := layerLog(steps, 4).write(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `  layer     output  saved  gradient  difference
-  n1          3.00   3.00         –        3.00
-  n4          4.00   4.00         –        4.00
-  2 more      3.00   3.00         –        3.00
-  total      10.00  10.00         –       10.00
+	want := `  layer                    pass           live  difference
+                           before            –
+  a                        forward        3.00       +3.00
+  b                        forward        6.00       +3.00
+  b                        backward       2.00       -4.00
+  a                        recomputation  4.00       +2.00
+  1 more lines: see --top
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())

@@ -23,13 +23,14 @@ const (
 	State                  // persistent between runs: optimizer states, caches
 	Gradient               // of a weight, or of a value in the backward pass
 	Activation             // a value of the graph
+	Recomputed             // an activation that is computed again in the backward pass
 	Scratch                // temporary memory of a node
 	kinds
 )
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	names := [kinds]string{"weight", "state", "gradient", "activation", "scratch"}
+	names := [kinds]string{"weight", "state", "gradient", "activation", "recomputed", "scratch"}
 	if k >= kinds {
 		return fmt.Sprintf("kind %d", uint8(k))
 	}

@@ -227,7 +227,7 @@ func TestKindsHaveNames(t *testing.T) {
 		}
 		names = append(names, string(text))
 	}
-	if got, want := names, []string{"weight", "state", "gradient", "activation", "scratch"}; !slices.Equal(got, want) {
+	if got, want := names, []string{"weight", "state", "gradient", "activation", "recomputed", "scratch"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

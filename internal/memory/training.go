@@ -9,62 +9,49 @@ import (
 
 // A Training is the options of training that determine its memory.
 type Training struct {
-	Optimizer string // one of OptimizerNames
+	Optimizer string // adam, adamw, adam8, momentum or sgd
 	Precision string // one of PrecisionNames
 	ZeRO      int    // stage 0 to 3: partitions nothing, optimizer states, also gradients, also parameters
 	Devices   int    // that train together; 0 for 1
-
-	OffloadOptimizer, OffloadParameters bool // to the memory of the host
 }
 
 // An Optimizer stores this number of moments per parameter.
 type Optimizer struct {
 	Name    string
 	Moments int64
-	Bits8   bool // one byte each, and a float32 per 2048 of them (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, 2021, arXiv:2110.02861)
+	Bits8   bool // one byte each, and a float32 per 256 of them (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, 2021, arXiv:2110.02861)
 }
 
 // optimizers returns the supported optimizers.
 func optimizers() []Optimizer {
-	return []Optimizer{{Name: "sgd"}, {Name: "momentum", Moments: 1}, {Name: "adam", Moments: 2}, {Name: "adam8bit", Moments: 2, Bits8: true}}
+	return []Optimizer{{Name: "sgd"}, {Name: "momentum", Moments: 1}, {Name: "adam", Moments: 2}, {Name: "adamw", Moments: 2}, {Name: "adam8", Moments: 2, Bits8: true}}
 }
 
 // A Precision is bytes per element.
 type Precision struct {
-	Name                                          string
-	Parameter, Gradient, Master, Moment, Activity int64
+	Name                                string
+	Parameter, Gradient, Master, Moment int64
 }
 
 // precisions returns the supported precisions. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740): 16 bits but for optimizer
 // states, which include a copy of the parameters. With bfloat16 nothing is in 32 bits.
 func precisions() []Precision {
 	return []Precision{
-		{Name: "float32", Parameter: 4, Gradient: 4, Moment: 4, Activity: 4},
-		{Name: "mixed", Parameter: 2, Gradient: 2, Master: 4, Moment: 4, Activity: 2},
-		{Name: "bfloat16", Parameter: 2, Gradient: 2, Moment: 2, Activity: 2},
+		{Name: "float32", Parameter: 4, Gradient: 4, Moment: 4},
+		{Name: "mixed", Parameter: 2, Gradient: 2, Master: 4, Moment: 4},
+		{Name: "bfloat16", Parameter: 2, Gradient: 2, Moment: 2},
 	}
 }
 
-// A Placement is the bytes on one device, and in host memory for this device.
-type Placement struct {
-	Device int64 `json:"device"`
-	Host   int64 `json:"host"`
-}
-
-// States is the memory of model states, in the terms of ZeRO.
+// States is the memory of model states on one device, in the terms of ZeRO.
 type States struct {
-	Parameters Placement `json:"parameters"`
-	Gradients  Placement `json:"gradients"`
-	Optimizer  Placement `json:"optimizer_states"` // float32 copies of parameters among them
+	Parameters int64 `json:"parameters"`
+	Gradients  int64 `json:"gradients"`
+	Optimizer  int64 `json:"optimizer_states"` // float32 copies of parameters among them
 }
 
 // Total is the sum of all states.
-func (s States) Total() Placement {
-	return Placement{
-		Device: s.Parameters.Device + s.Gradients.Device + s.Optimizer.Device,
-		Host:   s.Parameters.Host + s.Gradients.Host + s.Optimizer.Host,
-	}
-}
+func (s States) Total() int64 { return s.Parameters + s.Gradients + s.Optimizer }
 
 // maxParameters is the limit at which bytes fit an int64.
 const maxParameters = math.MaxInt64 / 64
@@ -87,9 +74,9 @@ func (t Training) States(params int64) (States, error) {
 		return (bytes + n - 1) / n
 	}
 	return States{
-		Parameters: on(divided(3, params*p.Parameter), t.OffloadParameters),
-		Gradients:  on(divided(2, params*p.Gradient), false),
-		Optimizer:  on(divided(1, params*p.Master+o.bytes(params, p)), t.OffloadOptimizer),
+		Parameters: divided(3, params*p.Parameter),
+		Gradients:  divided(2, params*p.Gradient),
+		Optimizer:  divided(1, params*p.Master+o.bytes(params, p)),
 	}, nil
 }
 
@@ -99,7 +86,7 @@ func (t Training) settle() (Optimizer, Precision, error) {
 	p := slices.IndexFunc(precisions(), func(p Precision) bool { return p.Name == t.Precision })
 	switch {
 	case o < 0:
-		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is not one of %s", t.Optimizer, strings.Join(OptimizerNames(), ", "))
+		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is not one of %s", t.Optimizer, strings.Join(optimizerNames(), ", "))
 	case p < 0:
 		return Optimizer{}, Precision{}, fmt.Errorf("memory: precision %q is not one of %s", t.Precision, strings.Join(PrecisionNames(), ", "))
 	case t.ZeRO < 0 || t.ZeRO > 3:
@@ -110,8 +97,8 @@ func (t Training) settle() (Optimizer, Precision, error) {
 	return optimizers()[o], precisions()[p], nil
 }
 
-// OptimizerNames returns the names for Training.Optimizer.
-func OptimizerNames() []string {
+// optimizerNames returns the names for Training.Optimizer.
+func optimizerNames() []string {
 	var names []string
 	for _, o := range optimizers() {
 		names = append(names, o.Name)
@@ -128,24 +115,11 @@ func PrecisionNames() []string {
 	return names
 }
 
-// Activity returns the bytes per element of activations.
-func (t Training) Activity() (int64, error) {
-	_, p, err := t.settle()
-	return p.Activity, err
-}
-
 // bytes returns the size of the moments.
 func (o Optimizer) bytes(params int64, p Precision) int64 {
 	if !o.Bits8 {
 		return o.Moments * params * p.Moment
 	}
-	const block = 2048
+	const block = 256
 	return o.Moments * (params + 4*((params+block-1)/block))
-}
-
-func on(bytes int64, host bool) Placement {
-	if host {
-		return Placement{Host: bytes}
-	}
-	return Placement{Device: bytes}
 }

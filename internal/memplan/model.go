@@ -22,8 +22,6 @@ type Options struct {
 	Layout  bool             // count the changes by channels last
 	Measure bool             // run the model once and measure its memory
 	Plain   bool             // without fusions
-
-	keep bool // without fusions that remove values
 }
 
 // Planned is the memory plan of a model, and the buffers of its last run.

@@ -4,146 +4,109 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
-// TrainOptions describe a training.
-type TrainOptions struct {
-	memory.Training
-	Batches    []int64          // sizes of dynamic batch axes; one run of 1 if empty
-	Dims       map[string]int64 // sizes of dynamic axes by name
-	Checkpoint string           // none, sqrt or every=N
+// A Trainer plans the training of a model file.
+type Trainer struct {
+	Path    string
+	Before  []pass.Options // steps before training
+	Train   distill.FineTune
+	Later   []pass.Options // the quantization step of QAT
+	Workers int
+	Limits  memory.Limits
 }
 
-// Training is the memory of training. All sizes are bytes, on one device.
-type Training struct {
-	Optimizer  string           `json:"optimizer"`
-	Precision  string           `json:"precision"`
-	ZeRO       int              `json:"zero_stage"`
-	Devices    int              `json:"devices"`
-	Parameters int64            `json:"parameters"` // their number
-	States     memory.States    `json:"states"`
-	Total      memory.Placement `json:"total"` // of states, or of the last run
+// errPlanned ends a pipeline after its training step was planned.
+var errPlanned = errors.New("planned")
 
-	Checkpoint string      `json:"checkpoint,omitempty"`
-	Unplanned  string      `json:"unplanned,omitempty"` // why there are no runs
-	Fixed      bool        `json:"batch_fixed"`         // the batch axis is static
-	Runs       []*TrainRun `json:"runs,omitempty"`
+// A planning is a training step that calls a function instead of training.
+type planning struct {
+	distill.FineTune
+	run func(context.Context, *pass.Step, distill.FineTune) error
 }
 
-// A TrainRun is the memory of one training step, without persistent states.
-type TrainRun struct {
-	Batch       int64       `json:"batch"`
-	Total       int64       `json:"total"`       // on the device, states included
-	Activations int64       `json:"activations"` // maximum of live bytes of values at a step
-	Peak        int64       `json:"peak"`        // maximum of live bytes of values and their gradients at a step
-	AtStep      int         `json:"peak_step"`   // from 0
-	AtNode      string      `json:"peak_node"`
-	Segments    int         `json:"segments"` // that recompute their values, except the last; 1 without activation checkpointing
-	Unknown     int         `json:"unknown_values"`
-	Layers      []Layer     `json:"layers"`
-	Steps       []TrainStep `json:"steps"`
-
-	passes *memory.Passes
+// Run calls the function with the complete options, and ends the pipeline.
+func (p planning) Run(ctx context.Context, s *pass.Step) error {
+	if err := p.run(ctx, s, p.FineTune); err != nil {
+		return err
+	}
+	return errPlanned
 }
 
-// A Layer is one node of a training step.
-type Layer struct {
-	Node       string `json:"node"`
-	Op         string `json:"op"`
-	Output     int64  `json:"output"`     // memory of its outputs; 0 if they are in place
-	Kept       int64  `json:"kept"`       // saved for the backward pass
-	Gradient   int64  `json:"gradient"`   // gradients of values that its backward pass allocates
-	Difference int64  `json:"difference"` // kept less gradient: released by its backward pass
+// With returns t with other options of training.
+func (t Trainer) With(change func(*distill.FineTune)) *Trainer {
+	change(&t.Train)
+	return &t
 }
 
-// A TrainStep is the live bytes while the forward or backward pass of a node runs.
-type TrainStep struct {
-	Name      string `json:"name"`
-	Bytes     int64  `json:"bytes"`
-	Gradients int64  `json:"gradients"` // gradients of values among these
+// Plan returns the planned memory of training. No weight is read.
+func (t *Trainer) Plan(ctx context.Context, o distill.PlanOptions) (p *distill.Plan, err error) {
+	err = t.step(ctx, func(ctx context.Context, s *pass.Step, f distill.FineTune) error {
+		p, err = distill.NewPlan(ctx, s, f, o)
+		return err
+	})
+	return p, err
 }
 
-// TrainParameters is the memory of training a number of parameters, without activations.
-func TrainParameters(params int64, o TrainOptions) (*Training, error) {
-	s, err := o.States(params)
+// step calls a function at the training step of the pipeline, with its model and complete options.
+func (t *Trainer) step(ctx context.Context, run func(context.Context, *pass.Step, distill.FineTune) error) (err error) {
+	f, err := onnx.OpenContext(ctx, t.Path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &Training{
-		Optimizer: o.Optimizer, Precision: o.Precision, ZeRO: o.ZeRO, Devices: max(1, o.Devices), Parameters: params, States: s, Total: s.Total(),
-	}, nil
-}
-
-// Train is the memory of training f. No weight is read. A model that the engine cannot plan has
-// states only.
-func Train(ctx context.Context, f *onnx.File, o TrainOptions) (*Training, error) {
-	if _, err := checkpointing(o.Checkpoint); err != nil {
-		return nil, err
-	}
-	t, err := TrainParameters(count(f), o)
-	if err != nil {
-		return nil, err
-	}
-	t.Checkpoint = o.Checkpoint
-	p, err := open(ctx, f.Model, Options{Workers: 1, Plain: true, Dims: o.Dims, keep: true})
-	var missing *engine.Unsupported
-	var untyped *untypedError
-	if errors.As(err, &missing) || errors.As(err, &untyped) {
-		t.Unplanned = err.Error()
-		return t, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	t.Fixed = p.fixed
-	batches := o.Batches
-	if len(batches) == 0 || p.fixed {
-		batches = []int64{1}
-	}
-	for _, n := range batches {
-		r, err := p.train(f.Model, n, o)
+	opened := []*onnx.File{f}
+	e := ir.NewEval("")
+	defer func() {
+		err = errors.Join(err, e.Close())
+		for _, f := range opened {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	env := pass.Environment{Workers: t.Workers, Limits: t.Limits, Open: func(path string) (*ir.Model, error) {
+		f, err := onnx.OpenContext(ctx, path)
 		if err != nil {
-			return nil, p.withBatch(n, err)
+			return nil, err
 		}
-		r.Total = r.Peak + t.States.Total().Device
-		t.Runs, t.Total.Device = append(t.Runs, r), r.Total
+		opened = append(opened, f)
+		return f.Model, nil
+	}}
+	steps := append(append([]pass.Options{}, t.Before...), planning{t.Train, run})
+	if _, err = pass.Run(ctx, f.Model, e, env, append(steps, t.Later...)); errors.Is(err, errPlanned) {
+		return nil
 	}
-	return t, nil
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.Path, err)
+	}
+	return nil
 }
 
-// count is the number of parameters, those of subgraphs and functions included.
-func count(f *onnx.File) int64 {
-	n := int64(0)
-	for g := range f.Model.Graphs() {
-		for _, v := range parameters(g) {
-			n += v.Const.Elems()
+// TrainingPage is the memory of a training step for a report: persistent memory below the arena.
+func TrainingPage(model string, p *distill.Plan) *report.Memory {
+	m := &report.Memory{Model: model, Run: fmt.Sprintf("training, batch %d, %s: %s", p.Batch, p.Optimizer, p.Layout), Plan: p.Blocks}
+	for _, s := range p.Steps {
+		m.Steps = append(m.Steps, s.String())
+	}
+	kinds := map[string]memory.Kind{"weights": memory.Weight, "teacher": memory.Weight, "moving average": memory.Weight, "optimizer": memory.State, "accumulated gradients": memory.Gradient, "batches": memory.Activation}
+	for _, s := range p.Memory {
+		if k, held := kinds[s.Name]; held && s.Bytes > 0 {
+			m.Held = append(m.Held, memory.Block{Name: s.Name, Kind: k, Bytes: s.Bytes})
 		}
 	}
-	return n
+	return m
 }
 
-// A segmentation divides a tape into segments for activation checkpointing.
-type segmentation func(*memory.Tape) ([]int, error)
-
-// checkpointing parses none, sqrt and every=N.
-func checkpointing(word string) (segmentation, error) {
-	switch word {
-	case "none", "":
-		return func(*memory.Tape) ([]int, error) { return nil, nil }, nil
-	case "sqrt":
-		return (*memory.Tape).Checkpoints, nil
+// TrainingCurve is the memory of a choice over time.
+func TrainingCurve(c *Choice) report.MemoryCurve {
+	curve := report.MemoryCurve{Name: c.Name, Held: c.Total - c.Arena}
+	for _, s := range c.Plan.Steps {
+		curve.Live = append(curve.Live, s.Bytes)
 	}
-	text, every := strings.CutPrefix(word, "every=")
-	n, err := strconv.Atoi(text)
-	if !every || err != nil || n < 1 {
-		return nil, fmt.Errorf("invalid checkpoint %q; use none, sqrt or every=N", word)
-	}
-	return func(t *memory.Tape) ([]int, error) { return t.Every(n), nil }, nil
+	return curve
 }

@@ -10,11 +10,16 @@ import (
 // after Backward.
 type Activations struct {
 	*Tape
-	copies []*ir.Node // nodes that recompute results
+	copies map[*ir.Node]*ir.Node // nodes that recompute results, with the nodes of the forward graph that they repeat
+	forms  map[*ir.Node]bool     // nodes that Replace added
+
+	recomputed float64 // multiply-adds of copies
 }
 
 // Activations returns the storage plan of t.
-func (t *Tape) Activations() *Activations { return &Activations{Tape: t} }
+func (t *Tape) Activations() *Activations {
+	return &Activations{Tape: t, copies: map[*ir.Node]*ir.Node{}, forms: map[*ir.Node]bool{}}
+}
 
 // Stored returns the results of the forward graph that the backward pass consumes, in order: the memory of training besides parameters
 // and inputs.
@@ -44,6 +49,7 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 	a.Graph().InsertBefore(v.Producer().Next(), stored)
 	loaded := load(stored.Outputs[0])
 	a.Graph().InsertBefore(first, loaded)
+	a.forms[stored], a.forms[loaded] = true, true
 	for _, u := range uses {
 		u.Node.SetInput(u.Index, loaded.Outputs[0])
 	}
@@ -92,6 +98,10 @@ func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir
 	}
 	made.SetOutputs(outs...)
 	g.InsertBefore(before, made)
-	a.copies = append(a.copies, made)
+	a.copies[made] = n
+	a.recomputed += nodeWork(a.Tape, n)
+	if origin := a.copies[n]; origin != nil {
+		a.copies[made] = origin
+	}
 	return made
 }

@@ -19,8 +19,12 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 		}
 	}
 	for _, n := range slices.Backward(t.forward) {
+		last := t.Graph().Last()
 		if err := t.inputGradients(n); err != nil {
 			return fmt.Errorf("%s: %w", n.Place(), err)
+		}
+		for made := last.Next(); made != nil; made = made.Next() {
+			t.layers[made] = n
 		}
 	}
 	for _, p := range t.Params {

@@ -44,16 +44,20 @@ type float16Storage struct {
 	all map[string]*ir.Array // types by name
 }
 
-// values returns the values to store in float16, without exceptions. Recomputed values are, if the originals are.
+// values returns the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if the originals are.
 func (h *float16Storage) values(minBytes int64, except map[string]bool) map[*ir.Value]bool {
 	chosen, refused := map[*ir.Value]bool{}, maps.Clone(except)
 	if refused == nil {
 		refused = map[string]bool{}
 	}
+	weights := map[*ir.Value]bool{}
+	for _, p := range h.Params {
+		weights[p.Grad] = true
+	}
 	for n := range h.Graph().Nodes() {
 		for _, v := range n.Outputs {
 			switch {
-			case v == nil:
+			case v == nil || weights[v]:
 			case h.isSupported(v, minBytes):
 				chosen[v] = true
 			case h.types[v].Name != "":

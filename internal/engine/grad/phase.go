@@ -11,9 +11,9 @@ const (
 	Update        Phase = "update" // of weights or accumulated gradients
 )
 
-// Phases returns the phase of each value that a node computes, by name. It is called after Backward and the changes of activations; nodes that
+// phases returns the phase of each value that a node computes, by name. It is called after Backward and the changes of activations; nodes that
 // are added later are updates.
-func (a *Activations) Phases() map[string]Phase {
+func (a *Activations) phases() map[string]Phase {
 	phases := map[string]Phase{}
 	phase := Forward
 	for n := range a.Graph().Nodes() {
@@ -26,7 +26,7 @@ func (a *Activations) Phases() map[string]Phase {
 			phase = Backward
 		}
 	}
-	for _, n := range a.copies {
+	for n := range a.copies {
 		for _, v := range n.Outputs {
 			if v != nil {
 				phases[v.Name] = Recomputation

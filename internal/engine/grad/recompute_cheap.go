@@ -17,7 +17,7 @@ const (
 // included. The results of the step are bit-identical.
 func (a *Activations) RecomputeCheap() {
 	r := &cheapRecomputation{Activations: a, forward: a.forwardSet(), at: a.positions(), recomputed: map[*ir.Value]bool{}}
-	for _, n := range a.copies {
+	for n := range a.copies {
 		r.forward[n] = true
 	}
 	var chosen []*ir.Value
