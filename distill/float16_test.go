@@ -120,12 +120,14 @@ func TestFloat16StorageValidationLoss(t *testing.T) {
 // Float16 storage never plans more memory than float32 storage.
 func TestFloat16StorageNeverPlansMore(t *testing.T) {
 	for name, model := range float16Models {
-		arena := func(storage string) int64 {
-			o := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0", "batch-statistics", "true", "storage", storage}
+		arena := func(storage, batch string) int64 {
+			o := []string{"data", samples(t, 600), "labels", "label", "batch", batch, "validate", "0", "batch-statistics", "true", "storage", storage}
 			return ready(t, model(), o...).step.arena()
 		}
-		if whole, half := arena("float32"), arena("float16"); half > whole {
-			t.Errorf("%s: arena of %d bytes, %d with float32", name, half, whole)
+		for _, batch := range []string{"32", "512"} {
+			if whole, half := arena("float32", batch), arena("float16", batch); half > whole {
+				t.Errorf("%s, batch size %s: arena of %d bytes, %d with float32", name, batch, half, whole)
+			}
 		}
 	}
 }

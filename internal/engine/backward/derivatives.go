@@ -42,8 +42,8 @@ var derivatives = []derivative{
 	{typ: "Erf", one: fixed(func(x float64) float64 { return 2 / math.SqrtPi * math.Exp(-x*x) })},
 	{typ: "Gelu", block: fixed(gelus), one: fixed(func(x float64) float64 { return normal(x) + x*density(x) })},
 	{typ: "GeluTanh", block: fixed(geluTanhs), one: fixed(geluTanh)},
-	{typ: "HardSwish", one: fixed(hardSwish)},
-	{typ: "Mish", one: fixed(mish)},
+	{typ: "HardSwish", block: fixed(hardSwishes), one: fixed(hardSwish)},
+	{typ: "Mish", block: fixed(mishes), one: fixed(mish)},
 	{typ: "Shrink", one: func(n *op.Node) func(float64) float64 {
 		lambd := float64(n.Float("lambd", 0.5))
 		return func(x float64) float64 { return where(math.Abs(x) > lambd, 1, 0) }
@@ -137,11 +137,31 @@ func hardSwish(x float64) float64 {
 	return x/3 + 0.5
 }
 
+// hardSwishes: d is h + x/6 where h, HardSigmoid of x, is between 0 and 1, and h elsewhere. There are no branches, since signs of activations
+// are mispredicted: the bits of h are between those of 0 and 1.
+func hardSwishes(d, x, _ []float32) {
+	const one = 0x3f800000
+	kernel.HardSigmoid(d, x, 1./6, 0.5)
+	for i, h := range d {
+		v := int32(math.Float32bits(h))
+		d[i] = h + math.Float32frombits(math.Float32bits(x[i]*(1./6))&uint32((-v&(v-one))>>31))
+	}
+}
+
 // mish is that of x·tanh(softplus(x)).
 func mish(x float64) float64 {
 	soft := max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
 	t := math.Tanh(soft)
 	return t + x*(1-t*t)/(1+math.Exp(-x))
+}
+
+func mishes(d, x, s []float32) {
+	kernel.Softplus(d, x)
+	kernel.Tanh(d, d)
+	kernel.Sigmoid(s, x)
+	for i, t := range d {
+		d[i] = t + x[i]*s[i]*(1-t)*(1+t)
+	}
 }
 
 func swish(n *op.Node) func(float64) float64 {

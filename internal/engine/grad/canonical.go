@@ -16,7 +16,7 @@ type rewrite struct {
 // rewrites is the list of stages: the patterns of a stage are searched when the results of earlier stages have types.
 var rewrites = [][]rewrite{
 	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}, rewrite{"", "MaxPool", reluAfterPool}),
-	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}},
+	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}, {"", "Mul", activationOf}, {"", "Div", activationOf}},
 	{{"", "Div", rmsNormOf}, {"", "Mul", rmsNormOf}},
 	{{"", "MatMul", attentionOf}},
 	{{"", "MatMul", transposedOperands}},

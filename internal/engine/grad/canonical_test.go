@@ -13,8 +13,10 @@ type maker struct{ *ir.Graph }
 
 func (m maker) op(typ string, in ...*ir.Value) *ir.Value { return m.Insert(nil, typ, in) }
 
+// number is a constant of the type of the graph's input.
 func (m maker) number(x float64) *ir.Value {
-	return m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Double}, Source: scalarPayload(ir.Double, x)})
+	dt := m.Inputs[0].Type.Elem
+	return m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: dt}, Source: scalarPayload(dt, x)})
 }
 
 func (m maker) mean(x *ir.Value) *ir.Value {
@@ -104,11 +106,13 @@ func attend(scale bool, mask *ir.Array) func(*ir.Graph, []*ir.Value) *ir.Value {
 	}
 }
 
-// forms are the patterns of exporters, and the operators that replace them.
-var forms = []struct {
+// A form is a pattern of exporters, and the operator that replaces it.
+type form struct {
 	to string
 	probe
-}{
+}
+
+var forms = []form{
 	{"LayerNormalization", probe{tell: "pow", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4), values(3, 4)}, opset: 17, build: norm(squareByPow, false)}},
 	{"LayerNormalization", probe{tell: "mul", in: []*ir.Array{values(1, 3, 4), values(2, 4), values(3, 4)}, opset: 17, build: norm(squareByMul, true)}},
 	{"LayerNormalization", probe{tell: "no bias", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: norm(squareByMul, false)}},
@@ -213,7 +217,7 @@ func hiding(mask *ir.Array) *ir.Array {
 
 // Patterns of exporters are fused, and the gradients are correct.
 func TestCanonical(t *testing.T) {
-	for _, f := range forms {
+	for _, f := range slices.Concat(forms, activationForms) {
 		t.Run(f.to+" "+f.tell, func(t *testing.T) {
 			tape := f.tape(t)
 			if !slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()), func(n *ir.Node) bool { return n.Op.Type == f.to }) {

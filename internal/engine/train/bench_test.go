@@ -59,3 +59,15 @@ func BenchmarkLosses(b *testing.B) {
 	})
 	b.Run("MeanSquared", func(b *testing.B) { bench(b, "MeanSquaredLoss", 12*rows*classes, []*ir.Array{x, y, scale}) })
 }
+
+// Bytes are those of the elements and of the quantized values.
+func BenchmarkStoredActivations(b *testing.B) {
+	const n = 1 << 20
+	x, step := values[float32](1, n), ir.ArrayOf([]int64{1}, 1)
+	b.Run("Quantize", func(b *testing.B) { bench(b, "QuantizeActivation", 5*n, []*ir.Array{x, step}) })
+	stored, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, step}, Outputs: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("Dequantize", func(b *testing.B) { bench(b, "DequantizeActivation", 5*n, stored, ir.IntsAttr("shape", n)) })
+}

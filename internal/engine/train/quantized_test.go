@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/op/optest"
@@ -73,6 +74,25 @@ func TestQuantizedActivationsOfSpecialValues(t *testing.T) {
 	for i, w := range want {
 		if got[i] != w && (w == w || got[i] == got[i]) {
 			t.Errorf("element %d, %v, becomes %v, want %v", i, ir.View[float32](x)[i], got[i], w)
+		}
+	}
+}
+
+// Nodes with random defects return an error, or a result.
+func TestMalformedQuantizedActivationsDoNotPanic(t *testing.T) {
+	x := values[float32](1, 7, 31)
+	quantize := optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, ir.ArrayOf([]int64{1}, 1)}, Outputs: 1, Workers: 2}
+	in, err := optest.Run(Ops(), quantize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dequantize := optest.Case{Domain: domain, Type: "DequantizeActivation", Version: 1, In: in, Attrs: []*ir.Attr{ir.IntsAttr("shape", 7, 31)}, Outputs: 1, Workers: 2}
+	for _, c := range []optest.Case{quantize, dequantize} {
+		for seed := range uint64(400) {
+			broken := c.Malformed(rand.New(rand.NewPCG(seed, 1)), optest.Defects{Ints: []string{"block", "seed"}, Lists: []string{"shape"}})
+			if text := optest.Panic(optest.Row(Ops(), c), broken); text != "" {
+				t.Fatalf("%v: %s", broken, text)
+			}
 		}
 	}
 }
