@@ -30,11 +30,12 @@ type benchFlags struct {
 	latency.Job
 	randomInputFlags
 	*backendFlags
-	batches mcli.Counts
-	budget  mcli.Size
-	onOOM   mcli.Enum
-	profile bool
-	trace   string
+	batches  mcli.Counts
+	budget   mcli.Size
+	onOOM    mcli.Enum
+	profile  bool
+	training bool
+	trace    string
 }
 
 func benchCommand(t *tool) *cli.Command {
@@ -66,6 +67,9 @@ sizes the knee is printed: the smallest with at least 95 % of the most samples p
 			if t.limited {
 				b.Limits.Memory = int64(t.memory)
 			}
+			if b.training {
+				return b.measureTraining(c.Context, t, models)
+			}
 			if b.profile {
 				return b.printProfiles(c.Context, t, models)
 			}
@@ -84,6 +88,7 @@ func (b *benchFlags) flags(fs *flag.FlagSet) {
 	fs.Var(&b.budget, "budget", "memory budget of a run, a `size`")
 	fs.Var(&b.onOOM, "on-oom", "`action` for a run beyond the budget: fail, halve (the batch)")
 	fs.BoolVar(&b.profile, "profile", false, "print the time of each operator and node")
+	fs.BoolVar(&b.training, "training", false, "measure steps of finetune with its default options on random samples, by batch size: time, samples per second, peak memory")
 	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace for Chrome's and Perfetto's viewers")
 }
 
@@ -99,6 +104,13 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 	}
 	if err := b.backendFlags.check(); err != nil {
 		return err
+	}
+	if b.training {
+		for _, name := range []string{"profile", "budget", "backend", "on-oom", "time", "dim", "seed"} {
+			if c.IsSet(name) {
+				return usagef("--training and --%s exclude each other", name)
+			}
+		}
 	}
 	switch {
 	case b.onOOM.Value != "fail" && b.budget == 0:

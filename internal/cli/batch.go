@@ -33,7 +33,7 @@ func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
 	if len(b) == 1 {
 		r := b[0].Result.Report
 		if e := r.Environment; e != nil && len(e.Training) > 0 {
-			return r.JSONWith(w, &measured{e, b[0].Profile})
+			return r.JSONWith(w, &observed{e, b[0].Profile})
 		}
 		return r.JSON(w)
 	}
@@ -49,8 +49,8 @@ func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
 	return e.Encode(reports)
 }
 
-// measured is what JSON has of a training besides its report.
-type measured struct {
+// observed is what JSON has of a training besides its report.
+type observed struct {
 	Environment *report.Environment `json:"environment"`
 	Profile     *profile.Profile    `json:"profile,omitempty"`
 }

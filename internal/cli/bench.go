@@ -37,6 +37,30 @@ func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 	return nil
 }
 
+// BenchTraining writes measurements of training steps as a table, with the knees and what a batch size means for the learning rate.
+func BenchTraining(w io.Writer, steps []*latency.TrainingStep) error {
+	t := &textTable{align: "lrrrr"}
+	t.add("model", "batch", "step", "samples/s", "peak bytes")
+	for _, s := range steps {
+		t.add(filepath.Base(s.Model), fmt.Sprint(s.Batch), seconds(s.Seconds), rate(s.PerSec), known(s.Peak))
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	several := false
+	for _, s := range steps {
+		if s.Knee {
+			several = true
+			fmt.Fprintf(w, "knee of %s: batch %d, the smallest with at least 95 %% of the most samples/s\n", filepath.Base(s.Model), s.Batch)
+		}
+	}
+	if !several {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, "learning rate: for k times the batch size multiply it by k, with warmup (SGD; Goyal et al. 2017, arXiv:1706.02677), or by √k (Krizhevsky 2014, arXiv:1404.5997)")
+	return err
+}
+
 func batchOf(m *latency.Measure) string {
 	if len(m.Halved) == 0 {
 		return fmt.Sprint(m.Batch)

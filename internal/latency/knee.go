@@ -3,6 +3,17 @@ package latency
 // kneeFraction is the fraction of the best throughput that the knee has at least.
 const kneeFraction = 0.95
 
+// A TrainingStep is the measurement of training steps of one batch size in a process of its own.
+type TrainingStep struct {
+	Model   string  `json:"model"`
+	Batch   int64   `json:"batch"`
+	Steps   int     `json:"steps"`
+	Seconds float64 `json:"seconds"` // of the fastest step
+	PerSec  float64 `json:"samples_per_second"`
+	Peak    int64   `json:"peak_bytes"` // resident
+	Knee    bool    `json:"knee,omitempty"`
+}
+
 // MarkKnees marks, for each model and backend with several batch sizes, the knee of its throughput: the smallest batch size with at least 95 %
 // of the most samples per second. A larger one takes more memory for hardly more throughput.
 func MarkKnees(all []*Measure) {
@@ -13,20 +24,33 @@ func MarkKnees(all []*Measure) {
 		by[s] = append(by[s], m)
 	}
 	for _, ms := range by {
-		if len(ms) > 1 {
-			knee(ms).Knee = true
+		if i := knee(ms, func(m *Measure) (int64, float64) { return m.Batch, m.PerSec }); i >= 0 {
+			ms[i].Knee = true
 		}
 	}
 }
 
-func knee(ms []*Measure) (found *Measure) {
-	best := 0.0
-	for _, m := range ms {
-		best = max(best, m.PerSec)
+// MarkKnee marks the knee of the throughput of one model's training.
+func MarkKnee(steps []*TrainingStep) {
+	if i := knee(steps, func(s *TrainingStep) (int64, float64) { return s.Batch, s.PerSec }); i >= 0 {
+		steps[i].Knee = true
 	}
-	for _, m := range ms {
-		if m.PerSec >= kneeFraction*best && (found == nil || m.Batch < found.Batch) {
-			found = m
+}
+
+// knee returns the index of the knee of batch sizes and samples per second; -1 with fewer than two.
+func knee[T any](all []T, of func(T) (batch int64, rate float64)) (found int) {
+	best, smallest := 0.0, int64(0)
+	for _, x := range all {
+		_, rate := of(x)
+		best = max(best, rate)
+	}
+	found = -1
+	if len(all) < 2 {
+		return found
+	}
+	for i, x := range all {
+		if batch, rate := of(x); rate >= kneeFraction*best && (found < 0 || batch < smallest) {
+			found, smallest = i, batch
 		}
 	}
 	return found

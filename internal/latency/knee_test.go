@@ -18,4 +18,11 @@ func TestKneeIsTheSmallestBatchNearTheBest(t *testing.T) {
 			t.Errorf("%s, batch %d: %v", m.Model, m.Batch, m.Knee)
 		}
 	}
+	steps := []*TrainingStep{{Batch: 4, PerSec: 96}, {Batch: 2, PerSec: 94}, {Batch: 8, PerSec: 100}}
+	if MarkKnee(steps); !steps[0].Knee || steps[1].Knee || steps[2].Knee {
+		t.Errorf("knee of training: %+v %+v %+v", *steps[0], *steps[1], *steps[2])
+	}
+	if MarkKnee(steps[1:2]); steps[1].Knee {
+		t.Error("one batch size has a knee")
+	}
 }
