@@ -48,6 +48,9 @@ the same options, with one worker thread. --params replaces the MODEL.`,
 			if s.fit.params > 0 {
 				return s.states(t)
 			}
+			if s.fit.watch {
+				return s.watchTraining(c.Context, t, c.Args().First())
+			}
 			if s.fit.on {
 				return s.planTraining(c.Context, t, c.Args().First())
 			}
@@ -94,7 +97,8 @@ func (s *memoryFlags) checkModes(c *cli.Context) error {
 		without []string // flags that require it
 		with    []string // flags that it excludes
 	}{
-		{s.fit.on, "training", append(s.fit.given(), "params", "compare"), []string{"split", "layout"}},
+		{s.fit.on, "training", append(s.fit.given(), "params", "compare", "watch"), []string{"split", "layout"}},
+		{s.fit.watch, "watch", nil, []string{"budget", "measure", "plain", "compare", "html", "params"}},
 		{s.split > 0, "split", []string{"by"}, []string{"budget", "layout", "plain", "html"}},
 		{s.fit.params > 0, "params", []string{"precision", "zero", "devices"}, append(s.fit.modelOptions(), "batch", "dim", "html", "top", "budget", "measure", "plain", "compare")},
 		{s.fit.compare, "compare", nil, []string{"budget", "measure", "plain"}},

@@ -31,6 +31,7 @@ const defaultTrialSteps = 5
 type trainingMemoryFlags struct {
 	on        bool
 	compare   bool
+	watch     bool
 	params    mcli.Quantity
 	precision mcli.Enum
 	zero      mcli.Enum
@@ -57,6 +58,7 @@ func (f *trainingMemoryFlags) flags() []cli.Flag {
 	f.trainer.w.flags() // declares those of the data, which QAT reads, too
 	own := group("training", func(fs *flag.FlagSet) {
 		fs.BoolVar(&f.on, "training", false, "memory of training instead of inference, as finetune with the same options takes it")
+		fs.BoolVar(&f.watch, "watch", false, "run --steps steps (default: 5) and print the memory every second: resident, Go heap, arena in use by kind, samples")
 		fs.BoolVar(&f.compare, "compare", false, "compare activation checkpointing, float16 storage (or --storage) and both with neither: memory, and time and loss of some steps")
 	})
 	estimate := group("training a number of parameters", func(fs *flag.FlagSet) {

@@ -147,3 +147,13 @@ func leaksText(w io.Writer, p *profile.Profile, unit string) error {
 	}
 	return nil
 }
+
+// LiveMemory is the memory of a running training in one line; resident is the peak of the process, 0 if it is not known.
+func LiveMemory(l profile.Live, resident int64) string {
+	parts := []string{fmt.Sprintf("step %d", l.Step)}
+	if resident > 0 {
+		parts = append(parts, "resident "+size(resident))
+	}
+	parts = append(parts, "Go heap "+size(l.Heap), "arena: "+kinds(l.Arena), "held: "+kinds(l.Held), "samples up to "+size(l.Samples))
+	return strings.Join(parts, " · ")
+}

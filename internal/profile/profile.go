@@ -99,6 +99,7 @@ func (r *Recorder) largest() (found *session) {
 
 // A Live is the memory of a running training in bytes.
 type Live struct {
+	Step    int              `json:"step"`
 	Arena   map[string]int64 `json:"arena_bytes"` // in use by kind, at the largest total since the last line
 	Held    map[string]int64 `json:"held_bytes"`  // besides the arena, by kind
 	Samples int64            `json:"samples_bytes"`
@@ -108,8 +109,9 @@ type Live struct {
 // Live returns the memory in use, of the arena the maximum since the last call. Other goroutines may call it while steps run.
 func (r *Recorder) Live() Live {
 	r.mu.Lock()
-	live := r.inStep
+	live, step := r.inStep, r.done
 	r.inStep = memory.Usage{}
+	held, samples := r.static, r.samples
 	r.mu.Unlock()
-	return Live{Arena: byKind(live), Held: byKind(r.static), Samples: r.samples, Heap: heapInUse()}
+	return Live{Step: step, Arena: byKind(live), Held: byKind(held), Samples: samples, Heap: heapInUse()}
 }

@@ -37,11 +37,13 @@ type Recorder struct {
 	began  time.Time       // of the current step
 	nested []time.Duration // of the running nodes: the time of nodes within them
 
-	stale   int64 // bytes of values outside arenas after their last use, times nodes
-	static  memory.Usage
-	mu      sync.Mutex   // of the next field
-	inStep  memory.Usage // at the largest total since the last call of Live
+	stale int64 // bytes of values outside arenas after their last use, times nodes
+
+	mu      sync.Mutex   // of the next fields, which Live reads
+	done    int          // steps
+	static  memory.Usage // held during all steps
 	samples int64        // bytes
+	inStep  memory.Usage // at the largest total since the last call of Live
 }
 
 type rowKey struct{ op, phase string }
@@ -68,10 +70,18 @@ func (r *Recorder) Reset() {
 }
 
 // Samples sets the maximum number of bytes of samples that are in memory: batches that are read ahead, and the current one.
-func (r *Recorder) Samples(bytes int64) { r.samples = bytes }
+func (r *Recorder) Samples(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.samples = bytes
+}
 
 // Hold counts bytes of a kind that exist during all steps.
-func (r *Recorder) Hold(kind memory.Kind, bytes int64) { r.static[kind] += bytes }
+func (r *Recorder) Hold(kind memory.Kind, bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.static[kind] += bytes
+}
 
 // Begin begins a step.
 func (r *Recorder) Begin() {
@@ -86,6 +96,9 @@ func (r *Recorder) End() {
 		return
 	}
 	took := time.Since(r.began)
+	r.mu.Lock()
+	r.done++
+	r.mu.Unlock()
 	r.steps++
 	r.total += took
 	r.trace.step(r.began.Sub(r.start), took, r.steps)
