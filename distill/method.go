@@ -95,6 +95,9 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
 	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
+	if len(step.Model.Graph.Outputs) == 0 {
+		return nil, errors.New("the model has no outputs")
+	}
 	if len(t.params.selected) == 0 {
 		return nil, untrainable(step)
 	}
