@@ -50,7 +50,7 @@ func (t *trainer) save() error {
 	if path == "" {
 		return nil
 	}
-	defer t.watch.lap(&t.watch.Save)
+	defer t.elapsed.lap(&t.elapsed.Save)
 	err := atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error { return t.checkpoint().write(w, t.state) })
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)

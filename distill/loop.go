@@ -18,7 +18,7 @@ func (t *trainer) stepsPerEpoch() int { return len(t.loader.training) / t.layout
 
 // train runs the training loop from the current state.
 func (t *trainer) train(ctx context.Context) error {
-	t.watch.start()
+	t.elapsed.start()
 	t.state.init(t.layout.storage == "float16")
 	clock := startClock()
 	if t.state.Step == 0 && t.settings.Reinit == nil {
@@ -37,7 +37,7 @@ func (t *trainer) train(ctx context.Context) error {
 	if err := t.restoreBest(); err != nil {
 		return err
 	}
-	t.watch.Done = true
+	t.elapsed.Done = true
 	t.notify()
 	return nil
 }
@@ -96,7 +96,7 @@ func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperpar
 	t.beginStep()
 	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
 	for b, err := range (batcher{t}).batches(ctx, samples, change) {
-		t.settings.Recorder.Spent(profile.Waiting, t.watch.lap(&t.watch.Wait))
+		t.settings.Recorder.Spent(profile.Waiting, t.elapsed.lap(&t.elapsed.Wait))
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperpar
 		if err != nil {
 			return err
 		}
-		t.watch.lap(&t.watch.Compute)
+		t.elapsed.lap(&t.elapsed.Compute)
 		sum += loss / float64(t.layout.microBatches)
 		if i++; i < t.layout.microBatches {
 			continue
@@ -189,7 +189,7 @@ func (t *trainer) endStep(loss float64) error {
 
 // endEpoch evaluates the model, as it is quantized with QAT, and keeps the best weights.
 func (t *trainer) endEpoch(ctx context.Context) error {
-	defer t.watch.lap(&t.watch.Evaluate)
+	defer t.elapsed.lap(&t.elapsed.Evaluate)
 	if t.state.Step > 0 {
 		if err := t.observeQuantization(ctx); err != nil {
 			return err

@@ -34,7 +34,7 @@ type trainer struct {
 	evaluator *evaluator         // nil without validation set
 	average   *average           // nil without --ema
 	state     state
-	watch     stopwatch
+	elapsed   elapsed
 
 	temporary *atomicfile.Folder // nil until prepare
 }

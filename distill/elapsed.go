@@ -6,18 +6,18 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A stopwatch divides the time of a training by activity: each lap adds the time since the last one.
+// An elapsed divides the time of a training by activity: each lap adds the time since the last one.
 // Its times are progress, never a part of the report.
-type stopwatch struct {
+type elapsed struct {
 	pass.Progress
 	last time.Time
 }
 
 // start begins the first lap.
-func (w *stopwatch) start() { w.last = time.Now() }
+func (w *elapsed) start() { w.last = time.Now() }
 
 // lap adds the time since the last lap to that of an activity, and returns it.
-func (w *stopwatch) lap(activity *time.Duration) time.Duration {
+func (w *elapsed) lap(activity *time.Duration) time.Duration {
 	now := time.Now()
 	took := now.Sub(w.last)
 	*activity += took
@@ -27,13 +27,13 @@ func (w *stopwatch) lap(activity *time.Duration) time.Duration {
 
 // beginStep begins the time of a step: the recorder may have spent some after the last one.
 func (t *trainer) beginStep() {
-	t.watch.start()
+	t.elapsed.start()
 	t.settings.Recorder.Begin()
 }
 
 // counted counts a step.
 func (t *trainer) counted(loss float64) {
-	w := &t.watch
+	w := &t.elapsed
 	w.lap(&w.Compute)
 	t.settings.Recorder.End()
 	w.Ran, w.Samples = w.Ran+1, w.Samples+t.layout.batch
@@ -43,11 +43,11 @@ func (t *trainer) counted(loss float64) {
 
 // notify passes the progress on.
 func (t *trainer) notify() {
-	t.watch.Method, t.watch.Step, t.watch.Steps = t.settings.method, t.state.Step, t.state.Total
+	t.elapsed.Method, t.elapsed.Step, t.elapsed.Steps = t.settings.method, t.state.Step, t.state.Total
 	stats := t.loader.stats()
-	t.watch.Loaders, t.watch.Bytes = stats.Rate(), stats.Bytes
+	t.elapsed.Loaders, t.elapsed.Bytes = stats.Rate(), stats.Bytes
 	if t.progress != nil {
-		t.progress(t.watch.Progress)
+		t.progress(t.elapsed.Progress)
 	}
 }
 

@@ -88,7 +88,7 @@ func descend(f func(k int) (float64, error)) (best int, err error) {
 // trial trains for n steps at a constant rate, and returns the mean loss of the second half, infinite if training diverges. Afterwards
 // the weights, the optimizer state and the state of the training are as before.
 func (t chooser) trial(ctx context.Context, rate float64, n int) (mean float64, err error) {
-	start, saved, watch := filepath.Join(t.folder, "start"), t.state, t.watch
+	start, saved, watch := filepath.Join(t.folder, "start"), t.state, t.elapsed
 	if err := t.params.writeTo(start); err != nil {
 		return 0, err
 	}
@@ -105,8 +105,8 @@ func (t chooser) trial(ctx context.Context, rate float64, n int) (mean float64, 
 	if errors.Is(err, errDiverged) {
 		mean, err = math.Inf(1), nil
 	}
-	t.state, t.watch = saved, watch
-	t.watch.lap(&t.watch.Trials)
+	t.state, t.elapsed = saved, watch
+	t.elapsed.lap(&t.elapsed.Trials)
 	return mean, errors.Join(err, t.params.readFrom(start), t.clearOptimizer())
 }
 
