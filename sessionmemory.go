@@ -38,7 +38,7 @@ type Memory struct {
 }
 
 // A MemoryGrowth is one of the numbers of Memory over runs: its name, the first and the last sample, the mean change per run, and whether it
-// grows from sample to sample, which is a leak. The first quarter of the samples is left out.
+// grows from sample to sample, which is a leak. The first quarter of the samples is left out, and fewer than nine runs are not checked.
 type MemoryGrowth = profile.Growth
 
 // WithMemoryProfile measures the memory of a session by p.
@@ -63,7 +63,7 @@ func (p *MemoryProfile) measure() Memory {
 	return m
 }
 
-// Growth returns the growth over the runs so far; nil after a few runs only.
+// Growth returns the growth over the runs so far; nil before the first one.
 func (p *MemoryProfile) Growth() []MemoryGrowth {
 	p.mu.Lock()
 	defer p.mu.Unlock()

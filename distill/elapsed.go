@@ -11,7 +11,12 @@ import (
 type elapsed struct {
 	pass.Progress
 	last time.Time
+
+	loaded, before pass.Loading // of earlier iterations, and at the start of the current one
 }
+
+// iterate begins an iteration over training samples.
+func (w *elapsed) iterate(now pass.Loading) { w.loaded, w.before = w.Loading, now }
 
 // start begins the first lap.
 func (w *elapsed) start() { w.last = time.Now() }
@@ -37,15 +42,13 @@ func (t *trainer) counted(loss float64) {
 	w.lap(&w.Compute)
 	t.settings.Recorder.End()
 	w.Ran, w.Samples = w.Ran+1, w.Samples+t.layout.batch
-	w.Loss = loss
+	w.Loss, w.Loading = loss, w.loaded.Add(t.loader.stats().Since(w.before))
 	t.notify()
 }
 
 // notify passes the progress on.
 func (t *trainer) notify() {
 	t.elapsed.Method, t.elapsed.Step, t.elapsed.Steps = t.settings.method, t.state.Step, t.state.Total
-	stats := t.loader.stats()
-	t.elapsed.Loaders, t.elapsed.Bytes = stats.Rate(), stats.Bytes
 	if t.progress != nil {
 		t.progress(t.elapsed.Progress)
 	}

@@ -106,7 +106,7 @@ func (b *graphBuilder) accumulateGradients(st *step) {
 		p := b.params.byName[w.Name]
 		sum := st.tape.Input(w.Name+".sum", ir.Float, p.array.Shape...)
 		st.feeds[sum.Name] = p.gradSum
-		st.tape.Own("AccumulateGrad", 1, []*ir.Value{sum, w.Grad})
+		st.tape.Own("AccumulateGrad", 1, []*ir.Value{sum, w.Grad})[0].Producer().Name = "accumulation for " + w.Name
 	}
 }
 

@@ -248,9 +248,9 @@ func (l *loader) note(step *pass.Step) {
 }
 
 // stats are those of reading the data; zero without data.
-func (l *loader) stats() dataset.Stats {
+func (l *loader) stats() pass.Loading {
 	if l.set == nil {
-		return dataset.Stats{}
+		return pass.Loading{}
 	}
 	return l.set.Stats()
 }

@@ -93,6 +93,7 @@ func (t *trainer) trainOn(ctx context.Context, samples []int) error {
 // steps updates the weights by every batch of samples, with the hyperparameters of next. It calls done with the loss after each step.
 func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperparameters, done func(loss float64) error) error {
 	i, sum := 0, 0.0 // micro-batch and loss of the step
+	t.elapsed.iterate(t.loader.stats())
 	t.beginStep()
 	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
 	for b, err := range (batcher{t}).batches(ctx, samples, change) {

@@ -281,8 +281,8 @@ func TestProgress(t *testing.T) {
 	if sum := end.Wait + end.Compute + end.Evaluate + end.Save; sum > took {
 		t.Errorf("the activities %+v take %v of %v", end, sum, took)
 	}
-	if end.Loaders <= 0 || end.Bytes <= 0 {
-		t.Errorf("loaders %v samples/s, %d bytes", end.Loaders, end.Bytes)
+	if l := end.Loading; l.Samples != 30*steps || l.Bytes <= 0 || l.SamplesPerSecond() <= 0 || end.Bottleneck() == "" {
+		t.Errorf("loading of the training samples: %+v, bottleneck %q", l, end.Bottleneck())
 	}
 	if end.Wait == 0 || end.Compute == 0 || end.Evaluate == 0 || end.Save != 0 {
 		t.Errorf("activities without time, or checkpoints that were not requested: %+v", end)

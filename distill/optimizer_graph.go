@@ -59,7 +59,9 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)), ir.IntAttr("norm_axis", unitAxis(p)))
 	}
-	u.squareSums = append(u.squareSums, u.graph.Own(o.op, 1, append(in, hyper), attrs...)[0])
+	sum := u.graph.Own(o.op, 1, append(in, hyper), attrs...)[0]
+	sum.Producer().Name = "update of " + p.name
+	u.squareSums = append(u.squareSums, sum)
 }
 
 // unitAxis returns the axis of the units of a weight: columns of a MatMul's right operand, filters of a convolution.

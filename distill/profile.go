@@ -45,7 +45,9 @@ func (t *trainer) attach() error {
 	r.Hold(memory.Weight, t.memory.Weights)
 	r.Hold(memory.State, t.memory.States)
 	r.Hold(memory.Gradient, t.memory.Sums)
-	r.Samples(t.memory.Batches)
+	if t.loader.set != nil {
+		r.Samples(t.loader.set.InMemory)
+	}
 	return nil
 }
 

@@ -60,6 +60,9 @@ func (t batcher) batches(ctx context.Context, samples []int, change func(*datase
 	}
 	return func(yield func(*dataset.Batch, error) bool) {
 		b, err := t.randomBatch(ctx, n)
+		if err == nil {
+			t.settings.Recorder.Samples(b.Bytes)
+		}
 		for i := 0; i < len(samples); i += n {
 			if err != nil {
 				yield(nil, err)

@@ -13,8 +13,7 @@ type Progress struct {
 	Ran      int           // steps
 	Samples  int           // training samples, counted once per use
 	Wait     time.Duration // for batches of training samples
-	Loaders  float64       // samples per second, of training and validation, that reading and loaders achieve if they never wait for a step
-	Bytes    int64         // of samples that were read, decompressed
+	Loading  Loading       // of training samples, those that were read ahead included
 	Compute  time.Duration // teacher, forward and backward pass, update
 	Evaluate time.Duration // evaluations on the validation set, and observations for QAT
 	Save     time.Duration // checkpoints

@@ -8,8 +8,14 @@ import (
 
 // peakResident is the high-water mark of this program's own memory; getrusage
 // would include that of the process which started it.
-func peakResident() int64 {
-	kib, _, _ := strings.Cut(procField("/proc/self/status", "VmHWM"), " ")
+// Resident returns the resident memory of the process in bytes, now and at its peak; 0 if it is not known.
+func Resident() (now, peak int64) {
+	return statusBytes("VmRSS"), statusBytes("VmHWM")
+}
+
+// statusBytes is a size of the status of the process, 0 if there is none.
+func statusBytes(name string) int64 {
+	kib, _, _ := strings.Cut(procField("/proc/self/status", name), " ")
 	n, err := strconv.ParseInt(kib, 10, 64)
 	if err != nil {
 		return 0

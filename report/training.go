@@ -62,7 +62,11 @@ func TrainingMemoryTexts(m *pass.TrainingMemory) []string {
 		}
 	}
 	for _, v := range m.Live[:min(3, len(m.Live))] {
-		live = append(live, fmt.Sprintf("%s %s (%s)", v.Name, size(v.Bytes), v.Kind))
+		kind := v.Kind
+		if kind == "gradient" && v.Layer != "" {
+			kind += " at " + v.Layer
+		}
+		live = append(live, fmt.Sprintf("%s %s (%s)", v.Name, size(v.Bytes), kind))
 	}
 	var lines []string
 	if len(kinds) > 0 {

@@ -27,7 +27,7 @@ func (s *memoryFlags) watchTraining(ctx context.Context, t *tool, model string) 
 	}
 	r := profile.New()
 	tr.Train.Recorder = r
-	w := &watcher{tool: t, recorder: r, environment: report.Observe(t.workers)}
+	w := &watcher{tool: t, recorder: r}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -57,17 +57,17 @@ func (s *memoryFlags) watchTraining(ctx context.Context, t *tool, model string) 
 // A watcher prints the memory of a running training: on a terminal in one line that is updated, otherwise in one line each, as JSON with --json.
 type watcher struct {
 	*tool
-	recorder    *profile.Recorder
-	environment func() *report.Environment
+	recorder *profile.Recorder
 }
 
 // line prints the memory now.
 func (w *watcher) line(last bool) error {
-	live := watched{w.environment().PeakResident, w.recorder.Live()}
+	now, peak := report.Resident()
+	live := watched{now, peak, w.recorder.Live()}
 	if w.json {
 		return json.NewEncoder(w.stdout).Encode(live)
 	}
-	text := mcli.LiveMemory(live.Live, live.Resident)
+	text := mcli.LiveMemory(live.Live, live.Resident, live.Peak)
 	if !isTerminal(w.stdout) {
 		_, err := fmt.Fprintln(w.stdout, text)
 		return err
@@ -82,6 +82,7 @@ func (w *watcher) line(last bool) error {
 
 // watched is one line of --watch as JSON.
 type watched struct {
-	Resident int64 `json:"peak_resident_bytes"`
+	Resident int64 `json:"resident_bytes"` // 0 if it is not known
+	Peak     int64 `json:"peak_resident_bytes"`
 	profile.Live
 }

@@ -135,6 +135,10 @@ func leaksText(w io.Writer, p *profile.Profile, unit string) error {
 			fmt.Fprintf(w, "  outside of the arena: %s × nodes after the last use\n", size(v.Stale))
 		}
 	}
+	if len(p.Growth) > 0 && !p.Growth[0].Checked {
+		_, err := fmt.Fprintf(w, "growth: not checked: %d %ss are too few, at least %d are required\n", p.Steps, unit, profile.LeastSteps)
+		return err
+	}
 	growing := slices.DeleteFunc(slices.Clone(p.Growth), func(g profile.Growth) bool { return !g.Grows })
 	if len(p.Growth) > 0 && len(growing) == 0 {
 		_, err := fmt.Fprintf(w, "growth: none over %d %ss\n", p.Steps, unit)
@@ -148,12 +152,22 @@ func leaksText(w io.Writer, p *profile.Profile, unit string) error {
 	return nil
 }
 
-// LiveMemory is the memory of a running training in one line; resident is the peak of the process, 0 if it is not known.
-func LiveMemory(l profile.Live, resident int64) string {
+// LiveMemory is the memory of a running training in one line, with the resident memory of the process now and at its peak, 0 if it is not known.
+func LiveMemory(l profile.Live, resident, peak int64) string {
 	parts := []string{fmt.Sprintf("step %d", l.Step)}
-	if resident > 0 {
-		parts = append(parts, "resident "+size(resident))
+	switch {
+	case resident > 0:
+		parts = append(parts, fmt.Sprintf("resident %s, peak %s", size(resident), size(peak)))
+	case peak > 0:
+		parts = append(parts, "peak resident "+size(peak))
 	}
-	parts = append(parts, "Go heap "+size(l.Heap), "arena: "+kinds(l.Arena), "held: "+kinds(l.Held), "samples up to "+size(l.Samples))
+	parts = append(parts, "Go heap "+size(l.Heap), "arena: "+kindsOrNone(l.Arena)+" (largest: "+kindsOrNone(l.Most)+")", "held: "+kindsOrNone(l.Held), "samples "+size(l.Samples))
 	return strings.Join(parts, " · ")
+}
+
+func kindsOrNone(bytes map[string]int64) string {
+	if len(bytes) == 0 {
+		return "–"
+	}
+	return kinds(bytes)
 }

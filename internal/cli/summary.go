@@ -67,6 +67,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	if e := r.Environment; e != nil {
 		for i, x := range e.Training {
 			t.add(first(i, "training"), trainingTime(x, e.PeakResident))
+			for k, text := range loadingTime(x) {
+				t.add(first(k, "data loading"), text)
+			}
 		}
 	}
 	for i, m := range r.Training {

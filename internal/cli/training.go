@@ -10,8 +10,12 @@ import (
 
 // TrainingRate is the loss and the speed of a training for its progress bar.
 func TrainingRate(p pass.Progress) string {
-	return fmt.Sprintf("  loss %.4g  %s a step  %s samples/s", p.Loss, seconds(p.StepTime().Seconds()), rate(p.SamplesPerSecond()))
+	return fmt.Sprintf("  loss %.4g  %s a step  %s samples/s, loaders %s samples/s %s, %s waiting", p.Loss, seconds(p.StepTime().Seconds()),
+		rate(p.SamplesPerSecond()), rate(p.Loading.SamplesPerSecond()), byteRate(p.Loading.BytesPerSecond()), percent(p.WaitFraction()))
 }
+
+// byteRate is a throughput in MB of 10^6 bytes per second.
+func byteRate(bytes float64) string { return fmt.Sprintf("%.3g MB/s", bytes/1e6) }
 
 // trainingTime is the speed of a training that ended. resident is the peak of the process, 0 if it is not known.
 func trainingTime(t report.TrainingTime, resident int64) string {
@@ -29,6 +33,33 @@ func trainingTime(t report.TrainingTime, resident int64) string {
 		parts = append(parts, "resident "+size(resident))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// loadingTime is the speed of data loading of a training that ended, the times of waiting, and the bottleneck.
+func loadingTime(t report.TrainingTime) []string {
+	l := t.Loading
+	if l.Samples == 0 {
+		return nil
+	}
+	speed := fmt.Sprintf("%s samples/s · %s · read %s", rate(l.SamplesPerSecond), byteRate(l.BytesPerSecond), seconds(l.Read))
+	speed += ", decode and convert " + seconds(l.Decode)
+	if l.Augment > 0 {
+		speed += ", augment " + seconds(l.Augment)
+	}
+	speed += fmt.Sprintf(" (loaders: %d)", l.Loaders)
+	waited := fmt.Sprintf("steps waited %s for samples · loaders waited %s for steps · ", seconds(t.Wait), seconds(l.Wait))
+	return []string{speed, waited + bottleneck(l)}
+}
+
+// bottleneck is a sentence about what limits the speed of training, and what makes it faster.
+func bottleneck(l report.Loading) string {
+	switch l.Bottleneck {
+	case pass.Reading:
+		return "reading is the bottleneck: uncompressed or local data is read faster"
+	case pass.Loaders:
+		return "the loaders are the bottleneck: increase --loaders and --prefetch, or store smaller images"
+	}
+	return "steps are the bottleneck: faster loading does not help"
 }
 
 // planned lists the planned memory of a training by kind.

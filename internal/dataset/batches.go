@@ -5,7 +5,10 @@ import (
 	"iter"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/mcompress/mcompress/ir"
 )
 
 // An Order is the order in which Batches iterates over a Set.
@@ -40,6 +43,7 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 			sample = func(i int) int { return order[i] }
 		}
 		a := newAhead(s, o, count, sample)
+		defer a.release()
 		inner, cancel := context.WithCancel(ctx)
 		a.start(inner)
 		defer a.wg.Wait()
@@ -49,6 +53,7 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 			if !yield(p.batch, p.err) || p.err != nil {
 				return
 			}
+			a.hold(p, 0)
 			<-a.slots
 		}
 		if err := ctx.Err(); err != nil {
@@ -92,6 +97,8 @@ type ahead struct {
 	count   int
 	sample  func(int) int // maps a position in the order to a sample
 	loaders int
+	idle    idleness
+	held    atomic.Int64 // bytes of batches
 
 	slots chan struct{} // one for each batch in memory, that of the consumer included
 	queue chan *pending // in order
@@ -105,16 +112,18 @@ type pending struct {
 	first  int
 	n      int
 	batch  *Batch
+	bytes  int64 // in memory
 	err    error
 	done   chan struct{}
 }
 
 func newAhead(s *Set, o Order, count int, sample func(int) int) *ahead {
-	a := &ahead{set: s, order: o, size: s.Size(o.Size), count: count, sample: sample}
+	a := &ahead{set: s, order: o, size: s.Size(o.Size), count: count, sample: sample, idle: idleness{sum: &s.stats.idle}}
 	batches := (count + a.size - 1) / a.size
 	inMemory := 1 + min(s.opts.prefetch(s.feed.bytes(a.size), s.opts.Workers), batches)
 	a.slots, a.queue, a.work = make(chan struct{}, inMemory), make(chan *pending, inMemory), make(chan *pending, inMemory)
 	a.loaders = max(1, min(s.opts.Loaders, inMemory))
+	s.stats.loaders.Store(int64(a.loaders))
 	return a
 }
 
@@ -140,6 +149,8 @@ func (a *ahead) read(ctx context.Context) {
 			index[i] = a.sample(first + i)
 		}
 		p := &pending{first: first, n: len(index), done: make(chan struct{})}
+		a.idle.begin()
+		a.hold(p, a.set.feed.bytes(p.n))
 		began := time.Now()
 		p.finish, p.err = a.set.feed.load(index)
 		timed(&a.set.stats.read, began)
@@ -155,25 +166,58 @@ func (a *ahead) load(ctx context.Context) {
 			p.err = ctx.Err()
 		}
 		if p.err == nil {
-			began := time.Now()
-			p.make(a.order.Change)
-			timed(&a.set.stats.load, began)
-			a.set.stats.samples.Add(int64(p.n))
+			a.make(p)
 		}
+		a.idle.end()
 		close(p.done)
 	}
 }
 
-func (p *pending) make(change func(*Batch) error) {
-	if p.batch, p.err = p.finish(); p.err != nil {
+// make decodes, converts and changes a batch.
+func (a *ahead) make(p *pending) {
+	began := time.Now()
+	p.batch, p.err = p.finish()
+	timed(&a.set.stats.decode, began)
+	if p.err != nil {
 		return
 	}
 	p.finish = nil // and the memory that it read into
 	p.batch.N, p.batch.First = p.n, p.first
-	if change == nil {
+	if a.order.Change != nil {
+		began := time.Now()
+		p.err = a.order.Change(p.batch)
+		timed(&a.set.stats.augment, began)
+	}
+	if p.err != nil {
+		p.batch = nil
 		return
 	}
-	if p.err = change(p.batch); p.err != nil {
-		p.batch = nil
+	a.hold(p, p.batch.Bytes())
+	a.set.stats.samples.Add(int64(p.n))
+}
+
+// hold sets the bytes of a batch in memory.
+func (a *ahead) hold(p *pending, bytes int64) {
+	a.held.Add(bytes - p.bytes)
+	a.set.stats.held.Add(bytes - p.bytes)
+	p.bytes = bytes
+}
+
+// release forgets the batches that are in memory when the iteration ends.
+func (a *ahead) release() { a.set.stats.held.Add(-a.held.Load()) }
+
+// Bytes is the memory of the arrays of b.
+func (b *Batch) Bytes() (bytes int64) {
+	for _, arrays := range []map[string]*ir.Array{b.Inputs, b.Outputs} {
+		for _, x := range arrays {
+			bytes += x.Bytes()
+		}
 	}
+	if b.Labels != nil {
+		bytes += b.Labels.Bytes()
+	}
+	for _, tokens := range b.Targets {
+		bytes += 8 * int64(len(tokens))
+	}
+	return bytes
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -213,7 +212,7 @@ func TestStats(t *testing.T) {
 	for kind, path := range numberedFiles(t, 100) {
 		s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, Options{Loaders: 2})
 		opened := s.Stats()
-		if opened.Samples != 0 || opened.Rate() != 0 {
+		if opened.Samples != 0 || opened.SamplesPerSecond() != 0 {
 			t.Errorf("%s: %+v before the first batch", kind, opened)
 		}
 		all(t, s, Order{Size: 30})
@@ -222,13 +221,39 @@ func TestStats(t *testing.T) {
 		if bytes := got.Bytes - opened.Bytes; got.Samples != 102 || bytes != 102*(12+8) {
 			t.Errorf("%s: %d samples of %d bytes", kind, got.Samples, bytes)
 		}
-		if got.Read <= 0 || got.Load <= 0 || got.Rate() <= 0 {
+		if got.Read <= 0 || got.Decode <= 0 || got.SamplesPerSecond() <= 0 {
 			t.Errorf("%s: missing times in %+v", kind, got)
 		}
 	}
-	r := Stats{Samples: 10, Read: 2 * time.Second, Load: 8 * time.Second, Loaders: 2}
-	if got := r.Rate(); got != 2.5 {
-		t.Errorf("%v samples/s, want 2.5", got)
+}
+
+// While a batch is in use and all others that may be in memory are complete, the loaders wait; after the last batch they do not. Afterwards no
+// batch is in memory, also if the iteration ends early.
+func TestWaitingAndMemory(t *testing.T) {
+	path := numberedFiles(t, 40)["stored"]
+	for prefetch, most := range []int64{1, 2, 3} {
+		s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, Options{Prefetch: ptr(prefetch), Loaders: 2})
+		one := s.feed.bytes(10)
+		for b, err := range s.Batches(t.Context(), Order{Size: 10}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if held := s.InMemory(); held < b.Bytes() || held > most*one || b.Bytes() != 10*(3*4+8) {
+				t.Errorf("prefetch %d: %d bytes in memory, a batch has %d, %d while it is loaded", prefetch, held, b.Bytes(), one)
+			}
+			if waited := s.Stats().Idle > 0; prefetch == 0 && waited != (b.First > 0) {
+				t.Errorf("sample %d: loaders waited for the consumer: %v", b.First, waited)
+			}
+		}
+		if held := s.InMemory(); held != 0 {
+			t.Errorf("prefetch %d: %d bytes in memory after the iteration", prefetch, held)
+		}
+		for range s.Batches(t.Context(), Order{Size: 10}) {
+			break
+		}
+		if held := s.InMemory(); held != 0 {
+			t.Errorf("prefetch %d: %d bytes in memory after an early end", prefetch, held)
+		}
 	}
 }
 

@@ -47,10 +47,11 @@ func imageEnds() []string {
 
 // An imageFolder is a column of image files, scaled to one size, with 8-bit samples.
 type imageFolder struct {
-	path  string // of the folder
-	files []string
-	frame frame
-	read  *atomic.Int64 // bytes
+	path   string // of the folder
+	files  []string
+	frame  frame
+	read   *atomic.Int64 // bytes
+	images *atomic.Int64 // bytes of decoded images in memory
 }
 
 // A frame is the image size of a model. Images are scaled to it.
@@ -109,7 +110,7 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 	if err != nil {
 		return s, err
 	}
-	p := &imageFolder{path: path, files: files, frame: f, read: &s.read}
+	p := &imageFolder{path: path, files: files, frame: f, read: &s.read, images: &s.images}
 	if s.only = p; len(files) > 0 {
 		return s, nil
 	}
@@ -153,37 +154,58 @@ func (p *imageFolder) load(index []int) (func() (*ir.Array, error), error) {
 		row := p.row()
 		a := ir.NewArray(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...)
 		for i, at := range index {
-			m, err := p.picture(filepath.Join(p.path, p.files[at]))
-			if err != nil {
+			if err := p.decode(filepath.Join(p.path, p.files[at]), a.Data[int64(i)*row.Bytes():][:row.Bytes()]); err != nil {
 				return nil, err
 			}
-			p.frame.draw(a.Data[int64(i)*row.Bytes():][:row.Bytes()], m)
 		}
 		return a, nil
 	}, nil
 }
 
-// picture decodes a file after checking its size.
-func (p *imageFolder) picture(path string) (image.Image, error) {
+// decode decodes a file after checking its size, and writes the scaled image.
+func (p *imageFolder) decode(path string, to []byte) error {
 	f, err := openFile(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	f.read = p.read
 	c := codecs()[strings.ToLower(filepath.Ext(path))]
 	size, err := c.config(f.reader(0))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if int64(size.Width)*int64(size.Height) > maxPixels {
-		return nil, fmt.Errorf("%s: %d×%d pixels are too many; the maximum is %d", path, size.Width, size.Height, maxPixels)
+		return fmt.Errorf("%s: %d×%d pixels are too many; the maximum is %d", path, size.Width, size.Height, maxPixels)
 	}
+	bytes := decodedBytes(size)
+	p.images.Add(bytes)
+	defer p.images.Add(-bytes)
 	m, err := c.decode(f.reader(0))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return m, nil
+	p.frame.draw(to, m)
+	return nil
+}
+
+// decodedBytes is the memory of an image: at most 3 bytes per pixel in YCbCr, 4 or 8 with opacity.
+func decodedBytes(c image.Config) int64 {
+	pixels := int64(c.Width) * int64(c.Height)
+	switch c.ColorModel {
+	case color.GrayModel:
+		return pixels
+	case color.Gray16Model:
+		return 2 * pixels
+	case color.YCbCrModel:
+		return 3 * pixels
+	case color.RGBA64Model, color.NRGBA64Model:
+		return 8 * pixels
+	}
+	if _, ok := c.ColorModel.(color.Palette); ok {
+		return pixels
+	}
+	return 4 * pixels
 }
 
 // draw scales m to the frame by bilinear interpolation, with transparency over black, and writes its channels.

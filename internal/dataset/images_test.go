@@ -70,6 +70,32 @@ func TestImagesOfModelSize(t *testing.T) {
 	}
 }
 
+// The memory of decoded images is at least that of their pixels, and counts while images are decoded only.
+func TestMemoryOfImages(t *testing.T) {
+	r := image.Rect(0, 0, 8, 4)
+	for _, tt := range []struct {
+		m    image.Image
+		want int64
+	}{
+		{image.NewGray(r), 32}, {image.NewGray16(r), 64}, {image.NewNRGBA(r), 128}, {image.NewNRGBA64(r), 256}, {image.NewPaletted(r, color.Palette{color.Black}), 32},
+		{image.NewYCbCr(r, image.YCbCrSubsampleRatio444), 96}, {image.NewCMYK(r), 128},
+	} {
+		if got := decodedBytes(image.Config{ColorModel: tt.m.ColorModel(), Width: 8, Height: 4}); got != tt.want {
+			t.Errorf("%T: %d bytes, want %d", tt.m, got, tt.want)
+		}
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.png"), pngOf(t, image.NewGray(r)))
+	s := mustOpen(t, dir, inputs(input("x", "uint8[n,1,4,8]")), nil, Options{})
+	images := &s.feed.(*table).samples.images
+	images.Store(1000)
+	for range s.Batches(t.Context(), Order{}) {
+		if held := s.InMemory(); held != 1000+32 {
+			t.Errorf("%d bytes in memory", held)
+		}
+	}
+}
+
 // Bilinear scaling preserves a ramp, up and down.
 func TestImagesAreScaled(t *testing.T) {
 	for _, width := range []int{13, 48, 200} {

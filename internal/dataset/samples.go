@@ -22,6 +22,7 @@ type samples struct {
 	classes []string                          // names of the classes, if the data has them
 	closers []io.Closer
 	read    atomic.Int64 // bytes
+	images  atomic.Int64 // bytes of decoded images in memory
 }
 
 // file opens a file until s is closed.

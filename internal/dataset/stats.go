@@ -1,40 +1,65 @@
 package dataset
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcompress/mcompress/pass"
 )
 
-// Stats are measurements of the loading of batches. They depend on the machine.
-type Stats struct {
-	Samples int64         // in batches that were made
-	Bytes   int64         // read from files, decompressed
-	Read    time.Duration // reading, in one goroutine
-	Load    time.Duration // converting, decoding and changing: the sum of all loaders
-	Loaders int
-}
-
-// Rate is the number of samples per second that reading and the loaders achieve if they never wait for the consumer of the batches; 0 before
-// the first batch.
-func (s Stats) Rate() float64 {
-	slower := max(s.Read, s.Load/time.Duration(max(1, s.Loaders)))
-	if slower <= 0 {
-		return 0
-	}
-	return float64(s.Samples) / slower.Seconds()
-}
-
 // Stats returns the measurements of all iterations until now.
-func (s *Set) Stats() Stats {
+func (s *Set) Stats() pass.Loading {
 	t := &s.stats
-	return Stats{
-		Samples: t.samples.Load(), Bytes: s.feed.bytesRead(),
-		Read: time.Duration(t.read.Load()), Load: time.Duration(t.load.Load()), Loaders: s.opts.Loaders,
+	return pass.Loading{
+		Samples: t.samples.Load(), Bytes: s.feed.bytesRead(), Read: time.Duration(t.read.Load()), Decode: time.Duration(t.decode.Load()),
+		Augment: time.Duration(t.augment.Load()), Idle: time.Duration(t.idle.Load()), Loaders: int(t.loaders.Load()),
 	}
+}
+
+// InMemory returns the bytes of samples in memory now: complete batches, the maximum of those that are read and loaded, decoded images, and data
+// that stays in memory.
+func (s *Set) InMemory() int64 {
+	bytes := s.stats.held.Load() + s.feed.resident()
+	if t, ok := s.feed.(*table); ok {
+		bytes += t.samples.images.Load()
+	}
+	return bytes
 }
 
 // stats are the measurements of a Set; times are nanoseconds.
-type stats struct{ samples, read, load atomic.Int64 }
+type stats struct {
+	samples, read, decode, augment, idle atomic.Int64
+	held                                 atomic.Int64 // bytes of batches
+	loaders                              atomic.Int64 // of the last iteration
+}
 
 // timed adds the time since began to a sum.
 func timed(sum *atomic.Int64, began time.Time) { sum.Add(int64(time.Since(began))) }
+
+// An idleness adds the times between batches in which none is read or loaded to a sum. That after the last batch is not added.
+type idleness struct {
+	sum *atomic.Int64
+
+	mu    sync.Mutex
+	busy  int       // batches that are read or loaded
+	since time.Time // there are none; zero before the first one
+}
+
+// begin begins a batch.
+func (i *idleness) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.busy++; i.busy == 1 && !i.since.IsZero() {
+		timed(i.sum, i.since)
+	}
+}
+
+// end ends a batch.
+func (i *idleness) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.busy--; i.busy == 0 {
+		i.since = time.Now()
+	}
+}

@@ -11,7 +11,8 @@ type Growth struct {
 	First   int64   `json:"first"` // at the first sample after the start-up: a quarter of the samples
 	Last    int64   `json:"last"`
 	PerStep float64 `json:"per_step"`
-	Grows   bool    `json:"grows"` // from sample to sample, never decreasing: a leak
+	Grows   bool    `json:"grows"`   // from sample to sample, never decreasing: a leak
+	Checked bool    `json:"checked"` // there are enough samples for Grows: LeastSteps steps or runs
 }
 
 // maxSamples bounds the samples of a growth: when there are as many, every second one is dropped and the distance doubles.
@@ -20,6 +21,9 @@ const maxSamples = 64
 // leastSamples is the minimum number of samples after the start-up that a leak is reported from: one of a quantity without a trend
 // increases six times in a row once in 64 cases.
 const leastSamples = 7
+
+// LeastSteps is the number of steps or runs with leastSamples after the start-up.
+const LeastSteps = 9
 
 // Samples are those of some quantities at equal distances, in bounded memory. The zero value is empty.
 type Samples struct {
@@ -55,15 +59,13 @@ func (g *Samples) Add(now ...Quantity) {
 	g.rows, g.distance = kept, 2*max(1, g.distance)
 }
 
-// Growth returns the growth of each quantity; nil with fewer than two samples after the start-up.
+// Growth returns the growth of each quantity; nil without samples.
 func (g *Samples) Growth() (all []Growth) {
 	after := g.rows[len(g.rows)/4:]
-	if len(after) < 2 {
-		return nil
-	}
 	for i, name := range g.names {
 		first, last := after[0][i], after[len(after)-1][i]
-		r := Growth{Name: name, First: first, Last: last, PerStep: float64(last-first) / float64((len(after)-1)*max(1, g.distance))}
+		r := Growth{Name: name, First: first, Last: last, Checked: len(after) >= leastSamples}
+		r.PerStep = float64(last-first) / float64(max(1, len(after)-1)*max(1, g.distance))
 		larger, smaller := 0, 0
 		for k := 1; k < len(after); k++ {
 			switch d := after[k][i] - after[k-1][i]; {
@@ -73,7 +75,7 @@ func (g *Samples) Growth() (all []Growth) {
 				smaller++
 			}
 		}
-		r.Grows = len(after) >= leastSamples && smaller == 0 && 4*larger >= 3*(len(after)-1)
+		r.Grows = r.Checked && smaller == 0 && 4*larger >= 3*(len(after)-1)
 		all = append(all, r)
 	}
 	return all

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/mcompress/mcompress/internal/memory"
 )
 
 // A Profile is the measurement of a number of steps or runs. Rows are means per step, the longest first.
@@ -100,18 +98,22 @@ func (r *Recorder) largest() (found *session) {
 // A Live is the memory of a running training in bytes.
 type Live struct {
 	Step    int              `json:"step"`
-	Arena   map[string]int64 `json:"arena_bytes"` // in use by kind, at the largest total since the last line
-	Held    map[string]int64 `json:"held_bytes"`  // besides the arena, by kind
-	Samples int64            `json:"samples_bytes"`
-	Heap    int64            `json:"heap_bytes"` // of Go, garbage included
+	Arena   map[string]int64 `json:"arena_bytes"`         // in use by the running node, by kind; empty between steps
+	Most    map[string]int64 `json:"largest_arena_bytes"` // in use by kind, at the largest total since the last line
+	Held    map[string]int64 `json:"held_bytes"`          // besides the arena, by kind
+	Samples int64            `json:"samples_bytes"`       // with decoded images
+	Heap    int64            `json:"heap_bytes"`          // of Go, garbage included
 }
 
-// Live returns the memory in use, of the arena the maximum since the last call. Other goroutines may call it while steps run.
+// Live returns the memory in use, and the maximum of the arena since the last call. Other goroutines may call it while steps run.
 func (r *Recorder) Live() Live {
 	r.mu.Lock()
-	live, step := r.inStep, r.done
-	r.inStep = memory.Usage{}
-	held, samples := r.static, r.samples
+	now, most, step, held, samples := r.now, r.most, r.done, r.static, r.samples
+	r.most = r.now
 	r.mu.Unlock()
-	return Live{Step: step, Arena: byKind(live), Held: byKind(held), Samples: samples, Heap: heapInUse()}
+	live := Live{Step: step, Arena: byKind(now), Most: byKind(most), Held: byKind(held), Heap: heapInUse()}
+	if samples != nil {
+		live.Samples = samples()
+	}
+	return live
 }

@@ -90,6 +90,25 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// Few steps are not checked, and the profile reports that.
+func TestGrowthOfFewSteps(t *testing.T) {
+	for steps := range 12 {
+		r := New()
+		for range steps {
+			r.Begin()
+			r.End()
+		}
+		for _, g := range r.growth.Growth() {
+			if g.Checked != (steps >= LeastSteps) || g.Grows && !g.Checked {
+				t.Errorf("%d steps: %+v", steps, g)
+			}
+		}
+		if got := len(r.growth.Growth()); (got > 0) != (steps > 0) {
+			t.Errorf("%d steps: %d quantities", steps, got)
+		}
+	}
+}
+
 // Times of nodes are without those of nodes in subgraphs, and all times add up to that of the steps. A trace has the first steps only.
 func TestTimesAddUp(t *testing.T) {
 	r := New()

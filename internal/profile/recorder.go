@@ -42,8 +42,9 @@ type Recorder struct {
 	mu      sync.Mutex   // of the next fields, which Live reads
 	done    int          // steps
 	static  memory.Usage // held during all steps
-	samples int64        // bytes
-	inStep  memory.Usage // at the largest total since the last call of Live
+	samples func() int64 // bytes in memory; may be nil
+	now     memory.Usage // of the arena, at the running node
+	most    memory.Usage // of the arena, at the largest total since the last call of Live
 }
 
 type rowKey struct{ op, phase string }
@@ -69,8 +70,11 @@ func (r *Recorder) Reset() {
 	r.steps, r.total, r.rows, r.nodes, r.trace, r.growth, r.stale = 0, 0, map[rowKey]*sums{}, map[nodeKey]*sums{}, trace{}, Samples{}, 0
 }
 
-// Samples sets the maximum number of bytes of samples that are in memory: batches that are read ahead, and the current one.
-func (r *Recorder) Samples(bytes int64) {
+// Samples sets the function that returns the bytes of samples in memory, which Live calls.
+func (r *Recorder) Samples(bytes func() int64) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.samples = bytes
@@ -98,6 +102,7 @@ func (r *Recorder) End() {
 	took := time.Since(r.began)
 	r.mu.Lock()
 	r.done++
+	r.now = memory.Usage{}
 	r.mu.Unlock()
 	r.steps++
 	r.total += took
@@ -185,8 +190,9 @@ func (s *session) Step(e engine.Event, run func() error) error {
 func (r *Recorder) see(live memory.Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if live.Total() > r.inStep.Total() {
-		r.inStep = live
+	r.now = live
+	if live.Total() > r.most.Total() {
+		r.most = live
 	}
 }
 

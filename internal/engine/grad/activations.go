@@ -49,6 +49,7 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 	a.Graph().InsertBefore(v.Producer().Next(), stored)
 	loaded := load(stored.Outputs[0])
 	a.Graph().InsertBefore(first, loaded)
+	stored.Name, loaded.Name = "storage of "+v.Producer().Label(), "restoration of "+v.Producer().Label()
 	a.forms[stored], a.forms[loaded] = true, true
 	for _, u := range uses {
 		u.Node.SetInput(u.Index, loaded.Outputs[0])
@@ -88,7 +89,7 @@ func earliest(uses []ir.Use, at map[*ir.Node]int) *ir.Node {
 func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir.Node {
 	g := a.Graph()
 	made := g.NewNode(n.Op, in, n.Attrs...)
-	made.Name = n.Name
+	made.Name = n.Label()
 	outs := make([]*ir.Value, len(n.Outputs))
 	for i, o := range n.Outputs {
 		if o != nil {

@@ -24,7 +24,7 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 			return fmt.Errorf("%s: %w", n.Place(), err)
 		}
 		for made := last.Next(); made != nil; made = made.Next() {
-			t.layers[made] = n
+			t.nameBackward(made, n)
 		}
 	}
 	for _, p := range t.Params {
@@ -76,8 +76,10 @@ func (t *Tape) inputGradients(n *ir.Node) error {
 
 // addGradient adds dv to the gradient of v.
 func (t *Tape) addGradient(v, dv *ir.Value) {
+	t.markGradient(dv, v)
 	if sum := t.grads[v]; sum != nil {
 		dv = t.Op("Add", []*ir.Value{sum, dv})
+		t.markGradient(dv, v)
 	}
 	t.grads[v] = dv
 }

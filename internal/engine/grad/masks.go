@@ -63,12 +63,13 @@ func (t *Tape) storeMask(v *ir.Value, forward map[*ir.Node]bool) {
 	for _, u := range usesOutside(v, forward) {
 		r := regions[u.Node.Op.Type](t, u.Node, t.DType(v))
 		mask := t.New(ir.OpID{Domain: own, Type: "ActivationMask"}, []*ir.Value{v, r.lo, r.hi})
-		mask.Name = v.Producer().Name
+		mask.Name = v.Producer().Label()
 		t.SetType(mask.Outputs[0], ir.Uint8, int64(math.Ceil(elements(t.Shape(v))/8)))
 		t.Graph().InsertBefore(v.Producer().Next(), mask)
 		t.forward = slices.Insert(t.forward, slices.Index(t.forward, v.Producer())+1, mask)
 		grad := t.Graph().NewNode(ir.OpID{Domain: own, Type: "MaskedGrad"}, []*ir.Value{u.Node.Input(1), mask.Outputs[0]},
 			ir.FloatAttr("on", r.on), ir.FloatAttr("off", r.off))
+		grad.Name, t.layers[grad] = u.Node.Name, t.layers[u.Node]
 		t.Graph().InsertBefore(u.Node, grad)
 		outputs := u.Node.Outputs
 		u.Node.SetOutputs()

@@ -20,6 +20,7 @@ type Tape struct {
 	known   map[*ir.Value]*ir.Array // small values that follow from constants and shapes
 	needs   map[*ir.Value]bool      // values that depend on a parameter
 	grads   map[*ir.Value]*ir.Value // gradients by values of the forward graph
+	of      map[*ir.Value]*ir.Value // values of the forward graph by their gradients, and by summands of these
 	layers  map[*ir.Node]*ir.Node   // nodes of the forward graph by those of their backward pass
 }
 
