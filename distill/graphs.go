@@ -2,6 +2,7 @@ package distill
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -19,50 +20,57 @@ type graphBuilder struct {
 	measure   *measurement // nil without --metric
 }
 
-// step builds the graph of a step.
-func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
+// tape builds the forward and backward pass of a step, which are equal in all layouts of a micro-batch.
+func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) {
 	st := &step{feeds: map[string]*ir.Array{}, stats: map[string]*batchNormStat{}, inputs: b.loader.inputNames()}
 	tape, err := grad.New(ctx, b.model, grad.Options{
-		Inputs: b.loader.specs(p.microBatch()), Train: b.params.trainable, Change: b.trainingChange(ctx, st), BatchStatistics: b.settings.BatchStatistics,
+		Inputs: b.loader.specs(microBatch), Train: b.params.trainable, Change: b.trainingChange(ctx, st), BatchStatistics: b.settings.BatchStatistics,
 	})
 	if err != nil {
 		return nil, err
 	}
-	st.tape, st.model = tape, tape.Model
+	st.tape = tape
 	st.bindStats(b.params)
 	tape.Close()
-	outputs, err := b.backward(st)
-	if err != nil {
+	if err := b.backward(st); err != nil {
 		return nil, err
 	}
-	for _, r := range tape.Running {
-		outputs = append(outputs, r.New)
-	}
-	activations := tape.Activations()
-	st.profile = activations.Profile()
-	if st.stored, err = p.apply(ctx, activations, b.folder, st.counter); err != nil {
-		return nil, err
-	}
-	st.roles = activations.Roles()
-	outputs = append(outputs, b.weightUpdate(st, p)...)
-	tape.Graph().SetOutputs(outputs...)
-	st.recomputed = activations.Recomputed()
+	st.profile = tape.Activations().Profile()
 	for _, w := range st.profile.Time {
 		st.forward += w
 	}
-	return st, nil
+	if b.settings.Storage == "float16" {
+		err = tape.InferResults(ctx)
+	}
+	return st, err
 }
 
-// backward adds losses and the backward pass. It returns the losses.
-func (b *graphBuilder) backward(st *step) ([]*ir.Value, error) {
+// step builds the graph of a step in a layout, from a tape of its micro-batch, which it does not change.
+func (b *graphBuilder) step(ctx context.Context, from *step, p *layout) (_ *step, err error) {
+	st := *from
+	st.feeds, st.tape = maps.Clone(from.feeds), from.tape.Clone()
+	st.model = st.tape.Model
+	activations := st.tape.Activations()
+	if st.stored, err = p.apply(ctx, activations, st.profile, b.folder, st.counter); err != nil {
+		return nil, err
+	}
+	st.roles = activations.Roles()
+	st.recomputed = activations.Recomputed()
+	outputs := st.outputs()
+	st.tape.Graph().SetOutputs(append(outputs, b.weightUpdate(&st, p)...)...)
+	return &st, nil
+}
+
+// backward adds losses and the backward pass.
+func (b *graphBuilder) backward(st *step) error {
 	scale := st.tape.Input("scale", ir.Float)
 	st.names.scale = scale.Name
 	losses, seeds, targets, err := b.settings.addLosses(st.tape, b.terms, scale)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	st.setLosses(losses, targets)
-	return losses, st.tape.Backward(seeds)
+	return st.tape.Backward(seeds)
 }
 
 // weightUpdate adds the optimizer's update of the weights, or the accumulation of gradients.

@@ -37,6 +37,11 @@ func (p *layout) microBatch() int { return p.batch / p.microBatches }
 // accumulates reports whether steps accumulate gradients, and weights are updated by separate graphs.
 func (p *layout) accumulates() bool { return p.microBatches > 1 || p.offloadOptimizer }
 
+// key identifies the graph of a step.
+func (p *layout) key() string {
+	return fmt.Sprint(p.microBatch(), p.accumulates(), p.checkpoint, p.storedBytes, p.segments, p.recomputeCheap, p.storage, p.exact, p.offloadActivations)
+}
+
 // layout returns the layout of the options.
 func (s *settings) layout() (*layout, error) {
 	p := &layout{batch: s.Batch, microBatches: s.Accumulate, checkpoint: s.Checkpoint, storage: s.Storage}
@@ -75,8 +80,7 @@ const (
 )
 
 // recomputed returns the segments of the forward graph that are recomputed.
-func (p *layout) recomputed(a *grad.Activations) ([]grad.Segment, error) {
-	profile := a.Profile()
+func (p *layout) recomputed(a *grad.Activations, profile grad.Profile) ([]grad.Segment, error) {
 	n, _ := p.every()
 	switch {
 	case n > 0:
@@ -101,9 +105,9 @@ func (p *layout) recomputed(a *grad.Activations) ([]grad.Segment, error) {
 // its time.
 const smallActivation = 4 << 10
 
-// apply changes how activations are stored. counter returns the input with the step number.
-func (p *layout) apply(ctx context.Context, t *grad.Activations, folder string, counter func() *ir.Value) (conversion, error) {
-	segments, err := p.recomputed(t)
+// apply changes how activations are stored, of a forward graph with this profile. counter returns the input with the step number.
+func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Profile, folder string, counter func() *ir.Value) (conversion, error) {
+	segments, err := p.recomputed(t, profile)
 	if err != nil {
 		return conversion{}, err
 	}
@@ -123,42 +127,53 @@ func (p *layout) apply(ctx context.Context, t *grad.Activations, folder string, 
 	return conversion{}, nil
 }
 
+// A form is another form of an activation, by the names of the values that are stored and restored.
+type form struct{ stored, loaded string }
+
 // A conversion is the stored activations of another type.
 type conversion struct {
 	names         []string
-	before, after int64 // bytes
+	before, after int64           // bytes
+	forms         map[string]form // by name, of those that operators do not compute on
 }
 
 func (c *conversion) add(v *ir.Value, before, after int64) {
 	c.names, c.before, c.after = append(c.names, v.Name), c.before+before, c.after+after
 }
 
-func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations) (c conversion, err error) {
+// replace stores another form of v, of this many bytes.
+func (c *conversion) replace(t *grad.Activations, v *ir.Value, after int64, store, load func(*ir.Value) *ir.Node) {
+	stored, loaded := t.Replace(v, store, load)
+	c.add(v, t.Bytes(v), after)
+	c.forms[v.Name] = form{stored.Outputs[0].Name, loaded.Outputs[0].Name}
+}
+
+func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations) (conversion, error) {
+	c := conversion{forms: map[string]form{}}
 	converted, err := t.StoreFloat16(ctx, smallActivation, p.exact)
 	for _, v := range converted {
 		c.add(v, 2*t.Bytes(v), t.Bytes(v))
 	}
 	for _, v := range t.Storable(smallActivation) {
 		if !p.exact[v.Name] {
-			t.Replace(v, unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
-			c.add(v, t.Bytes(v), t.Bytes(v)/2)
+			c.replace(t, v, t.Bytes(v)/2, unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
 		}
 	}
 	return c, err
 }
 
 // storeInt8 quantizes the activations that the backward pass consumes. counter returns the input with the step number.
-func (p *layout) storeInt8(t *grad.Activations, counter func() *ir.Value) (c conversion) {
+func (p *layout) storeInt8(t *grad.Activations, counter func() *ir.Value) conversion {
+	c := conversion{forms: map[string]form{}}
 	for i, v := range t.Quantizable(smallActivation) {
 		if p.exact[v.Name] {
 			continue
 		}
-		t.Replace(v, func(v *ir.Value) *ir.Node {
+		c.replace(t, v, train.QuantizedBytes(t.Bytes(v)/4), func(v *ir.Value) *ir.Node {
 			return t.New(ir.OpID{Domain: "mcompress", Type: "QuantizeActivation"}, []*ir.Value{v, counter()}, ir.IntAttr("seed", int64(i)))
 		}, func(q *ir.Value) *ir.Node {
 			return t.New(ir.OpID{Domain: "mcompress", Type: "DequantizeActivation"}, []*ir.Value{q}, ir.IntsAttr("shape", t.Shape(v)...))
 		})
-		c.add(v, t.Bytes(v), train.QuantizedBytes(t.Bytes(v)/4))
 	}
 	return c
 }

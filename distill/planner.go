@@ -31,6 +31,8 @@ type planner struct {
 	*graphBuilder
 	teacher *teacher
 	why     []string
+	tapes   map[int]*step    // by micro-batch
+	arenas  map[string]int64 // of steps by key of the layout
 }
 
 // A candidate is a layout with its graphs and their planned memory.

@@ -19,20 +19,23 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 		return nil
 	}
 	q := *p
-	plain, err := pl.planStep(ctx, &q)
+	tape, err := pl.tapeOf(ctx, p.microBatch())
 	if err != nil {
 		return err
 	}
-	smallest := plain.arena()
+	smallest, err := pl.arena(ctx, &q)
+	if err != nil {
+		return err
+	}
 	try := func(segments []grad.Segment, cheap bool, limit int64) error {
 		q.segments, q.recomputeCheap = segments, cheap
-		st, err := pl.planStep(ctx, &q)
-		if err == nil && st.arena() <= limit {
-			p.segments, p.recomputeCheap, smallest = segments, cheap, st.arena()
+		arena, err := pl.arena(ctx, &q)
+		if err == nil && arena <= limit {
+			p.segments, p.recomputeCheap, smallest = segments, cheap, arena
 		}
 		return err
 	}
-	for _, segments := range append(plain.profile.Choices(), nil) {
+	for _, segments := range append(tape.profile.Choices(), nil) {
 		for _, cheap := range []bool{false, true} {
 			if err := try(segments, cheap, smallest-1); err != nil {
 				return err
@@ -40,7 +43,7 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 		}
 	}
 	longest := slices.SortedFunc(slices.Values(p.segments), func(a, b grad.Segment) int {
-		return cmp.Compare(plain.profile.Work(b), plain.profile.Work(a))
+		return cmp.Compare(tape.profile.Work(b), tape.profile.Work(a))
 	})
 	for _, s := range longest {
 		rest := slices.DeleteFunc(slices.Clone(p.segments), func(c grad.Segment) bool { return c == s })
@@ -55,23 +58,51 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 func (pl *planner) chooseLight(ctx context.Context, p *layout) error {
 	q := *p
 	q.recomputeCheap = false
-	plain, err := pl.planStep(ctx, &q)
+	plain, err := pl.arena(ctx, &q)
 	if err != nil {
 		return err
 	}
 	q.recomputeCheap = true
-	cheap, err := pl.planStep(ctx, &q)
+	cheap, err := pl.arena(ctx, &q)
 	if err == nil {
-		p.recomputeCheap = cheap.arena() < plain.arena()
+		p.recomputeCheap = cheap < plain
 	}
 	return err
 }
 
 // planStep builds the graph of a step and plans its memory.
 func (pl *planner) planStep(ctx context.Context, p *layout) (*step, error) {
-	st, err := pl.step(ctx, p)
+	tape, err := pl.tapeOf(ctx, p.microBatch())
+	if err != nil {
+		return nil, err
+	}
+	st, err := pl.step(ctx, tape, p)
 	if err != nil {
 		return nil, err
 	}
 	return st, st.plan(ctx, pl.session())
+}
+
+// arena returns the arena of a step. Layouts that were planned before are not planned again.
+func (pl *planner) arena(ctx context.Context, p *layout) (int64, error) {
+	key := p.key()
+	if bytes, ok := pl.arenas[key]; ok {
+		return bytes, nil
+	}
+	st, err := pl.planStep(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	pl.arenas[key] = st.arena()
+	return st.arena(), nil
+}
+
+// tapeOf returns the tape of a micro-batch, built once.
+func (pl *planner) tapeOf(ctx context.Context, microBatch int) (*step, error) {
+	if st := pl.tapes[microBatch]; st != nil {
+		return st, nil
+	}
+	st, err := pl.tape(ctx, microBatch)
+	pl.tapes[microBatch] = st
+	return st, err
 }

@@ -48,6 +48,17 @@ func (st *step) setLosses(losses []*ir.Value, targets []target) {
 	}
 }
 
+// outputs returns the losses, and the new values of running statistics.
+func (st *step) outputs() (vs []*ir.Value) {
+	for _, name := range st.losses {
+		vs = append(vs, st.tape.Value(name))
+	}
+	for _, r := range st.tape.Running {
+		vs = append(vs, r.New)
+	}
+	return vs
+}
+
 // hyperparameters are the inputs of a step that change between steps.
 type hyperparameters struct {
 	rate, decay  float64

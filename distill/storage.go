@@ -31,6 +31,7 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 		*p = plain
 		return nil
 	}
+	smallest := converted.arena()
 	p.exact = map[string]bool{}
 	groups := [][]string{converted.stored.names}
 	for n := 0; n < maxStoragePlans && len(groups) > 0; n++ {
@@ -41,15 +42,26 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 		for _, name := range group {
 			q.exact[name] = true
 		}
-		st, err := pl.planStep(ctx, &q)
-		if err != nil {
+		if st, err := pl.planBelow(ctx, &q, converted, group, smallest); err != nil {
 			return err
-		}
-		if st.arena() <= converted.arena() {
-			p.exact = q.exact
+		} else if st != nil {
+			p.exact, converted = q.exact, st
 		} else if half := len(group) / 2; half > 0 {
 			groups = append(groups, group[:half], group[half:])
 		}
 	}
 	return nil
+}
+
+// planBelow plans a layout in which a group of converted activations is stored in float32; nil if its arena is larger than most. Most layouts need no
+// plan for that.
+func (pl *planner) planBelow(ctx context.Context, p *layout, converted *step, group []string, most int64) (*step, error) {
+	if converted.floor(group) > most {
+		return nil, nil
+	}
+	st, err := pl.planStep(ctx, p)
+	if err != nil || st.arena() > most {
+		return nil, err
+	}
+	return st, nil
 }

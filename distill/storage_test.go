@@ -47,15 +47,25 @@ func TestChooseStorage(t *testing.T) {
 		if len(p.stored.names) == 0 || p.stored.after >= p.stored.before {
 			t.Errorf("%v: %d activations, %d instead of %d bytes", o, len(p.stored.names), p.stored.after, p.stored.before)
 		}
+		bounded := 0
 		for _, name := range p.stored.names {
 			q := *p
 			q.exact = map[string]bool{name: true}
 			for other := range p.exact {
 				q.exact[other] = true
 			}
-			if st, err := pl.planStep(context.Background(), &q); err != nil || st.arena() <= tr.step.arena() {
+			st, err := pl.planStep(context.Background(), &q)
+			if err != nil || st.arena() <= tr.step.arena() {
 				t.Errorf("%v: %s in float32 needs no more memory; %v", o, name, err)
 			}
+			if floor := tr.step.floor([]string{name}); floor > st.arena() {
+				t.Errorf("%v: %s in float32: arena of %d bytes, its lower bound is %d", o, name, st.arena(), floor)
+			} else if floor > tr.step.arena() {
+				bounded++
+			}
+		}
+		if bounded == 0 {
+			t.Errorf("%v: no lower bound avoids a plan", o)
 		}
 	}
 }

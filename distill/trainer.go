@@ -112,7 +112,9 @@ func (t *trainer) describe(ctx context.Context, teacher *ir.Model) (*grad.Tape, 
 }
 
 // planner returns the planner of layouts, once the graphs can be built.
-func (t *trainer) planner() *planner { return &planner{graphBuilder: t.graphs, teacher: t.teacher} }
+func (t *trainer) planner() *planner {
+	return &planner{graphBuilder: t.graphs, teacher: t.teacher, tapes: map[int]*step{}, arenas: map[string]int64{}}
+}
 
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {

@@ -121,6 +121,9 @@ func (p *program) each(f func(*program) error) error {
 		return err
 	}
 	for _, s := range p.steps {
+		if s.bodies == nil { // almost always
+			continue
+		}
 		for _, name := range sortedKeys(s.bodies) {
 			if err := s.bodies[name].each(f); err != nil {
 				return err

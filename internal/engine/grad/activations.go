@@ -12,6 +12,7 @@ type Activations struct {
 	*Tape
 	copies map[*ir.Node]*ir.Node // nodes that recompute results, with the nodes of the forward graph that they repeat
 	forms  map[*ir.Node]bool     // nodes that Replace added
+	at     map[*ir.Node]int      // positions of the nodes that Replace did not add; nil before they are needed
 
 	recomputed float64 // multiply-adds of copies
 }
@@ -37,33 +38,38 @@ func (a *Activations) Stored() []*ir.Value {
 }
 
 // Replace stores another form of a result: store computes it from the value, and load restores the value once, before its first
-// consumer in the backward pass. Results that the backward pass does not consume are unchanged.
-func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node) {
-	forward, at := a.forwardSet(), a.positions()
-	uses := usesOutside(v, forward)
+// consumer in the backward pass. It returns both nodes; results that the backward pass does not consume are unchanged.
+func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node) (stored, loaded *ir.Node) {
+	uses := usesOutside(v, a.forwardSet())
 	if len(uses) == 0 {
-		return
+		return nil, nil
 	}
-	first := earliest(uses, at)
-	stored := store(v)
+	if a.at == nil {
+		a.at = a.positions()
+	}
+	first := earliest(uses, a.at)
+	stored = store(v)
 	a.Graph().InsertBefore(v.Producer().Next(), stored)
-	loaded := load(stored.Outputs[0])
+	loaded = load(stored.Outputs[0])
 	a.Graph().InsertBefore(first, loaded)
 	stored.Name, loaded.Name = "storage of "+v.Producer().Label(), "restoration of "+v.Producer().Label()
 	a.forms[stored], a.forms[loaded] = true, true
 	for _, u := range uses {
 		u.Node.SetInput(u.Index, loaded.Outputs[0])
 	}
+	return stored, loaded
 }
 
-// forwardSet returns the nodes of the forward graph.
+// forwardSet returns the nodes of the forward graph. Callers do not change it.
 func (t *Tape) forwardSet() map[*ir.Node]bool {
 	t.Close()
-	set := map[*ir.Node]bool{}
-	for _, n := range t.forward {
-		set[n] = true
+	if t.inside == nil {
+		t.inside = make(map[*ir.Node]bool, len(t.forward))
+		for _, n := range t.forward {
+			t.inside[n] = true
+		}
 	}
-	return set
+	return t.inside
 }
 
 // usesOutside returns the uses of v by nodes that are not in the set.
@@ -95,10 +101,14 @@ func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir
 		if o != nil {
 			outs[i] = g.NewValue(o.Name)
 			a.types[outs[i]] = a.types[o]
+			if spec, ok := a.results[o]; ok {
+				a.results[outs[i]] = spec
+			}
 		}
 	}
 	made.SetOutputs(outs...)
 	g.InsertBefore(before, made)
+	a.at = nil
 	a.copies[made] = n
 	a.recomputed += nodeWork(a.Tape, n)
 	if origin := a.copies[n]; origin != nil {

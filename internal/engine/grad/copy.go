@@ -241,6 +241,30 @@ func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 	return nil
 }
 
+// InferResults computes the types of the results of both passes, once, which StoreFloat16 requires. Clones share them.
+func (t *Tape) InferResults(ctx context.Context) error {
+	if t.results != nil {
+		return nil
+	}
+	specs := map[string]ir.Spec{}
+	for _, v := range t.Graph().Inputs {
+		specs[v.Name] = declaredSpec(v)
+	}
+	known, err := inferValues(ctx, t.Model, specs)
+	if err != nil {
+		return err
+	}
+	t.results = make(map[*ir.Value]ir.Spec, len(known))
+	for n := range t.Graph().Nodes() {
+		for _, v := range n.Outputs {
+			if v != nil && known[v.Name] != nil {
+				t.results[v] = ir.Spec{DType: known[v.Name].DType, Shape: known[v.Name].Shape}
+			}
+		}
+	}
+	return nil
+}
+
 // inferValues returns the types of all values of m, with the elements of those that follow from constants and shapes.
 func inferValues(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]*ir.Array, err error) {
 	s, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, KeepAll: true, NoFusion: true})

@@ -15,15 +15,10 @@ import (
 // results in except, by name. It is called after Recompute, and returns the stored results that it converted.
 func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except map[string]bool) ([]*ir.Value, error) {
 	t := a.Tape
-	specs := map[string]ir.Spec{}
-	for _, v := range t.Graph().Inputs {
-		specs[v.Name] = declaredSpec(v)
-	}
-	types, err := inferValues(ctx, t.Model, specs)
-	if err != nil {
+	if err := t.InferResults(ctx); err != nil {
 		return nil, err
 	}
-	h := &float16Storage{Tape: t, all: types}
+	h := &float16Storage{Tape: t}
 	chosen := h.values(minBytes, except)
 	for n := range t.Graph().Nodes() {
 		h.convert(n, chosen)
@@ -39,10 +34,7 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except m
 }
 
 // float16Storage chooses and converts the values that are stored in float16.
-type float16Storage struct {
-	*Tape
-	all map[string]*ir.Array // types by name
-}
+type float16Storage struct{ *Tape }
 
 // values returns the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if the originals are.
 func (h *float16Storage) values(minBytes int64, except map[string]bool) map[*ir.Value]bool {
@@ -75,8 +67,8 @@ func (h *float16Storage) values(minBytes int64, except map[string]bool) map[*ir.
 
 // isSupported reports whether v is large, and its producer and consumers support float16.
 func (h *float16Storage) isSupported(v *ir.Value, minBytes int64) bool {
-	a, p := h.all[v.Name], v.Producer()
-	if a == nil || a.DType != ir.Float || a.Bytes() <= minBytes {
+	a, p := h.results[v], v.Producer()
+	if a.DType != ir.Float || a.Bytes() <= minBytes {
 		return false
 	}
 	if f, ok := h.form(p, a.Shape); !ok || !slices.Contains(f.Out, slices.Index(p.Outputs, v)) {
@@ -94,8 +86,8 @@ func (h *float16Storage) form(n *ir.Node, shape []int64) (half.Form, bool) {
 		return half.Form{}, false
 	}
 	f, ok := half.Of(n.Op.Type)
-	y := h.all[n.Outputs[0].Name]
-	return f, ok && y != nil && (f.Mixed != "" || f.Fits(shape, y.Shape))
+	y, known := h.results[n.Outputs[0]]
+	return f, ok && known && (f.Mixed != "" || f.Fits(shape, y.Shape))
 }
 
 // convert replaces n by its float16 form, if any of its inputs or outputs is chosen.

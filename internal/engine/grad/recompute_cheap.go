@@ -1,6 +1,7 @@
 package grad
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -16,7 +17,7 @@ const (
 // normalization and activation only the convolution's result is stored then. It is called at most once, after Recompute, whose copies are
 // included. The results of the step are bit-identical.
 func (a *Activations) RecomputeCheap() {
-	r := &cheapRecomputation{Activations: a, forward: a.forwardSet(), at: a.positions(), recomputed: map[*ir.Value]bool{}}
+	r := &cheapRecomputation{Activations: a, forward: maps.Clone(a.forwardSet()), at: a.positions(), recomputed: map[*ir.Value]bool{}}
 	for n := range a.copies {
 		r.forward[n] = true
 	}

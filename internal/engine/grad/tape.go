@@ -22,6 +22,8 @@ type Tape struct {
 	grads   map[*ir.Value]*ir.Value // gradients by values of the forward graph
 	of      map[*ir.Value]*ir.Value // values of the forward graph by their gradients, and by summands of these
 	layers  map[*ir.Node]*ir.Node   // nodes of the forward graph by those of their backward pass
+	inside  map[*ir.Node]bool       // the nodes of forward
+	results map[*ir.Value]ir.Spec   // types of the results of both passes, once InferResults was called
 }
 
 // A Param is a trained constant of the model. It is an input of the step, and the caller owns its array.
