@@ -3,6 +3,7 @@ package mcompress
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -12,6 +13,9 @@ import (
 
 // A Session runs one model with the embedded engine. Several goroutines may use it.
 type Session struct {
+	running sync.RWMutex // runs hold it for reading
+	closed  bool
+
 	session engine.Session
 	model   *Model         // that the session closes; nil for one of the caller
 	memory  *MemoryProfile // may be nil
@@ -50,8 +54,13 @@ func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, er
 	return &Session{session: e, memory: s.memoryProfile}, nil
 }
 
-// Run computes the outputs for the inputs, both by name. ir.ArrayOf makes arrays of slices.
+// Run computes the outputs for the inputs, both by name. ir.ArrayOf makes arrays of slices. After Close it is an error.
 func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
+	s.running.RLock()
+	defer s.running.RUnlock()
+	if s.closed {
+		return nil, errors.New("the session is closed")
+	}
 	outputs, err := s.session.Run(ctx, inputs, nil)
 	if err == nil {
 		s.memory.ran(outputs)
@@ -73,8 +82,14 @@ func ports(of []op.Port) []Port {
 	return list
 }
 
-// Close releases the memory of the session.
+// Close releases the memory of the session, after its current runs.
 func (s *Session) Close() error {
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
 	err := s.session.Close()
 	if e, ok := s.session.(*engine.Interpreter); ok {
 		s.memory.closed(e)

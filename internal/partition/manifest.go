@@ -1,12 +1,15 @@
 package partition
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/mcompress/mcompress/internal/digest"
 )
 
 // maxManifest is the maximum size in bytes of a manifest: 48 layers on 8 ranks take 1 MB.
@@ -80,7 +83,7 @@ func (c *checker) segment(s Segment) error {
 	ranks := map[int]bool{}
 	for _, shard := range s.Shards {
 		_, twice := c.rank[shard.File]
-		if twice || shard.File == "" || shard.File != filepath.Base(shard.File) || !filepath.IsLocal(shard.File) {
+		if twice || !isFileName(shard.File) {
 			return fmt.Errorf("%q is not the name of a file of its own", shard.File)
 		}
 		if shard.Rank < 0 || shard.Rank >= c.ranks || ranks[shard.Rank] {
@@ -89,6 +92,11 @@ func (c *checker) segment(s Segment) error {
 		for _, in := range shard.Inputs {
 			if err := c.input(shard.Rank, in); err != nil {
 				return fmt.Errorf("%s: input %q: %w", shard.File, in.Name, err)
+			}
+		}
+		for _, p := range shard.Parts {
+			if !isFileName(p.Name) {
+				return fmt.Errorf("%q is not the name of a file of its own", p.Name)
 			}
 		}
 		ranks[shard.Rank] = true
@@ -104,6 +112,11 @@ func (c *checker) segment(s Segment) error {
 		c.sums[r.Name] = true
 	}
 	return nil
+}
+
+// isFileName reports whether name is that of a file in the folder of the manifest.
+func isFileName(name string) bool {
+	return name != "" && name == filepath.Base(name) && filepath.IsLocal(name)
 }
 
 func (c *checker) input(rank int, in Operand) error {
@@ -142,4 +155,38 @@ func (c *checker) output(o Result) error {
 		}
 	}
 	return nil
+}
+
+// Compare returns an error if a file in the folder has another size than in the manifest, or another digest if digests are compared and
+// the manifest has them.
+func (m *ShardManifest) Compare(ctx context.Context, folder string, digests bool) error {
+	for _, s := range m.Segments {
+		for _, shard := range s.Shards {
+			for _, p := range shard.Parts {
+				if err := p.compare(ctx, folder, digests); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p Part) compare(ctx context.Context, folder string, digests bool) error {
+	path := filepath.Join(folder, p.Name)
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if st.Size() != p.Size {
+		return fmt.Errorf("%s: %d bytes, but the manifest has %d: not the file that was written with it", path, st.Size(), p.Size)
+	}
+	if !digests || p.SHA256 == "" {
+		return nil
+	}
+	sum, _, err := digest.File(ctx, path, nil)
+	if err == nil && sum != p.SHA256 {
+		err = fmt.Errorf("%s: the digest is not that of the manifest: not the file that was written with it", path)
+	}
+	return err
 }

@@ -21,6 +21,7 @@ type Options struct {
 	Workers int
 	Limits  memory.Limits // of each file's run
 	Exact   bool          // without fusions, which depend on what is in one file
+	Digests bool          // compares the digests of files with those of the manifest, not only their sizes
 	// Start opens a device; nil for one in this process.
 	Start func(context.Context, Settings) (Device, error)
 }
@@ -68,6 +69,9 @@ func Open(ctx context.Context, manifest string, o Options) (_ *Pipeline, err err
 	}
 	folder := filepath.Dir(manifest)
 	if err := p.ports(ctx, folder); err != nil {
+		return nil, err
+	}
+	if err := m.Compare(ctx, folder, o.Digests); err != nil {
 		return nil, err
 	}
 	for _, files := range p.placement() {

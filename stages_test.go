@@ -1,0 +1,144 @@
+package mcompress_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcompress/mcompress"
+	"github.com/mcompress/mcompress/internal/partition"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+const splitModel = "fixtures/transformer.onnx"
+
+// splitInto writes the stages (ranks 0) or shards of splitModel into a new folder, and returns their manifest.
+func splitInto(t *testing.T, stages, ranks int) string {
+	t.Helper()
+	save := onnx.SaveOptions{Workers: 1, Memory: 8 << 20, Eval: ir.NewEval(""), Digest: true}
+	if ranks > 0 {
+		w, err := partition.WriteShards(t.Context(), splitModel, t.TempDir(), ranks, save)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Manifest
+	}
+	w, err := partition.Write(t.Context(), splitModel, t.TempDir(), partition.Options{Stages: stages, By: "weights"}, save)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Manifest
+}
+
+// tokens are inputs of splitModel that depend on seed.
+func tokens(seed int64) map[string]*ir.Array {
+	ids := make([]int64, 2*16)
+	for i := range ids {
+		ids[i] = (seed*31 + int64(i)*7) % 256
+	}
+	return map[string]*ir.Array{"input_ids": ir.ArrayOf(ids, 2, 16)}
+}
+
+// Stages and shards compute the outputs of the whole model, also in concurrent runs, and are refused once they are closed.
+func TestSplitSession(t *testing.T) {
+	whole, err := mcompress.NewSession(t.Context(), splitModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	for _, c := range []struct{ stages, ranks int }{{1, 0}, {2, 0}, {4, 0}, {0, 2}, {0, 4}} {
+		t.Run(fmt.Sprintf("%d stages, %d ranks", c.stages, c.ranks), func(t *testing.T) {
+			s, err := mcompress.NewSplitSession(t.Context(), splitInto(t, c.stages, c.ranks), mcompress.WithWorkers(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in, out := s.Inputs(), s.Outputs(); len(in) != 1 || in[0].Name != "input_ids" || len(out) != 1 || out[0].Name != "logits" {
+				t.Errorf("inputs %v, outputs %v", in, out)
+			}
+			var running sync.WaitGroup
+			for seed := range int64(6) {
+				running.Go(func() {
+					got, err := s.Run(t.Context(), tokens(seed))
+					want, wantErr := whole.Run(t.Context(), tokens(seed))
+					if err != nil || wantErr != nil {
+						t.Error(err, wantErr)
+						return
+					}
+					for i, x := range ir.View[float32](got["logits"]) {
+						if y := ir.View[float32](want["logits"])[i]; max(x-y, y-x) > 1e-4 {
+							t.Errorf("inputs %d: logit %d is %v, want %v", seed, i, x, y)
+							return
+						}
+					}
+				})
+			}
+			running.Wait()
+			canceled, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := s.Run(canceled, tokens(0)); err == nil {
+				t.Error("a canceled run succeeded")
+			}
+			for range 2 {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.Run(t.Context(), tokens(0)); err == nil || err.Error() != "the session is closed" {
+					t.Errorf("run after Close: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// Files that are missing, or not those that the manifest was written with, are errors that name them.
+func TestSplitSessionOfOtherFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		ranks  int
+		change func(folder string, stage []byte) error
+		file   string
+		want   string
+	}{
+		"missing stage":    {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stage2.onnx")) }, "transformer.stage2.onnx", "no such file or directory"},
+		"missing shard":    {2, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.rank1.segment2.onnx")) }, "transformer.rank1.segment2.onnx", "no such file or directory"},
+		"missing manifest": {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stages.json")) }, "transformer.stages.json", "no such file or directory"},
+		"another digest": {0, func(dir string, stage []byte) error {
+			w := bytes.Index(stage, []byte("MatMul")) + 6000 // in a weight
+			stage[w] ^= 1
+			return os.WriteFile(filepath.Join(dir, "transformer.stage2.onnx"), stage, 0o644)
+		}, "transformer.stage2.onnx", "the digest is not that of the manifest"},
+		"another size": {0, func(dir string, stage []byte) error {
+			stage = append(stage, 0x32, 1, 'x') // doc_string
+			return os.WriteFile(filepath.Join(dir, "transformer.stage2.onnx"), stage, 0o644)
+		}, "transformer.stage2.onnx", "bytes, but the manifest has "},
+		"manifest of another model": {0, func(dir string, _ []byte) error {
+			other, err := os.ReadFile("fixtures/mlp.onnx")
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "transformer.stage2.onnx"), other, 0o644)
+		}, "transformer.stage2.onnx", "bytes, but the manifest has "},
+		"another document": {0, func(dir string, _ []byte) error {
+			return os.WriteFile(filepath.Join(dir, "transformer.stages.json"), []byte(`{"version": 1, "totals": {}}`), 0o644)
+		}, "transformer.stages.json", "not a manifest of stages or shards"},
+	} {
+		manifest := splitInto(t, 2, c.ranks)
+		dir := filepath.Dir(manifest)
+		stage, err := os.ReadFile(filepath.Join(dir, "transformer.stage2.onnx"))
+		if err != nil && c.ranks == 0 {
+			t.Fatal(err)
+		}
+		if err := c.change(dir, stage); err != nil {
+			t.Fatal(err)
+		}
+		_, err = mcompress.NewSplitSession(t.Context(), manifest)
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, c.file)+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
