@@ -115,7 +115,7 @@ func (r *SplitRun) text(w io.Writer, s Style, model, manifest string) error {
 	t := &textTable{indent: "  ", align: "lrrrr"}
 	t.add("process", "runs", "compute time", "peak resident", "exchanged")
 	for _, p := range r.Stages {
-		t.add(p.Name, fmt.Sprint(p.Runs), seconds(p.Seconds), known(p.Peak), known(p.Bytes))
+		t.add(p.Name, fmt.Sprint(p.Runs), seconds(p.Seconds), sizeOrNone(p.Peak), sizeOrNone(p.Bytes))
 	}
 	if err := (part{fmt.Sprintf("run in %d processes, %s", len(r.Stages), r.Mode), t}).write(w, s); err != nil {
 		return err

@@ -20,7 +20,7 @@ func (t *Tape) storeBases() {
 			base = base.Producer().Input(0)
 		}
 		view := t.New(ir.OpID{Domain: newest, Type: "Reshape"}, []*ir.Value{base, t.Ints(t.Shape(v)...)}, ir.IntAttr("allowzero", 1))
-		t.nameBackward(view, n)
+		view.Name = "backward of " + n.Label()
 		t.Graph().InsertBefore(earliest(uses, at), view)
 		for _, u := range uses {
 			u.Node.SetInput(u.Index, view.Outputs[0])
