@@ -242,7 +242,7 @@ func trialsOf(all []*memplan.Choice) string {
 	if all[0].Measured.Random {
 		samples = "a random batch"
 	}
-	return fmt.Sprintf("; fastest and last of %d steps on %s", all[0].Measured.Steps, samples)
+	return fmt.Sprintf("; time of the fastest of %d steps, loss of the last one, on %s", all[0].Measured.Steps, samples)
 }
 
 // A logLine is the memory after a pass of a layer.
