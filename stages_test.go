@@ -104,8 +104,10 @@ func TestSplitSessionOfOtherFiles(t *testing.T) {
 		file   string
 		want   string
 	}{
-		"missing stage":    {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stage2.onnx")) }, "transformer.stage2.onnx", "no such file or directory"},
-		"missing shard":    {2, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.rank1.segment2.onnx")) }, "transformer.rank1.segment2.onnx", "no such file or directory"},
+		"missing stage": {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stage2.onnx")) }, "transformer.stage2.onnx", "no such file or directory"},
+		"missing shard": {2, func(dir string, _ []byte) error {
+			return os.Remove(filepath.Join(dir, "transformer.rank1.segment2.onnx"))
+		}, "transformer.rank1.segment2.onnx", "no such file or directory"},
 		"missing manifest": {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stages.json")) }, "transformer.stages.json", "no such file or directory"},
 		"another digest": {0, func(dir string, stage []byte) error {
 			w := bytes.Index(stage, []byte("MatMul")) + 6000 // in a weight
