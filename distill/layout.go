@@ -115,20 +115,22 @@ func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Pr
 	if p.recomputeCheap || p.checkpoint == light {
 		t.RecomputeCheap()
 	}
-	if p.offloadActivations {
-		return conversion{}, p.offload(ctx, t, folder)
-	}
+	stored := t.Stored()
+	c := conversion{forms: map[string]form{}}
 	switch p.storage {
 	case "float16":
-		return p.storeFloat16(ctx, t)
+		err = p.storeFloat16(ctx, t, &c)
 	case "int8":
-		return p.storeInt8(t, counter), nil
+		p.storeInt8(t, counter, &c)
 	}
-	return conversion{}, nil
+	if p.offloadActivations {
+		offload(t, stored, c.forms, folder)
+	}
+	return c, err
 }
 
-// A form is another form of an activation, by the names of the values that are stored and restored.
-type form struct{ stored, loaded string }
+// A form is another form of an activation: the values that are stored and restored.
+type form struct{ stored, loaded *ir.Value }
 
 // A conversion is the stored activations of another type.
 type conversion struct {
@@ -141,41 +143,40 @@ func (c *conversion) add(v *ir.Value, before, after int64) {
 	c.names, c.before, c.after = append(c.names, v.Name), c.before+before, c.after+after
 }
 
-// replace stores another form of v, of this many bytes.
-func (c *conversion) replace(t *grad.Activations, v *ir.Value, after int64, store, load func(*ir.Value) *ir.Node) {
+// replace stores another form of v, of this type.
+func (c *conversion) replace(t *grad.Activations, v *ir.Value, dt ir.DType, shape []int64, store, load func(*ir.Value) *ir.Node) {
 	stored, loaded := t.Replace(v, store, load)
-	c.add(v, t.Bytes(v), after)
-	c.forms[v.Name] = form{stored.Outputs[0].Name, loaded.Outputs[0].Name}
+	f := form{stored.Outputs[0], loaded.Outputs[0]}
+	t.SetType(f.stored, dt, shape...)
+	c.forms[v.Name] = f
+	c.add(v, t.Bytes(v), t.Bytes(f.stored))
 }
 
-func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations) (conversion, error) {
-	c := conversion{forms: map[string]form{}}
+func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations, c *conversion) error {
 	converted, err := t.StoreFloat16(ctx, smallActivation, p.exact)
 	for _, v := range converted {
 		c.add(v, 2*t.Bytes(v), t.Bytes(v))
 	}
 	for _, v := range t.Storable(smallActivation) {
 		if !p.exact[v.Name] {
-			c.replace(t, v, t.Bytes(v)/2, unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
+			c.replace(t, v, ir.Float16, t.Shape(v), unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
 		}
 	}
-	return c, err
+	return err
 }
 
 // storeInt8 quantizes the activations that the backward pass consumes. counter returns the input with the step number.
-func (p *layout) storeInt8(t *grad.Activations, counter func() *ir.Value) conversion {
-	c := conversion{forms: map[string]form{}}
+func (p *layout) storeInt8(t *grad.Activations, counter func() *ir.Value, c *conversion) {
 	for i, v := range t.Quantizable(smallActivation) {
 		if p.exact[v.Name] {
 			continue
 		}
-		c.replace(t, v, train.QuantizedBytes(t.Bytes(v)/4), func(v *ir.Value) *ir.Node {
+		c.replace(t, v, ir.Uint8, []int64{train.QuantizedBytes(t.Bytes(v) / 4)}, func(v *ir.Value) *ir.Node {
 			return t.New(ir.OpID{Domain: "mcompress", Type: "QuantizeActivation"}, []*ir.Value{v, counter()}, ir.IntAttr("seed", int64(i)))
 		}, func(q *ir.Value) *ir.Node {
 			return t.New(ir.OpID{Domain: "mcompress", Type: "DequantizeActivation"}, []*ir.Value{q}, ir.IntsAttr("shape", t.Shape(v)...))
 		})
 	}
-	return c
 }
 
 // unary returns a constructor of nodes of an operator with one input.
@@ -183,30 +184,23 @@ func unary(b *grad.Builder, typ string) func(*ir.Value) *ir.Node {
 	return func(v *ir.Value) *ir.Node { return b.New(ir.OpID{Domain: "mcompress", Type: typ}, []*ir.Value{v}) }
 }
 
-// offload stores activations in files until the backward pass.
-func (p *layout) offload(ctx context.Context, t *grad.Activations, folder string) error {
-	if p.storage == "float16" {
-		if _, err := t.StoreFloat16(ctx, smallActivation, nil); err != nil {
-			return err
+// offload stores activations, or their other forms, in files until the backward pass.
+func offload(t *grad.Activations, stored []*ir.Value, forms map[string]form, folder string) {
+	for i, v := range stored {
+		if dt := t.DType(v); t.Bytes(v) <= smallActivation || dt != ir.Float && dt != ir.Float16 {
+			continue
 		}
-	}
-	for i, v := range t.Stored() {
-		if dt := t.DType(v); t.Bytes(v) > smallActivation && (dt == ir.Float || dt == ir.Float16) {
-			offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
+		if f, ok := forms[v.Name]; ok {
+			v = f.stored
 		}
+		file := ir.StringAttr("path", filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
+		t.Replace(v, func(v *ir.Value) *ir.Node {
+			return t.New(ir.OpID{Domain: "mcompress", Type: "Offload"}, []*ir.Value{v}, file)
+		}, func(token *ir.Value) *ir.Node {
+			return t.New(ir.OpID{Domain: "mcompress", Type: "Restore"}, []*ir.Value{token}, file,
+				ir.IntAttr("dtype", int64(t.DType(v))), ir.IntsAttr("shape", t.Shape(v)...))
+		})
 	}
-	return nil
-}
-
-// offload stores v in a file until the backward pass.
-func offload(t *grad.Activations, v *ir.Value, path string) {
-	file := ir.StringAttr("path", path)
-	t.Replace(v, func(v *ir.Value) *ir.Node {
-		return t.New(ir.OpID{Domain: "mcompress", Type: "Offload"}, []*ir.Value{v}, file)
-	}, func(token *ir.Value) *ir.Node {
-		return t.New(ir.OpID{Domain: "mcompress", Type: "Restore"}, []*ir.Value{token}, file,
-			ir.IntAttr("dtype", int64(t.DType(v))), ir.IntsAttr("shape", t.Shape(v)...))
-	})
 }
 
 // String lists the memory savings.

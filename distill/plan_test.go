@@ -24,7 +24,7 @@ var planOptions = [][]string{
 	{"checkpoint", "auto", "batch-statistics", "true"},
 	{"checkpoint", "light", "dropout", "0.2", "clip", "1"},
 	{"storage", "float16", "optimizer", "adam8"},
-	{"offload", "all", "clip", "1", "optimizer", "momentum"},
+	{"offload", "all", "storage", "int8", "clip", "1", "optimizer", "momentum"},
 	{"accumulate", "2", "optimizer", "adamw", "max-norm", "3"},
 	{"qat", "weight-int4", "checkpoint", "every=2"},
 	{"qat", "static-int8 no-bias-correction"},

@@ -93,6 +93,9 @@ func TestInt8Storage(t *testing.T) {
 	if a, b := want.Loss[last].Y, got.Loss[last].Y; !(math.Abs(a-b) < 0.05*want.Loss[0].Y) {
 		t.Errorf("the last loss is %v, %v in float32", b, a)
 	}
+	if offloaded, _ := learn(2, "storage", "int8", "offload", "activations"); fmt.Sprint(whole) == fmt.Sprint(offloaded) {
+		t.Error("offloaded activations are not int8")
+	}
 	other, _ := learn(3, "storage", "int8")
 	equal(t, other, quantized, "3 workers")
 	dropped, _ := learn(1, "storage", "int8", "seed", "1")

@@ -19,8 +19,11 @@ func (st *step) floor(names []string) int64 {
 	changed := map[int][]lifetime{} // of the activations in float32, by block
 	replaced, converting := map[string]bool{}, map[int]bool{}
 	for _, name := range names {
-		f := st.stored.forms[name]
-		v, stored, loaded := values[name], values[f.stored], values[f.loaded]
+		f, ok := st.stored.forms[name]
+		if !ok { // operators compute on float16
+			return 0
+		}
+		v, stored, loaded := values[name], values[f.stored.Name], values[f.loaded.Name]
 		if v.Name == "" || stored.Name == "" || loaded.Name == "" {
 			return 0
 		}

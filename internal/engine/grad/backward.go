@@ -31,7 +31,9 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 		p.Grad = t.grads[p.Value]
 	}
 	t.storeBases()
-	t.storeMasks()
+	if !t.plain {
+		t.storeMasks()
+	}
 	return nil
 }
 

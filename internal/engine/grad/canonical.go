@@ -15,17 +15,24 @@ type rewrite struct {
 
 // rewrites is the list of stages: the patterns of a stage are searched when the results of earlier stages have types.
 var rewrites = [][]rewrite{
-	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}, rewrite{"", "MaxPool", reluAfterPool}),
+	append(slices.Clip(required[0]), rewrite{"", "MaxPool", reluAfterPool}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}, {"", "Mul", activationOf}, {"", "Div", activationOf}},
 	{{"", "Div", rmsNormOf}, {"", "Mul", rmsNormOf}},
 	{{"", "MatMul", attentionOf}},
 	{{"", "MatMul", transposedOperands}},
 }
 
+// required is the only stage of rewrites without operator fusion: of operators without a gradient of their own.
+var required = [][]rewrite{append(slices.Clip(contribRewrites), rewrite{"", "GroupNormalization", groupNorm})}
+
 // canonical applies the first stage with a match. It reports whether there was one: types are inferred again then.
 func (t *Tape) canonical() bool {
 	t.markNeeds()
-	for _, stage := range rewrites {
+	stages := rewrites
+	if t.plain {
+		stages = required
+	}
+	for _, stage := range stages {
 		if t.rewrite(stage) {
 			t.sweep()
 			return true

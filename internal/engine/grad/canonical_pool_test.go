@@ -34,3 +34,22 @@ func TestReluAfterPool(t *testing.T) {
 		p.check(t)
 	}
 }
+
+// Option Plain keeps Relu before MaxPool, and its result instead of a mask.
+func TestPlain(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{4, 3, 18, 18}}}, BatchStatistics: true, Plain: plain})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := tape.Graph().Outputs[0]
+		if err := tape.Backward(map[*ir.Value]*ir.Value{y: tape.Input("dy", ir.Float, tape.Shape(y)...)}); err != nil {
+			t.Fatal(err)
+		}
+		for _, typ := range []string{"BatchNormPoolTrain", "ActivationMask"} {
+			if got := slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()), func(n *ir.Node) bool { return n.Op.Type == typ }); got == plain {
+				t.Errorf("plain %t: %s in the graph is %t", plain, typ, got)
+			}
+		}
+	}
+}

@@ -22,6 +22,9 @@ type Options struct {
 	// training from scratch. Without it the statistics are frozen.
 	BatchStatistics bool
 
+	// Plain keeps operators as they are, without the rewrites that save memory or time, if they have a gradient.
+	Plain bool
+
 	// Bare copies the graph for inference: Backward is not supported, but any batch size of the model is.
 	Bare bool
 
@@ -33,7 +36,7 @@ type Options struct {
 // New copies the main graph of m, with inlined functions, and makes the parameters inputs. m is unchanged; tensors are
 // shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
-	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, of: map[*ir.Value]*ir.Value{}, layers: map[*ir.Node]*ir.Node{}}
+	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, of: map[*ir.Value]*ir.Value{}, layers: map[*ir.Node]*ir.Node{}}
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {

@@ -14,6 +14,7 @@ type Tape struct {
 	// Running are the running statistics of BatchNormalization that the step updates.
 	Running         []Running
 	batchStatistics bool
+	plain           bool // without rewrites that gradients do not require
 
 	forward []*ir.Node              // in order, once Close was called
 	seeded  *ir.Node                // the last node before the backward pass: of the model or of the losses
