@@ -31,6 +31,10 @@ type Options struct {
 	// Change, if set, changes the copied graph, such as by adding Dropout, before types are inferred and rules are
 	// applied.
 	Change func(t *Tape) error
+
+	// Append, if set, appends nodes to the canonical forward graph, in which attention is one operator: those of losses on intermediate values.
+	// A bare graph is canonical, too, then.
+	Append func(t *Tape) error
 }
 
 // New copies the main graph of m, with inlined functions, and makes the parameters inputs. m is unchanged; tensors are
@@ -50,13 +54,25 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 	if err := t.infer(ctx, o.Inputs); err != nil {
 		return nil, err
 	}
-	if o.Bare {
+	if o.Bare && o.Append == nil {
 		return t, nil
 	}
 	for t.canonical() {
 		if err := t.infer(ctx, o.Inputs); err != nil {
 			return nil, err
 		}
+	}
+	if o.Append != nil {
+		if err := o.Append(t); err != nil {
+			return nil, err
+		}
+		if err := t.infer(ctx, o.Inputs); err != nil {
+			return nil, err
+		}
+	}
+	if o.Bare {
+		t.copyBatchSizes()
+		return t, nil
 	}
 	if err := t.applyForwardRules(); err != nil {
 		return nil, err
@@ -276,6 +292,20 @@ func inferValues(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return s.Known(inputs)
+}
+
+// copyBatchSizes lets Reshape copy the size of the first axis, where that of rewrites is a constant: any batch size is supported again.
+func (t *Tape) copyBatchSizes() {
+	for n := range t.Graph().Nodes() {
+		if !is(n, "", "Reshape") || n.Input(1).Const == nil {
+			continue
+		}
+		from := t.Shape(n.Input(0))
+		if shape, ok := t.knownInts(n.Input(1)); ok && len(shape) > 0 && len(from) > 0 && shape[0] == from[0] && !slices.Contains(shape, 0) {
+			n.Attrs = nil // allowzero
+			n.SetInput(1, t.Ints(append([]int64{0}, shape[1:]...)...))
+		}
+	}
 }
 
 // applyForwardRules replaces nodes by forms that store the values that their gradients need.

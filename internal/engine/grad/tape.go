@@ -47,6 +47,13 @@ func (t *Tape) Want(v *ir.Value) {
 // Grad returns the gradient of a value after Backward, nil if there is none.
 func (t *Tape) Grad(v *ir.Value) *ir.Value { return t.grads[v] }
 
+// AddParam adds a parameter that is not a constant of the model, such as a projection of a loss.
+func (t *Tape) AddParam(name string, tensor *ir.Tensor) *ir.Value {
+	v := t.Input(name, tensor.DType, tensor.Shape...)
+	t.Params = append(t.Params, &Param{Name: name, Tensor: tensor, Value: v})
+	return v
+}
+
 // markNeeds marks all values that depend on a parameter.
 func (t *Tape) markNeeds() {
 	for _, p := range t.Params {
