@@ -17,7 +17,7 @@ func FineTune(ctx context.Context, in, out string, steps ...Step) (*Result, erro
 
 // Distill trains the student at a path on the outputs of the teacher, with the samples of WithData, and writes it to path out. With an
 // empty path the student is derived from the teacher by the steps before training, such as prune.Channel. Steps may hold a
-// distill.Distill with options of training.
+// distill.Distill with options of training, which may name further teachers, or the steps of distill.Stages.
 func Distill(ctx context.Context, teacher, student, out string, steps ...Step) (*Result, error) {
 	if student == "" {
 		student = teacher
@@ -42,8 +42,13 @@ func train(ctx context.Context, in, out, name string, options []pass.Option, ste
 		}
 		methods = slices.Insert(methods, i, step)
 	}
-	if methods[i], err = pass.Preset(methods[i], options); err != nil {
-		return nil, err
+	for i, o := range methods {
+		if o.Method().Name != name {
+			continue
+		}
+		if methods[i], err = pass.Preset(o, options); err != nil {
+			return nil, err
+		}
 	}
 	return compress(ctx, job.Options{Input: in, Output: out}, s, methods)
 }

@@ -37,7 +37,7 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(validation)), measure: b.measure}
 	e.samples = validation[:len(validation)/e.batch*e.batch]
 	tape, err := grad.New(ctx, b.model, grad.Options{
-		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step.feeds),
+		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step.feeds), Append: b.features.ofStudent(),
 	})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 		return nil, err
 	}
 	outputs = append(outputs, losses...)
-	if v := tape.Value(scores(b.model.Graph.Outputs[0]).Name); v != nil {
+	if v := tape.Value(scores(b.model.Graph.Outputs[0]).Name); v != nil && b.settings.Loss != noLoss {
 		e.scores = v.Name
 		if !slices.Contains(outputs, v) {
 			outputs = append(outputs, v)
@@ -71,7 +71,7 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 }
 
 // run evaluates the model on the validation set.
-func (e *evaluator) run(ctx context.Context, l *loader, t *teacher) (v evaluation, err error) {
+func (e *evaluator) run(ctx context.Context, l *loader, t *teachers) (v evaluation, err error) {
 	right, all, batches := 0, 0, 0
 	scorer, err := e.measure.start()
 	if err != nil {

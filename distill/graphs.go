@@ -16,6 +16,7 @@ type graphBuilder struct {
 	loader    *loader
 	params    *parameters
 	fakeQuant *fakeQuant // nil without QAT
+	features  featureList
 	terms     []term
 	measure   *measurement // nil without --metric
 }
@@ -24,7 +25,7 @@ type graphBuilder struct {
 func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) {
 	st := &step{feeds: map[string]*ir.Array{}, stats: map[string]*batchNormStat{}, inputs: b.loader.inputNames()}
 	tape, err := grad.New(ctx, b.model, grad.Options{
-		Inputs: b.loader.specs(microBatch), Train: b.params.trainable, Change: b.trainingChange(ctx, st), BatchStatistics: b.settings.BatchStatistics, Plain: b.plain,
+		Inputs: b.loader.specs(microBatch), Train: b.params.trainable, Change: b.trainingChange(ctx, st), Append: b.features.ofStudent(), BatchStatistics: b.settings.BatchStatistics, Plain: b.plain,
 	})
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []in
 			return 0, err
 		}
 	}
-	targets, err := t.teacher.targets(ctx, t.step.targets, b, b.Inputs, samples)
+	targets, err := t.teachers.targets(ctx, t.step.targets, b, b.Inputs, samples)
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +233,7 @@ func (t *trainer) evaluate(ctx context.Context) (v evaluation, err error) {
 		return v, err
 	}
 	t.step.session.Free()
-	v, err = t.evaluator.run(ctx, t.loader, t.teacher)
+	v, err = t.evaluator.run(ctx, t.loader, t.teachers)
 	t.evaluator.session.Free()
 	if err != nil {
 		return v, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -17,12 +16,21 @@ import (
 type term struct {
 	kind    string // key of losses
 	student string // value of the student
-	teacher string // value of the teacher that it is compared with; empty for labels
+	soft    []soft // values of teachers that it is compared with; nil for labels
 	weight  float64
+}
+
+// A soft is a value of a teacher.
+type soft struct {
+	of    int // teacher
+	value string
 }
 
 // nextToken is the cross-entropy of a language model with the token after each token of a sample.
 const nextToken = "next-token"
+
+// noLoss is the loss of a training on features alone.
+const noLoss = "none"
 
 // losses are the operators of loss functions.
 var losses = map[string]string{
@@ -31,10 +39,13 @@ var losses = map[string]string{
 	"kl":            "DistillLoss",
 	"mse":           "MeanSquaredLoss",
 	"cosine":        "CosineLoss",
+	hints:           "MeanSquaredLoss",
+	attention:       "MeanSquaredLoss",
+	relations:       "DistillLoss",
 }
 
-// terms returns the terms of the loss. teacher may be nil.
-func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, error) {
+// terms returns the terms of the loss.
+func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList, labelled bool) ([]term, error) {
 	alpha := s.labelWeight(labelled)
 	var ts []term
 	if s.Loss == nextToken {
@@ -42,25 +53,29 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 		if err != nil {
 			return nil, err
 		}
-		ts = append(ts, term{nextToken, logits.Name, "", alpha})
+		ts = append(ts, term{nextToken, logits.Name, nil, alpha})
 	} else if alpha > 0 {
 		if !labelled {
 			return nil, pass.OptionErrorf("cross-entropy requires labels of one class per sample, and the data has none; use --labels")
 		}
-		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, "", alpha})
+		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, nil, alpha})
 	}
-	if alpha == 1 && s.Match == "" && !s.Layers {
-		return ts, nil
+	if alpha == 1 || s.Loss == noLoss {
+		return append(ts, fs.terms()...), nil
 	}
-	if teacher == nil || s.itself {
-		return nil, pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher but the model itself; use --labels or --teacher; language models are trained on tokens with --loss next-token")
-	}
-	outputs, err := s.outputTerms(student, teacher, 1-alpha)
-	if err != nil {
+	if err := s.checkTeachers(teachers); err != nil {
 		return nil, err
 	}
-	matched, err := s.featureTerms(student, teacher)
-	return slices.Concat(ts, outputs, matched), err
+	outputs, err := s.outputTerms(student, teachers, 1-alpha)
+	return slices.Concat(ts, outputs, fs.terms()), err
+}
+
+// checkTeachers reports that there is no teacher but the model itself.
+func (s *settings) checkTeachers(teachers []*ir.Model) error {
+	if len(teachers) == 0 || s.itself {
+		return pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher but the model itself; use --labels or --teacher; language models are trained on tokens with --loss next-token")
+	}
+	return nil
 }
 
 // tokenScores returns the output with a row of scores for each token: that of --scores, or the first one of three axes.
@@ -88,11 +103,13 @@ func (s *settings) labelWeight(labelled bool) float64 {
 	return 1
 }
 
-// outputTerms returns the terms that compare the outputs of student and teacher, in their order.
-func (s *settings) outputTerms(student, teacher *ir.Model, weight float64) ([]term, error) {
-	ys, xs := student.Graph.Outputs, teacher.Graph.Outputs
-	if len(xs) != len(ys) {
-		return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match", len(xs), len(ys))
+// outputTerms returns the terms that compare the outputs of student and teachers, in their order.
+func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight float64) ([]term, error) {
+	ys := student.Graph.Outputs
+	for _, t := range teachers {
+		if n := len(t.Graph.Outputs); n != len(ys) {
+			return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match and --loss none", n, len(ys))
+		}
 	}
 	var ts []term
 	for i, y := range ys {
@@ -100,76 +117,25 @@ func (s *settings) outputTerms(student, teacher *ir.Model, weight float64) ([]te
 			continue
 		}
 		kind := s.Loss
-		y, x := y, xs[i]
 		if kind == "auto" {
 			kind = "mse"
 			if isScores(y) {
 				kind = "kl"
 			}
 		}
-		if kind == "kl" {
-			y, x = scores(y), scores(x)
+		of := func(v *ir.Value) string {
+			if kind == "kl" {
+				v = scores(v)
+			}
+			return v.Name
 		}
-		ts = append(ts, term{kind, y.Name, x.Name, weight})
+		next := term{kind: kind, student: of(y), weight: weight}
+		for k, t := range teachers {
+			next.soft = append(next.soft, soft{k, of(t.Graph.Outputs[i])})
+		}
+		ts = append(ts, next)
 	}
 	return ts, nil
-}
-
-// featureTerms returns the terms of --match and --layers.
-func (s *settings) featureTerms(student, teacher *ir.Model) ([]term, error) {
-	kind := "mse"
-	if s.Loss == "cosine" {
-		kind = "cosine"
-	}
-	var ts []term
-	for _, pair := range items(s.Match) {
-		x, y, ok := strings.Cut(pair, "=")
-		if !ok {
-			return nil, pass.OptionErrorf("--match %s: must be teacher=student", pair)
-		}
-		if find(teacher, x) == nil || find(student, y) == nil {
-			return nil, pass.OptionErrorf("--match %s: both must be values in the main graphs", pair)
-		}
-		ts = append(ts, term{kind, y, x, 1})
-	}
-	if !s.Layers {
-		return ts, nil
-	}
-	for n := range student.Graph.Nodes() {
-		for _, v := range n.Outputs {
-			if v == nil || !operator.Of(n).Layer() {
-				continue
-			}
-			if x := find(teacher, v.Name); x != nil && width(x.Producer()) == width(n) {
-				ts = append(ts, term{kind, v.Name, v.Name, 1})
-			}
-		}
-	}
-	return ts, nil
-}
-
-// width returns the number of output channels of a layer, 0 if its weight is not constant.
-func width(n *ir.Node) int64 {
-	w := n.Input(1)
-	if w == nil || w.Const == nil || len(w.Const.Shape) < 2 {
-		return 0
-	}
-	axes, ok := operator.Of(n).Input(1).Axes(n, len(w.Const.Shape))
-	if !ok {
-		return 0
-	}
-	return axes.Channels(w.Const.Shape)
-}
-
-func find(m *ir.Model, name string) *ir.Value {
-	for n := range m.Graph.Nodes() {
-		for _, v := range n.Outputs {
-			if v != nil && v.Name == name {
-				return v
-			}
-		}
-	}
-	return nil
 }
 
 // scores returns the input of the Softmax that computes v, or v itself.
@@ -223,6 +189,8 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 	switch t.kind {
 	case "kl":
 		attrs = append(attrs, ir.FloatAttr("temperature", float32(s.Temperature)), ir.IntAttr("axis", -1))
+	case relations:
+		attrs = append(attrs, ir.IntAttr("axis", -1))
 	case "cross-entropy":
 		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)))
 	case nextToken:
@@ -237,7 +205,7 @@ func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Valu
 	if t.DType(x) != ir.Float {
 		return nil, fmt.Errorf("value %q is %s; training supports float32", x.Name, t.DType(x))
 	}
-	if term.teacher != "" {
+	if term.soft != nil {
 		return t.Input(fmt.Sprintf("teacher.%d", i), ir.Float, shape...), nil
 	}
 	if term.kind == nextToken {

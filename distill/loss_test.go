@@ -16,7 +16,7 @@ func TestAlpha(t *testing.T) {
 		o := parse(t, "data", data, "labels", "label", "validate", "0", "steps", "1", "optimizer", "sgd", "momentum", "0", "alpha", alpha)
 		tr := newTrainer(network(1, features, 32, classes), e, 2, o)
 		defer tr.close()
-		if err := tr.prepare(t.Context(), network(2, features, 16, classes)); err != nil {
+		if err := tr.prepare(t.Context(), []*ir.Model{network(2, features, 16, classes)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tr.train(t.Context()); err != nil {
@@ -35,21 +35,5 @@ func TestAlpha(t *testing.T) {
 	}
 	if changed < 1e-4 {
 		t.Error("labels and teacher have the same gradient")
-	}
-}
-
-// TestLayers: --layers matches the layers of the same width only.
-func TestLayers(t *testing.T) {
-	o := parse(t, "data", "none", "layers", "true", "loss", "mse")
-	for _, c := range []struct {
-		units []int64
-		want  int // terms: of layers and of the output
-	}{
-		{[]int64{features, 32, 16, classes}, 4}, {[]int64{features, 32, 8, classes}, 3}, {[]int64{features, 8, 8, classes}, 2},
-	} {
-		got, err := o.terms(network(1, c.units...), network(2, features, 32, 16, classes), false)
-		if err != nil || len(got) != c.want {
-			t.Errorf("%v: %d terms, want %d (%v)", c.units, len(got), c.want, err)
-		}
 	}
 }

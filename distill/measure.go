@@ -77,8 +77,8 @@ type measurement struct {
 	reference *reference // nil if the metric is of one model
 }
 
-// newMeasurement is nil if the options have no metric. source is the reference, and may be nil.
-func newMeasurement(ctx context.Context, source *ir.Model, l *loader) (*measurement, error) {
+// newMeasurement is nil if the options have no metric. The first teacher is the reference.
+func newMeasurement(ctx context.Context, teachers []*ir.Model, l *loader) (*measurement, error) {
 	by, err := l.settings.measure()
 	if by == nil || err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func newMeasurement(ctx context.Context, source *ir.Model, l *loader) (*measurem
 	if len(l.validation) < max(1, l.fixedBatch) {
 		return nil, pass.OptionErrorf("a metric requires a validation set; use --validate")
 	}
-	if choice, ok := by.(*metric.Choice); source == nil || ok && choice.Needs != metric.Reference {
+	if choice, ok := by.(*metric.Choice); len(teachers) == 0 || ok && choice.Needs != metric.Reference {
 		return m, nil
 	}
-	m.reference, err = newReference(ctx, source, l)
+	m.reference, err = newReference(ctx, teachers[0], l)
 	return m, err
 }
 
@@ -192,7 +192,7 @@ func newReference(ctx context.Context, m *ir.Model, l *loader) (*reference, erro
 	for _, y := range m.Graph.Outputs {
 		names = append(names, y.Name)
 	}
-	t, err := newTeacher(ctx, m, names, l)
+	t, err := newTeacher(ctx, m, names, l, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reference of the metric: %w", err)
 	}
@@ -211,7 +211,7 @@ func (r *reference) outputs(ctx context.Context, in map[string]*ir.Array) (map[s
 	if r == nil {
 		return nil, nil
 	}
-	out, err := r.teacher.outputs(ctx, in, nil)
+	out, err := r.teacher.outputs(ctx, in)
 	if err != nil {
 		return nil, err
 	}

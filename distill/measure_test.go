@@ -36,7 +36,7 @@ func trainedFrom(t *testing.T, s *settings) pass.Training {
 	defer eval.Close()
 	tr := newTrainer(network(1, features, 32, classes), eval, 2, s)
 	defer tr.close()
-	if err := tr.prepare(t.Context(), network(1, features, 32, classes)); err != nil {
+	if err := tr.prepare(t.Context(), []*ir.Model{network(1, features, 32, classes)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.train(t.Context()); err != nil {

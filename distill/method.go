@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -28,8 +29,11 @@ func (FineTune) Method() *pass.Method { return fineTuning }
 // Method returns the description of the method.
 func (Distill) Method() *pass.Method { return distillation }
 
-// Reference is the teacher: a student that starts from random weights has nothing else to be compared with.
-func (o Distill) Reference() string { return o.Teacher }
+// Reference is the first teacher: a student that starts from random weights has nothing else to be compared with.
+func (o Distill) Reference() string {
+	first, _, _ := strings.Cut(string(o.Teacher), ",")
+	return first
+}
 
 // automatic is a weight of the label loss that depends on labels and teacher.
 const automatic = -1
@@ -73,11 +77,11 @@ func run(ctx context.Context, step *pass.Step, s *settings) (chosen FineTune, er
 func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 	s := t.settings
 	s.itself = s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !step.Env.Changed
-	teacher, err := teacherOf(step, t.settings)
+	teachers, err := teachersOf(step, t.settings)
 	if err != nil {
 		return err
 	}
-	if err := t.prepare(ctx, teacher); err != nil || step.Env.DryRun {
+	if err := t.prepare(ctx, teachers); err != nil || step.Env.DryRun {
 		return err
 	}
 	if err := t.resume(ctx); err != nil {
@@ -105,15 +109,25 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	return t, err
 }
 
-// teacherOf returns the model of --teacher, or the source model.
-func teacherOf(step *pass.Step, s *settings) (*ir.Model, error) {
+// teachersOf returns the models of --teacher, or the source model if there is one.
+func teachersOf(step *pass.Step, s *settings) (list []*ir.Model, err error) {
 	if s.Teacher == "" {
-		return step.Env.Source, nil
+		if step.Env.Source == nil {
+			return nil, nil
+		}
+		return []*ir.Model{step.Env.Source}, nil
 	}
 	if step.Env.Open == nil {
 		return nil, errors.New("--teacher: cannot open models in this context")
 	}
-	return step.Env.Open(s.Teacher)
+	for _, path := range items(s.Teacher) {
+		m, err := step.Env.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
 }
 
 // selected returns the names of the weights in the step's selection.

@@ -36,21 +36,23 @@ type FineTune struct {
 	Warmup      *float64 `flag:"warmup" default:"0.1" usage:"'fraction' of the steps with linear learning rate warmup"`
 	EMA         float64  `flag:"ema" usage:"decay 'factor' of an exponential moving average of the weights such as 0.99, which is evaluated, too, and kept if it is better (default: none)"`
 
-	Loss           string   `flag:"loss" default:"auto" enum:"auto,cross-entropy,next-token,kl,mse,cosine" usage:"loss 'function': auto, cross-entropy (labels), next-token (language models, of token ids without labels), kl, mse, cosine (teacher)"`
-	Alpha          *float64 `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
-	Temperature    float64  `flag:"temperature" default:"4" usage:"softmax 'temperature' of the kl loss"`
-	LabelSmoothing float64  `flag:"label-smoothing" usage:"label smoothing 'factor'"`
-	Teacher        string   `flag:"teacher" file:"yes" usage:"'path' of the teacher model (default: the source model before all steps)"`
-	Match          string   `flag:"match" list:"yes" usage:"comma-separated pairs 'teacher=student' of intermediate values for feature distillation with --loss mse or cosine"`
-	Layers         bool     `flag:"layers" usage:"feature distillation on all layer outputs with the same name and width in both graphs"`
-	CacheTeacher   bool     `flag:"cache-teacher" usage:"cache the teacher's outputs of each sample in a temporary file"`
+	Loss           string    `flag:"loss" default:"auto" enum:"auto,cross-entropy,next-token,kl,mse,cosine,none" usage:"loss 'function' of the outputs: auto, cross-entropy (labels), next-token (language models, of token ids without labels), kl, mse, cosine (teacher), none (intermediate values alone: --features, by default hidden and attention, or --match)"`
+	Alpha          *float64  `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
+	Temperature    float64   `flag:"temperature" default:"4" usage:"softmax 'temperature' of the kl loss"`
+	LabelSmoothing float64   `flag:"label-smoothing" usage:"label smoothing 'factor'"`
+	Teacher        pass.List `flag:"teacher" file:"yes" list:"yes" usage:"comma-separated 'paths' of teacher models, whose soft targets are averaged; comparisons are with the first one (default: the source model before all steps)"`
+	TeacherWeights pass.List `flag:"teacher-weights" list:"yes" usage:"comma-separated 'weights' of several teachers (default: equal)"`
+	Features       pass.List `flag:"features" list:"yes" usage:"comma-separated 'kinds' of intermediate values that the student learns, too: hidden (hidden states: hints), attention (attention maps), relations (MiniLM: relations of queries, keys and values of the last layer)"`
+	FeatureWeight  float64   `flag:"feature-weight" default:"1" usage:"'weight' of each kind of --features against the loss of the outputs"`
+	Match          pass.List `flag:"match" list:"yes" usage:"comma-separated pairs 'teacher=student' of intermediate values for feature distillation; with the prefix attention: or relations: of these kinds, otherwise hidden"`
+	CacheTeacher   bool      `flag:"cache-teacher" usage:"cache the teacher's outputs of each sample in a temporary file"`
 
-	Dropout         float64 `flag:"dropout" usage:"dropout 'probability' of the activations before linear layers"`
-	MaxNorm         float64 `flag:"max-norm" usage:"maximum L2 'norm' of the weights of one unit (default: no limit)"`
-	Augment         string  `flag:"augment" list:"yes" usage:"comma-separated image 'augmentations': shift=2 (pixels), flip"`
-	Reinit          *int64  `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'"`
-	BatchStatistics bool    `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
-	QAT             string  `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
+	Dropout         float64   `flag:"dropout" usage:"dropout 'probability' of the activations before linear layers"`
+	MaxNorm         float64   `flag:"max-norm" usage:"maximum L2 'norm' of the weights of one unit (default: no limit)"`
+	Augment         pass.List `flag:"augment" list:"yes" usage:"comma-separated image 'augmentations': shift=2 (pixels), flip"`
+	Reinit          *int64    `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'"`
+	BatchStatistics bool      `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
+	QAT             string    `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
 
 	MemoryBudget Size   `flag:"memory-budget" usage:"maximum memory 'size' of training; chooses --checkpoint, --accumulate and --offload automatically"`
 	Checkpoint   string `flag:"checkpoint" default:"none" usage:"activation checkpointing 'mode': recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory), or a pattern of blocks such as encoder.layer.*"`
@@ -87,7 +89,7 @@ func (o *FineTune) Check() error {
 	case o.EMA > 0 && *o.Validate == 0:
 		return pass.OptionErrorf("--ema requires a validation set; use --validate")
 	}
-	return nil
+	return o.checkDistillation()
 }
 
 // Check reports invalid values and combinations.
@@ -102,6 +104,7 @@ func (o *FineTune) checkRanges() error {
 		{"warmup", *o.Warmup, 0, 1}, {"momentum", *o.Momentum, 0, 0.9999}, {"lr", o.LR, 0, 100}, {"weight-decay", valueOr(o.WeightDecay, 0), 0, 100},
 		{"ema", o.EMA, 0, 0.999999},
 		{"clip", o.Clip, 0, math.MaxFloat32}, {"max-norm", o.MaxNorm, 0, math.MaxFloat32}, {"temperature", o.Temperature, 0.01, 1000},
+		{"feature-weight", o.FeatureWeight, 0, 1e9},
 		{"epochs", float64(o.Epochs), 0, 1e6}, {"steps", float64(o.Steps), 0, 1e9}, {"batch", float64(o.Batch), 0, 1e6},
 		{"accumulate", float64(o.Accumulate), 1, largestBatch(o.Batch)}, {"patience", float64(valueOr(o.Patience, 0)), 0, 1e6}, {"save-every", float64(o.SaveEvery), 0, 1e9},
 		{"alpha", valueOr(o.Alpha, 0), 0, 1}, {"reinit", float64(valueOr(o.Reinit, 0)), 0, math.MaxInt64},
@@ -122,9 +125,9 @@ func valueOr[T any](p *T, otherwise T) T {
 }
 
 // items splits a comma-separated list.
-func items(text string) []string {
+func items(text pass.List) []string {
 	if text == "" {
 		return nil
 	}
-	return strings.Split(text, ",")
+	return strings.Split(string(text), ",")
 }

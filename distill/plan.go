@@ -59,11 +59,11 @@ func NewPlan(ctx context.Context, step *pass.Step, o FineTune, with PlanOptions)
 	}
 	t.planOnly, t.plain = true, with.Plain
 	defer func() { err = errors.Join(err, t.close()) }()
-	teacher, err := planTeacher(&dry, t.settings)
+	teachers, err := planTeachers(&dry, t.settings)
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.plan(ctx, teacher)
+	c, err := t.plan(ctx, teachers)
 	if err != nil {
 		return nil, err
 	}
@@ -80,18 +80,18 @@ func NewPlan(ctx context.Context, step *pass.Step, o FineTune, with PlanOptions)
 	return p, err
 }
 
-// planTeacher returns the teacher; without data and without another one the model itself.
-func planTeacher(step *pass.Step, s *settings) (*ir.Model, error) {
-	m, err := teacherOf(step, s)
-	if m == nil && err == nil && s.Path == "" {
-		return step.Model, nil
+// planTeachers returns the teachers; without data and without another one the model itself.
+func planTeachers(step *pass.Step, s *settings) ([]*ir.Model, error) {
+	list, err := teachersOf(step, s)
+	if list == nil && err == nil && s.Path == "" {
+		return []*ir.Model{step.Model}, nil
 	}
-	return m, err
+	return list, err
 }
 
 // plan chooses a layout and plans its graphs.
-func (t *trainer) plan(ctx context.Context, teacher *ir.Model) (*candidate, error) {
-	tape, err := t.describe(ctx, teacher)
+func (t *trainer) plan(ctx context.Context, teachers []*ir.Model) (*candidate, error) {
+	tape, err := t.describe(ctx, teachers)
 	if err != nil {
 		return nil, err
 	}

@@ -148,11 +148,11 @@ func trainerOf(t *testing.T, m *ir.Model, o []string, labelled bool) (*trainer, 
 		return nil, err
 	}
 	t.Cleanup(func() { tr.close() })
-	teacher := m
+	teachers := []*ir.Model{m}
 	if labelled {
-		teacher = nil
+		teachers = nil
 	}
-	return tr, tr.prepare(t.Context(), teacher)
+	return tr, tr.prepare(t.Context(), teachers)
 }
 
 // measuredArena runs a step of the first micro-batch and returns its measured memory.
@@ -163,7 +163,7 @@ func measuredArena(t *testing.T, tr *trainer) int64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		targets, err := tr.teacher.targets(t.Context(), tr.step.targets, b, b.Inputs, tr.loader.training[:n])
+		targets, err := tr.teachers.targets(t.Context(), tr.step.targets, b, b.Inputs, tr.loader.training[:n])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,10 +29,10 @@ func (m memoryUsage) Total() int64 {
 // A planner chooses the layout of training steps. It neither reads weights nor allocates arrays.
 type planner struct {
 	*graphBuilder
-	teacher *teacher
-	why     []string
-	tapes   map[int]*step    // by micro-batch
-	arenas  map[string]int64 // of steps by key of the layout
+	teachers *teachers
+	why      []string
+	tapes    map[int]*step    // by micro-batch
+	arenas   map[string]int64 // of steps by key of the layout
 }
 
 // A candidate is a layout with its graphs and their planned memory.
@@ -88,10 +88,7 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 		m.Average = pl.params.bytes()
 	}
 	m.Batches = pl.loader.held(p.microBatch())
-	if pl.teacher != nil {
-		m.Teacher = pl.teacher.bytes(pl.loader.specs(p.microBatch()))
-	}
-	m.Teacher += pl.measure.bytes(pl.loader.specs(p.microBatch()))
+	m.Teacher = pl.teachers.bytes(pl.loader.specs(p.microBatch())) + pl.measure.bytes(pl.loader.specs(p.microBatch()))
 	return m
 }
 

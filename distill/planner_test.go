@@ -59,7 +59,7 @@ func TestPlannedArena(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			targets, err := tr.teacher.targets(t.Context(), tr.step.targets, b, b.Inputs, tr.loader.training[:b.N])
+			targets, err := tr.teachers.targets(t.Context(), tr.step.targets, b, b.Inputs, tr.loader.training[:b.N])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,8 +37,8 @@ func (t *trainer) attach() error {
 			return err
 		}
 	}
-	if t.teacher != nil {
-		if err := r.Attach(t.teacher.session, nil, phase(profile.Teacher)); err != nil {
+	for _, teacher := range t.teachers.opened() {
+		if err := r.Attach(teacher.session, nil, phase(profile.Teacher)); err != nil {
 			return err
 		}
 	}

@@ -12,43 +12,33 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A teacher computes the soft targets of distillation losses.
+// A teacher computes values of a model.
 type teacher struct {
 	session *engine.Interpreter
-	held    int64         // bytes of its weights
-	values  []string      // values of its graph that losses use
-	cache   *teacherCache // nil without caching
+	held    int64    // bytes of its weights
+	values  []string // values of its graph that losses use
 }
 
-// newTeacherOf opens the teacher model for these losses; nil if none of them needs it.
-func newTeacherOf(ctx context.Context, m *ir.Model, terms []term, l *loader) (*teacher, error) {
-	var values []string
-	for _, term := range terms {
-		if term.teacher != "" && !slices.Contains(values, term.teacher) {
-			values = append(values, term.teacher)
-		}
-	}
-	if len(values) == 0 {
-		return nil, nil
-	}
-	t, err := newTeacher(ctx, m, values, l)
-	if err == nil && l.settings.CacheTeacher && l.settings.Augment == "" {
-		t.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
-	}
-	return t, err
-}
-
-// newTeacher opens a model for these values of it.
-func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader) (*teacher, error) {
-	model, err := teacherGraph(ctx, m, values, l)
+// newTeacher opens a model for these values of it. add appends nodes to its canonical graph; nil for none.
+func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader, add func(*grad.Tape) error) (*teacher, error) {
+	tape, err := l.teacherTape(ctx, m, add)
 	if err != nil {
 		return nil, err
 	}
+	var outputs []*ir.Value
+	for _, name := range values {
+		v := tape.Value(name)
+		if v == nil {
+			return nil, fmt.Errorf("value %q is not available: it is inside a fused operator", name)
+		}
+		outputs = append(outputs, v)
+	}
+	tape.Graph().SetOutputs(outputs...)
 	t := &teacher{values: values}
-	if t.held, err = weightBytes(ctx, model, l.session()); err != nil {
+	if t.held, err = weightBytes(ctx, tape.Model, l.session()); err != nil {
 		return nil, err
 	}
-	t.session, err = engine.Open(ctx, model, l.session())
+	t.session, err = engine.Open(ctx, tape.Model, l.session())
 	return t, err
 }
 
@@ -65,11 +55,11 @@ func weightBytes(ctx context.Context, m *ir.Model, o engine.Options) (sum int64,
 	return sum, s.Close()
 }
 
-// teacherGraph returns m with these values as its outputs, for any batch size if the student supports any.
-func teacherGraph(ctx context.Context, m *ir.Model, values []string, l *loader) (*ir.Model, error) {
+// teacherTape returns the graph of a teacher, for any batch size if the student supports any.
+func (l *loader) teacherTape(ctx context.Context, m *ir.Model, add func(*grad.Tape) error) (*grad.Tape, error) {
 	specs := map[string]ir.Spec{}
 	inputs := dataset.Inputs(m.Graph)
-	batch := 2
+	batch := probeBatch
 	if l.fixedBatch > 0 {
 		batch = l.fixedBatch
 	}
@@ -83,7 +73,7 @@ func teacherGraph(ctx context.Context, m *ir.Model, values []string, l *loader) 
 		}
 		specs[in.Name] = spec
 	}
-	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: l.rewrite(ctx), Bare: true})
+	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: l.rewrite(ctx), Append: add, Bare: true})
 	if err != nil {
 		return nil, err
 	}
@@ -92,61 +82,19 @@ func teacherGraph(ctx context.Context, m *ir.Model, values []string, l *loader) 
 			v.Type.Shape[0] = ir.Dim{N: -1}
 		}
 	}
-	var outputs []*ir.Value
-	for _, name := range values {
-		v := tape.Value(name)
-		if v == nil {
-			return nil, fmt.Errorf("value %q is not available: it is inside a fused operator", name)
-		}
-		outputs = append(outputs, v)
-	}
-	tape.Graph().SetOutputs(outputs...)
-	return tape.Model, nil
+	return tape, nil
 }
 
-// targets returns the targets of a batch. t may be nil.
-func (t *teacher) targets(ctx context.Context, targets []target, b *dataset.Batch, in map[string]*ir.Array, samples []int) ([]*ir.Array, error) {
-	outputs, err := t.outputs(ctx, in, samples)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*ir.Array, len(targets))
-	for i, target := range targets {
-		if target.teacher != "" {
-			out[i] = outputs[target.teacher]
-			continue
-		}
-		if target.kind == nextToken {
-			if out[i], err = nextTokens(b); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		classes := b.Classes()
-		if classes == nil {
-			return nil, errors.New("the labels are not classes; cross-entropy requires one integer per sample")
-		}
-		out[i] = ir.ArrayOf(classes, int64(len(classes)))
-	}
-	return out, nil
-}
-
-// outputs returns the teacher's values for samples, by name. t may be nil.
-func (t *teacher) outputs(ctx context.Context, in map[string]*ir.Array, samples []int) (map[string]*ir.Array, error) {
+// outputs returns the values for the inputs of samples, by name. t may be nil.
+func (t *teacher) outputs(ctx context.Context, in map[string]*ir.Array) (map[string]*ir.Array, error) {
 	if t == nil {
 		return nil, nil
-	}
-	if t.cache != nil && t.cache.has(samples) {
-		return t.cache.read(t.values, samples)
 	}
 	out, err := t.session.Run(ctx, t.inputs(in), t.values)
 	if err != nil {
 		return nil, fmt.Errorf("teacher: %w", err)
 	}
-	if t.cache != nil {
-		err = t.cache.write(t.values, out, samples)
-	}
-	return out, err
+	return out, nil
 }
 
 // inputs returns the teacher's inputs.
@@ -178,5 +126,100 @@ func (t *teacher) close() error {
 	if t == nil || t.session == nil {
 		return nil
 	}
-	return errors.Join(t.session.Close(), t.cache.close())
+	return t.session.Close()
+}
+
+// teachers compute the targets of distillation losses: features of single teachers, and soft targets, which are the weighted means of their
+// outputs.
+type teachers struct {
+	*settings
+	each    []*teacher // nil for teachers without values in losses
+	terms   []term
+	weights []float64
+	cache   *teacherCache // nil without caching
+}
+
+// newTeachers opens the teacher models for these losses; nil if none of them needs one.
+func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featureList, l *loader) (_ *teachers, err error) {
+	values := make([][]string, len(models))
+	for _, term := range terms {
+		for _, s := range term.soft {
+			values[s.of] = append(values[s.of], s.value)
+		}
+	}
+	ts, some := &teachers{settings: l.settings, each: make([]*teacher, len(models)), terms: terms}, false
+	if ts.weights, err = l.settings.teacherWeights(); err != nil {
+		return nil, err
+	}
+	for i, m := range models {
+		if len(values[i]) == 0 {
+			continue
+		}
+		some = true
+		if ts.each[i], err = newTeacher(ctx, m, distinct(values[i]), l, fs.ofTeacher(i)); err != nil {
+			return ts, err
+		}
+	}
+	if !some {
+		return nil, nil
+	}
+	if l.settings.CacheTeacher && l.settings.Augment == "" {
+		ts.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
+	}
+	return ts, nil
+}
+
+// targets returns the targets of a batch. ts may be nil.
+func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Batch, in map[string]*ir.Array, samples []int) ([]*ir.Array, error) {
+	out, err := ts.soft(ctx, in, samples)
+	if err != nil {
+		return nil, err
+	}
+	if out == nil {
+		out = make([]*ir.Array, len(targets))
+	}
+	for i, target := range targets {
+		switch {
+		case target.soft != nil:
+			continue
+		case target.kind == nextToken:
+			if out[i], err = nextTokens(b); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		classes := b.Classes()
+		if classes == nil {
+			return nil, errors.New("the labels are not classes; cross-entropy requires one integer per sample")
+		}
+		out[i] = ir.ArrayOf(classes, int64(len(classes)))
+	}
+	return out, nil
+}
+
+// opened returns the teachers that have values in losses. ts may be nil.
+func (ts *teachers) opened() []*teacher {
+	if ts == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(ts.each), func(t *teacher) bool { return t == nil })
+}
+
+// bytes returns the memory of all teachers for inputs of these types. ts may be nil.
+func (ts *teachers) bytes(specs map[string]ir.Spec) (sum int64) {
+	for _, t := range ts.opened() {
+		sum += t.bytes(specs)
+	}
+	return sum
+}
+
+func (ts *teachers) close() error {
+	if ts == nil {
+		return nil
+	}
+	errs := []error{ts.cache.close()}
+	for _, t := range ts.opened() {
+		errs = append(errs, t.close())
+	}
+	return errors.Join(errs...)
 }

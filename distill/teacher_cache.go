@@ -8,11 +8,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A teacherCache stores the teacher's outputs per sample in files, one per value.
+// A teacherCache stores the targets of each sample in files, one per term of the loss.
 type teacherCache struct {
 	folder string
-	files  []*os.File
-	shapes [][]int64 // of a value of one sample
+	files  []*os.File // nil for terms without teachers
+	shapes [][]int64  // of the target of one sample
 	known  map[int]bool
 }
 
@@ -20,24 +20,25 @@ func (c *teacherCache) has(samples []int) bool {
 	return !slices.ContainsFunc(samples, func(i int) bool { return !c.known[i] })
 }
 
-// write stores the outputs of samples. It stores nothing if the first axis of a value is not the batch axis.
-func (c *teacherCache) write(values []string, out map[string]*ir.Array, samples []int) error {
-	for _, name := range values {
-		if a := out[name]; len(a.Shape) == 0 || a.Shape[0] != int64(len(samples)) || a.DType != ir.Float {
+// write stores the targets of samples. It stores nothing if the first axis of one is not the batch axis.
+func (c *teacherCache) write(targets []*ir.Array, samples []int) error {
+	for _, a := range targets {
+		if a != nil && (len(a.Shape) == 0 || a.Shape[0] != int64(len(samples)) || a.DType != ir.Float) {
 			return nil
 		}
 	}
-	for k, name := range values {
-		if k == len(c.files) {
-			f, err := os.CreateTemp(c.folder, "teacher-")
-			if err != nil {
-				return err
-			}
-			c.files, c.shapes = append(c.files, f), append(c.shapes, out[name].Shape[1:])
+	if c.files == nil {
+		if err := c.create(targets); err != nil {
+			return err
 		}
-		size := int64(len(out[name].Data) / len(samples))
+	}
+	for k, a := range targets {
+		if a == nil {
+			continue
+		}
+		size := int64(len(a.Data) / len(samples))
 		for i, s := range samples {
-			if _, err := c.files[k].WriteAt(out[name].Data[int64(i)*size:][:size], int64(s)*size); err != nil {
+			if _, err := c.files[k].WriteAt(a.Data[int64(i)*size:][:size], int64(s)*size); err != nil {
 				return err
 			}
 		}
@@ -48,17 +49,34 @@ func (c *teacherCache) write(values []string, out map[string]*ir.Array, samples 
 	return nil
 }
 
-func (c *teacherCache) read(values []string, samples []int) (map[string]*ir.Array, error) {
-	out := map[string]*ir.Array{}
-	for k, name := range values {
+func (c *teacherCache) create(targets []*ir.Array) (err error) {
+	c.files, c.shapes = make([]*os.File, len(targets)), make([][]int64, len(targets))
+	for k, a := range targets {
+		if a == nil {
+			continue
+		}
+		c.shapes[k] = a.Shape[1:]
+		if c.files[k], err = os.CreateTemp(c.folder, "teacher-"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *teacherCache) read(samples []int) ([]*ir.Array, error) {
+	out := make([]*ir.Array, len(c.files))
+	for k, f := range c.files {
+		if f == nil {
+			continue
+		}
 		a := ir.NewArray(ir.Float, append([]int64{int64(len(samples))}, c.shapes[k]...)...)
 		size := int64(len(a.Data) / len(samples))
 		for i, s := range samples {
-			if _, err := c.files[k].ReadAt(a.Data[int64(i)*size:][:size], int64(s)*size); err != nil {
+			if _, err := f.ReadAt(a.Data[int64(i)*size:][:size], int64(s)*size); err != nil {
 				return nil, err
 			}
 		}
-		out[name] = a
+		out[k] = a
 	}
 	return out, nil
 }
@@ -69,7 +87,9 @@ func (c *teacherCache) close() error {
 	}
 	var errs []error
 	for _, f := range c.files {
-		errs = append(errs, f.Close())
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -28,7 +28,7 @@ func TestFixedBatchSize(t *testing.T) {
 		defer e.Close()
 		tr := newTrainer(student, e, 2, parse(t, "data", data, "labels", "label", "epochs", "1", "alpha", "0.5"))
 		defer tr.close()
-		if err := tr.prepare(t.Context(), teacher); err != nil {
+		if err := tr.prepare(t.Context(), []*ir.Model{teacher}); err != nil {
 			t.Fatal(err)
 		}
 		if got := tr.layout.microBatch(); got != tr.layout.batch {

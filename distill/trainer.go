@@ -19,7 +19,7 @@ type trainer struct {
 	params     *parameters
 	loader     *loader
 	fakeQuant  *fakeQuant // nil without QAT
-	teacher    *teacher   // nil without distillation losses
+	teachers   *teachers  // nil without distillation losses
 	augmenter  *augmenter // nil without --augment
 	measure    *measurement
 	graphs     *graphBuilder
@@ -50,20 +50,20 @@ func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 
 // close releases sessions, data and temporary files.
 func (t *trainer) close() error {
-	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.measure.close(), t.loader.close()}
+	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teachers.close(), t.measure.close(), t.loader.close()}
 	if t.temporary != nil {
 		errs = append(errs, t.temporary.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// prepare opens data and teacher, reads the weights, and opens the graphs of a layout. teacher may be nil.
-func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
+// prepare opens data and teachers, reads the weights, and opens the graphs of a layout.
+func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error) {
 	if t.temporary, err = atomicfile.NewFolder(""); err != nil {
 		return err
 	}
 	t.folder = t.temporary.Path
-	tape, err := t.describe(ctx, teacher)
+	tape, err := t.describe(ctx, teachers)
 	if err != nil {
 		return err
 	}
@@ -82,21 +82,25 @@ func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	return t.openGraphs(ctx)
 }
 
-// describe opens data and teacher, and builds all that graphs and plans depend on: losses, types of inputs and weights. It returns a graph
-// with the weights as parameters. teacher may be nil.
-func (t *trainer) describe(ctx context.Context, teacher *ir.Model) (*grad.Tape, error) {
+// describe opens data and teachers, and builds all that graphs and plans depend on: losses, types of inputs and weights. It returns a graph
+// with the weights as parameters.
+func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tape, error) {
 	if err := t.loader.open(ctx); err != nil {
 		return nil, err
 	}
-	terms, err := t.settings.terms(t.model, teacher, t.loader.classified())
+	fs, err := t.loader.features(ctx, teachers)
 	if err != nil {
 		return nil, err
 	}
-	if t.teacher, err = newTeacherOf(ctx, teacher, terms, t.loader); err != nil {
+	terms, err := t.settings.terms(t.model, teachers, fs, t.loader.classified())
+	if err != nil {
+		return nil, err
+	}
+	if t.teachers, err = newTeachers(ctx, teachers, terms, fs, t.loader); err != nil {
 		return nil, fmt.Errorf("teacher: %w", err)
 	}
 	tape, err := grad.New(ctx, t.model, grad.Options{
-		Inputs: t.loader.smallest(), Train: t.params.trainable, Change: t.loader.rewrite(ctx), BatchStatistics: t.settings.BatchStatistics,
+		Inputs: t.loader.smallest(), Train: t.params.trainable, Change: t.loader.rewrite(ctx), Append: fs.ofStudent(), BatchStatistics: t.settings.BatchStatistics,
 	})
 	if err != nil {
 		return nil, err
@@ -104,16 +108,16 @@ func (t *trainer) describe(ctx context.Context, teacher *ir.Model) (*grad.Tape, 
 	if err := t.params.describe(tape, t.settings.chosenOptimizer()); err != nil {
 		return nil, err
 	}
-	if t.measure, err = newMeasurement(ctx, teacher, t.loader); err != nil {
+	if t.measure, err = newMeasurement(ctx, teachers, t.loader); err != nil {
 		return nil, err
 	}
-	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, terms: terms, measure: t.measure}
+	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, features: fs, terms: terms, measure: t.measure}
 	return tape, nil
 }
 
 // planner returns the planner of layouts, once the graphs can be built.
 func (t *trainer) planner() *planner {
-	return &planner{graphBuilder: t.graphs, teacher: t.teacher, tapes: map[int]*step{}, arenas: map[string]int64{}}
+	return &planner{graphBuilder: t.graphs, teachers: t.teachers, tapes: map[int]*step{}, arenas: map[string]int64{}}
 }
 
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.

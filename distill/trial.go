@@ -29,11 +29,11 @@ func RunTrial(ctx context.Context, step *pass.Step, o FineTune, steps int) (_ *T
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	teacher, err := planTeacher(step, t.settings)
+	teachers, err := planTeachers(step, t.settings)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.prepare(ctx, teacher); err != nil {
+	if err := t.prepare(ctx, teachers); err != nil {
 		return nil, err
 	}
 	t.state.init(t.layout.storage == "float16")
@@ -100,7 +100,7 @@ func (t batcher) randomBatch(ctx context.Context, n int) (*dataset.Batch, error)
 // randomClasses returns random labels of n samples; nil if no loss uses labels.
 func (t batcher) randomClasses(n int) *ir.Array {
 	for _, l := range t.graphs.terms {
-		if l.teacher != "" {
+		if l.soft != nil {
 			continue
 		}
 		shape := t.step.tape.Shape(t.step.tape.Value(l.student))

@@ -111,7 +111,7 @@ func (f *field) value() flag.Value {
 	return v
 }
 
-func (f *field) option() Option { return Option{f.name, f.String(), f.file, f.apart} }
+func (f *field) option() Option { return Option{f.name, f.String(), f.file, f.list, f.apart} }
 
 // given reports whether the field has a value of its own.
 func (f *field) given() bool { return !f.v.IsZero() }

@@ -146,6 +146,18 @@ func scalar(v any, list bool) (string, error) {
 	return fmt.Sprint(v), nil
 }
 
+// paths returns the value of an option of files with other paths.
+func (o Option) paths(file func(path string) string) string {
+	if !o.List {
+		return file(o.Value)
+	}
+	paths := strings.Split(o.Value, ",")
+	for i, p := range paths {
+		paths[i] = file(p)
+	}
+	return strings.Join(paths, ",")
+}
+
 // CheckOrder returns an error for a step of an earlier stage than the step before.
 func CheckOrder(steps []Options) error {
 	for i := 1; i < len(steps); i++ {
@@ -168,7 +180,7 @@ func (r *Recipe) Text(file func(path string) string) ([]byte, error) {
 			case o.Value == "" || o.Apart:
 				continue
 			case o.File && file != nil:
-				o.Value = file(o.Value)
+				o.Value = o.paths(file)
 			}
 			m = append(m, yaml.MapItem{Key: o.Name, Value: o.Value})
 		}

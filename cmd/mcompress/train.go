@@ -87,11 +87,12 @@ func distillCommand(t *tool) *cli.Command {
 	tr := newTraining(distill.Distill{}.Method())
 	var student string
 	derive := mcli.Enum{Value: "channel", Words: []string{"channel", "lowrank", "layers"}}
-	amount := "0.5"
+	amount, stages := "0.5", false
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.StringVar(&student, "student", "", "`path` of the student (default: one is derived from the teacher)")
 		fs.Var(&derive, "derive", "`method` that derives a student from the teacher: channel (fewer channels), lowrank (low-rank factors), layers (fewer layers)")
 		fs.StringVar(&amount, "amount", "0.5", "`fraction` of channels, parameters or layers removed in a derived student")
+		fs.BoolVar(&stages, "stages", false, "train in two stages, each with --epochs, --steps or --time: on intermediate values alone, as --loss none does, then on the outputs alone")
 	})
 	return &cli.Command{
 		Name:      "distill",
@@ -112,14 +113,18 @@ func distillCommand(t *tool) *cli.Command {
 			if i < 0 {
 				return usagef("--teacher is missing: the teacher model")
 			}
+			steps := []pass.Options{step}
+			if stages {
+				steps = distill.Stages(*step.(*distill.Distill))
+			}
 			if student != "" {
-				return tr.run(c, t, []string{student}, "distill", []pass.Options{step})
+				return tr.run(c, t, []string{student}, "distill", steps)
 			}
 			derived, err := derivation(derive.Value, amount)
 			if err != nil {
 				return &usageError{err}
 			}
-			return tr.run(c, t, []string{tr.options.Given()[i].Value}, "distill", []pass.Options{derived, step})
+			return tr.run(c, t, []string{step.(pass.Referenced).Reference()}, "distill", append([]pass.Options{derived}, steps...))
 		},
 	}
 }

@@ -31,7 +31,7 @@ var pupils = []pupil{
 var (
 	labelled = []string{"--epochs", "10", "--batch", "64", "--lr", "8e-3", "--alpha", "0.9", "--validate", "0.05"}
 	fewer    = []string{"--epochs", "5"} // one sample at a time
-	mute     = []string{"--loss", "mse", "--layers", "--augment", "shift=4,flip", "--epochs", "400", "--batch", "20", "--lr", "2e-3", "--validate", "0"}
+	mute     = []string{"--loss", "mse", "--features", "hidden", "--augment", "shift=4,flip", "--epochs", "400", "--batch", "20", "--lr", "2e-3", "--validate", "0"}
 	texts    = []string{"--loss", "mse", "--epochs", "6", "--batch", "16", "--lr", "3e-4", "--validate", "0"}
 )
 

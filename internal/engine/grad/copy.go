@@ -33,14 +33,14 @@ type Options struct {
 	Change func(t *Tape) error
 
 	// Append, if set, appends nodes to the canonical forward graph, in which attention is one operator: those of losses on intermediate values.
-	// A bare graph is canonical, too, then.
+	// A bare or plain graph is canonical, too, then.
 	Append func(t *Tape) error
 }
 
 // New copies the main graph of m, with inlined functions, and makes the parameters inputs. m is unchanged; tensors are
 // shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
-	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, of: map[*ir.Value]*ir.Value{}, layers: map[*ir.Node]*ir.Node{}}
+	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain && o.Append == nil, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, of: map[*ir.Value]*ir.Value{}, layers: map[*ir.Node]*ir.Node{}}
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {
