@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -65,9 +64,7 @@ const (
 // defaultRuns are the results of the section.
 type defaultRuns struct {
 	*bench
-	file     string
-	accuracy map[string]float64 // by the names of a run
-	lock     sync.Mutex
+	*results
 }
 
 // A lessonRun is one training.
@@ -83,10 +80,11 @@ func (r lessonRun) name() string {
 
 // defaults compares training with default options with hand-made settings.
 func (b *bench) defaults(ctx context.Context) (string, error) {
-	c := &defaultRuns{bench: b, file: b.trainFile("defaults.txt"), accuracy: map[string]float64{}}
-	if err := c.read(); err != nil {
+	ended, err := openResults(b.trainFile("defaults.txt"))
+	if err != nil {
 		return "", err
 	}
+	c := &defaultRuns{b, ended}
 	for _, m := range beginners { // models are made before jobs share them
 		if _, err := m.path(b, ctx); err != nil {
 			return "", err
@@ -113,29 +111,6 @@ func (c *defaultRuns) all() []lessonRun {
 	return runs
 }
 
-// read reads the results of earlier runs.
-func (c *defaultRuns) read() error {
-	f, err := os.Open(c.file)
-	if errors.Is(err, os.ErrNotExist) {
-		return os.MkdirAll(filepath.Dir(c.file), 0o755)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		i := strings.LastIndexByte(lines.Text(), '\t')
-		if i < 0 {
-			continue
-		}
-		if x, err := strconv.ParseFloat(lines.Text()[i+1:], 64); err == nil {
-			c.accuracy[lines.Text()[:i]] = x
-		}
-	}
-	return lines.Err()
-}
-
 // runAll runs what is left, -jobs at a time, for at most -minutes.
 func (c *defaultRuns) runAll(ctx context.Context) error {
 	limited, cancel := ctx, context.CancelFunc(func() {})
@@ -156,7 +131,7 @@ func (c *defaultRuns) runAll(ctx context.Context) error {
 		})
 	}
 	for _, r := range c.all() {
-		if _, ok := c.known(r); !ok {
+		if _, ok := c.known(r.name()); !ok {
 			left <- r
 		}
 	}
@@ -168,28 +143,10 @@ func (c *defaultRuns) runAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c *defaultRuns) known(r lessonRun) (float64, bool) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	x, ok := c.accuracy[r.name()]
-	return x, ok
-}
-
-// run trains and evaluates a model, and adds the line of the result.
+// run trains and evaluates a model.
 func (c *defaultRuns) run(ctx context.Context, r lessonRun, job int) error {
-	x, err := c.train(ctx, r, job)
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.name(), err)
-	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.accuracy[r.name()] = x
-	f, err := os.OpenFile(c.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "%s\t%.4f\n", r.name(), x)
-	return errors.Join(err, f.Close())
+	_, err := c.once(r.name(), func() (float64, error) { return c.train(ctx, r, job) })
+	return err
 }
 
 func (c *defaultRuns) train(ctx context.Context, r lessonRun, job int) (float64, error) {
@@ -247,8 +204,8 @@ func (c *defaultRuns) table() string {
 		}
 	}
 	fmt.Fprintf(&t, "\nDefaults are at most %.0f point below the best setting in %d of %d rows.", 100*margin, within, rows)
-	if n := len(c.all()); len(c.accuracy) < n {
-		fmt.Fprintf(&t, " %d of %d runs are done; rows have complete seeds only.", len(c.accuracy), n)
+	if n := len(c.all()); len(c.value) < n {
+		fmt.Fprintf(&t, " %d of %d runs are done; rows have complete seeds only.", len(c.value), n)
 	}
 	return t.String() + "\n"
 }
@@ -259,7 +216,7 @@ func (c *defaultRuns) row(model, lesson int) (row string, ok bool) {
 	for _, seed := range seeds {
 		of := map[string]float64{}
 		for _, s := range append([]string{byDefault}, handMade...) {
-			if x, ok := c.known(lessonRun{model, lesson, s, seed}); ok {
+			if x, ok := c.known(lessonRun{model, lesson, s, seed}.name()); ok {
 				of[s] = x
 			}
 		}
