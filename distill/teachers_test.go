@@ -119,10 +119,13 @@ func TestProjections(t *testing.T) {
 
 // TestStages: the first stage trains on features alone, the second one on outputs.
 func TestStages(t *testing.T) {
-	steps := Stages(Distill{Teacher: "t", Features: "relations", Steps: 7, Save: "ckpt", Alpha: new(0.5)})
+	steps := Stages(Distill{Teacher: "t", Features: "relations", Steps: 7, Save: "ckpt", Alpha: new(0.5), Reinit: new(int64(3))})
 	first, second := steps[0].(*Distill), steps[1].(*Distill)
 	if first.Loss != noLoss || first.Features != "relations" || first.Alpha != nil || first.Save != "ckpt.stage1" || first.Steps != 7 {
 		t.Errorf("first stage %+v", first)
+	}
+	if first.Reinit == nil || second.Reinit != nil || !second.BatchStatistics {
+		t.Error("the second stage must continue from the weights of the first one")
 	}
 	if second.Loss != "" || second.Features != "" || *second.Alpha != 0.5 || second.Save != "ckpt" || second.Teacher != "t" {
 		t.Errorf("second stage %+v", second)
