@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-quality bench-language ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-quality bench-language ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -20,12 +20,20 @@ TORCH := .venv-torch/bin/python
 torch := .venv-torch/requirements.txt
 endif
 
+# The oldest and the newest ONNX Runtime, and ONNX's reference implementation.
+sample := $(patsubst %,.compat/%/requirements.txt,ort-1.17 ort-1.31 reference)
+
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 slow := ./quantize ./ir/opset ./internal/kernel ./cmd/mcompress ./prune ./internal/engine
 
 test: $(environment) $(mlflow)
 	go vet ./...
 	go test -vet=off -timeout 30m $(slow) ./...
+
+# All that the tests need besides Go.
+environments: $(environment) $(mlflow) $(sample)
+	.ci/docker-registry
+	.ci/browser
 
 # The sweeps that make test samples, with all of their cases, and kernels of one element on all 2^32 float32: hours.
 test-exhaustive: $(environment)
@@ -37,7 +45,7 @@ compat: compat-environments
 	go run ./internal/dev/compat $(COMPAT)
 
 # The sample of make test: the oldest and the newest ONNX Runtime.
-compat-sample: .compat/ort-1.17/requirements.txt .compat/ort-1.31/requirements.txt .compat/reference/requirements.txt
+compat-sample: $(sample)
 	CI=true go test -vet=off ./internal/dev/compat
 
 compat-environments: $(patsubst internal/dev/compat/environments/%.txt,.compat/%/requirements.txt,$(wildcard internal/dev/compat/environments/*.txt))

@@ -1,11 +1,11 @@
 package pass
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,10 +85,20 @@ func redefine(group []*field, tag string) {
 	}
 }
 
-var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
-
-// placeholder puts the word in single quotes in backquotes for package flag: tags cannot contain backquotes.
-func placeholder(usage string) string { return quoted.ReplaceAllString(usage, "$1`$2`") }
+// placeholder puts words in single quotes in backquotes for package flag: tags cannot contain backquotes. A quote within a word is an apostrophe.
+func placeholder(usage string) string {
+	text := []byte(usage)
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\'' || i > 0 && text[i-1] != ' ' && text[i-1] != '(' {
+			continue
+		}
+		if n := bytes.IndexByte(text[i+1:], '\''); n > 0 {
+			text[i], text[i+1+n] = '`', '`'
+			i += 1 + n
+		}
+	}
+	return string(text)
+}
 
 // kind is the kind of the field, or of its element if it is a pointer.
 func (f *field) kind() reflect.Kind {

@@ -15,6 +15,7 @@ type MethodOptions struct {
 	Methods []*pass.Method
 	Shared  func(option string) bool // the command has it too: a method without it leaves it to that; nil for none
 	given   []pass.Option
+	flags   [][]*flag.Flag // of each method
 }
 
 // An Offer is one option of a command's methods.
@@ -28,17 +29,17 @@ type Offer struct {
 func (o *MethodOptions) Offers() []Offer {
 	var offers []Offer
 	at, differs := map[string]int{}, map[int]bool{}
-	for _, m := range o.Methods {
-		pass.Flags(m).VisitAll(func(f *flag.Flag) {
+	for k, flags := range o.declared() {
+		for _, f := range flags {
 			i, known := at[f.Name]
 			if !known {
 				i = len(offers)
 				at[f.Name] = i
 				offers = append(offers, Offer{Flag: o.taker(f)})
 			}
-			offers[i].Methods = append(offers[i].Methods, m.Name)
+			offers[i].Methods = append(offers[i].Methods, o.Methods[k].Name)
 			differs[i] = differs[i] || offers[i].DefValue != f.DefValue
-		})
+		}
 	}
 	for i := range offers {
 		if differs[i] {
@@ -50,6 +51,18 @@ func (o *MethodOptions) Offers() []Offer {
 		offers[i].Shared = offers[i].Methods != nil && o.shared(offers[i].Name)
 	}
 	return offers
+}
+
+// declared are the options of each method, which a command reads several times.
+func (o *MethodOptions) declared() [][]*flag.Flag {
+	if o.flags == nil {
+		for _, m := range o.Methods {
+			var list []*flag.Flag
+			pass.Flags(m).VisitAll(func(f *flag.Flag) { list = append(list, f) })
+			o.flags = append(o.flags, list)
+		}
+	}
+	return o.flags
 }
 
 func (o *MethodOptions) taker(f *flag.Flag) *flag.Flag {

@@ -61,7 +61,7 @@ func (r runtime) environment() string {
 func (r runtime) command(root string) ([]string, error) {
 	environment := filepath.Join(root, ".compat", r.environment())
 	sources := filepath.Join(root, "internal", "dev", "compat")
-	command := []string{filepath.Join(environment, "bin", "python"), "-B", filepath.Join(sources, "worker.py"), r.Adapter}
+	command := []string{filepath.Join(environment, "bin", "python"), filepath.Join(sources, "worker.py"), r.Adapter}
 	needed := command[0]
 	if r.Adapter == "" {
 		needed = filepath.Join(environment, "node_modules", "onnxruntime-web", "dist", "ort.node.min.mjs")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -85,8 +84,8 @@ func (p *process) ask(q request) answer {
 
 func (p *process) launch() error {
 	p.stderr.Reset()
-	cmd := exec.Command(p.command[0], p.command[1:]...)
-	cmd.Env = append(os.Environ(), environment...)
+	cmd := conform.Command(p.command[0], p.command[1:]...)
+	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stderr = &p.stderr
 	cmd.WaitDelay = time.Second // for processes that the worker started and that hold stderr
 	var err error

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -43,7 +42,7 @@ var mlflowServerOf = sync.OnceValue(func() (r mlflowRun) {
 	if r.folder, r.err = os.MkdirTemp(inMemory(), "mlflow"); r.err != nil {
 		return r
 	}
-	c := exec.Command(r.python, "-c", mlflowServer, r.folder)
+	c := Command(r.python, "-c", mlflowServer, r.folder)
 	c.Stderr = os.Stderr
 	var err error
 	if r.input, err = c.StdinPipe(); err != nil {
@@ -103,8 +102,8 @@ type MLflowModel struct {
 func LoadMLflow(t testing.TB, name, alias, npz, labels string) MLflowModel {
 	t.Helper()
 	address := MLflow(t)
-	c := exec.Command(mlflowServerOf().python, "-c", mlflowClient, address, name, alias, npz, labels)
-	c.Env = append(os.Environ(), "MLFLOW_TRACKING_USERNAME="+MLflowUser, "MLFLOW_TRACKING_PASSWORD="+MLflowPassword, "MLFLOW_DISABLE_TELEMETRY=true")
+	c := Command(mlflowServerOf().python, "-c", mlflowClient, address, name, alias, npz, labels)
+	c.Env = append(c.Env, "MLFLOW_TRACKING_USERNAME="+MLflowUser, "MLFLOW_TRACKING_PASSWORD="+MLflowPassword, "MLFLOW_DISABLE_TELEMETRY=true")
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	text, err := c.Output()

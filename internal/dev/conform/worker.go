@@ -84,7 +84,7 @@ func launch() (*process, error) {
 		return nil, err
 	}
 	p := &process{stderr: &tail{}}
-	p.cmd = exec.Command(python, "-B", filepath.Join(folder, "worker.py"))
+	p.cmd = Command(python, filepath.Join(folder, "worker.py"))
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -95,6 +95,19 @@ func launch() (*process, error) {
 	}
 	p.answers = bufio.NewReader(out)
 	return p, p.cmd.Start()
+}
+
+// Command is a command of a Python. Bytecode is stored in its virtual environment when a module is first imported, since .ci/venv compiles none;
+// another Python stores none, so that folders of sources stay clean.
+func Command(python string, args ...string) *exec.Cmd {
+	c := exec.Command(python, args...)
+	environment := filepath.Dir(filepath.Dir(python))
+	if _, err := os.Stat(filepath.Join(environment, "pyvenv.cfg")); err != nil {
+		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+		return c
+	}
+	c.Env = append(os.Environ(), "PYTHONPYCACHEPREFIX="+filepath.Join(environment, "bytecode"), "PYTHONDONTWRITEBYTECODE=")
+	return c
 }
 
 // touch reads the metadata of the worker's sources, so that `go test` runs tests again after one
