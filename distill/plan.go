@@ -116,7 +116,9 @@ func (pl *planner) newPlan(c *candidate) *Plan {
 		p.Parameters += w.array.Elems()
 	}
 	for _, l := range pl.terms {
-		p.Losses = append(p.Losses, l.kind)
+		if !slices.Contains(p.Losses, l.kind) {
+			p.Losses = append(p.Losses, l.kind)
+		}
 	}
 	return p
 }
