@@ -144,7 +144,7 @@ func (c recordedLoss) compare(t *testing.T, data string, student, teacher *ir.Mo
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	o := parse(t, "data", "testdata/"+data, "validate", "0", "batch", "2", "steps", "1", "optimizer", "sgd", "momentum", "0", "lr", "1",
-		"warmup", "0", "schedule", "constant", "loss", "none", "features", c.Kind)
+		"warmup", "0", "schedule", "constant", "loss", "none", "features", c.Kind, "feature-weight", "1")
 	tr := newTrainer(student, e, 2, o)
 	defer tr.close()
 	if err := tr.prepare(t.Context(), []*ir.Model{teacher}); err != nil {

@@ -43,7 +43,7 @@ type FineTune struct {
 	Teacher        pass.List `flag:"teacher" file:"yes" list:"yes" usage:"comma-separated 'paths' of teacher models, whose soft targets are averaged; comparisons are with the first one (default: the source model before all steps)"`
 	TeacherWeights pass.List `flag:"teacher-weights" list:"yes" usage:"comma-separated 'weights' of several teachers (default: equal)"`
 	Features       pass.List `flag:"features" list:"yes" usage:"comma-separated 'kinds' of intermediate values that the student learns, too: hidden (hidden states: hints), attention (attention maps), relations (MiniLM: relations of queries, keys and values of the last layer)"`
-	FeatureWeight  float64   `flag:"feature-weight" default:"1" usage:"'weight' of each kind of --features against the loss of the outputs"`
+	FeatureWeight  float64   `flag:"feature-weight" default:"0.1" usage:"'weight' of each kind of --features against the loss of the outputs"`
 	Match          pass.List `flag:"match" list:"yes" usage:"comma-separated pairs 'teacher=student' of intermediate values for feature distillation; with the prefix attention: or relations: of these kinds, otherwise hidden"`
 	CacheTeacher   bool      `flag:"cache-teacher" usage:"cache the teacher's outputs of each sample in a temporary file"`
 

@@ -68,6 +68,7 @@ var sections = []struct {
 	{"train", (*bench).train, true},
 	{"train-memory", (*bench).trainMemory, true},
 	{"distill", (*bench).distill, true},
+	{"hinton", (*bench).hinton, true},
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
 	{"qat", (*bench).qat, true},
