@@ -49,6 +49,7 @@ func (t *trainer) counted(loss float64) {
 // notify passes the progress on.
 func (t *trainer) notify() {
 	t.elapsed.Method, t.elapsed.Step, t.elapsed.Steps = t.settings.method, t.state.Step, t.state.Total
+	t.elapsed.Workers = t.workers
 	if t.progress != nil {
 		t.progress(t.elapsed.Progress)
 	}

@@ -19,6 +19,7 @@ type graphBuilder struct {
 	features  featureList
 	terms     []term
 	measure   *measurement // nil without --metric
+	nodes     int          // of the model
 }
 
 // tape builds the forward and backward pass of a step, which are equal in all layouts of a micro-batch.

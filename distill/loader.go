@@ -21,6 +21,7 @@ type environment struct {
 	eval     *ir.Eval
 	workers  int
 	limits   memory.Limits // of each session
+	arena    engine.Arena  // of all sessions, which run one after the other
 	folder   string        // for temporary files
 	planOnly bool          // nothing is trained: sessions do not read weights, and data are optional
 	plain    bool          // without operator fusion
@@ -28,7 +29,7 @@ type environment struct {
 
 // session are the options of a session.
 func (env *environment) session() engine.Options {
-	return engine.Options{Workers: env.workers, Limits: env.limits, PlanOnly: env.planOnly, NoFusion: env.plain}
+	return engine.Options{Workers: env.workers, Limits: env.limits, Arena: &env.arena, PlanOnly: env.planOnly, NoFusion: env.plain}
 }
 
 // A loader provides the training and validation samples, and the shapes of the model's inputs.
@@ -187,10 +188,15 @@ func (l *loader) batches(ctx context.Context, samples []int, size int, change fu
 	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change})
 }
 
-// held returns the memory of batches of n samples, with one worker thread.
+// held returns the memory of the current batch of n samples and of those that are read ahead, with one worker thread.
 func (l *loader) held(n int) int64 {
+	return dataset.Options{Prefetch: l.settings.Prefetch}.Held(l.batchBytes(n), serial)
+}
+
+// batchBytes bounds the memory of a batch of n samples.
+func (l *loader) batchBytes(n int) int64 {
 	if l.set != nil {
-		return l.set.Held(n, serial)
+		return l.set.BatchBytes(n)
 	}
 	bytes := int64(0)
 	if l.classified() {
@@ -199,7 +205,15 @@ func (l *loader) held(n int) int64 {
 	for _, s := range l.specs(n) {
 		bytes += s.Bytes()
 	}
-	return dataset.Options{Prefetch: l.settings.Prefetch}.Held(bytes, serial)
+	return bytes
+}
+
+// resident is the memory of data that are not read batch by batch.
+func (l *loader) resident() int64 {
+	if l.set == nil {
+		return 0
+	}
+	return l.set.Resident()
 }
 
 // classified reports whether samples have one class as their label. Without data they have if the output can be class scores.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/profile"
@@ -227,18 +226,14 @@ func (t *trainer) evaluateAverage(ctx context.Context) (evaluation, error) {
 	return t.evaluate(ctx)
 }
 
-// evaluate runs the evaluator, whose memory replaces the step's. Without a validation set it only quantizes the weights, for the next step.
+// evaluate runs the evaluator. Without a validation set it only quantizes the weights, for the next step.
 func (t *trainer) evaluate(ctx context.Context) (v evaluation, err error) {
 	if err := t.fakeQuant.quantizeWeights(ctx, t.environment, t.params.weights); err != nil || t.evaluator == nil {
 		return v, err
 	}
-	t.step.session.Free()
-	v, err = t.evaluator.run(ctx, t.loader, t.teachers)
-	t.evaluator.session.Free()
-	if err != nil {
+	if v, err = t.evaluator.run(ctx, t.loader, t.teachers); err != nil {
 		return v, err
 	}
-	debug.FreeOSMemory()
 	if !finite(v.loss) {
 		return v, t.diverged(t.state.Step, "the validation loss", v.loss)
 	}

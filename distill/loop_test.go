@@ -233,7 +233,7 @@ func TestInvalidOptions(t *testing.T) {
 		{"requires labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},
 		{"smaller --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
 		{"none, light, sqrt, every=N", []string{"data", data, "labels", "label", "checkpoint", "often"}},
-		{"training needs at least", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
+		{"the process needs at least", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
 		{"the loss is", []string{"data", data, "labels", "label", "lr", "100", "optimizer", "sgd", "weight-decay", "100", "epochs", "9"}},
 	} {
 		_, err := tune(t, network(1, features, 32, 16, classes), 2, c.o...)

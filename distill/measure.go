@@ -155,12 +155,13 @@ func (m *measurement) finish(ctx context.Context, s metric.Scorer) (*metric.Scor
 	return &score, nil
 }
 
-// bytes is the memory of the reference for inputs of these types.
-func (m *measurement) bytes(specs map[string]ir.Spec) int64 {
-	if m == nil || m.reference == nil {
-		return 0
+// models returns the teachers, and that which computes the reference of a metric. Both may be nil.
+func models(ts *teachers, m *measurement) []*teacher {
+	all := ts.opened()
+	if m != nil && m.reference != nil {
+		all = append(all, m.reference.teacher)
 	}
-	return m.reference.bytes(specs)
+	return all
 }
 
 func (m *measurement) close() error {

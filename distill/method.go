@@ -35,6 +35,12 @@ func (o Distill) Reference() string {
 	return first
 }
 
+// Budget is --memory-budget.
+func (o FineTune) Budget() int64 { return int64(o.MemoryBudget) }
+
+// Budget is --memory-budget.
+func (o Distill) Budget() int64 { return int64(o.MemoryBudget) }
+
 // automatic is a weight of the label loss that depends on labels and teacher.
 const automatic = -1
 
@@ -98,7 +104,7 @@ func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
-	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
+	t.params.selected, t.progress, t.memoryHint, t.minimum = selected(step), step.Env.Trained, step.Env.Holds, step.Env.Minimum
 	if len(step.Model.Graph.Outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}

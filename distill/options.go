@@ -54,7 +54,7 @@ type FineTune struct {
 	BatchStatistics bool      `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
 	QAT             string    `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
 
-	MemoryBudget Size   `flag:"memory-budget" usage:"maximum memory 'size' of training; chooses --checkpoint, --accumulate and --offload automatically"`
+	MemoryBudget Size   `flag:"memory-budget" usage:"maximum resident memory 'size' of the process; chooses --checkpoint, --accumulate and --offload automatically"`
 	Checkpoint   string `flag:"checkpoint" default:"none" usage:"activation checkpointing 'mode': recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory), or a pattern of blocks such as encoder.layer.*"`
 	Storage      string `flag:"storage" default:"float32" enum:"float32,float16,int8" usage:"storage data 'type' of activations between the forward and backward passes, where it saves memory: float32, float16, int8 (blockwise, stochastic rounding)"`
 	Offload      string `flag:"offload" default:"none" enum:"none,activations,optimizer,all" usage:"'state' offloaded to disk: none, activations, optimizer, all"`

@@ -70,7 +70,7 @@ func NewPlan(ctx context.Context, step *pass.Step, o FineTune, with PlanOptions)
 	pl := t.planner()
 	p := pl.newPlan(c)
 	if with.Sizes {
-		p.TrainingMemory = pass.TrainingMemory{Memory: c.memory.sizes(), Layout: c.memory.Layout, Why: c.memory.Why}
+		p.TrainingMemory = pass.TrainingMemory{Budget: int64(t.settings.MemoryBudget), Memory: c.memory.sizes(), Layout: c.memory.Layout, Why: c.memory.Why}
 		return p, nil
 	}
 	if p.TrainingMemory, err = pl.summary(ctx, c); err != nil {

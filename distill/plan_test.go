@@ -29,7 +29,7 @@ var planOptions = [][]string{
 	{"qat", "weight-int4", "checkpoint", "every=2"},
 	{"qat", "static-int8 no-bias-correction"},
 	{"storage", "int8", "checkpoint", "*"},
-	{"memory-budget", "1MiB", "on-oom", "halve", "offload", "activations"},
+	{"offload", "activations"},
 }
 
 const planBatch = 4

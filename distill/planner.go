@@ -5,14 +5,22 @@ import (
 	"fmt"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// A memoryUsage is the planned memory of training in bytes.
+// A memoryUsage is the planned memory of the process in training, in bytes.
 type memoryUsage struct {
+	Program               int64 // program, Go runtime and graphs
 	Weights, States, Sums int64 // weights with their dequantized values, optimizer states, accumulated gradients
 	Average               int64 // moving average of the weights
+	Constants             int64 // weights that are not trained, in the sessions of the graphs
 	Arena                 int64 // activations, gradients and scratch memory of a step
-	Teacher, Batches      int64
+	Teacher               int64 // weights
+	Samples               int64 // data that are in memory all the time
+	Batches               int64 // of samples: the current one and those that are read ahead
+	Transient             int64 // arrays that are allocated and dropped between two steps: a part of Reserve
+	Reserve               int64 // of the heap, for garbage
 	Layout                string
 	Why                   []string // the layouts that a memory budget was compared with
 }
@@ -21,16 +29,22 @@ type memoryUsage struct {
 // layouts nor reports depend on the number of worker threads.
 const serial = 1
 
-// Total is the sum of all parts.
-func (m memoryUsage) Total() int64 {
-	return m.Weights + m.States + m.Sums + m.Average + m.Arena + m.Teacher + m.Batches
+// arrays is the memory of all arrays.
+func (m memoryUsage) arrays() int64 {
+	return m.Weights + m.States + m.Sums + m.Average + m.Constants + m.Arena + m.Teacher + m.Samples + m.Batches
 }
+
+// Total is the memory of the process.
+func (m memoryUsage) Total() int64 { return m.Program + m.arrays() + m.Reserve }
 
 // A planner chooses the layout of training steps. It neither reads weights nor allocates arrays.
 type planner struct {
 	*graphBuilder
 	teachers *teachers
+	measured int64 // size of the program; 0 if the usual one is planned
+	later    int64 // memory that the process has after the training besides the program
 	why      []string
+	smallest int64            // of the layouts that were tried
 	tapes    map[int]*step    // by micro-batch
 	arenas   map[string]int64 // of steps by key of the layout
 }
@@ -56,18 +70,28 @@ func (pl *planner) choose(ctx context.Context) (*candidate, error) {
 	return pl.plan(ctx, p)
 }
 
-// arena is that of all graphs: the evaluator's graph runs after the step has released its memory.
-func (c *candidate) arena() int64 {
-	n := c.step.arena() + c.update.arena()
-	if c.evaluator != nil {
-		n = max(n, c.evaluator.arena())
+// graphs are those of training, besides those of teachers.
+func (c *candidate) graphs() []*runnable {
+	all := []*runnable{&c.step.runnable}
+	for _, g := range c.update.all() {
+		all = append(all, &g.runnable)
 	}
-	return n
+	if c.evaluator != nil {
+		all = append(all, &c.evaluator.runnable)
+	}
+	return all
 }
 
-// usage returns the memory of a layout whose graphs have an arena of this size.
-func (pl *planner) usage(p *layout, arena int64) memoryUsage {
-	m := memoryUsage{Weights: pl.fakeQuant.bytes(), Arena: arena, Layout: p.String(), Why: pl.why}
+// usage returns the memory of a candidate.
+func (pl *planner) usage(c *candidate) memoryUsage {
+	p := c.layout
+	m := memoryUsage{Weights: pl.fakeQuant.bytes(), Layout: p.String(), Why: pl.why}
+	nodes := pl.nodes
+	for _, g := range c.graphs() { // which run one after the other
+		m.Arena = max(m.Arena, g.arena())
+		m.Constants += g.constants
+		m.Transient = max(m.Transient, g.outputs)
+	}
 	largest := int64(0)
 	for _, w := range pl.params.weights {
 		m.Weights += w.array.Bytes()
@@ -83,24 +107,35 @@ func (pl *planner) usage(p *layout, arena int64) memoryUsage {
 	}
 	if p.offloadOptimizer {
 		m.States = largest
+		m.Transient = max(m.Transient, largest)
 	}
 	if pl.settings.EMA > 0 {
 		m.Average = pl.params.bytes()
 	}
-	m.Batches = pl.loader.held(p.microBatch())
-	m.Teacher = pl.teachers.bytes(pl.loader.specs(p.microBatch())) + pl.measure.bytes(pl.loader.specs(p.microBatch()))
+	m.Samples, m.Batches = pl.loader.resident(), pl.loader.held(p.microBatch())
+	m.Transient += pl.loader.batchBytes(p.microBatch())
+	specs := pl.loader.specs(p.microBatch())
+	for _, t := range models(pl.teachers, pl.measure) {
+		arena, outputs := t.usage(specs, serial)
+		m.Teacher += t.held
+		m.Arena = max(m.Arena, arena)
+		m.Transient += outputs
+		nodes += t.nodes
+	}
+	m.Program = memory.ProgramOf(nodes, pl.measured)
+	m.Reserve = memory.Headroom(m.arrays(), m.Transient)
 	return m
 }
 
 // withinBudget returns the first candidate that fits into the memory budget.
 func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate, error) {
-	budget, smallest := int64(pl.settings.MemoryBudget), int64(0)
+	budget := int64(pl.settings.MemoryBudget)
 	for _, p := range pl.candidates(given) {
 		c, err := pl.try(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		total, result := c.memory.Total(), "does not fit"
+		total, result := max(c.memory.Total(), c.memory.Program+pl.later), "does not fit"
 		if total <= budget {
 			result = "fits"
 		}
@@ -109,17 +144,16 @@ func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate,
 			c.memory.Why = pl.why
 			return c, nil
 		}
-		if smallest == 0 || total < smallest {
-			smallest = total
+		if p.checkpoint != within && (pl.smallest == 0 || total < pl.smallest) { // which do not depend on the budget
+			pl.smallest = total
 		}
 	}
-	if pl.settings.OnOOM == "halve" && given.batch > 1 {
-		half := *given
-		half.batch, half.microBatches = given.batch/2, 1
+	if pl.halves(given) {
+		half := pl.half(given)
 		pl.why = append(pl.why, fmt.Sprintf("batch size halved to %d", half.batch))
-		return pl.withinBudget(ctx, &half)
+		return pl.withinBudget(ctx, half)
 	}
-	return nil, fmt.Errorf("--memory-budget %s: training needs at least %s; use --on-oom halve, a smaller --batch, --optimizer sgd or a larger budget", humanize.IBytes(uint64(budget)), humanize.IBytes(uint64(smallest)))
+	return nil, pl.budgetError(given)
 }
 
 // candidates returns the layouts to try, fastest first. None of them changes the result of training but for the order of sums.
@@ -192,7 +226,7 @@ func (pl *planner) plan(ctx context.Context, p *layout) (*candidate, error) {
 		return nil, err
 	}
 	p.stored = c.step.stored
-	c.memory = pl.usage(p, c.arena())
+	c.memory = pl.usage(c)
 	return c, nil
 }
 

@@ -2,7 +2,9 @@ package distill
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/memory"
@@ -104,22 +106,43 @@ func TestLayoutsSaveMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryBudget trains with half the memory of the default layout; the weights are equal up to rounding errors.
+// TestMemoryBudget plans within the smallest budget that the error of a smaller one names, and trains with its layout; the weights are equal to
+// those of the default layout up to rounding errors.
 func TestMemoryBudget(t *testing.T) {
 	data := samples(t, 300)
 	net := func() *ir.Model { return network(1, features, 64, 64, 64, 64, 64, 64, 64, classes) }
 	base := []string{"data", data, "labels", "label", "batch", "128", "epochs", "2"}
-	need := ready(t, net(), base...).memory.Total()
-	budget := Size(need / 2)
-	tr := ready(t, net(), append(base, "memory-budget", budget.String())...)
-	if got := tr.memory; got.Total() > int64(tr.settings.MemoryBudget) || len(got.Why) < 2 {
-		t.Errorf("budget %d: planned %d; %v", tr.settings.MemoryBudget, got.Total(), got.Why)
+	tr := ready(t, net(), base...)
+	within := func(budget int64, onOOM string) (*candidate, *BudgetError) {
+		t.Helper()
+		tr.settings.MemoryBudget, tr.settings.OnOOM = Size(budget), onOOM
+		c, err := tr.planner().choose(t.Context())
+		var small *BudgetError
+		if err != nil && !errors.As(err, &small) {
+			t.Fatal(err)
+		}
+		return c, small
+	}
+	_, refused := within(1, "fail")
+	if refused == nil || !slices.Contains(refused.Hints, "--on-oom halve") {
+		t.Fatalf("got %v", refused)
+	}
+	c, _ := within(refused.Smallest, "fail")
+	if c == nil || c.memory.Total() > refused.Smallest || len(c.memory.Why) < 2 {
+		t.Fatalf("budget %d: got %+v", refused.Smallest, c)
+	}
+	if _, err := within(refused.Smallest-1<<20, "fail"); err == nil {
+		t.Error("a smaller budget than the smallest suffices")
+	}
+	_, halved := within(1, "halve")
+	if halved == nil || halved.Smallest > refused.Smallest || slices.Contains(halved.Hints, "--on-oom halve") {
+		t.Errorf("got %v, and %v without halving", halved, refused)
 	}
 	a, b := net(), net()
 	if _, err := tune(t, a, 2, base...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tune(t, b, 2, append(base, "memory-budget", budget.String())...); err != nil {
+	if _, err := tune(t, b, 2, append(base, "checkpoint", "auto", "offload", "all", "accumulate", "4")...); err != nil {
 		t.Fatal(err)
 	}
 	if d := maxDifference(weights(t, a), weights(t, b)); d > 1e-3 {

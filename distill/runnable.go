@@ -10,9 +10,11 @@ import (
 
 // A runnable is a graph of training. All graphs of a layout are planned; those of the chosen one are opened.
 type runnable struct {
-	model   *ir.Model
-	usage   *engine.Usage       // once planned
-	session *engine.Interpreter // once opened
+	model     *ir.Model
+	usage     *engine.Usage       // once planned, and the following
+	outputs   int64               // bytes of the outputs, which are copies
+	constants int64               // bytes of weights in a session
+	session   *engine.Interpreter // once opened
 }
 
 // plan plans the memory of a run, without reading weights, with one worker thread: layouts, which affect results, and reports depend on it.
@@ -23,8 +25,12 @@ func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 		return err
 	}
 	defer s.Close()
-	if r.usage, err = s.SerialUsage(declared(s)); err != nil {
+	if r.usage, err = s.UsageWith(declared(s), serial); err != nil {
 		return err
+	}
+	r.outputs = outputBytes(s, r.usage)
+	for _, c := range s.Constants() {
+		r.constants += c.Bytes()
 	}
 	if len(r.usage.Dynamic) > 0 {
 		return fmt.Errorf("node %q: the output shape depends on data, so its memory cannot be planned", r.usage.Dynamic[0])
@@ -43,6 +49,22 @@ func declared(s *engine.Interpreter) map[string]ir.Spec {
 		specs[p.Name] = spec
 	}
 	return specs
+}
+
+// outputBytes is the size of a session's outputs in a planned run.
+func outputBytes(s *engine.Interpreter, u *engine.Usage) (n int64) {
+	names := map[string]bool{}
+	for _, y := range s.Outputs() {
+		names[y.Name] = true
+	}
+	for _, st := range u.Steps {
+		for _, y := range st.Out {
+			if names[y.Name] {
+				n += y.Bytes()
+			}
+		}
+	}
+	return n
 }
 
 // arena returns the planned size of the arena in bytes.

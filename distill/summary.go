@@ -11,7 +11,7 @@ import (
 
 // summary returns the planned memory of a layout, with its peak by kind and the effect of each memory saving.
 func (pl *planner) summary(ctx context.Context, c *candidate) (pass.TrainingMemory, error) {
-	s := pass.TrainingMemory{Memory: c.memory.sizes(), Layout: c.memory.Layout, Why: c.memory.Why}
+	s := pass.TrainingMemory{Budget: int64(pl.settings.MemoryBudget), Memory: c.memory.sizes(), Layout: c.memory.Layout, Why: c.memory.Why}
 	var err error
 	if s.Trades, err = pl.trades(ctx, c); err != nil {
 		return s, err
@@ -23,8 +23,10 @@ func (pl *planner) summary(ctx context.Context, c *candidate) (pass.TrainingMemo
 // sizes returns the parts by use.
 func (m *memoryUsage) sizes() []pass.Size {
 	return []pass.Size{
+		{Name: "program", Bytes: m.Program},
 		{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums}, {Name: "moving average", Bytes: m.Average},
-		{Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher}, {Name: "batches", Bytes: m.Batches},
+		{Name: "frozen weights", Bytes: m.Constants}, {Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher},
+		{Name: "samples", Bytes: m.Samples}, {Name: "batches", Bytes: m.Batches}, {Name: "heap reserve", Bytes: m.Reserve},
 	}
 }
 
@@ -34,7 +36,7 @@ const maxLive = 8
 // peak returns the memory at the peak by kind, and the largest values of the arena. The peak is in a step, or in the evaluation.
 func (c *candidate) peak() ([]pass.Size, []pass.LiveValue, error) {
 	st, plan := c.step, c.step.blocks()
-	if c.evaluator != nil && c.evaluator.arena() > st.arena()+c.update.arena() {
+	if c.evaluator != nil && c.evaluator.arena() > max(st.arena(), c.update.arena()) {
 		st, plan = c.evaluator.step, c.evaluator.usage.Plan
 	}
 	line, err := memory.NewTimeline(plan.Blocks, len(st.usage.Steps))
@@ -51,10 +53,11 @@ func (c *candidate) peak() ([]pass.Size, []pass.LiveValue, error) {
 		live = append(live, pass.LiveValue{Name: b.Name, Kind: b.Kind.String(), Layer: st.layerOf(b, st.usage.Steps), Bytes: b.Bytes})
 	}
 	return []pass.Size{
-		{Name: "weights", Bytes: m.Weights}, {Name: "gradients", Bytes: u[memory.Gradient] + m.Sums}, {Name: "optimizer states", Bytes: m.States}, {Name: "moving average", Bytes: m.Average},
+		{Name: "program", Bytes: m.Program},
+		{Name: "weights", Bytes: m.Weights + m.Constants}, {Name: "gradients", Bytes: u[memory.Gradient] + m.Sums}, {Name: "optimizer states", Bytes: m.States}, {Name: "moving average", Bytes: m.Average},
 		{Name: "activations", Bytes: u[memory.Activation]}, {Name: "recomputed activations", Bytes: u[memory.Recomputed]},
 		{Name: "scratch", Bytes: u[memory.Scratch]}, {Name: "unused arena", Bytes: m.Arena - u.Total()},
-		{Name: "teacher", Bytes: m.Teacher}, {Name: "batches", Bytes: m.Batches},
+		{Name: "teacher", Bytes: m.Teacher}, {Name: "samples", Bytes: m.Samples}, {Name: "batches", Bytes: m.Batches}, {Name: "heap reserve", Bytes: m.Reserve},
 	}, live, nil
 }
 

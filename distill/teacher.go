@@ -16,6 +16,7 @@ import (
 type teacher struct {
 	session *engine.Interpreter
 	held    int64    // bytes of its weights
+	nodes   int      // of its graph
 	values  []string // values of its graph that losses use
 }
 
@@ -34,7 +35,7 @@ func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader, ad
 		outputs = append(outputs, v)
 	}
 	tape.Graph().SetOutputs(outputs...)
-	t := &teacher{values: values}
+	t := &teacher{values: values, nodes: countNodes(tape.Model)}
 	if t.held, err = weightBytes(ctx, tape.Model, l.session()); err != nil {
 		return nil, err
 	}
@@ -113,13 +114,26 @@ func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 	return out
 }
 
-// bytes returns the memory of weights and arena for inputs of these types; the arena counts 0 if it cannot be planned.
-func (t *teacher) bytes(specs map[string]ir.Spec) int64 {
-	u, err := t.session.SerialUsage(specs)
-	if err != nil {
-		return t.held
+// usage returns the size of the arena and of the outputs for inputs of these types; 0 if they cannot be planned.
+func (t *teacher) usage(specs map[string]ir.Spec, workers int) (arena, outputs int64) {
+	in := map[string]ir.Spec{}
+	for name, a := range t.inputs(withoutDataOf(specs)) {
+		in[name] = a.Spec()
 	}
-	return t.held + u.Plan.Size
+	u, err := t.session.UsageWith(in, workers)
+	if err != nil {
+		return 0, 0
+	}
+	return u.Plan.Size, outputBytes(t.session, u)
+}
+
+// withoutDataOf returns arrays of these types that have no data.
+func withoutDataOf(specs map[string]ir.Spec) map[string]*ir.Array {
+	out := map[string]*ir.Array{}
+	for name, s := range specs {
+		out[name] = withoutData(s)
+	}
+	return out
 }
 
 func (t *teacher) close() error {
@@ -203,14 +217,6 @@ func (ts *teachers) opened() []*teacher {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(ts.each), func(t *teacher) bool { return t == nil })
-}
-
-// bytes returns the memory of all teachers for inputs of these types. ts may be nil.
-func (ts *teachers) bytes(specs map[string]ir.Spec) (sum int64) {
-	for _, t := range ts.opened() {
-		sum += t.bytes(specs)
-	}
-	return sum
 }
 
 func (ts *teachers) close() error {

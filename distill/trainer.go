@@ -26,6 +26,8 @@ type trainer struct {
 	progress   func(pass.Progress) // called after each step and at the end; may be nil
 	memoryHint func(bytes int64)   // called with the planned memory; may be nil
 
+	minimum func(context.Context) (int64, error) // memory after the training; may be nil
+
 	layout    *layout
 	memory    memoryUsage
 	planned   pass.TrainingMemory // of the layout, for reports
@@ -37,6 +39,7 @@ type trainer struct {
 	elapsed   elapsed
 
 	temporary *atomicfile.Folder // nil until prepare
+	unbound   func()             // restores the memory limit of the process; nil without a budget
 }
 
 func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
@@ -54,6 +57,9 @@ func (t *trainer) close() error {
 	if t.temporary != nil {
 		errs = append(errs, t.temporary.Close())
 	}
+	if t.unbound != nil {
+		t.unbound()
+	}
 	return errors.Join(errs...)
 }
 
@@ -63,6 +69,7 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 		return err
 	}
 	t.folder = t.temporary.Path
+	bounded{t}.bound(0)
 	tape, err := t.describe(ctx, teachers)
 	if err != nil {
 		return err
@@ -111,7 +118,7 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if t.measure, err = newMeasurement(ctx, teachers, t.loader); err != nil {
 		return nil, err
 	}
-	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, features: fs, terms: terms, measure: t.measure}
+	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, features: fs, terms: terms, measure: t.measure, nodes: countNodes(t.model)}
 	return tape, nil
 }
 
@@ -123,9 +130,24 @@ func (t *trainer) planner() *planner {
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {
 	pl := t.planner()
+	if t.settings.MemoryBudget > 0 {
+		pl.measured = bounded{t}.measureProgram()
+		if t.minimum != nil {
+			var err error
+			if pl.later, err = t.minimum(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	c, err := pl.choose(ctx)
 	if err != nil {
 		return err
+	}
+	if t.settings.MemoryBudget > 0 {
+		if err := (bounded{t}).limitWorkers(ctx, c); err != nil {
+			return err
+		}
+		bounded{t}.bound(c.memory.Transient)
 	}
 	if t.planned, err = pl.summary(ctx, c); err != nil {
 		return err
@@ -146,8 +168,11 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.memoryHint != nil {
+	if t.memoryHint != nil && t.settings.MemoryBudget == 0 {
 		t.memoryHint(t.memory.Total())
+	}
+	if err := (bounded{t}).reserveArena(c); err != nil {
+		return err
 	}
 	return t.attach()
 }

@@ -1,6 +1,8 @@
 package pass
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -38,6 +40,9 @@ type Environment struct {
 
 	// Holds is called with the maximum memory of a method in bytes, in addition to that of lazy tensors; may be nil.
 	Holds func(bytes int64)
+	// Minimum returns the least memory, in bytes, that the process has after the steps besides the program, such as for verification, for
+	// steps with a memory budget; nil for nothing.
+	Minimum func(context.Context) (int64, error)
 	// Trained is called after each step of training, and once more after its end; may be nil.
 	Trained func(Progress)
 }

@@ -32,6 +32,11 @@ type Referenced interface {
 	Reference() string // path of the model; empty for the source
 }
 
+// A Budgeted is an option struct with a memory budget of the process.
+type Budgeted interface {
+	Budget() int64 // in bytes; 0 for none
+}
+
 // A checker is an option struct that validates its values before the pipeline runs. Defaults are in place.
 type checker interface{ Check() error }
 

@@ -10,6 +10,7 @@ type Progress struct {
 	Loss        float64 // of the step
 	Done        bool    // training has ended
 
+	Workers  int           // worker threads
 	Ran      int           // steps
 	Samples  int           // training samples, counted once per use
 	Wait     time.Duration // for batches of training samples

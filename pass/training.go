@@ -19,11 +19,12 @@ type Training struct {
 	TrainingMemory
 }
 
-// A TrainingMemory is the planned memory of training.
+// A TrainingMemory is the planned memory of the process in training.
 type TrainingMemory struct {
-	Memory []Size   `json:"memory"`        // by use
-	Layout string   `json:"layout"`        // the memory savings in use
-	Why    []string `json:"why,omitempty"` // layouts that were tried, if a budget chose one
+	Budget int64    `json:"budget,omitempty"` // of the process
+	Memory []Size   `json:"memory"`           // by use
+	Layout string   `json:"layout"`           // the memory savings in use
+	Why    []string `json:"why,omitempty"`    // layouts that were tried, if a budget chose one
 
 	Peak   []Size      `json:"peak"`             // at the step of the maximum, by kind; the sum is that of Memory
 	Live   []LiveValue `json:"live,omitempty"`   // the largest values of the arena at the peak

@@ -35,6 +35,7 @@ type TrainingTime struct {
 	Compute          float64 `json:"compute_seconds"`
 	Evaluate         float64 `json:"evaluate_seconds"`
 	Save             float64 `json:"save_seconds"` // of checkpoints
+	Workers          int     `json:"workers"`      // worker threads: fewer than those of the program where a memory budget does not suffice for all
 	Loading          Loading `json:"loading"`
 }
 
@@ -58,7 +59,7 @@ func TimeOf(p pass.Progress) TrainingTime {
 		Method: p.Method, Steps: p.Ran, Samples: p.Samples,
 		Seconds: round(p.StepTime().Seconds(), 6), SamplesPerSecond: round(p.SamplesPerSecond(), 1),
 		Wait: round(p.Wait.Seconds(), 3), Compute: round(p.Compute.Seconds(), 3), Evaluate: round(p.Evaluate.Seconds(), 3), Save: round(p.Save.Seconds(), 3),
-		Loading: loadingOf(p),
+		Workers: p.Workers, Loading: loadingOf(p),
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 const recipeDivisor = 2
 
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
-func limitMemory(limit int64) { debug.SetMemoryLimit(limit) }
+func limitMemory(limit int64) { memory.SetLimit(limit) }
 
 // raiseMemoryLimit raises the limit after each collection that leaves more than half of it live, to twice what is live: with
 // less memory for garbage the collector would run more often than it does without a limit. A graph of a million nodes is larger than the

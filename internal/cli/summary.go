@@ -66,14 +66,15 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	}
 	if e := r.Environment; e != nil {
 		for i, x := range e.Training {
-			t.add(first(i, "training"), trainingTime(x, e.PeakResident))
+			t.add(first(i, "training"), trainingTime(x, e))
 			for k, text := range loadingTime(x) {
 				t.add(first(k, "data loading"), text)
 			}
 		}
 	}
 	for i, m := range r.Training {
-		t.add(first(i, "training memory"), planned(m.Memory))
+		t.add(first(i, "training memory"), budgeted(m.TrainingMemory, r.Environment))
+		t.add("", planned(m.Memory))
 		for _, text := range report.TrainingMemoryTexts(&m.TrainingMemory) {
 			t.add("", text)
 		}

@@ -17,8 +17,8 @@ func TrainingRate(p pass.Progress) string {
 // byteRate is a throughput in MB of 10^6 bytes per second.
 func byteRate(bytes float64) string { return fmt.Sprintf("%.3g MB/s", bytes/1e6) }
 
-// trainingTime is the speed of a training that ended. resident is the peak of the process, 0 if it is not known.
-func trainingTime(t report.TrainingTime, resident int64) string {
+// trainingTime is the speed of a training that ended.
+func trainingTime(t report.TrainingTime, e *report.Environment) string {
 	parts := []string{
 		fmt.Sprintf("trained %d steps in %s", t.Steps, seconds(t.Wait+t.Compute)),
 		seconds(t.Seconds) + " a step", rate(t.SamplesPerSecond) + " samples/s",
@@ -29,10 +29,25 @@ func trainingTime(t report.TrainingTime, resident int64) string {
 	if t.Evaluate > 0 {
 		parts = append(parts, "evaluations "+seconds(t.Evaluate))
 	}
-	if resident > 0 {
-		parts = append(parts, "resident "+size(resident))
+	if e.PeakResident > 0 {
+		parts = append(parts, "resident "+size(e.PeakResident))
+	}
+	if t.Workers < e.Workers {
+		parts = append(parts, fmt.Sprintf("%d of %d worker threads, within the memory budget", t.Workers, e.Workers))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// budgeted is the planned memory of the process, its budget, and its measured peak. e may be nil.
+func budgeted(m pass.TrainingMemory, e *report.Environment) string {
+	text := "planned " + size(m.Total()) + " of the process"
+	if m.Budget > 0 {
+		text += ", budget " + size(m.Budget)
+	}
+	if e != nil && e.PeakResident > 0 {
+		text += ", peak resident " + size(e.PeakResident)
+	}
+	return text
 }
 
 // loadingTime is the speed of data loading of a training that ended, the times of waiting, and the bottleneck.

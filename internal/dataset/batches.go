@@ -23,8 +23,8 @@ type Order struct {
 }
 
 // Batches ranges over the samples of s, each once, or over those of o.Index. One goroutine reads ahead, and Options.Loaders goroutines convert,
-// decode and change what it read; the order and content of batches depend on o only. An error ends the iteration. At most Held bytes are in
-// use, of which the current batch is one: the caller may keep it, but then it counts towards the caller's memory.
+// decode and change what it read; the order and content of batches depend on o only. An error ends the iteration. At most Held and Resident bytes are
+// in use, of which the current batch is one: the caller may keep it, but then it counts towards the caller's memory.
 func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		sample, count := func(i int) int { return i }, s.count
@@ -68,14 +68,14 @@ func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, shuf
 // shuffleStream separates the random numbers of shuffling from others of the same seed.
 const shuffleStream = 0x73687566666c65
 
-// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one, those that are read ahead, and data that
-// stays in memory. Without
-// Options.Prefetch it is that for a number of worker threads.
-func (s *Set) Held(n, workers int) int64 {
-	return s.opts.Held(s.feed.bytes(s.Size(n)), workers) + s.feed.resident()
-}
+// BatchBytes bounds the memory of a batch of n samples during loading, in bytes.
+func (s *Set) BatchBytes(n int) int64 { return s.feed.bytes(s.Size(n)) }
 
-// Held is that of a Set with these options and batches of this many bytes.
+// Resident is the memory of data that is held between batches, in bytes.
+func (s *Set) Resident() int64 { return s.feed.resident() }
+
+// Held is the memory of the batches of Batches, of this many bytes: the current one and those that are read ahead. Without Options.Prefetch it
+// is that for a number of worker threads.
 func (o Options) Held(batch int64, workers int) int64 {
 	o.setDefaults()
 	return batch * int64(1+o.prefetch(batch, workers))

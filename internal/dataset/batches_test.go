@@ -157,7 +157,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	} {
 		f := &fake{n: 200, bad: -1, size1: 100}
 		s := newSet(f, c.o)
-		if got := s.Held(2, c.o.Workers); got != c.want {
+		if got := held(s, 2, c.o.Workers); got != c.want {
 			t.Fatalf("%+v: %d bytes are planned, want %d", c.o, got, c.want)
 		}
 		got := 0
@@ -330,3 +330,6 @@ func TestStreamSeeksBack(t *testing.T) {
 	}
 	check()
 }
+
+// held is the memory of batches of n samples, and of data that stay in memory.
+func held(s *Set, n, workers int) int64 { return s.opts.Held(s.BatchBytes(n), workers) + s.Resident() }

@@ -140,7 +140,7 @@ func TestChannelsAreMoved(t *testing.T) {
 		if text := "are " + string(c.data) + "; their channels were moved to " + string(c.model); strings.Contains(notes, text) != c.noted {
 			t.Errorf("%+v: notes %q", c, notes)
 		}
-		if held := s.Held(1, 0); c.noted && held != 30*4*2 || !c.noted && held != 30*4 {
+		if held := held(s, 1, 0); c.noted && held != 30*4*2 || !c.noted && held != 30*4 {
 			t.Errorf("%+v: %d bytes are planned for a sample", c, held)
 		}
 		s.Close()

@@ -181,14 +181,14 @@ func TestSparseMemory(t *testing.T) {
 	in := inputs(input("x", fmt.Sprintf("float[n,%d]", columns)))
 	dense, buffers := int64(batch*columns*4), int64(4*8*sparseBlock)
 	s := mustOpen(t, sparseFile(t, "csr", arrays), in, nil, Options{Prefetch: ptr(1)})
-	if got := s.Held(batch, 1); got != 2*(dense+buffers) {
+	if got := held(s, batch, 1); got != 2*(dense+buffers) {
 		t.Errorf("%d bytes are planned, want %d", got, 2*(dense+buffers))
 	}
 	arrays["row"], arrays["col"] = list32(make([]int32, 3*n)...), arrays["indices"]
 	delete(arrays, "indptr")
 	delete(arrays, "indices")
 	s = mustOpen(t, sparseFile(t, "coo", arrays), in, nil, Options{Prefetch: ptr(1)})
-	if got, want := s.Held(batch, 1), 2*(dense+buffers)+3*n*(8+4)+8*(n+1); got != want {
+	if got, want := held(s, batch, 1), 2*(dense+buffers)+3*n*(8+4)+8*(n+1); got != want {
 		t.Errorf("%d bytes are planned, want %d", got, want)
 	}
 }

@@ -138,6 +138,17 @@ func (e *Interpreter) Weights() (held, streamed int64) { return e.weights, e.str
 // Observe sets the profiler of later runs. It must not be called while one runs.
 func (e *Interpreter) Observe(p Profiler) { e.opt.Profile = p }
 
+// SetWorkers sets the number of worker threads of later runs. It must not be called while one runs.
+func (e *Interpreter) SetWorkers(n int) {
+	e.Free()
+	e.pool.Close()
+	e.pool = op.NewPool(n)
+	_ = e.prog.each(func(p *program) error {
+		p.plans.entries = nil
+		return nil
+	})
+}
+
 // A Memory is the memory that a session has, in bytes.
 type Memory struct {
 	Weights int64 // constants, and the weights that operators prepacked
@@ -232,8 +243,9 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 		}
 		slots[i] = true
 	}
-	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch}
+	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch}
 	defer func() { e.account.Release(r.copied) }()
+	defer e.opt.Arena.lock()()
 	return e.prog.exec(r, args, slots)
 }
 
@@ -309,6 +321,7 @@ type execution struct {
 	pool     *op.Pool
 	eval     *ir.Eval
 	account  *op.Account
+	arena    *Arena
 	profile  Profiler
 	maxSteps int64                             // 0 for no limit
 	steps    int64                             // so far
@@ -366,13 +379,20 @@ func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, err
 	in := e.idle
 	e.idle = nil
 	p.plans.mu.Unlock()
-	if in != nil {
+	arena := r.arena
+	if p.names == nil { // a subgraph, during a run of the main graph
+		arena = nil
+	}
+	if in != nil && arena.has(in.arena) {
 		return e, in, nil
+	}
+	if in != nil {
+		r.account.Release(int64(len(in.arena)))
 	}
 	if err := r.account.Take(e.plan.memory.Size); err != nil {
 		return nil, nil, e.plan.wrapPeak(err)
 	}
-	return e, e.plan.bind(ir.AlignedBytes(e.plan.memory.Size), r.pool), nil
+	return e, e.plan.bind(arena.take(e.plan.memory.Size), r.pool), nil
 }
 
 func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, error) {

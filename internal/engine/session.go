@@ -30,6 +30,7 @@ type Options struct {
 	PlanOnly bool     // weights are not read: Usage works, Run does not
 	NoFusion bool     // no fusions: each node runs separately
 	Profile  Profiler // runs every step; may be nil
+	Arena    *Arena   // memory of runs that is shared with other sessions; nil for memory of the session's own
 
 	// Identity, if set, returns the identity of a tensor: tensors of several models with the same identity have the same data; "" means
 	// unknown. A session with an Identity can be the baseline of others.

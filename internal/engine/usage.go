@@ -36,10 +36,10 @@ func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
 	return e.usage(in, e.pool)
 }
 
-// SerialUsage is Usage with one worker thread. Scratch memory depends on the number of worker threads; reported figures and choices that
-// affect results must not.
-func (e *Interpreter) SerialUsage(in map[string]ir.Spec) (*Usage, error) {
-	pool := op.NewPool(1)
+// UsageWith is Usage with another number of worker threads. Scratch memory depends on it; reported figures and choices that affect results
+// must not, and are those of one.
+func (e *Interpreter) UsageWith(in map[string]ir.Spec, workers int) (*Usage, error) {
+	pool := op.NewPool(workers)
 	defer pool.Close()
 	return e.usage(in, pool)
 }

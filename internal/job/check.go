@@ -17,10 +17,15 @@ import (
 var errRejected = errors.New("a gate did not hold")
 
 // check verifies the output against its source, or the model that steps name for that, before it is published, and evaluates the gates on that.
-func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
+func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) (err error) {
 	with, before := *r.Verify, r.source
 	if r.compared != nil {
 		with.teacher, before = true, r.compared.file
+	}
+	if n := budget(r.Steps); n > 0 {
+		if with, err = with.within(ctx, before, out, n); err != nil {
+			return err
+		}
 	}
 	v, err := with.compare(ctx, before, out)
 	if r.verified, err = r.Verify.classify(ctx, v, err); err != nil {

@@ -53,12 +53,22 @@ type plan struct {
 	peak     int64 // peak bytes of live activations
 	computed int64 // bytes of the outputs of all its nodes
 	arena    int64
+
+	constants int64 // bytes of weights
+	outputs   int64
+	nodes     int
 }
 
 // plan plans a run with one worker: scratch memory depends on the number of workers, reported figures must not.
-func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (p plan, err error) {
+func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (plan, error) {
+	return v.planWith(ctx, m, in, engine.Options{Workers: 1})
+}
+
+// planWith plans a run with other options.
+func (v Verification) planWith(ctx context.Context, m *ir.Model, in map[string]ir.Spec, o engine.Options) (p plan, err error) {
 	defer bugs(&err)
-	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, Limits: v.Backend.Limits, PlanOnly: true})
+	o.Limits, o.PlanOnly = v.Backend.Limits, true
+	e, err := engine.Open(ctx, m, o)
 	if err != nil {
 		return p, err
 	}
@@ -66,6 +76,16 @@ func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Sp
 	u, err := e.Usage(in)
 	if err != nil {
 		return p, err
+	}
+	for _, c := range e.Constants() {
+		p.constants += c.Bytes()
+	}
+	outputs := map[string]bool{}
+	for _, y := range e.Outputs() {
+		outputs[y.Name] = true
+	}
+	for range m.Graph.Nodes() {
+		p.nodes++
 	}
 	line, err := memory.NewTimeline(u.Plan.Blocks, len(u.Steps))
 	if err != nil {
@@ -78,6 +98,9 @@ func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Sp
 	for _, step := range u.Steps {
 		for _, out := range step.Out {
 			p.computed += out.Bytes()
+			if outputs[out.Name] {
+				p.outputs += out.Bytes()
+			}
 		}
 	}
 	return p, nil

@@ -96,6 +96,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := checkSteps(o.Steps, o.Target); err != nil {
 		return nil, err
 	}
+	restore, err := o.bound()
+	if err != nil {
+		return nil, err
+	}
+	defer restore()
 	res, err := o.attempt(ctx, o.DryRun)
 	var unfit *pass.Unfit
 	if errors.As(err, &unfit) {
@@ -281,7 +286,7 @@ func (r *run) writeFile(path string, content []byte) error {
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.progress,
+		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Minimum: r.minimum, Trained: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {

@@ -158,15 +158,15 @@ func (f *fake) Watch(ctx context.Context, in map[string]*ir.Array, fetch []strin
 	return err
 }
 
-// Layers are compared in one run of each model, also if the models compute them in another order; beyond earlyBytes they are left out.
+// Layers are compared in one run of each model, also if the models compute them in another order; beyond EarlyBytes they are left out.
 func TestValuesInAnotherOrder(t *testing.T) {
 	for _, c := range []struct {
 		names   string
 		bytes   int64 // of each value
 		dropped int
-	}{{"abcdef", 1, 0}, {"badcfe", 1, 0}, {"fabcde", 1, 0}, {"fabcde", earlyBytes / 4, 1}, {"fedcba", earlyBytes / 2, 3}, {"acef", 1, 0}, {"xab", 1, 0}} {
+	}{{"abcdef", 1, 0}, {"badcfe", 1, 0}, {"fabcde", 1, 0}, {"fabcde", EarlyBytes / 4, 1}, {"fedcba", EarlyBytes / 2, 3}, {"acef", 1, 0}, {"xab", 1, 0}} {
 		at := 0
-		e := &earlyValues{free: earlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
+		e := &earlyValues{free: EarlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
 		e.next = func() (string, *ir.Array, bool) {
 			if at++; at > 6 {
 				return "", nil, false

@@ -53,8 +53,8 @@ func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	return s, nil
 }
 
-// earlyBytes bounds the copies of values that the first model computes before the second one reaches them.
-const earlyBytes = 64 << 20
+// EarlyBytes bounds the copies of values that the first model computes before the second one reaches them.
+const EarlyBytes = 64 << 20
 
 // A watcher passes inner values to visit when they are computed; engine.Interpreter is one.
 type watcher interface {
@@ -88,7 +88,7 @@ func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string
 		})
 	})
 	defer stop()
-	e := &earlyValues{next: next, free: earlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
+	e := &earlyValues{next: next, free: EarlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
 	err := second.Watch(ctx, InputsOf(b, in), s.Names, func(name string, got *ir.Array) error {
 		if want := e.until(name); want != nil {
 			measure(by, name, want, got)

@@ -55,7 +55,7 @@ func plannedStored(t *testing.T, tape *Tape) (bytes int64) {
 	for _, v := range tape.Graph().Inputs {
 		specs[v.Name] = tape.types[v]
 	}
-	u, err := s.SerialUsage(specs)
+	u, err := s.UsageWith(specs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
