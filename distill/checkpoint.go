@@ -123,16 +123,28 @@ func (c *checkpoint) write(w io.Writer, s state) error {
 		return err
 	}
 	for _, path := range c.snapshots {
-		if b, err := os.ReadFile(path); err == nil {
-			if err := writeEntry(z, filepath.Base(path), b); err != nil {
-				return err
-			}
+		if err := copyEntry(z, path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
 		}
 	}
 	if err := c.each(func(name string, a *ir.Array) error { return writeEntry(z, name, a.Data) }); err != nil {
 		return err
 	}
 	return z.Close()
+}
+
+// copyEntry writes the content of a file, which is not held in memory.
+func copyEntry(z *zip.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, err := z.CreateHeader(&zip.FileHeader{Name: filepath.Base(path), Method: zip.Store})
+	if err == nil {
+		_, err = io.Copy(w, f)
+	}
+	return err
 }
 
 func writeEntry(z *zip.Writer, name string, data []byte) error {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/image/draw"
@@ -52,6 +53,8 @@ type imageFolder struct {
 	frame  frame
 	read   *atomic.Int64 // bytes
 	images *atomic.Int64 // bytes of decoded images in memory
+
+	largest func() int64 // bytes of the largest image while it is decoded and scaled
 }
 
 // A frame is the image size of a model. Images are scaled to it.
@@ -111,6 +114,7 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 		return s, err
 	}
 	p := &imageFolder{path: path, files: files, frame: f, read: &s.read, images: &s.images}
+	p.largest = sync.OnceValue(p.largestImage)
 	if s.only = p; len(files) > 0 {
 		return s, nil
 	}
@@ -144,8 +148,32 @@ func (p *imageFolder) row() ir.Spec {
 	return ir.Spec{Name: p.path, DType: ir.Uint8, Shape: shape}
 }
 
-// held counts the scaled image with four channels and not the decoded file, whose size is unknown.
-func (p *imageFolder) held(n int64) int64 { return n * p.frame.height * p.frame.width * 8 }
+// held counts the scaled images with four channels, and one decoded file.
+func (p *imageFolder) held(n int64) int64 { return n*p.frame.height*p.frame.width*8 + p.largest() }
+
+// maxHeaders bounds the number of files whose headers are read for the size of the largest image.
+const maxHeaders = 10_000
+
+// largestImage reads the headers of the files; of more than maxHeaders that of every k-th one. Errors are reported when a file is decoded.
+func (p *imageFolder) largestImage() (most int64) {
+	for i := 0; i < len(p.files); i += (len(p.files) + maxHeaders - 1) / maxHeaders {
+		if size, err := p.size(filepath.Join(p.path, p.files[i])); err == nil {
+			const weight = 4 * 8 // bytes of a pixel that is scaled in one direction
+			most = max(most, decodedBytes(size)+weight*p.frame.width*int64(size.Height))
+		}
+	}
+	return most
+}
+
+// size reads the header of a file.
+func (p *imageFolder) size(path string) (image.Config, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return image.Config{}, err
+	}
+	defer f.Close()
+	return codecs()[strings.ToLower(filepath.Ext(path))].config(f.reader(0))
+}
 
 func (p *imageFolder) random(string) error { return nil }
 
