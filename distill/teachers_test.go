@@ -18,7 +18,7 @@ func taught(t *testing.T, teachers []*ir.Model, o ...string) *trainer {
 	for i := range names {
 		names[i] = "teacher.onnx"
 	}
-	tr := newTrainer(network(1, features, 32, classes), e, 2, parse(t, append([]string{"labels", "label", "validate", "0", "alpha", "0", "teacher", strings.Join(names, ",")}, o...)...))
+	tr := newTrainer(network(1, features, 32, classes), e, serial, parse(t, append([]string{"labels", "label", "validate", "0", "alpha", "0", "teacher", strings.Join(names, ",")}, o...)...))
 	t.Cleanup(func() { tr.close() })
 	if err := tr.prepare(t.Context(), teachers); err != nil {
 		t.Fatal(err)
@@ -114,6 +114,14 @@ func TestProjections(t *testing.T) {
 		if strings.HasPrefix(v.Name, "projection") || strings.HasPrefix(v.Name, "feature") {
 			t.Errorf("the model has %s", v.Name)
 		}
+	}
+}
+
+// TestPlannedFeatures: the planned arena of a step with features and projections is the measured one.
+func TestPlannedFeatures(t *testing.T) {
+	tr := taught(t, []*ir.Model{network(2, features, 48, classes)}, "data", samples(t, 64), "steps", "1", "batch", "32", "lr", "0.01", "features", "hidden")
+	if got := measuredArena(t, tr); got != tr.step.arena() {
+		t.Errorf("planned arena %d bytes, measured %d", tr.step.arena(), got)
 	}
 }
 
