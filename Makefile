@@ -100,7 +100,7 @@ bench-engine: $(environment)
 
 # Only the sections of training, compared with PyTorch, which takes gigabytes unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)
-	$(run_bench) -only train,train-memory -torch $(TORCH) $(BENCH)
+	$(run_bench) -only train,train-memory,train-savings,train-planned,train-smallest,train-storage,train-budget -torch $(TORCH) $(BENCH)
 
 # Accuracy after fine-tuning, distillation and QAT on real data: about an hour; BENCH=-quick takes minutes, to test the benchmark.
 bench-distill: $(environment)

@@ -82,7 +82,7 @@ func run(ctx context.Context, step *pass.Step, s *settings) (chosen FineTune, er
 // runStep prepares and runs the training of a step. A model that nothing changes has nothing to learn from itself.
 func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 	s := t.settings
-	s.itself = s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !step.Env.Changed
+	s.itself = isItself(step, s)
 	teachers, err := teachersOf(step, t.settings)
 	if err != nil {
 		return err
@@ -98,6 +98,11 @@ func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 	}
 	step.Ledger.Trained(t.report(step.Method))
 	return nil
+}
+
+// isItself reports whether the teacher is the trained model itself.
+func isItself(step *pass.Step, s *settings) bool {
+	return s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !step.Env.Changed
 }
 
 // newStepTrainer returns the trainer of a step's model.

@@ -59,6 +59,7 @@ func NewPlan(ctx context.Context, step *pass.Step, o FineTune, with PlanOptions)
 	}
 	t.planOnly, t.plain = true, with.Plain
 	defer func() { err = errors.Join(err, t.close()) }()
+	t.settings.itself = o.Path != "" && isItself(step, t.settings)
 	teachers, err := planTeachers(&dry, t.settings)
 	if err != nil {
 		return nil, err

@@ -33,9 +33,17 @@ func main() {
 	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers on small models")
 	flag.IntVar(&b.jobs, "jobs", 1, "number of trainings at a time in the section defaults")
 	flag.DurationVar(&b.limit, "limit", 0, "duration after which the section defaults ends with the results so far; the next run continues")
+	trial := flag.String("trial", "", "run a training of this JSON `text` and print the result: a process of the sections of training")
 	only := flag.String("only", "", "comma-separated `sections` to run; all if empty")
 	out := flag.String("o", "docs/benchmarks.md", "file to write")
 	flag.Parse()
+	if *trial != "" {
+		if err := runTrial(ctx, *trial); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := b.run(ctx, *only, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -66,7 +74,12 @@ var sections = []struct {
 	{"engine", (*bench).engine, false},
 	{"engine-memory", (*bench).engineMemory, false},
 	{"train", (*bench).train, true},
-	{"train-memory", (*bench).trainMemory, true},
+	{"train-memory", (*bench).layerLog, true},
+	{"train-savings", (*bench).savings, true},
+	{"train-planned", (*bench).planned, true},
+	{"train-smallest", (*bench).smallest, true},
+	{"train-storage", (*bench).storageCPU, true},
+	{"train-budget", (*bench).budget, true},
 	{"distill", (*bench).distill, true},
 	{"hinton", (*bench).hinton, true},
 	{"lenet", (*bench).lenet, true},

@@ -15,9 +15,10 @@ var torchScript string
 // A torch is a process of PyTorch that trains on request.
 type torch struct{ talker }
 
-// pytorch trains in float32, or with autocast to bfloat16.
-func (b *bench) pytorch(ctx context.Context, tr training, threads int, compute string) (*torch, error) {
-	cmd := exec.CommandContext(ctx, b.torch, "-c", torchScript, tr.net, strconv.Itoa(tr.batch), tr.set["optimizer"], strconv.Itoa(threads), compute)
+// pytorch trains in float32, or with autocast to bfloat16, and with activation checkpointing if how has both.
+func (b *bench) pytorch(ctx context.Context, tr training, threads int, how ...string) (*torch, error) {
+	args := []string{"-c", torchScript, tr.net, strconv.Itoa(tr.batch), tr.set["optimizer"], strconv.Itoa(threads)}
+	cmd := exec.CommandContext(ctx, b.torch, append(args, how...)...)
 	t, err := talk(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; -torch names a Python that has PyTorch", b.torch, err)

@@ -3,19 +3,13 @@ package main
 import (
 	"context"
 	_ "embed"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/mcompress/mcompress/distill"
-	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/pass"
 )
 
 //go:embed train.py
@@ -23,13 +17,14 @@ var trainScript string
 
 // A training is what both sides train.
 type training struct {
-	name  string
-	net   string // for pytorch.py, and the name of the files
-	model func(b *bench, ctx context.Context) (string, error)
-	data  []string // what train.py makes of samples
-	batch int
-	steps int // in a row
-	set   map[string]string
+	name   string
+	net    string // for pytorch.py, and the name of the files
+	model  func(b *bench, ctx context.Context) (string, error)
+	data   []string // what train.py makes of samples
+	tokens bool     // samples are token ids
+	batch  int
+	steps  int // in a row
+	set    map[string]string
 }
 
 var (
@@ -50,7 +45,37 @@ var (
 		model: func(b *bench, ctx context.Context) (string, error) { return b.file(ctx, cnn) },
 		set:   map[string]string{"optimizer": "momentum", "lr": "1e-3", "batch-statistics": "true"},
 	}
+	minilm = training{
+		name: "MiniLM, 128 tokens, batch 8, AdamW", net: "minilm", batch: 8, steps: 3, data: []string{"32", "128"}, tokens: true,
+		model: (*bench).prunedMiniLM,
+		set:   map[string]string{"optimizer": "adamw", "lr": "1e-4"},
+	}
+	mobilenet = training{
+		name: "MobileNetV2 shape, 96×96×3, batch 16", net: "mobilenet", batch: 16, steps: 3, data: []string{"x", "32", "10", "3", "96", "96"},
+		model: func(b *bench, ctx context.Context) (string, error) {
+			return b.made(ctx, "train/mobilenet.onnx", "mobilenet")
+		},
+		set: map[string]string{"optimizer": "momentum", "lr": "1e-3", "batch-statistics": "true"},
+	}
 )
+
+// prunedMiniLM is the shared MiniLM with half of its weights, which learns from the whole one.
+func (b *bench) prunedMiniLM(ctx context.Context) (string, error) {
+	path := filepath.Join(b.dir, "train", "minilm.onnx")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	_, err := b.stdout(ctx, b.tool, "prune", "--method", "l1-global", "--amount", "0.5", "--no-verify", "--report", "none", "-o", path, b.wholeMiniLM())
+	return path, err
+}
+
+// wholeMiniLM is the path of the shared MiniLM.
+func (b *bench) wholeMiniLM() string {
+	return filepath.Join(b.shared, "fixtures/models/transformer/minilm_l6_v2_vocab3086/model.onnx")
+}
 
 // train compares the time of a step of training with PyTorch's.
 func (b *bench) train(ctx context.Context) (string, error) {
@@ -69,57 +94,7 @@ func (b *bench) train(ctx context.Context) (string, error) {
 			t.WriteString(row)
 		}
 	}
-	cpu, err := b.stepsCPU(ctx)
-	return t.String() + "\n" + cpu, err
-}
-
-// stepsCPU compares the CPU time of storage types: a smaller one that costs time is used for its memory only.
-func (b *bench) stepsCPU(ctx context.Context) (string, error) {
-	var t strings.Builder
-	t.WriteString("Minimum CPU time of a step, in ms, interleaved: `finetune` with float32 and with `--storage float16`, PyTorch in float32 and with autocast to\nbfloat16.\n\n")
-	t.WriteString("| model | threads | float32 | float16 | float16 ÷ float32 | PyTorch, float32 | PyTorch, bfloat16 |\n|---|---:|---:|---:|---:|---:|---:|\n")
-	for _, tr := range []training{smallMLP, smallCNN, resnet} {
-		for _, threads := range []int{2, 1} {
-			row, err := b.cpuRow(ctx, tr, threads)
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", tr.name, err)
-			}
-			fmt.Fprint(os.Stderr, row)
-			t.WriteString(row)
-		}
-	}
 	return t.String(), nil
-}
-
-func (b *bench) cpuRow(ctx context.Context, tr training, threads int) (string, error) {
-	var peers []*torch
-	for _, compute := range []string{"float32", "bfloat16"} {
-		peer, err := b.pytorch(ctx, tr, threads, compute)
-		if err != nil {
-			return "", err
-		}
-		defer peer.close()
-		peers = append(peers, peer)
-	}
-	var cpu [4][]float64
-	for range b.runs {
-		for i, storage := range []string{"float32", "float16"} {
-			took, err := b.steps(ctx, tr, threads, b.stepsOf(tr), map[string]string{"storage": storage})
-			if err != nil {
-				return "", err
-			}
-			cpu[i] = append(cpu[i], took.cpu...)
-		}
-		for i, peer := range peers {
-			took, err := peer.steps(b.stepsOf(tr))
-			if err != nil {
-				return "", err
-			}
-			cpu[2+i] = append(cpu[2+i], took.cpu...)
-		}
-	}
-	single, half := slices.Min(cpu[0]), slices.Min(cpu[1])
-	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f |\n", tr.name, threads, 1e3*single, 1e3*half, half/single, 1e3*slices.Min(cpu[2]), 1e3*slices.Min(cpu[3])), nil
 }
 
 // stepsOf is the number of steps in a row.
@@ -170,37 +145,13 @@ func cpuTime() float64 {
 }
 
 // steps are the times of as many steps of a run of finetune, but its first.
-func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more map[string]string) (took times, err error) {
-	in, data, err := b.materials(ctx, tr)
+func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more map[string]string) (times, error) {
+	t, err := b.trial(ctx, tr, workers, steps, more)
 	if err != nil {
-		return took, err
+		return times{}, err
 	}
-	options := map[string]string{"data": data, "batch": strconv.Itoa(tr.batch), "validate": "0", "steps": strconv.Itoa(steps + 1)}
-	step, err := pass.NewStep(distill.FineTune{}.Method(), func(fs *flag.FlagSet) error {
-		for _, set := range []map[string]string{options, tr.set, more} {
-			for name, value := range set {
-				if err := fs.Set(name, value); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return took, err
-	}
-	var last time.Time
-	var used float64
-	_, err = job.Run(ctx, job.Options{
-		Input: in, Output: filepath.Join(b.dir, "train", "out.onnx"), Label: "finetune", Steps: []pass.Options{step}, Workers: workers, Memory: 1 << 30,
-		Trained: func(p pass.Progress) {
-			if p.Step > 1 && !p.Done {
-				took.wall, took.cpu = append(took.wall, time.Since(last).Seconds()), append(took.cpu, cpuTime()-used)
-			}
-			last, used = time.Now(), cpuTime()
-		},
-	})
-	return took, err
+	o, err := t.run(ctx)
+	return times{o.Wall, o.CPU}, err
 }
 
 // materials are the model and the samples.
@@ -208,7 +159,11 @@ func (b *bench) materials(ctx context.Context, tr training) (model, data string,
 	if model, err = tr.model(b, ctx); err != nil {
 		return "", "", err
 	}
-	data, err = b.made(ctx, "train/"+tr.net+".npz", "samples", tr.data...)
+	verb := "samples"
+	if tr.tokens {
+		verb = "tokens"
+	}
+	data, err = b.made(ctx, "train/"+tr.net+".npz", verb, tr.data...)
 	return model, data, err
 }
 

@@ -4,6 +4,8 @@
   cnn OUT                             three convolutions for images of 3x32x32, each with Relu and a pool, and a layer of ten classes
   samples OUT INPUT COUNT CLASSES SHAPE...
                                       an archive of normally distributed samples for this input, and of labels
+  tokens OUT COUNT LENGTH             an archive of random token ids for MiniLM
+  mobilenet OUT                       inverted residuals (Sandler et al., MobileNetV2, 2018) for images of 3x96x96, and a layer of ten classes
   difference A B                           the largest difference of a weight of A and B, and the largest weight of A
   halves IN A B                       a file of CIFAR-10, every other image to each of two
   texts IN TRAIN                      the token ids of the SMS texts that embeddings are trained on
@@ -57,6 +59,46 @@ def samples(path, name, count, classes, *shape):
     np.savez(path, **{name: rng.standard_normal((int(count), *map(int, shape)), dtype=np.float32), "labels": rng.integers(0, int(classes), int(count))})
 
 
+def tokens(path, count, length):
+    shape = (int(count), int(length))
+    np.savez(path, input_ids=np.random.default_rng(1).integers(0, 3086, shape), attention_mask=np.ones(shape, np.int64), token_type_ids=np.zeros(shape, np.int64))
+
+
+def mobilenet(path):
+    rng, nodes, weights = np.random.default_rng(0), [], {}
+
+    def conv(x, a, b, size, stride=1, group=1, act=True):
+        i = len(weights)
+        weights[f"w{i}"] = rectified(rng, b, a // group, size, size, fan=size * size * a // group)
+        for name, value in (("scale", 1), ("bias", 0), ("mean", 0), ("var", 1)):
+            weights[f"{name}{i}"] = np.full(b, value, np.float32)
+        nodes.append(helper.make_node("Conv", [x, f"w{i}"], [f"c{i}"], f"conv{i}", kernel_shape=[size] * 2, strides=[stride] * 2, pads=[size // 2] * 4, group=group))
+        nodes.append(helper.make_node("BatchNormalization", [f"c{i}", f"scale{i}", f"bias{i}", f"mean{i}", f"var{i}"], [f"n{i}"], f"norm{i}"))
+        if not act:
+            return f"n{i}"
+        weights.setdefault("zero", np.float32(0)), weights.setdefault("six", np.float32(6))
+        nodes.append(helper.make_node("Clip", [f"n{i}", "zero", "six"], [f"r{i}"], f"relu{i}"))
+        return f"r{i}"
+
+    x, a = conv("x", 3, 32, 3, 2), 32
+    for expand, b, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for k in range(count):
+            wide, y = a * expand, x
+            if expand > 1:
+                y = conv(y, a, wide, 1)
+            y = conv(y, wide, wide, 3, stride if k == 0 else 1, wide)
+            y = conv(y, wide, b, 1, act=False)
+            if k > 0:
+                nodes.append(helper.make_node("Add", [x, y], [f"sum{len(nodes)}"]))
+                y = nodes[-1].output[0]
+            x, a = y, b
+    x = conv(x, a, 1280, 1)
+    weights |= {"fc.weight": rectified(rng, 10, 1280, fan=1280), "fc.bias": np.zeros(10, np.float32)}
+    nodes += [helper.make_node("GlobalAveragePool", [x], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["flat"]),
+              helper.make_node("Gemm", ["flat", "fc.weight", "fc.bias"], ["y"], "fc", transB=1)]
+    save(path, nodes, weights, [3, 96, 96], 10)
+
+
 def weights(path):
     return {w.name: numpy_helper.to_array(w) for w in onnx.load(path).graph.initializer}
 
@@ -73,7 +115,7 @@ def halves(src, *dst):
         images[i::2].tofile(path)
 
 
-def tokens(path):
+def messages(path):
     """All texts as the model takes them, their labels, and which are for the test."""
     z = np.load(path)
     feed = {name: z[name].astype(np.int64) for name in ("input_ids", "attention_mask")}
@@ -81,7 +123,7 @@ def tokens(path):
 
 
 def texts(src, train):
-    feed, _, test = tokens(src)
+    feed, _, test = messages(src)
     np.savez(train, **{name: ids[~test] for name, ids in feed.items()})
 
 
@@ -100,7 +142,7 @@ def embeddings(path, feed):
 
 
 def spam(src, *models):
-    feed, labels, test = tokens(src)
+    feed, labels, test = messages(src)
     classes = np.unique(labels)
     for path in models:
         e = embeddings(path, feed)

@@ -24,6 +24,9 @@ func clipShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	for i, name := range []string{"min", "max"} {
+		if n.Has(name) {
+			return nil, fmt.Errorf("attribute %s: it is an input since opset 11", name)
+		}
 		bound, err := block.OptLike(x, in, i+1, name)
 		if err != nil {
 			return nil, err

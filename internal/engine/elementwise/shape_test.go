@@ -29,6 +29,7 @@ func TestInvalidShapes(t *testing.T) {
 		{"Gelu", 20, arrays(f), []*ir.Attr{ir.StringAttr("approximate", "sine")}, "attribute approximate"},
 		{"Where", 9, arrays(f, f, f), nil, "input condition"},
 		{"Clip", 13, arrays(f, f), nil, "input min is float[2,3], want a scalar"},
+		{"Clip", 13, arrays(f), []*ir.Attr{ir.FloatAttr("min", -1)}, "attribute min"},
 		{"Cast", 13, arrays(f), nil, "attribute to is 0"},
 		{"Cast", 13, arrays(f), []*ir.Attr{ir.IntAttr("to", 257)}, "attribute to is 257"},
 		{"BitCast", 26, arrays(f), []*ir.Attr{ir.IntAttr("to", int64(ir.Double))}, "width"},

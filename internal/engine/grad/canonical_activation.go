@@ -7,9 +7,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// activationOf fuses x·Sigmoid(βx) into Swish, x·Tanh(Softplus(x)) into Mish, and x·Clip(x+3, 0, 6)/6 into HardSwish: their backward pass
+// activationOf fuses x·Sigmoid(βx) and x/(1+e⁻ˣ) into Swish, x·Tanh(Softplus(x)) into Mish, and x·Clip(x+3, 0, 6)/6 into HardSwish: their backward pass
 // stores x alone. n is the last Mul or Div. Results that others consume are unchanged.
 func activationOf(t *Tape, n *ir.Node) bool {
+	if x := n.Input(0); n.Op.Type == "Div" && isLogistic(t, n.Input(1), n, x) {
+		replaceOutput(n, 0, inserter{t, n}.op("Swish", []*ir.Value{x}))
+		return true
+	}
 	factor, rest := scaledProduct(t, n)
 	if len(rest) != 2 {
 		return false
@@ -49,6 +53,9 @@ func gatedBy(t *Tape, x, y *ir.Value, factor float64) (typ string, attrs []*ir.A
 	if math.Abs(factor-1) > 1e-6 {
 		return "", nil
 	}
+	if isWrittenOutSigmoid(t, p, x) {
+		return "Swish", nil
+	}
 	if f, ok := clippedOf(t, p.Input(0), x); ok && is(p, "", "Sigmoid") && f.near(unclipped(f.slope)) {
 		return "Swish", []*ir.Attr{ir.FloatAttr("alpha", float32(f.slope))}
 	}
@@ -58,22 +65,50 @@ func gatedBy(t *Tape, x, y *ir.Value, factor float64) (typ string, attrs []*ir.A
 	return "", nil
 }
 
+// isWrittenOutSigmoid reports whether n is 1/(1+e⁻ˣ).
+func isWrittenOutSigmoid(t *Tape, n *ir.Node, x *ir.Value) bool {
+	if is(n, "", "Reciprocal") {
+		return isLogistic(t, n.Input(0), n, x)
+	}
+	one, ok := t.knownScalar(n.Input(0))
+	return ok && one == 1 && is(n, "", "Div") && isLogistic(t, n.Input(1), n, x)
+}
+
+// isLogistic reports whether v is 1+e⁻ˣ, which n alone consumes.
+func isLogistic(t *Tape, v *ir.Value, n *ir.Node, x *ir.Value) bool {
+	exp := expPlusOne(t, v, n)
+	if exp == nil || !is(exp.Input(0).Producer(), "", "Neg") {
+		return false
+	}
+	neg := exp.Input(0).Producer()
+	return exp.Input(0).OnlyConsumer() == exp && neg.Input(0) == x
+}
+
+// expPlusOne returns the node Exp if v, which n alone consumes, is 1+eᶻ, and nil otherwise.
+func expPlusOne(t *Tape, v *ir.Value, n *ir.Node) *ir.Node {
+	sum := v.Producer()
+	if !is(sum, "", "Add") || v.OnlyConsumer() != n {
+		return nil
+	}
+	for i := range 2 {
+		exp := sum.Input(i)
+		if one, ok := t.knownScalar(sum.Input(1 - i)); ok && one == 1 && is(exp.Producer(), "", "Exp") && exp.OnlyConsumer() == sum {
+			return exp.Producer()
+		}
+	}
+	return nil
+}
+
 // isSoftplus reports whether n is Softplus(x), or ln(1+eˣ).
 func isSoftplus(t *Tape, n *ir.Node, x *ir.Value) bool {
 	if is(n, "", "Softplus") {
 		return n.Input(0) == x
 	}
-	if !is(n, "", "Log") || !is(n.Input(0).Producer(), "", "Add") || n.Input(0).OnlyConsumer() != n {
+	if !is(n, "", "Log") {
 		return false
 	}
-	sum := n.Input(0).Producer()
-	for i := range 2 {
-		exp := sum.Input(i)
-		if one, ok := t.knownScalar(sum.Input(1 - i)); ok && one == 1 && is(exp.Producer(), "", "Exp") && exp.OnlyConsumer() == sum {
-			return exp.Producer().Input(0) == x
-		}
-	}
-	return false
+	exp := expPlusOne(t, n.Input(0), n)
+	return exp != nil && exp.Input(0) == x
 }
 
 // clipped is the function min(max(slope·x+shift, lo), hi), with a slope above 0.

@@ -29,6 +29,15 @@ var activationForms = []form{
 	{"Swish", activation("σ(x/c)", 13, func(m maker, x *ir.Value) *ir.Value {
 		return m.op("Mul", m.op("Sigmoid", m.op("Div", x, m.number(0.7))), x)
 	})},
+	{"Swish", activation("x/(1+e⁻ˣ)", 13, func(m maker, x *ir.Value) *ir.Value {
+		return m.op("Div", x, m.op("Add", m.op("Exp", m.op("Neg", x)), m.number(1)))
+	})},
+	{"Swish", activation("1/(1+e⁻ˣ)·x", 13, func(m maker, x *ir.Value) *ir.Value {
+		return m.op("Mul", m.op("Div", m.number(1), m.op("Add", m.number(1), m.op("Exp", m.op("Neg", x)))), x)
+	})},
+	{"Swish", activation("x·Reciprocal(1+e⁻ˣ)", 13, func(m maker, x *ir.Value) *ir.Value {
+		return m.op("Mul", x, m.op("Reciprocal", m.op("Add", m.op("Exp", m.op("Neg", x)), m.number(1))))
+	})},
 	{"Mish", activation("Softplus", 13, func(m maker, x *ir.Value) *ir.Value {
 		return m.op("Mul", x, m.op("Tanh", m.op("Softplus", x)))
 	})},
