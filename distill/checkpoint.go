@@ -31,7 +31,7 @@ type checkpoint struct {
 const stateEntry = "state.json"
 
 // checkpointVersion is that of the format: it changes with the fields of state, and with how training uses them.
-const checkpointVersion = 2
+const checkpointVersion = 3
 
 // header is the content of state.json.
 type header struct {
@@ -41,7 +41,7 @@ type header struct {
 }
 
 func (t *trainer) checkpoint() *checkpoint {
-	return &checkpoint{digest: t.digest(), params: t.params, average: t.average, update: t.update, snapshots: []string{t.bestFile(), t.observedFile()}}
+	return &checkpoint{digest: t.digest(), params: t.params, average: t.average, update: t.update, snapshots: []string{t.bestFile(), t.observedFile(), earlyFile(t.folder)}}
 }
 
 // save writes a checkpoint to --save, atomically.
@@ -165,6 +165,13 @@ func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
 	for _, s := range c.params.stats {
 		if err := f("batchnorm/"+s.name, s.array); err != nil {
 			return err
+		}
+	}
+	for _, p := range c.params.weights {
+		if p.scores != nil {
+			if err := f("scores/"+p.name, p.scores); err != nil {
+				return err
+			}
 		}
 	}
 	for i, a := range c.average.list() {

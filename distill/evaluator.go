@@ -37,7 +37,7 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(validation)), measure: b.measure}
 	e.samples = validation[:len(validation)/e.batch*e.batch]
 	tape, err := grad.New(ctx, b.model, grad.Options{
-		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step.feeds), Append: b.features.ofStudent(),
+		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step), Append: b.features.ofStudent(),
 	})
 	if err != nil {
 		return nil, err

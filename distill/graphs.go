@@ -37,6 +37,7 @@ func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) 
 	if err := b.backward(st); err != nil {
 		return nil, err
 	}
+	st.nameMaskedGradients()
 	st.profile = tape.Activations().Profile()
 	for _, w := range st.profile.Time {
 		st.forward += w
@@ -80,6 +81,7 @@ func (b *graphBuilder) weightUpdate(st *step, p *layout) []*ir.Value {
 	for _, w := range st.tape.Params {
 		st.feeds[w.Value.Name] = b.params.byName[w.Name].array
 	}
+	b.addScores(st)
 	if p.accumulates() {
 		b.accumulateGradients(st)
 		return nil
@@ -126,15 +128,16 @@ func (b *graphBuilder) trainingChange(ctx context.Context, st *step) func(*grad.
 		if b.settings.Dropout > 0 {
 			st.names.counter = addDropout(tape, b.settings.Dropout, *b.settings.Seed)
 		}
-		return b.evaluationChange(ctx, st.feeds)(tape)
+		return b.evaluationChange(ctx, st)(tape)
 	}
 }
 
-// evaluationChange returns the deterministic changes of the forward graph: fake quantization and rewritten batch sizes. It adds the
-// arrays of new inputs to feeds.
-func (b *graphBuilder) evaluationChange(ctx context.Context, feeds map[string]*ir.Array) func(*grad.Tape) error {
+// evaluationChange returns the deterministic changes of the forward graph: masks, fake quantization and rewritten batch sizes. It adds the
+// arrays of new inputs to those that st feeds.
+func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
-		b.fakeQuant.insert(tape, feeds)
+		st.masked = insertMasks(tape, b.params, st.feeds)
+		b.fakeQuant.insert(tape, st.feeds)
 		return b.loader.rewrite(ctx)(tape)
 	}
 }

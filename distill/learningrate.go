@@ -92,6 +92,7 @@ func (t chooser) trial(ctx context.Context, rate float64, n int) (mean float64, 
 	if err := t.params.writeTo(start); err != nil {
 		return 0, err
 	}
+	defer t.params.copyScores()()
 	step := 0
 	err = t.steps(ctx, t.trialSamples(n), func() hyperparameters { return t.hyperparametersOf(step, rate) }, func(loss float64) error {
 		if !finite(loss) {

@@ -20,7 +20,14 @@ func (t *trainer) train(ctx context.Context) error {
 	t.elapsed.start()
 	t.state.init(t.layout.storage == "float16")
 	clock := startClock()
-	if t.state.Step == 0 && t.settings.Reinit == nil {
+	first := t.settings.rewind.first(t.stepsPerEpoch())
+	if t.state.Step == 0 {
+		t.state.Step, t.state.First = first, first
+	}
+	if err := t.settings.rewind.keepEarly(t); err != nil {
+		return err
+	}
+	if t.state.Step == first && t.settings.Reinit == nil {
 		if err := t.endEpoch(ctx); err != nil {
 			return err
 		}
@@ -61,6 +68,9 @@ func (t *trainer) epoch(ctx context.Context) error {
 		if err := t.endEpoch(ctx); err != nil {
 			return err
 		}
+	}
+	if err := t.settings.rewind.keepEarly(t); err != nil {
+		return err
 	}
 	if atEnd && t.settings.SaveEvery == 0 || t.state.Step == t.state.Total {
 		return t.save()

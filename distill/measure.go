@@ -38,6 +38,14 @@ func changed(steps []pass.Options, change func(*FineTune)) []pass.Options {
 			c := *o
 			change((*FineTune)(&c))
 			out[i] = &c
+		case *Iterative:
+			c := *o
+			change(&c.FineTune)
+			out[i] = &c
+		case *Movement:
+			c := *o
+			change(&c.FineTune)
+			out[i] = &c
 		}
 	}
 	return out

@@ -74,8 +74,11 @@ func run(ctx context.Context, step *pass.Step, s *settings) (chosen FineTune, er
 	if err := t.runStep(ctx, step); err != nil {
 		return s.FineTune, err
 	}
+	if !step.Env.DryRun {
+		step.Ledger.Trained(t.report(step.Method))
+	}
 	t.loader.note(step)
-	t.params.store(step, step.Env.DryRun || t.state.BestAt > 0)
+	t.params.store(step, step.Env.DryRun || t.state.improved())
 	return s.FineTune, nil
 }
 
@@ -93,16 +96,12 @@ func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 	if err := t.resume(ctx); err != nil {
 		return err
 	}
-	if err := t.train(ctx); err != nil {
-		return err
-	}
-	step.Ledger.Trained(t.report(step.Method))
-	return nil
+	return t.train(ctx)
 }
 
 // isItself reports whether the teacher is the trained model itself.
 func isItself(step *pass.Step, s *settings) bool {
-	return s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !step.Env.Changed
+	return s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !s.pruned && !step.Env.Changed
 }
 
 // newStepTrainer returns the trainer of a step's model.

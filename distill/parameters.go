@@ -28,8 +28,10 @@ type parameter struct {
 	array   *ir.Array
 	states  []*ir.Array // of the optimizer
 	gradSum *ir.Array   // accumulated gradient; without data unless the layout accumulates
-	pruned  bool        // zeros stay zero
-	decays  bool        // weight decay applies
+	scores  *ir.Array   // of movement pruning, with the mask; nil for other methods
+	mask    *ir.Array
+	pruned  bool // zeros stay zero
+	decays  bool // weight decay applies
 }
 
 // trainable reports whether a weight is selected for training.
@@ -219,16 +221,16 @@ func (ps *parameters) store(step *pass.Step, improved bool) {
 	}
 }
 
-func skip(s *pass.Step, v *ir.Value, _ *ir.Array) {
+func skip(s *pass.Step, v *ir.Value, _ *ir.Array, _ ...pass.Reason) {
 	s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotImproved})
 }
 
-func replace(s *pass.Step, v *ir.Value, trained *ir.Array) {
+func replace(s *pass.Step, v *ir.Value, trained *ir.Array, notes ...pass.Reason) {
 	before, consumers := v.Const, pass.Consumers(v)
 	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(trained.Data)}
 	v.SetConst(after)
 	s.Ledger.Changed(v, before, consumers, pass.Row{
-		Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
+		Form: pass.InPlace, Notes: notes, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})
 }

@@ -12,7 +12,7 @@ import (
 // A memoryUsage is the planned memory of the process in training, in bytes.
 type memoryUsage struct {
 	Program               int64 // program, Go runtime and graphs
-	Weights, States, Sums int64 // weights with their dequantized values, optimizer states, accumulated gradients
+	Weights, States, Sums int64 // weights with their dequantized values, masks and scores, optimizer states, accumulated gradients
 	Average               int64 // moving average of the weights
 	Constants             int64 // weights that are not trained, in the sessions of the graphs
 	Arena                 int64 // activations, gradients and scratch memory of a step
@@ -95,6 +95,9 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 	largest := int64(0)
 	for _, w := range pl.params.weights {
 		m.Weights += w.array.Bytes()
+		if w.mask != nil {
+			m.Weights += w.mask.Bytes() + w.scores.Bytes()
+		}
 		if p.accumulates() {
 			m.Sums += w.array.Bytes()
 		}

@@ -19,6 +19,7 @@ type history struct {
 // A state is the progress of training. Its exported fields are stored in checkpoints.
 type state struct {
 	Step      int     // steps done
+	First     int     // steps that were done by an earlier training, with rewound weights
 	Total     int     // steps without early stopping; 0 until they are planned
 	LR        float64 // learning rate
 	Chosen    []pass.Setting
@@ -93,6 +94,9 @@ func (s *state) evaluated(v evaluation, averaged bool) (best bool) {
 	s.Bad++
 	return false
 }
+
+// improved reports whether training improved the model.
+func (s *state) improved() bool { return s.BestAt > s.First }
 
 // stopped reports whether training stops early, after patience epochs in a row without improvement.
 func (s *state) stopped(patience int) bool { return patience > 0 && s.Bad >= patience }

@@ -20,6 +20,8 @@ type step struct {
 	losses  []string
 	names   struct{ scale, hyper, hyperNoDecay, counter, squareSum string }
 	stats   map[string]*batchNormStat // by the outputs that are their new values
+	masked  map[string]*ir.Value      // weights times their masks, by the names of parameters
+	grads   map[string]string         // names of the gradients of masked weights
 
 	forward, recomputed float64 // multiply-adds of the forward pass and of recomputation; the backward pass takes about 2 forward passes
 }

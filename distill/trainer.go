@@ -115,6 +115,7 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if err := t.params.describe(tape, t.settings.chosenOptimizer()); err != nil {
 		return nil, err
 	}
+	t.settings.movement.attach(t.params)
 	if t.measure, err = newMeasurement(ctx, teachers, t.loader); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func fieldsOf(v reflect.Value) []*field {
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct:
 			group := fieldsOf(v.Field(i))
 			redefine(group, sf.Tag.Get("defaults"))
-			list = append(list, group...)
+			list = append(list, renamed(group, sf.Tag.Get("names"))...)
 		}
 	}
 	return list
@@ -72,6 +72,17 @@ func basic(k reflect.Kind) bool {
 
 // redefine replaces defaults of a group's options.
 func redefine(group []*field, tag string) {
+	eachPair(group, tag, func(f *field, value string) { f.def = value })
+}
+
+// renamed are a group's options with other names, without those that are renamed to "-".
+func renamed(group []*field, tag string) []*field {
+	eachPair(group, tag, func(f *field, name string) { f.name = name })
+	return slices.DeleteFunc(group, func(f *field) bool { return f.name == "-" })
+}
+
+// eachPair calls set for the option=value pairs of a tag of an embedded struct.
+func eachPair(group []*field, tag string, set func(f *field, value string)) {
 	if tag == "" {
 		return
 	}
@@ -81,7 +92,7 @@ func redefine(group []*field, tag string) {
 		if i < 0 {
 			panic("no embedded option " + name)
 		}
-		group[i].def = value
+		set(group[i], value)
 	}
 }
 

@@ -16,7 +16,7 @@ type Ledger struct {
 	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
 	layers    []RemovedLayers
 	data      []Data
-	seen      map[*ir.Value]bool // values with a row
+	seen      map[*ir.Value]int  // rows by their values
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
 }
 
@@ -24,7 +24,7 @@ type Ledger struct {
 func newLedger(s *Step, constants int) Ledger {
 	return Ledger{
 		method: s.Method, selected: s.Select,
-		rows: make([]Row, 0, constants), results: map[*ir.Tensor]int{}, seen: make(map[*ir.Value]bool, constants), params: map[*ir.Value]bool{},
+		rows: make([]Row, 0, constants), results: map[*ir.Tensor]int{}, seen: make(map[*ir.Value]int, constants), params: map[*ir.Value]bool{},
 	}
 }
 
@@ -37,7 +37,7 @@ func (l *Ledger) Changed(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r
 
 // Skip adds the row of an unchanged weight. For a weight that is not selected the reason is the selection.
 func (l *Ledger) Skip(v *ir.Value, consumers []*ir.Node, reason Reason) {
-	if l.seen[v] {
+	if _, ok := l.seen[v]; ok {
 		return
 	}
 	if r := l.selected.Reason(v, consumers); !r.None() && IsWeight(v.Const) {
@@ -62,9 +62,8 @@ func (l *Ledger) LayersRemoved(r RemovedLayers) { l.layers = append(l.layers, r)
 
 func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	if l.seen == nil {
-		l.seen, l.results = map[*ir.Value]bool{}, map[*ir.Tensor]int{}
+		l.seen, l.results = map[*ir.Value]int{}, map[*ir.Tensor]int{}
 	}
-	l.seen[v] = true
 	r.Method, r.Tensor, r.Scope, r.Before = l.method, v.Name, Scope(v.Graph()), before
 	if r.Consumers == nil {
 		r.Consumers = Labels(consumers)
@@ -72,12 +71,19 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 	r.Module = ModulePath(v, consumers)
 	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
 	at, again := l.results[before] // an earlier change of this step, whose result r changes again
-	if again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope; again {
+	again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope
+	skipped, seen := l.seen[v] // the step changes a weight that it skipped at first
+	switch {
+	case again:
 		l.rows[at] = l.rows[at].then(r)
-	} else {
+	case seen && l.rows[skipped].Status == Skipped && r.Status == Changed:
+		at = skipped
+		l.rows[at] = r
+	default:
 		at = len(l.rows)
 		l.rows = append(l.rows, r)
 	}
+	l.seen[v] = at
 	if r.Status == Changed && len(r.After) == 1 {
 		l.results[r.After[0].Tensor] = at
 	}
@@ -89,7 +95,7 @@ func (l *Ledger) complete(ctx context.Context, before []constant) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !l.seen[c.Value] && !l.params[c.Value] && c.Value.Const != nil {
+		if _, ok := l.seen[c.Value]; !ok && !l.params[c.Value] && c.Value.Const != nil {
 			l.Skip(c.Value, c.consumers, l.unsupported(c.Value, c.consumers))
 		}
 	}

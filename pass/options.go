@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Options is the option struct of a method, such as quantize.DynamicInt8, and a step of a pipeline. Its zero value is the method
@@ -18,7 +19,8 @@ import (
 // a list; file:"yes" for paths that the method reads; and recipe:"no" for options that have no effect on the result, such as files
 // that the method writes: a recipe cannot have them. `flag:"name,not"` is a boolean option that is on by default, and the field turns it off. A field is a bool, an integer, a float64, a string, a type
 // whose pointer implements flag.Value, or a pointer to one of them where zero differs from the default. Embedded structs hold
-// options that methods have in common; defaults:"name=value,..." on an embedded field replaces defaults of its options.
+// options that methods have in common; defaults:"name=value,..." on an embedded field replaces defaults of its options, and
+// names:"name=other,..." their names, or removes options that are named "-".
 type Options interface {
 	Method() *Method
 	// Run runs the method. The pipeline calls it on a copy with the defaults in place.
@@ -52,6 +54,25 @@ func NewStep(m *Method, set func(*flag.FlagSet) error) (Options, error) {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
 	return o, nil
+}
+
+// Assignments returns a function that sets options to the values of words such as block=64; a word without a value sets a boolean.
+func Assignments(words []string) func(*flag.FlagSet) error {
+	return func(fs *flag.FlagSet) error {
+		for _, w := range words {
+			name, value, given := strings.Cut(w, "=")
+			if !given {
+				value = "true"
+			}
+			if fs.Lookup(name) == nil {
+				return fmt.Errorf("no option %q", name)
+			}
+			if err := fs.Set(name, value); err != nil {
+				return fmt.Errorf("option %q: %w", name, err)
+			}
+		}
+		return nil
+	}
 }
 
 // Flags are m's options with their defaults, for help and for flags of commands.

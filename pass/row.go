@@ -68,7 +68,13 @@ type Row struct {
 func (r Row) then(next Row) Row {
 	next.Before, next.Counted = r.Before, r.Counted
 	next.SharedWith = cmp.Or(next.SharedWith, r.SharedWith)
+	if slices.ContainsFunc(next.Notes, isPruned) { // which counts what was pruned before, too
+		r.Notes = slices.DeleteFunc(slices.Clone(r.Notes), isPruned)
+	}
 	next.Notes = slices.Concat(r.Notes, next.Notes)
+	if next.Form == InPlace {
+		next.Form = r.Form
+	}
 	first, second := r.Restore, next.Restore
 	next.Restore = nil
 	if first != nil && second != nil {
@@ -76,6 +82,8 @@ func (r Row) then(next Row) Row {
 	}
 	return next
 }
+
+func isPruned(r Reason) bool { return r.Code == Pruned }
 
 // ofQuantized reports whether r is about a constant that is not float and that the method supports: quantized values, which sparse forms
 // store, too.

@@ -16,7 +16,22 @@ type Training struct {
 	Metric             string  `json:"metric,omitempty"` // that chose the checkpoint; empty for top-1 accuracy and loss
 	ValidationMetric   []Point `json:"measured,omitempty"`
 
+	Pruning []PruningStep `json:"pruning,omitempty"` // of pruning in steps, with training after each
+
 	TrainingMemory
+}
+
+// A PruningStep is one step of iterative pruning, with the training after it.
+type PruningStep struct {
+	Step   int     `json:"step"`         // of training, after which weights were pruned
+	Amount float64 `json:"amount"`       // fraction of the elements of pruned weights that are zero or removed
+	Kept   int     `json:"kept"`         // training step whose weights were kept: Step if training did not improve the model
+	LR     float64 `json:"lr,omitempty"` // learning rate
+
+	// On the validation set, with the weights that were kept; absent without a validation set, classes or a metric.
+	Loss     *float64 `json:"loss,omitempty"`
+	Accuracy *float64 `json:"accuracy,omitempty"` // top-1
+	Metric   *float64 `json:"metric,omitempty"`
 }
 
 // A TrainingMemory is the planned memory of the process in training.

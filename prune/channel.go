@@ -23,6 +23,8 @@ type Channel struct {
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
+
+	widths map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
 }
 
 var channelMethod = &pass.Method{
@@ -96,7 +98,7 @@ func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]
 		amount = min(amount, o.fraction().amountOf(s.Value, consumers))
 	}
 	n := len(g.Classes)
-	k := n - o.stay(n, g.Each, amount)
+	k := n - min(n, o.stay(o.width(g), g.Each, amount))
 	if k == 0 {
 		return pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d channels", n*g.Each)}
 	}
@@ -106,6 +108,18 @@ func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]
 		}
 	}
 	return pass.Reason{}
+}
+
+// width is the number of classes of g of which a fraction is pruned: that before the first step.
+func (o Channel) width(g *coupling.Group) int {
+	n, source := len(g.Classes), g.Sources[0].Value
+	if o.widths == nil {
+		return n
+	}
+	if o.widths[source] == 0 {
+		o.widths[source] = n
+	}
+	return o.widths[source]
 }
 
 // stay is the number of n classes of channels to keep: one or more, for a multiple of --round channels.

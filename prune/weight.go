@@ -41,6 +41,16 @@ func weights(s *pass.Step, embeddings bool) []*weight {
 	return selected
 }
 
+// Weights returns the selected weights that unstructured methods prune, in file order, and adds the ledger rows of the other constants that
+// their operators read. Embeddings include tables that Gather looks up.
+func Weights(s *pass.Step, embeddings bool) []*ir.Value {
+	var vs []*ir.Value
+	for _, w := range weights(s, embeddings) {
+		vs = append(vs, w.v)
+	}
+	return vs
+}
+
 // supported are the uses whose weights are pruned: those by ONNX's own operators. Biases, and gains and shifts of
 // normalizations, are few and stay; a vector that Gather reads is no embedding.
 func supported(u pass.Consumer) bool {

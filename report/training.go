@@ -14,8 +14,33 @@ const curveHeight = 300
 type trained struct {
 	pass.Training
 	Summary string
-	Effects []string // peak, memory savings and layouts that were tried
+	Pruned  [][]string // rows of PruningHead
+	Effects []string   // peak, memory savings and layouts that were tried
 	Curve   figure
+}
+
+// PruningHead is the head of the table of pruning steps.
+func (trained) PruningHead() []string { return pruningHead }
+
+// pruningHead is the head of the rows of pruningRows.
+var pruningHead = []string{"Pruned after step", "Amount", "Learning rate", "Step kept", "Validation loss", "Validation accuracy", "Metric"}
+
+// pruningRows are the pruning steps of a training, with the result of the training after each.
+func pruningRows(t pass.Training) [][]string {
+	var rows [][]string
+	number := func(x *float64, factor float64, format string) string {
+		if x == nil {
+			return ""
+		}
+		return fmt.Sprintf(format, factor**x)
+	}
+	for _, p := range t.Pruning {
+		rows = append(rows, []string{
+			count(int64(p.Step)), fmt.Sprintf("%.2f %%", 100*p.Amount), fmt.Sprintf("%.4g", p.LR), count(int64(p.Kept)),
+			number(p.Loss, 1, "%.4g"), number(p.Accuracy, 100, "%.2f %%"), number(p.Metric, 1, "%.4g"),
+		})
+	}
+	return rows
 }
 
 // trainings draws the curves of all trainings.
@@ -26,7 +51,7 @@ func (r *Report) trainings() ([]trained, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, trained{t, trainingText(t), slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why), c})
+		out = append(out, trained{t, trainingText(t), pruningRows(t), slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why), c})
 	}
 	return out, nil
 }
@@ -85,6 +110,9 @@ func TrainingMemoryTexts(m *pass.TrainingMemory) []string {
 // TrainingText is a summary of a training in a line: steps, learning rate, and the change of the validation accuracy, metric or loss.
 func TrainingText(t pass.Training) string {
 	s := fmt.Sprintf("%s steps", count(int64(t.Steps)))
+	if n := len(t.Pruning); n > 0 {
+		s += fmt.Sprintf(" in %d trainings, %.2f %% pruned", n, 100*t.Pruning[n-1].Amount)
+	}
 	if i := slices.IndexFunc(t.Chosen, func(c pass.Setting) bool { return c.Option == "lr" }); i >= 0 {
 		s += ", learning rate " + t.Chosen[i].Value
 	}
@@ -179,6 +207,9 @@ func (m *markdown) training(ts []pass.Training) {
 		}
 		if len(rows) > 0 {
 			m.table([]string{"option", "chosen:", "reason"}, rows)
+		}
+		if rows := pruningRows(t); len(rows) > 0 {
+			m.table([]string{"pruned after step", "amount:", "learning rate:", "step kept:", "validation loss:", "validation accuracy:", "metric:"}, rows)
 		}
 		rows = nil
 		for _, s := range t.Memory {

@@ -22,15 +22,16 @@ type methodCommand struct {
 	prepare  *preparing                                            // puts steps in front; may be nil
 	other    pass.Options                                          // the alternative for results that are hardly smaller; may be nil
 	auto     *automatic                                            // lets methods be chosen by measurement; may be nil
+	gradual  bool                                                  // --schedule runs the method in steps, with training after each
 	variants *variantSet                                           // writes several results; may be nil
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
 	w := newWriting()
-	samples := &w.proving.sampling
-	options := &mcli.MethodOptions{Methods: offered(m.command), Shared: samples.shares}
+	options := &mcli.MethodOptions{Methods: offered(m.command)}
 	chosen := &methodChoice{Enum: mcli.Enum{Value: m.method, Words: names(options.Methods)}}
 	common := w.flags() // declares those that methods share
+	options.Shared = func(name string) bool { return flagNamed(common, name) != nil }
 	var test testSet
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.Var(chosen, m.choose, "`name` from the list above")
@@ -51,7 +52,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	if m.command == "quantize" || m.command == "sparse" {
 		own = append(own, w.target.flags()...)
 	}
-	flags := distinct(own, methodFlags(options, samples), m.testFlags(options, &test), common)
+	flags := distinct(own, methodFlags(options, common), m.testFlags(options, &test), common)
 	chosen.limitHelp(flags, options)
 	return &cli.Command{
 		Name:        m.command,
@@ -80,7 +81,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 					return m.auto.run(c, t, options, models, w, test)
 				}
 			}
-			step, err := options.Step(chosen.Value)
+			step, err := m.step(chosen.Value, options)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -90,13 +91,51 @@ func (m methodCommand) build(t *tool) *cli.Command {
 					return err
 				}
 			}
-			if err := samples.adopt(options.Given(), test); err != nil {
+			if err := w.adopt(step, options, common, test); err != nil {
 				return err
 			}
 			w.alternative = m.other
 			return w.compress(c, t, models, chosen.Value, append(steps, step))
 		},
 	}
+}
+
+// step returns the step of the named method, with the options that were given.
+func (m methodCommand) step(name string, o *mcli.MethodOptions) (pass.Options, error) {
+	if m.gradual && o.IsGiven("schedule") && o.Method(name).Stage != pass.Train {
+		return inSteps(name, o)
+	}
+	return o.Step(name)
+}
+
+// adopt sets the flags of verification by the given options: all that the step has not, and those of its data. A step that trains is verified
+// like those of finetune.
+func (w *writing) adopt(step pass.Options, o *mcli.MethodOptions, common []cli.Flag, test testSet) error {
+	own := map[string]bool{}
+	for _, v := range pass.Values(step) {
+		own[v.Name] = true
+	}
+	for _, g := range o.Given() {
+		if f := flagNamed(common, g.Name); f != nil && !own[g.Name] && !w.proving.sampling.shares(g.Name) {
+			if err := f.flag.Value.Set(g.Value); err != nil {
+				return usagef("invalid value %q for --%s: %v", g.Value, g.Name, err)
+			}
+		}
+	}
+	if step.Method().Stage == pass.Train {
+		return w.verifyTrained(o, test)
+	}
+	return w.proving.sampling.adopt(o.Given(), test)
+}
+
+// flagNamed returns the flag of this name, nil if there is none.
+func flagNamed(flags []cli.Flag, name string) *option {
+	for _, f := range flags {
+		if f := f.(*option); f.Name == name {
+			return f
+		}
+	}
+	return nil
 }
 
 // testFlags returns the flags of the test set, if a method has calibration data.

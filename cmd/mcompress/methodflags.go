@@ -22,13 +22,14 @@ func (c *methodChoice) Set(name string) error {
 	return c.Enum.Set(name)
 }
 
-// methodFlags are the options of a command's methods as flags; those that s has, too, have its usage.
-func methodFlags(o *mcli.MethodOptions, s *sampling) []cli.Flag {
+// methodFlags are the options of a command's methods as flags; those that the command has, too, among the common ones, have their usage.
+func methodFlags(o *mcli.MethodOptions, common []cli.Flag) []cli.Flag {
 	var own, shared []cli.Flag
 	for _, offer := range o.Offers() {
 		if offer.Shared {
-			offer.Flag.Usage = s.fs.Lookup(offer.Name).Usage
-			shared = append(shared, newOption(offer.Flag, "data"))
+			f := flagNamed(common, offer.Name)
+			offer.Flag.Usage = f.flag.Usage
+			shared = append(shared, newOption(offer.Flag, f.Category))
 			continue
 		}
 		own = append(own, newOption(offer.Flag, "options of methods"))

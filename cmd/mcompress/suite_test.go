@@ -21,19 +21,22 @@ import (
 
 // TestEveryMethod runs the suite of all methods on every fixture: bytes and report, verification included, are identical for any
 // number of workers, bytes without assembly as well; files have the reported sizes; results are valid and run if the source is and
-// does; reports match and can be reproduced; the ledger has every weight; no output is larger than its source; a second run changes nothing.
+// does; reports match and can be reproduced; the ledger has every weight; no output is larger than its source; a second run changes nothing. Pruning
+// with training runs on the fixtures that can be trained, on random samples.
 func TestEveryMethod(t *testing.T) {
 	models := conform.Fixtures(t)
 	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"}, models)
 	sparse := compressed(t, prepared(t, "sparse"), []string{"sparse"}, pruned)
 	checks := sourceChecks{}
 	for _, m := range methods {
-		if m.Stage == pass.Train {
-			continue // requires samples; its package tests it
+		if m.Stage == pass.Train && m.Command != "prune" {
+			continue // its package tests it
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			s := &suite{m: m, sourceChecks: checks, sources: models}
 			switch {
+			case m.Stage == pass.Train:
+				s.sources, s.samples = trainable(t, models)
 			case m.Stage == pass.Sparsify:
 				s.sources = pruned
 			case m.Command == "sparse": // of stage Prepare
@@ -48,6 +51,7 @@ type suite struct {
 	m *pass.Method
 	sourceChecks
 	sources []string
+	samples []string // of each source, for methods that train; nil for others
 	results []string // of the sources, in their order
 
 	valid, ran int // sources that onnx.checker and ONNX Runtime accept
@@ -61,7 +65,7 @@ func (s *suite) run(t *testing.T) {
 			t.Errorf("%s: the report depends on the number of workers", s.sources[i])
 		}
 	}
-	if !s.m.Calibrates {
+	if !s.m.Calibrates && s.samples == nil {
 		dir := prepared(t, "plain")
 		withoutAssembly(t, slices.Concat(s.args("2", dir), []string{"--no-verify"}, s.sources))
 		for i, result := range outputs(dir, s.sources, s.m.Name) {
@@ -71,7 +75,11 @@ func (s *suite) run(t *testing.T) {
 	must(t, append([]string{"verify-report", "--quiet", "--workers", "1"}, s.results...))
 	changed := 0
 	for i, source := range s.sources {
-		must(t, []string{"reproduce", "--quiet", strings.TrimSuffix(s.results[i], ".onnx") + ".report.json", source})
+		again := []string{"reproduce", "--quiet", strings.TrimSuffix(s.results[i], ".onnx") + ".report.json", source}
+		if s.samples != nil {
+			again = append(again, "--inputs", filepath.Dir(s.samples[i]))
+		}
+		must(t, again)
 		changed += s.check(t, source, s.results[i])
 	}
 	if n := len(s.sources); changed == 0 || s.valid < n/2 || s.ran < n/2 {
@@ -100,8 +108,20 @@ func (s *suite) args(workers, dir string) []string {
 func (s *suite) compress(t *testing.T, workers string) []string {
 	t.Helper()
 	dir := prepared(t, "workers"+workers)
-	must(t, append(s.args(workers, dir), s.sources...))
+	s.on(t, s.sources, s.args(workers, dir))
 	return outputs(dir, s.sources, s.m.Name)
+}
+
+// on runs a command on models: on all at once, or on each with its samples.
+func (s *suite) on(t *testing.T, models, args []string) {
+	t.Helper()
+	if s.samples == nil {
+		must(t, append(args, models...))
+		return
+	}
+	for i, m := range models {
+		must(t, append(slices.Clone(args), "--data", s.samples[i], "--steps", "2", "--training-steps", "2", "--batch", "2", m))
+	}
 }
 
 // check checks one result and returns the number of weights that changed.
@@ -236,11 +256,11 @@ func (s *suite) compare(t *testing.T, w *conform.Worker, source, result string) 
 func (s *suite) again(t *testing.T) {
 	t.Helper()
 	dir := prepared(t, "again")
-	must(t, slices.Concat(s.args("2", dir), []string{"--no-verify"}, s.results))
+	s.on(t, s.results, append(s.args("2", dir), "--no-verify"))
 	for i, twice := range outputs(dir, s.results, s.m.Name) {
 		r := readReport(t, twice)
 		for _, w := range r.Weights {
-			if !s.m.Repeats && w.Changed && (w.Error == nil || !w.Error.Exact) {
+			if !s.m.Repeats && s.samples == nil && w.Changed && (w.Error == nil || !w.Error.Exact) {
 				t.Errorf("%s: a second run changes %q", s.sources[i], w.Tensor)
 			}
 		}

@@ -32,24 +32,25 @@ func (tr *training) flags(own []cli.Flag) []cli.Flag {
 	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.measured.flags(), tr.w.flags())
 }
 
-// verifyOn sets the samples for verification: those of --test, else the first training samples.
-func (tr *training) verifyOn() error {
-	if !slices.ContainsFunc(tr.options.Given(), func(o pass.Option) bool { return o.Name == "data" }) {
+// verifyTrained sets the samples for verification of a step that trains, with the given options: those of the test set, else the first
+// training samples.
+func (w *writing) verifyTrained(options *mcli.MethodOptions, test testSet) error {
+	if !options.IsGiven("data") {
 		return usagef("--data is missing: training samples")
 	}
-	for _, o := range tr.options.Given() {
+	for _, o := range options.Given() {
 		switch {
 		case o.Name == "metric" && o.Value != distill.Agreement:
-			tr.w.proving.metric = o.Value
+			w.proving.metric = o.Value
 		case o.Name == "scores":
-			tr.w.proving.scores = o.Value
+			w.proving.scores = o.Value
 		}
 	}
-	s := &tr.w.proving.sampling
-	if err := s.adopt(tr.options.Given(), tr.test); err != nil {
+	s := &w.proving.sampling
+	if err := s.adopt(options.Given(), test); err != nil {
 		return err
 	}
-	if tr.test.path == "" && s.limit == 0 {
+	if test.path == "" && s.limit == 0 {
 		s.limit = mostVerified
 	}
 	s.size = 16
@@ -144,7 +145,7 @@ func (tr *training) run(c *cli.Context, t *tool, models []string, label string, 
 	if err := tr.w.measured.check(models); err != nil {
 		return err
 	}
-	if err := tr.verifyOn(); err != nil {
+	if err := tr.w.verifyTrained(tr.options, tr.test); err != nil {
 		return err
 	}
 	before, after, err := tr.quantization()
@@ -200,33 +201,15 @@ func (tr *training) quantization() (before, after []pass.Options, err error) {
 // fill sets the options of the quantization method of --qat: its calibration data is the training data, and bias correction is off because
 // QAT trains the biases.
 func (tr *training) fill(fs *flag.FlagSet, options []string) error {
-	set := func(name, value string) error {
-		if fs.Lookup(name) == nil {
-			return fmt.Errorf("no option %q", name)
-		}
-		if err := fs.Set(name, value); err != nil {
-			return fmt.Errorf("option %q: %w", name, err)
-		}
-		return nil
-	}
 	for _, o := range tr.options.Given() {
 		if tr.w.proving.sampling.shares(o.Name) && o.Name != "limit" && fs.Lookup(o.Name) != nil {
-			if err := set(o.Name, o.Value); err != nil {
-				return err
+			if err := fs.Set(o.Name, o.Value); err != nil {
+				return fmt.Errorf("option %q: %w", o.Name, err)
 			}
 		}
 	}
 	if fs.Lookup("no-bias-correction") != nil {
 		options = append([]string{"no-bias-correction"}, options...)
 	}
-	for _, o := range options {
-		name, value, given := strings.Cut(o, "=")
-		if !given {
-			value = "true"
-		}
-		if err := set(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pass.Assignments(options)(fs)
 }

@@ -74,12 +74,25 @@ func (o *MethodOptions) taker(f *flag.Flag) *flag.Flag {
 // Given are the options that were given, in their order.
 func (o *MethodOptions) Given() []pass.Option { return o.given }
 
+// IsGiven reports whether an option was given.
+func (o *MethodOptions) IsGiven(option string) bool {
+	return slices.ContainsFunc(o.given, func(g pass.Option) bool { return g.Name == option })
+}
+
+// Method is the method of that name, nil if there is none.
+func (o *MethodOptions) Method(name string) *pass.Method {
+	for _, m := range o.Methods {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // Step is the named method with the options that were given. Errors are the user's.
 func (o *MethodOptions) Step(method string) (pass.Options, error) {
-	for _, m := range o.Methods {
-		if m.Name == method {
-			return pass.NewStep(m, o.set)
-		}
+	if m := o.Method(method); m != nil {
+		return pass.NewStep(m, o.set)
 	}
 	return nil, fmt.Errorf("unknown method %q; there are %s", method, And(o.names()))
 }

@@ -48,10 +48,13 @@ func (b *bench) do(ctx context.Context, args ...string) (*report.Report, error) 
 	return r, json.Unmarshal(out, r)
 }
 
-// learn runs finetune or distill. With -quick it takes few steps.
+// learn runs finetune, distill, or prune with training. With -quick it takes few steps.
 func (b *bench) learn(ctx context.Context, data []string, args ...string) (pass.Training, error) {
 	args = append(args, data...)
-	if b.quick {
+	switch {
+	case b.quick && args[0] == "prune":
+		args = append(args, "--training-steps", "5")
+	case b.quick:
 		args = append(args, "--steps", "5")
 	}
 	r, err := b.do(ctx, args...)

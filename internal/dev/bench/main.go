@@ -83,6 +83,7 @@ var sections = []struct {
 	{"distill", (*bench).distill, true},
 	{"hinton", (*bench).hinton, true},
 	{"lenet", (*bench).lenet, true},
+	{"iterative", (*bench).iterative, true},
 	{"finetune", (*bench).finetune, true},
 	{"qat", (*bench).qat, true},
 	{"defaults", (*bench).defaults, true},

@@ -7,10 +7,12 @@
   tokens OUT COUNT LENGTH             an archive of random token ids for MiniLM
   mobilenet OUT                       inverted residuals (Sandler et al., MobileNetV2, 2018) for images of 3x96x96, and a layer of ten classes
   difference A B                           the largest difference of a weight of A and B, and the largest weight of A
+  digits OUT PART SHARED              images of MNIST: low (digits 0 to 4), high (5,000 of the digits 5 to 9), or test (test images of the latter)
   halves IN A B                       a file of CIFAR-10, every other image to each of two
   texts IN TRAIN                      the token ids of the SMS texts that embeddings are trained on
   spam IN MODEL...                    for each model, the fraction of test texts nearest to the right centroid of the train texts
 """
+import gzip
 import sys
 import numpy as np, onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -97,6 +99,20 @@ def mobilenet(path):
     nodes += [helper.make_node("GlobalAveragePool", [x], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["flat"]),
               helper.make_node("Gemm", ["flat", "fc.weight", "fc.bias"], ["y"], "fc", transB=1)]
     save(path, nodes, weights, [3, 96, 96], 10)
+
+
+def idx(path):
+    with gzip.open(path) as f:
+        b = f.read()
+    shape = [int.from_bytes(b[4 + 4 * i:8 + 4 * i], "big") for i in range(b[3])]
+    return np.frombuffer(b[4 + 4 * b[3]:], np.uint8).reshape(shape)
+
+
+def digits(path, part, shared):
+    names = [f"{shared}/fixtures/datasets/mnist/{'t10k-even' if part == 'test' else 'train'}-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1")]
+    x, y = map(idx, names)
+    of = np.flatnonzero(y < 5 if part == "low" else y >= 5)[:5000 if part == "high" else None]
+    np.savez(path, x=x[of][:, None].astype(np.float32) / 255, labels=y[of].astype(np.int64))
 
 
 def weights(path):

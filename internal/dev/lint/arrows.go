@@ -37,7 +37,8 @@ func Arrows() map[string][]string {
 	for _, m := range methods {
 		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
-	allowed["distill"] = append(allowed["distill"], "internal/metric", "internal/profile")
+	// distill trains after the steps of pruning methods.
+	allowed["distill"] = append(allowed["distill"], "prune", "internal/metric", "internal/profile")
 	return allowed
 }
 

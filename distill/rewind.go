@@ -1,0 +1,92 @@
+package distill
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A rewinding keeps the weights of an early step of the first training, and restores those of them that are not pruned before each later
+// training, which repeats the rest of the first one: its learning rates and its order of samples (Frankle et al., Stabilizing the Lottery
+// Ticket Hypothesis, 2019, arXiv:1903.01611, section 3).
+type rewinding struct {
+	epoch int               // of the first training, after which weights are kept
+	early map[string][]byte // weights and running statistics by name; nil until the first training has ended
+}
+
+// first returns the first step of a training. r may be nil.
+func (r *rewinding) first(stepsPerEpoch int) int {
+	if r == nil || r.early == nil {
+		return 0
+	}
+	return r.epoch * stepsPerEpoch
+}
+
+// keepEarly writes a snapshot of the weights at the step of the first training to which they are rewound. r may be nil.
+func (r *rewinding) keepEarly(t *trainer) error {
+	if r == nil || r.early != nil || t.state.Step != r.epoch*t.stepsPerEpoch() {
+		return nil
+	}
+	return t.params.writeTo(earlyFile(t.folder))
+}
+
+func earlyFile(folder string) string { return filepath.Join(folder, "early") }
+
+// readEarly reads the snapshot of the first training, which has ended, and restores the weights that it keeps.
+func (r *rewinding) readEarly(t *trainer) error {
+	if r == nil || r.early != nil {
+		return nil
+	}
+	if total := t.state.Total; r.epoch*t.stepsPerEpoch() >= total {
+		return pass.OptionErrorf("--rewind-epoch %d: the training has %d steps, and an epoch %d", r.epoch, total, t.stepsPerEpoch())
+	}
+	if err := t.params.readFrom(earlyFile(t.folder)); err != nil {
+		return err
+	}
+	r.early = map[string][]byte{}
+	for _, p := range t.params.weights {
+		r.early[p.name] = bytes.Clone(p.array.Data)
+	}
+	for _, s := range t.params.stats {
+		r.early[s.name] = bytes.Clone(s.array.Data)
+	}
+	return t.restoreBest()
+}
+
+// restore replaces the weights of a pruned model by the early ones; those that are zero in matrices and filters stay zero. r may be nil.
+func (r *rewinding) restore(ctx context.Context, step *pass.Step) error {
+	if r == nil || r.early == nil {
+		return nil
+	}
+	for _, v := range step.Model.Graph.Consts() {
+		early := r.early[v.Name]
+		if early == nil {
+			continue
+		}
+		now, err := step.Eval.ReadAll(ctx, v.Const)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", v.Name, err)
+		}
+		a := &ir.Array{DType: v.Const.DType, Shape: v.Const.Shape}
+		zero(a)
+		copy(a.Data, early)
+		if len(a.Shape) > 1 {
+			keepZeros(ir.View[float32](a), ir.View[float32](&ir.Array{DType: a.DType, Shape: a.Shape, Data: now}))
+		}
+		replace(step, v, a)
+	}
+	return nil
+}
+
+// keepZeros zeroes the elements of w that are zero in pruned.
+func keepZeros(w, pruned []float32) {
+	for i, x := range pruned {
+		if x == 0 {
+			w[i] = 0
+		}
+	}
+}
