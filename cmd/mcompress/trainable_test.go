@@ -10,11 +10,14 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
+// onlyBiases are models whose weights are quantized or sparse, so that nothing but biases is trained, which are not pruned.
+var onlyBiases = map[string]bool{"qdq.onnx": true, "sparse_constant.onnx": true, "sparse_initializer.onnx": true}
+
 // trainable returns the models whose weights can be trained, with a folder of random samples for each.
 func trainable(t *testing.T, models []string) (sources, samples []string) {
 	t.Helper()
 	for _, m := range models {
-		if code, _, _ := call("memory", "--training", "--loss", "mse", "--quiet", m); code != exitDone || filepath.Base(m) == "qdq.onnx" { // with trainable biases
+		if code, _, _ := call("memory", "--training", "--loss", "mse", "--quiet", m); code != exitDone || onlyBiases[filepath.Base(m)] {
 			continue
 		}
 		if dir := randomSamples(t, m); dir != "" {

@@ -21,7 +21,7 @@ func goMemory() int64 {
 
 // Sizes of the parts of a process that trains, besides its arrays.
 const (
-	programBytes = 28 << 20 // code and constants of mcompress
+	programBytes = 32 << 20 // code and constants of mcompress
 	runtimeBytes = 12 << 20 // the Go runtime with its stacks, metadata and an empty heap
 	nodeBytes    = 24 << 10 // of a node of the model: the model, the graphs of training, their plans
 	threadBytes  = 1 << 20  // of a worker thread: its stack, and caches of the heap

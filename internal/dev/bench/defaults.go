@@ -175,8 +175,8 @@ func (c *defaultRuns) train(ctx context.Context, r lessonRun, job int) (float64,
 	args = append(args, "-o", file("trained"), "--epochs", fewEpochs, "--seed", strconv.Itoa(r.seed))
 	data := m.data(c.bench)
 	if _, err := c.learn(ctx, data.train, args...); err != nil {
-		if r.setting != byDefault && strings.Contains(err.Error(), "the validation loss is") {
-			return 0, nil // diverged
+		if r.setting != byDefault && ctx.Err() == nil && strings.Contains(err.Error(), "exit status 4") {
+			return 0, nil // diverged: the run with default options did not fail
 		}
 		return 0, err
 	}
