@@ -122,7 +122,7 @@ func (b *bench) planned(ctx context.Context) (string, error) {
 	many := b.many()
 	many.name = fmt.Sprintf("ResNet18 shape, 224×224×3, batch %d, SGD with momentum", many.batch)
 	var t strings.Builder
-	t.WriteString("### Planned and real memory\n\nOne thread, two steps. Planned are weights, optimizer states, the arena, the teacher and batches; the process also has the program, the model's file and\ngarbage.\n\n")
+	t.WriteString("### Planned and real memory\n\nOne thread, two steps. Planned is the process: program, weights, optimizer states, the arena, batches and a reserve for garbage. Without a budget the Go runtime\nkeeps more garbage than that; `--memory-budget` bounds it.\n\n")
 	t.WriteString("| training | options | arena, MiB | planned, MiB | process, MiB | difference, MiB |\n|---|---|---:|---:|---:|---:|\n")
 	for _, tr := range []training{long, many} {
 		for _, s := range savings("")[:4] {
