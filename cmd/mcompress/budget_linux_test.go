@@ -17,7 +17,7 @@ import (
 
 // A command with a memory budget is refused with the smallest budget that suffices, which it then keeps: the peak resident memory of the whole
 // process, verification and report included, is within it.
-func TestMemoryBudgetOfTheProcess(t *testing.T) {
+func TestBudgetOfTheProcess(t *testing.T) {
 	program, dir := ownProgram(t), filepath.Dir(conform.Fixtures(t)[0])
 	data := filepath.Join(dir, "digits_train.npz")
 	for _, args := range []string{
