@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
-	"github.com/mcompress/mcompress/ir"
 )
 
 // A BudgetError is a memory budget that is too small. Nothing was trained.
@@ -58,14 +57,6 @@ func (pl *planner) half(p *layout) *layout {
 	return &half
 }
 
-// countNodes is the number of nodes of the main graph.
-func countNodes(m *ir.Model) (n int) {
-	for range m.Graph.Nodes() {
-		n++
-	}
-	return n
-}
-
 // bounded is a trainer whose process has a memory budget.
 type bounded struct{ *trainer }
 
@@ -100,18 +91,9 @@ func (t bounded) limitWorkers(ctx context.Context, c *candidate) error {
 		}
 	}()
 	for ; t.workers > serial; t.workers-- {
-		most := int64(0)
-		for _, g := range c.graphs() {
-			n, err := g.arenaWith(ctx, t.session(), t.workers)
-			if err != nil {
-				return err
-			}
-			most = max(most, n)
-		}
-		specs := t.loader.specs(c.layout.microBatch())
-		for _, m := range models(t.teachers, t.measure) {
-			n, _ := m.usage(specs, t.workers)
-			most = max(most, n)
+		most, err := t.largestArena(c, func(g *runnable) (int64, error) { return g.arenaWith(ctx, t.session(), t.workers) })
+		if err != nil {
+			return err
 		}
 		if c.memory.Total()-c.memory.Arena+max(most, c.memory.Arena)+memory.Threads(t.workers) <= int64(t.settings.MemoryBudget) {
 			return nil
@@ -137,18 +119,32 @@ func (r *runnable) arenaWith(ctx context.Context, o engine.Options, workers int)
 
 // reserveArena allocates the arena of all sessions.
 func (t bounded) reserveArena(c *candidate) error {
-	most := int64(0)
-	for _, g := range c.graphs() {
+	most, err := t.largestArena(c, func(g *runnable) (int64, error) {
 		u, err := g.session.Usage(declared(g.session))
 		if err != nil {
-			return err
+			return 0, err
 		}
-		most = max(most, u.Plan.Size)
+		return u.Plan.Size, nil
+	})
+	if err == nil {
+		t.arena.Reserve(most)
 	}
-	for _, m := range models(t.teachers, t.measure) {
-		n, _ := m.usage(t.loader.specs(c.layout.microBatch()), t.workers)
+	return err
+}
+
+// largestArena returns the size of the largest arena: of the graphs, and of the teachers with the worker threads that there are.
+func (t bounded) largestArena(c *candidate, of func(*runnable) (int64, error)) (most int64, err error) {
+	for _, g := range c.graphs() {
+		n, err := of(g)
+		if err != nil {
+			return 0, err
+		}
 		most = max(most, n)
 	}
-	t.arena.Reserve(most)
-	return nil
+	specs := t.loader.specs(c.layout.microBatch())
+	for _, m := range models(t.teachers, t.measure) {
+		n, _ := m.usage(specs, t.workers)
+		most = max(most, n)
+	}
+	return most, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Iterations are the pruning steps of one method, with the training after each, and their history.
+// An iterations is the pruning steps of one method, with the training after each, and their history.
 type iterations struct {
 	step     *pass.Step
 	options  FineTune // of the next training

@@ -90,7 +90,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 	for _, g := range c.graphs() { // which run one after the other
 		m.Arena = max(m.Arena, g.arena())
 		m.Constants += g.constants
-		m.Transient = max(m.Transient, g.outputs)
+		m.Transient = max(m.Transient, g.usage.Outputs)
 	}
 	largest := int64(0)
 	for _, w := range pl.params.weights {

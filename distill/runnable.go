@@ -12,7 +12,6 @@ import (
 type runnable struct {
 	model     *ir.Model
 	usage     *engine.Usage       // once planned, and the following
-	outputs   int64               // bytes of the outputs, which are copies
 	constants int64               // bytes of weights in a session
 	session   *engine.Interpreter // once opened
 }
@@ -28,10 +27,7 @@ func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 	if r.usage, err = s.UsageWith(declared(s), serial); err != nil {
 		return err
 	}
-	r.outputs = outputBytes(s, r.usage)
-	for _, c := range s.Constants() {
-		r.constants += c.Bytes()
-	}
+	r.constants = s.ConstantBytes()
 	if len(r.usage.Dynamic) > 0 {
 		return fmt.Errorf("node %q: the output shape depends on data, so its memory cannot be planned", r.usage.Dynamic[0])
 	}
@@ -49,22 +45,6 @@ func declared(s *engine.Interpreter) map[string]ir.Spec {
 		specs[p.Name] = spec
 	}
 	return specs
-}
-
-// outputBytes is the size of a session's outputs in a planned run.
-func outputBytes(s *engine.Interpreter, u *engine.Usage) (n int64) {
-	names := map[string]bool{}
-	for _, y := range s.Outputs() {
-		names[y.Name] = true
-	}
-	for _, st := range u.Steps {
-		for _, y := range st.Out {
-			if names[y.Name] {
-				n += y.Bytes()
-			}
-		}
-	}
-	return n
 }
 
 // arena returns the planned size of the arena in bytes.

@@ -35,7 +35,7 @@ func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader, ad
 		outputs = append(outputs, v)
 	}
 	tape.Graph().SetOutputs(outputs...)
-	t := &teacher{values: values, nodes: countNodes(tape.Model)}
+	t := &teacher{values: values, nodes: tape.Graph().NodeCount()}
 	if t.held, err = weightBytes(ctx, tape.Model, l.session()); err != nil {
 		return nil, err
 	}
@@ -44,16 +44,13 @@ func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader, ad
 }
 
 // weightBytes returns the memory of a model's constants in a session, before operators prepack them.
-func weightBytes(ctx context.Context, m *ir.Model, o engine.Options) (sum int64, err error) {
+func weightBytes(ctx context.Context, m *ir.Model, o engine.Options) (int64, error) {
 	o.PlanOnly = true
 	s, err := engine.Open(ctx, m, o)
 	if err != nil {
 		return 0, err
 	}
-	for _, c := range s.Constants() {
-		sum += c.Bytes()
-	}
-	return sum, s.Close()
+	return s.ConstantBytes(), s.Close()
 }
 
 // teacherTape returns the graph of a teacher, for any batch size if the student supports any.
@@ -124,7 +121,7 @@ func (t *teacher) usage(specs map[string]ir.Spec, workers int) (arena, outputs i
 	if err != nil {
 		return 0, 0
 	}
-	return u.Plan.Size, outputBytes(t.session, u)
+	return u.Plan.Size, u.Outputs
 }
 
 // withoutDataOf returns arrays of these types that have no data.

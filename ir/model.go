@@ -237,6 +237,14 @@ func (g *Graph) Nodes() iter.Seq[*Node] {
 	}
 }
 
+// NodeCount is the number of g's own nodes.
+func (g *Graph) NodeCount() (n int) {
+	for range g.Nodes() {
+		n++
+	}
+	return n
+}
+
 // First is g's first node, nil if it has none.
 func (g *Graph) First() *Node { return g.first }
 

@@ -16,40 +16,33 @@ type Gradual interface {
 	InSteps() func(done float64) pass.Options
 }
 
-// InSteps implements Gradual.
-func (o L1) InSteps() func(done float64) pass.Options {
+// inSteps returns the steps of options that change with the fraction of the amounts.
+func inSteps[O pass.Options](o O, change func(o *O, done float64)) func(done float64) pass.Options {
 	return func(done float64) pass.Options {
 		o := o
-		o.Amount, o.Amounts = o.fraction().times(done)
+		change(&o, done)
 		return o
 	}
+}
+
+// InSteps implements Gradual.
+func (o L1) InSteps() func(done float64) pass.Options {
+	return inSteps(o, func(o *L1, done float64) { o.Amount, o.Amounts = o.fraction().times(done) })
 }
 
 // InSteps implements Gradual.
 func (o L1Global) InSteps() func(done float64) pass.Options {
-	return func(done float64) pass.Options {
-		o := o
-		o.Amount *= done
-		return o
-	}
+	return inSteps(o, func(o *L1Global, done float64) { o.Amount *= done })
 }
 
 // InSteps implements Gradual.
 func (o L2) InSteps() func(done float64) pass.Options {
-	return func(done float64) pass.Options {
-		o := o
-		o.Amount, o.Amounts = o.fraction().times(done)
-		return o
-	}
+	return inSteps(o, func(o *L2, done float64) { o.Amount, o.Amounts = o.fraction().times(done) })
 }
 
 // InSteps implements Gradual. The draw of a smaller fraction is a part of that of a larger one.
 func (o Random) InSteps() func(done float64) pass.Options {
-	return func(done float64) pass.Options {
-		o := o
-		o.Amount, o.Amounts = o.fraction().times(done)
-		return o
-	}
+	return inSteps(o, func(o *Random, done float64) { o.Amount, o.Amounts = o.fraction().times(done) })
 }
 
 // InSteps implements Gradual: n decreases from m to that of the pattern.
@@ -66,13 +59,8 @@ func (o NM) InSteps() func(done float64) pass.Options {
 
 // InSteps implements Gradual. Amounts are fractions of the channels before the first step.
 func (o Channel) InSteps() func(done float64) pass.Options {
-	widths := map[*ir.Value]int{}
-	return func(done float64) pass.Options {
-		o := o
-		o.Amount, o.Amounts = o.fraction().times(done)
-		o.widths = widths
-		return o
-	}
+	o.widths = map[*ir.Value]int{}
+	return inSteps(o, func(o *Channel, done float64) { o.Amount, o.Amounts = o.fraction().times(done) })
 }
 
 // times are the amounts times a factor above 0.

@@ -14,6 +14,7 @@ type Usage struct {
 	Steps   []Step
 	Dynamic []string // nodes with results of unknown size: they are stored outside the arena
 	Values  []Lifetime
+	Outputs int64 // bytes of the session's outputs, which are copies
 }
 
 // A Lifetime is when a value in the arena is needed: from the step that computes it to the last one that reads it. Its block may live longer:
@@ -49,7 +50,19 @@ func (e *Interpreter) usage(in map[string]ir.Spec, pool *op.Pool) (*Usage, error
 	if err != nil {
 		return nil, err
 	}
-	return pl.usage(), nil
+	u := pl.usage()
+	outputs := map[string]bool{}
+	for _, y := range e.outputs {
+		outputs[y.Name] = true
+	}
+	for _, st := range u.Steps {
+		for _, y := range st.Out {
+			if outputs[y.Name] {
+				u.Outputs += y.Bytes()
+			}
+		}
+	}
+	return u, nil
 }
 
 // Types are the types of all values that Run may fetch, as far as they follow from inputs of these types.
@@ -111,6 +124,14 @@ func (e *Interpreter) Constants() []ir.Spec {
 		return nil
 	})
 	return specs
+}
+
+// ConstantBytes is the memory of Constants.
+func (e *Interpreter) ConstantBytes() (n int64) {
+	for _, c := range e.Constants() {
+		n += c.Bytes()
+	}
+	return n
 }
 
 func (pl *plan) usage() *Usage {

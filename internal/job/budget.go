@@ -67,12 +67,7 @@ func (v Verification) within(ctx context.Context, a, b *onnx.File, budget int64)
 	if err != nil || len(all) == 0 {
 		return v, nil // reported by the verification
 	}
-	nodes := 0
-	for _, f := range []*onnx.File{a, b} {
-		for range f.Model.Graph.Nodes() {
-			nodes++
-		}
-	}
+	nodes := a.Model.Graph.NodeCount() + b.Model.Graph.NodeCount()
 	free := budget - memory.ProgramSize(nodes) - weightBytes(b.Model)
 	for i, s := range all {
 		if s.bytes > free && i < len(all)-1 {

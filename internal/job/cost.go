@@ -56,7 +56,6 @@ type plan struct {
 
 	constants int64 // bytes of weights
 	outputs   int64
-	nodes     int
 }
 
 // plan plans a run with one worker: scratch memory depends on the number of workers, reported figures must not.
@@ -77,16 +76,7 @@ func (v Verification) planWith(ctx context.Context, m *ir.Model, in map[string]i
 	if err != nil {
 		return p, err
 	}
-	for _, c := range e.Constants() {
-		p.constants += c.Bytes()
-	}
-	outputs := map[string]bool{}
-	for _, y := range e.Outputs() {
-		outputs[y.Name] = true
-	}
-	for range m.Graph.Nodes() {
-		p.nodes++
-	}
+	p.constants, p.outputs = e.ConstantBytes(), u.Outputs
 	line, err := memory.NewTimeline(u.Plan.Blocks, len(u.Steps))
 	if err != nil {
 		return p, err
@@ -98,9 +88,6 @@ func (v Verification) planWith(ctx context.Context, m *ir.Model, in map[string]i
 	for _, step := range u.Steps {
 		for _, out := range step.Out {
 			p.computed += out.Bytes()
-			if outputs[out.Name] {
-				p.outputs += out.Bytes()
-			}
 		}
 	}
 	return p, nil

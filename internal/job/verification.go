@@ -307,10 +307,7 @@ func (v Verification) checkSteps(m *ir.Model) error {
 	if v.Force || !v.Backend.Embedded() {
 		return nil
 	}
-	n := int64(len(m.Graph.Consts()))
-	for range m.Graph.Nodes() {
-		n++
-	}
+	n := int64(len(m.Graph.Consts()) + m.Graph.NodeCount())
 	if n <= v.Backend.Limits.Steps {
 		return nil
 	}

@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // A trial is a training of some steps, in this process or in one of its own.
@@ -81,11 +81,11 @@ func (t trial) apart(ctx context.Context, env ...string) (o trialResult, err err
 	}
 	cmd := exec.CommandContext(ctx, self, "-trial", string(text))
 	cmd.Env = append(os.Environ(), env...)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return o, fmt.Errorf("%w: %s", err, last(complaint.String()))
+		return o, fmt.Errorf("%w: %s", err, last(stderr.String()))
 	}
 	return o, json.Unmarshal(out, &o)
 }
@@ -97,9 +97,8 @@ func runTrial(ctx context.Context, text string) error {
 		return err
 	}
 	o, err := t.run(ctx)
-	if err == nil {
-		o.Peak, err = resident()
-	}
+	_, peak := report.Resident()
+	o.Peak = mib(peak)
 	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(o))
 }
 
@@ -130,15 +129,4 @@ func (t trial) run(ctx context.Context) (o trialResult, err error) {
 		o.Memory = res.Report.Training[0].Memory
 	}
 	return o, err
-}
-
-// resident is the peak resident memory of this process in MiB.
-func resident() (float64, error) {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut(string(text), "VmHWM:")
-	kib, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
-	return kib / 1024, err
 }
