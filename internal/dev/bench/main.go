@@ -112,19 +112,10 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 	if o, err := exec.CommandContext(ctx, "go", "build", "-o", b.tool, "./cmd/mcompress").CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, last(string(o)))
 	}
-	doc, err := os.ReadFile(out)
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	head, err := b.head(ctx)
-	if err != nil {
-		return err
-	}
-	text := head
+	made := map[string]string{}
 	for _, s := range sections {
 		named := slices.Contains(strings.Split(only, ","), s.name)
 		if !named && (only != "" || s.named) || s.name == "large" && !b.large {
-			text += section(string(doc), s.name) // as the last run left it
 			continue
 		}
 		t, err := s.make(b, ctx)
@@ -132,7 +123,30 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		fmt.Println(t)
-		text += begin(s.name) + t + end(s.name)
+		made[s.name] = begin(s.name) + t + end(s.name)
+		if err := b.write(ctx, out, made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the sections that this run made; others are left as they are in the file.
+func (b *bench) write(ctx context.Context, out string, made map[string]string) error {
+	doc, err := os.ReadFile(out)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	text, err := b.head(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range sections {
+		if t, ok := made[s.name]; ok {
+			text += t
+		} else {
+			text += section(string(doc), s.name)
+		}
 	}
 	return os.WriteFile(out, []byte(text), 0o644)
 }
