@@ -122,9 +122,10 @@ func (b *bench) planned(ctx context.Context) (string, error) {
 	many := b.many()
 	many.name = fmt.Sprintf("ResNet18 shape, 224×224×3, batch %d, SGD with momentum", many.batch)
 	var t strings.Builder
-	t.WriteString("### Planned and real memory\n\nOne thread, two steps. Planned is the process: program, weights, optimizer states, the arena, batches and a reserve for garbage. Without a budget the Go runtime\nkeeps more garbage than that; `--memory-budget` bounds it.\n\n")
-	t.WriteString("| training | options | arena, MiB | planned, MiB | process, MiB | difference, MiB |\n|---|---|---:|---:|---:|---:|\n")
+	t.WriteString("### Planned and real memory\n\nOne thread, two steps. Planned is the process: program, weights, optimizer states, the arena, batches and a reserve for garbage. Without a budget the Go runtime\nkeeps more garbage than that; `--memory-budget` bounds it. The last columns are the peak resident memory without program, weights, teacher and samples, and its\nfraction of that without options.\n\n")
+	t.WriteString("| training | options | arena, MiB | planned, MiB | process, MiB | difference, MiB | above weights and samples, MiB | fraction |\n|---|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, tr := range []training{long, many} {
+		var whole float64
 		for _, s := range savings("")[:4] {
 			tried, err := b.trial(ctx, tr, 1, 1, s.set)
 			if err != nil {
@@ -134,7 +135,10 @@ func (b *bench) planned(ctx context.Context) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", tr.name, err)
 			}
-			fmt.Fprintf(&t, "| %s | %s | %.0f | %.0f | %.0f | %.0f |\n", tr.name, s.name, mib(o.arena()), mib(o.need()), o.Peak, o.Peak-mib(o.need()))
+			if whole == 0 {
+				whole = o.above()
+			}
+			fmt.Fprintf(&t, "| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f |\n", tr.name, s.name, mib(o.arena()), mib(o.need()), o.Peak, o.Peak-mib(o.need()), o.above(), o.above()/whole)
 		}
 	}
 	return t.String(), nil

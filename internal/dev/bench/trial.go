@@ -46,9 +46,18 @@ func (o trialResult) need() (n int64) {
 	return n
 }
 
-func (o trialResult) size(name string) int64 {
-	i := slices.IndexFunc(o.Memory, func(s pass.Size) bool { return s.Name == name })
-	return o.Memory[i].Bytes
+func (o trialResult) size(names ...string) (n int64) {
+	for _, s := range o.Memory {
+		if slices.Contains(names, s.Name) {
+			n += s.Bytes
+		}
+	}
+	return n
+}
+
+// above is the peak resident memory, in MiB, without program, weights, teacher and samples, which all options need.
+func (o trialResult) above() float64 {
+	return o.Peak - mib(o.size("program", "weights", "frozen weights", "teacher", "samples", "batches"))
 }
 
 // trial is that of tr with further options.
