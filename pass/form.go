@@ -43,7 +43,8 @@ var (
 	Dequantize = Form{Name: "dequantize-linear"}
 	// NBits is MatMulNBits, an operator of ONNX Runtime.
 	NBits = Form{Name: "matmul-nbits", Domain: MicrosoftDomain}
-	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, and a Mul by scales: folded into a dense weight.
+	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, for a palette a Gather of its entries, and a Mul by scales: folded
+	// into a dense weight.
 	CastMul = Form{Name: "cast-mul", Dense: true}
 	// CastFloat16 is a Cast of float16 values: folded into a dense weight.
 	CastFloat16 = Form{Name: "cast-float16", Dense: true}

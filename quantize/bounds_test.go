@@ -118,6 +118,8 @@ func boundedVariants() []bounded {
 		{variant{WeightInt4{}.Method(), []string{"algo=hqq"}}, 32, nil, nil, balanced},
 		{variant{WeightInt2{}.Method(), nil}, 32, nil, int2, noMore},
 		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: range of the block, including 0, / 6"},
+		{variant{Palette{}.Method(), []string{"block=0"}}, -1, even(0.25), nil, "distance to the nearest entry of the codebook, at most 2 × the maximum magnitude of the tensor"},
+		{variant{Palette{}.Method(), []string{"entries=256", "block=0"}}, -1, even(10), nil, "distance to the nearest entry of the codebook, below 1/20 of the maximum magnitude of the tensor"},
 		{variant{Float16{}.Method(), nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
 		{variant{BFloat16{}.Method(), nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},
 		{variant{Float8{}.Method(), nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of the maximum magnitude of the column / 448"},

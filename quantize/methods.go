@@ -12,6 +12,7 @@ func Methods() []*pass.Method {
 		WeightInt8{}.Method(),
 		WeightInt4{}.Method(),
 		WeightInt2{}.Method(),
+		Palette{}.Method(),
 		Float16{}.Method(),
 		BFloat16{}.Method(),
 		Float8{}.Method(),

@@ -84,16 +84,7 @@ func (w *SmallFloatQuantizer) plan(s *pass.Step, v *ir.Value) (spec.SmallFloatEn
 
 // planAnyOpset is the encoding of v, whatever the opset, or the reason why it is skipped.
 func (w *SmallFloatQuantizer) planAnyOpset(s *pass.Step, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
-	if s.Select.Excludes(v, pass.Consumers(v)) {
-		return nil, pass.Reason{Code: pass.NotSelected}
-	}
-	switch {
-	case v.Ambiguous:
-		return nil, pass.Reason{Code: pass.Ambiguous}
-	case v.Const.DType == ir.Double:
-		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
-	}
-	us, reason := weights.Uses(v)
+	us, reason := weights.Supported(s, v)
 	if !reason.None() {
 		return nil, reason
 	}

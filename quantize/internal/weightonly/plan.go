@@ -37,22 +37,12 @@ func (w *Quantizer) plan(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
 
 // planAnyOpset is plan without the requirement of an opset.
 func (w *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
-	consumers := pass.Consumers(v)
-	if s.Select.Excludes(v, consumers) {
-		return nil, pass.Reason{Code: pass.NotSelected}
-	}
-	if v.Ambiguous {
-		return nil, pass.Reason{Code: pass.Ambiguous}
-	}
-	if v.Const.DType == ir.Double {
-		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
-	}
-	us, reason := weights.Uses(v)
+	us, reason := weights.Supported(s, v)
 	if !reason.None() {
 		return nil, reason
 	}
 	p := w.choose(v, us)
-	p.consumers, p.uses = consumers, us
+	p.consumers, p.uses = pass.Consumers(v), us
 	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
 		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}

@@ -115,7 +115,7 @@ func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 	switch {
 	case !matrix && !(n.Op.Is("Gather") && embeddings) || !o.Base.Const.DType.IsFloat():
 		return nil
-	case len(n.Inputs()) < 2 || pass.Trace(n.Input(1-k.Index)) != nil: // a product of constants
+	case len(n.Inputs()) < 2 || isConstant(n.Input(1-k.Index), maxConstantNodes): // a product of constants, or a lookup such as in a codebook
 		return nil
 	case len(n.Outputs) == 0 || n.Outputs[0] == nil:
 		return nil
@@ -133,6 +133,18 @@ func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 		s.Unsupported = s.unsupported(o)
 	}
 	return s
+}
+
+// maxConstantNodes is the number of nodes up to which a value is computed from constants: more than any form of weights has.
+const maxConstantNodes = 12
+
+// isConstant reports whether v is a constant, or computed from constants by a chain of at most depth nodes.
+func isConstant(v *ir.Value, depth int) bool {
+	if v == nil || v.Const != nil {
+		return v != nil
+	}
+	n := v.Producer()
+	return n != nil && depth > 0 && len(n.Inputs()) > 0 && !slices.ContainsFunc(n.Inputs(), func(in *ir.Value) bool { return in != nil && !isConstant(in, depth-1) })
 }
 
 // unsupported is the reason why s cannot be rewritten.

@@ -1,0 +1,100 @@
+package palette
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// nodeBytes is an upper bound of the file size of the nodes of one weight and their small constants.
+const nodeBytes = 900
+
+// A stored is a weight whose indices, codebooks and scales are constants of the model.
+type stored struct {
+	*encoding
+	of    string
+	parts []pass.Part
+	dense *ir.Value // the weight, in nodes that runtimes fold
+}
+
+func store(s *pass.Step, v *ir.Value, e *encoding) *stored {
+	st := &stored{encoding: e, of: v.Name}
+	for i, t := range e.Recipe().Derive() {
+		st.parts = append(st.parts, pass.Part{
+			Role:   []pass.Role{outIndices: pass.Payload, outCodebook: pass.Scales, outScales: pass.Scales}[i],
+			Value:  v.Graph().AddConst(v.Name+[]string{outIndices: "_q", outCodebook: "_c", outScales: "_s"}[i], t),
+			Tensor: t,
+		})
+	}
+	st.dense = (&emitter{Step: s, g: v.Graph(), at: v.Graph().First()}).dense(st)
+	return st
+}
+
+// An emitter inserts the nodes of one weight.
+type emitter struct {
+	*pass.Step
+	g  *ir.Graph
+	at *ir.Node
+}
+
+func (e *emitter) node(op string, in ...*ir.Value) *ir.Value { return e.g.Insert(e.at, op, in) }
+
+func (e *emitter) cast(v *ir.Value, to ir.DType) *ir.Value {
+	return e.g.Insert(e.at, "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(to)))
+}
+
+// dims is a shape as a constant.
+func (e *emitter) dims(dims ...int64) *ir.Value {
+	return e.Const(e.g, ir.Int64, []int64{int64(len(dims))}, ir.Ints(dims...))
+}
+
+// integers is a constant of an int32 type, which has more runtime kernels than smaller ones.
+func (e *emitter) integers(shape []int64, xs ...int32) *ir.Value {
+	return e.Const(e.g, ir.Int32, shape, ir.Int32s(xs...))
+}
+
+// dense is the weight: entries of codebooks, looked up by Gather, times scales.
+func (e *emitter) dense(st *stored) *ir.Value {
+	x := e.indices(st.Layout, st.parts[outIndices].Value)
+	if st.Groups > 1 {
+		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner)), e.offsets(st.Layout))
+	}
+	x = e.node("Gather", st.parts[outCodebook].Value, x)
+	if st.Block > 0 {
+		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.cast(st.parts[outScales].Value, ir.Float))
+	}
+	if st.padded() != st.Elems {
+		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
+	}
+	x = e.node("Reshape", x, e.dims(st.weight.Shape...))
+	if st.weight.DType != ir.Float {
+		x = e.cast(x, st.weight.DType)
+	}
+	return x
+}
+
+// indices are the stored indices as integers, unpacked from bytes, the lowest bits first.
+func (e *emitter) indices(l *Layout, v *ir.Value) *ir.Value {
+	x := e.cast(v, ir.Int32)
+	if !l.packed() {
+		return x
+	}
+	if l.bits() == 6 { // three bytes are a number of four indices
+		x = e.node("MatMul", x, e.integers([]int64{3, 1}, 1, 1<<8, 1<<16))
+	}
+	n, _ := l.unit()
+	units := make([]int32, n)
+	for i := range units {
+		units[i] = 1 << (int64(i) * l.bits())
+	}
+	x = e.node("Div", x, e.integers([]int64{n}, units...))
+	return e.node("Mod", x, e.integers(nil, int32(l.Entries)))
+}
+
+// offsets are the first entries of the codebooks of groups.
+func (e *emitter) offsets(l *Layout) *ir.Value {
+	first := make([]int32, l.Groups)
+	for i := range first {
+		first[i] = int32(i * l.Entries)
+	}
+	return e.integers([]int64{l.Groups, 1}, first...)
+}

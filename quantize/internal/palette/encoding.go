@@ -1,0 +1,219 @@
+package palette
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+)
+
+// An encoding is a weight as indices, codebooks and scales.
+type encoding struct {
+	*Layout
+	weight *ir.Tensor
+}
+
+// Bytes is the size of the stored tensors.
+func (e *encoding) Bytes() (n int64) {
+	for _, s := range e.specs("") {
+		n += s.Bytes()
+	}
+	return n
+}
+
+// Recipe computes indices, codebooks and scales. It reads the weight twice, and samples of it for codebooks.
+func (e *encoding) Recipe() *ir.Recipe {
+	return &ir.Recipe{
+		Name: "palette",
+		In:   []*ir.Tensor{e.weight},
+		Out:  e.specs(e.weight.Name),
+		Work: 12*e.chunk() + 16*panelElems,
+		Run:  e.run,
+	}
+}
+
+// Check finds the codebooks without output, and returns a *pass.Unfit if they do not represent the weight.
+func (e *encoding) Check(ctx context.Context, in io.ReaderAt) error {
+	_, err := e.observe(ctx, pass.NewFloats(in, e.weight.DType))
+	return err
+}
+
+// Same reports whether o stores an equal weight in equal values.
+func (e *encoding) Same(o spec.Encoding) bool {
+	p, ok := o.(*encoding)
+	return ok && *e.Layout == *p.Layout
+}
+
+// chunk is the number of elements that are read at a time: whole blocks that fill whole bytes.
+func (e *encoding) chunk() int64 {
+	n, _ := e.unit()
+	step := e.step(n)
+	return min(e.padded(), max(1, pass.Block/step)*step)
+}
+
+// An observation is what the first reading of a weight finds.
+type observation struct {
+	peak     float32   // maximum magnitude
+	distinct []float32 // its values, ascending, if they fit into a codebook
+}
+
+// The maximum magnitude is in this range, so that neither it nor its inverse times a scale overflows.
+const smallestPeak, largestPeak = 0x1p-110, 0x1p126
+
+// observe reads the whole weight. A weight that no codebook represents is a *pass.Unfit.
+func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, error) {
+	o, bits, few := observation{}, uint32(0), true
+	buf := make([]float32, min(e.Elems, pass.Block))
+	for i := int64(0); i < e.Elems; i += pass.Block {
+		x := buf[:min(pass.Block, e.Elems-i)]
+		if err := f.Read(x, i); err != nil {
+			return o, err
+		}
+		if err := ctx.Err(); err != nil {
+			return o, err
+		}
+		bits = max(bits, kernel.AbsMaxBits(x))
+		for j := 0; few && j < len(x); j++ {
+			if at, found := slices.BinarySearch(o.distinct, x[j]); !found {
+				o.distinct = slices.Insert(o.distinct, at, x[j])
+				few = len(o.distinct) <= e.Entries
+			}
+		}
+	}
+	if reason := spec.NotFinite(bits); !reason.None() {
+		return o, &pass.Unfit{Tensor: e.weight.Name, Reason: reason}
+	}
+	if few {
+		return o, nil
+	}
+	o.distinct, o.peak = nil, math.Float32frombits(bits)
+	if o.peak < smallestPeak || o.peak > largestPeak {
+		return o, &pass.Unfit{Tensor: e.weight.Name, Reason: pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("largest magnitude %g", o.peak)}}
+	}
+	return o, nil
+}
+
+func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	f := pass.NewFloats(in[0], e.weight.DType)
+	o, err := e.observe(ctx, f)
+	if err != nil {
+		return err
+	}
+	w := &encoder{encoding: e, codebooks: newCodebooks(e.Layout, f, o), out: out}
+	n := e.chunk()
+	w.x, w.indices = make([]float32, n), make([]byte, n)
+	if e.Block > 0 {
+		w.scales, w.stored = make([]float32, n/e.Block), make([]uint16, n/e.Block)
+	}
+	for i := int64(0); i < e.padded(); i += n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.encode(i, min(n, e.padded()-i)); err != nil {
+			return err
+		}
+	}
+	return w.codebooks.writeTo(out[outCodebook])
+}
+
+// An encoder assigns the elements of one weight to entries, chunk by chunk.
+type encoder struct {
+	*encoding
+	*codebooks
+	out     []io.Writer
+	x       []float32
+	indices []byte
+	scales  []float32
+	stored  []uint16
+}
+
+// encode writes the indices and scales of n elements from first on.
+func (w *encoder) encode(first, n int64) error {
+	x := w.x[:n]
+	held := min(n, max(0, w.Elems-first))
+	clear(x[held:])
+	if err := w.read(x[:held], first); err != nil {
+		return err
+	}
+	if w.Block > 0 {
+		if err := w.fitScales(x, first); err != nil {
+			return err
+		}
+	}
+	for i := int64(0); i < n; {
+		c, end, err := w.at(first + i)
+		if err != nil {
+			return err
+		}
+		end = min(end-first, n)
+		w.assign(c, x[i:end], w.indices[i:end], i)
+		i = end
+	}
+	return w.write(w.indices[:n])
+}
+
+// fitScales fits the scales of the blocks of x and writes them.
+func (w *encoder) fitScales(x []float32, first int64) error {
+	n := int64(len(x)) / w.Block
+	for b := range n {
+		c, _, err := w.at(first + b*w.Block)
+		if err != nil {
+			return err
+		}
+		block := x[b*w.Block:][:w.Block]
+		if w.scales[b] = 1; !w.exact {
+			w.scales[b] = c.fit(block, peak(block))
+		}
+	}
+	halves(w.scales[:n], w.stored[:n])
+	_, err := w.out[outScales].Write(kernel.Bytes(w.stored[:n]))
+	return err
+}
+
+// assign finds the entries of c that are nearest to x, which begins at element first of the chunk.
+func (w *encoder) assign(c *codebook, x []float32, indices []byte, first int64) {
+	if w.Block == 0 {
+		for i, v := range x {
+			indices[i] = byte(c.nearest(v))
+		}
+		return
+	}
+	for i := 0; i < len(x); i += int(w.Block) {
+		s := w.scales[(first+int64(i))/w.Block]
+		block := x[i : i+int(w.Block)]
+		if s == 0 {
+			for j := range block {
+				indices[i+j] = c.zero
+			}
+			continue
+		}
+		inverse := 1 / s
+		for j, v := range block {
+			indices[i+j] = byte(c.nearest(float32(v * inverse)))
+		}
+	}
+}
+
+// write packs indices and writes them.
+func (w *encoder) write(indices []byte) error {
+	packed := indices
+	switch {
+	case w.bits() == 6 && w.packed():
+		packed = indices[:len(indices)/4*3]
+		for i, at := 0, 0; i < len(indices); i, at = i+4, at+3 {
+			v := uint32(indices[i]) | uint32(indices[i+1])<<6 | uint32(indices[i+2])<<12 | uint32(indices[i+3])<<18
+			packed[at], packed[at+1], packed[at+2] = byte(v), byte(v>>8), byte(v>>16)
+		}
+	case w.bits() == 2 || w.bits() == 4:
+		packed = indices[:kernel.Packed(len(indices), int(w.bits()))]
+		kernel.Pack(packed, indices, int(w.bits()))
+	}
+	_, err := w.out[outIndices].Write(packed)
+	return err
+}

@@ -1,0 +1,136 @@
+package palette
+
+import (
+	"math"
+	"slices"
+)
+
+// A point is a value with a weight: one or several elements.
+type point struct{ value, weight float64 }
+
+// kmeans returns the k centroids, ascending, that minimize the weighted squared error of points, which are ascending. It is exact: dynamic
+// programming over the first point of each cluster, which grows with the last one, in O(k·n·log n) (Wang and Song, Ckmeans.1d.dp, 2011).
+func kmeans(points []point, k int) []float64 {
+	c := newCosts(points)
+	if len(points) <= k {
+		return c.few(k)
+	}
+	n := len(points)
+	last, next := make([]float64, n+1), make([]float64, n+1)
+	for j := range last {
+		last[j] = c.of(0, j)
+	}
+	starts := make([][]int32, k) // of the last cluster, by the number of clusters and the end
+	for q := 1; q < k; q++ {
+		starts[q] = make([]int32, n+1)
+		c.layer(last, next, starts[q], q, n, q-1, n)
+		last, next = next, last
+	}
+	centers := make([]float64, k)
+	for q, end := k-1, n; q >= 0; q-- {
+		start := 0
+		if q > 0 {
+			start = int(starts[q][end])
+		}
+		centers[q] = c.mean(start, end)
+		end = start
+	}
+	return centers
+}
+
+// costs are sums of the first points: of weights, values and squares.
+type costs struct {
+	points             []point
+	weight, sum, power []float64
+}
+
+func newCosts(points []point) *costs {
+	c := &costs{points: points, weight: make([]float64, len(points)+1), sum: make([]float64, len(points)+1), power: make([]float64, len(points)+1)}
+	for i, p := range points {
+		first := float64(p.weight * p.value)
+		c.weight[i+1] = c.weight[i] + p.weight
+		c.sum[i+1] = c.sum[i] + first
+		c.power[i+1] = c.power[i] + float64(first*p.value)
+	}
+	return c
+}
+
+// of is the squared error of points i to j around their mean.
+func (c *costs) of(i, j int) float64 {
+	w := c.weight[j] - c.weight[i]
+	if w <= 0 {
+		return 0
+	}
+	s := c.sum[j] - c.sum[i]
+	return c.power[j] - c.power[i] - s*s/w
+}
+
+// mean is that of points i to j.
+func (c *costs) mean(i, j int) float64 {
+	if w := c.weight[j] - c.weight[i]; w > 0 {
+		return (c.sum[j] - c.sum[i]) / w
+	}
+	return c.points[i].value
+}
+
+// few are centroids of at most k points: their values, the last one repeated.
+func (c *costs) few(k int) []float64 {
+	centers := make([]float64, k)
+	for i := range centers {
+		if len(c.points) > 0 {
+			centers[i] = c.points[min(i, len(c.points)-1)].value
+		}
+	}
+	return centers
+}
+
+// layer computes next, the least errors of q+1 clusters of the first points, from last, those of q clusters, for ends from lo to hi by
+// divide and conquer: the first point of the last cluster is between from and to.
+func (c *costs) layer(last, next []float64, start []int32, lo, hi, from, to int) {
+	if lo > hi {
+		return
+	}
+	mid := (lo + hi) / 2
+	least, at := math.Inf(1), from
+	for i := from; i <= min(to, mid); i++ {
+		if e := last[i] + c.of(i, mid); e < least {
+			least, at = e, i
+		}
+	}
+	next[mid], start[mid] = least, int32(at)
+	c.layer(last, next, start, lo, mid-1, from, at)
+	c.layer(last, next, start, mid+1, hi, at, to)
+}
+
+// pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more.
+func pointsOf(values []float32, intervals int) []point {
+	if len(values) <= intervals {
+		sorted := slices.Clone(values)
+		slices.Sort(sorted)
+		var points []point
+		for _, v := range sorted {
+			if n := len(points); n > 0 && points[n-1].value == float64(v) {
+				points[n-1].weight++
+				continue
+			}
+			points = append(points, point{float64(v), 1})
+		}
+		return points
+	}
+	sum, count := make([]float64, intervals), make([]float64, intervals)
+	for _, v := range values {
+		i := cell(v, intervals)
+		sum[i] += float64(v)
+		count[i]++
+	}
+	var points []point
+	for i, n := range count {
+		if n > 0 {
+			points = append(points, point{sum[i] / n, n})
+		}
+	}
+	return points
+}
+
+// cell is the one of n equal intervals from -1 to 1 that v is in.
+func cell(v float32, n int) int { return min(max(int(float32(v+1)*float32(n)/2), 0), n-1) }

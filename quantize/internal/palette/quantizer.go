@@ -1,0 +1,128 @@
+package palette
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// A Quantizer stores the weights of a model as indices into codebooks.
+type Quantizer struct {
+	Entries int   // of a codebook: 4, 16, 64 or 256
+	Block   int64 // elements that share a scale; 0 without scales
+	// Channels is the number of output channels that share a codebook, Run that of consecutive elements; 0 for one codebook for the tensor.
+	Channels, Run int64
+}
+
+// typeOpset is the first one that has 4-bit integers.
+const typeOpset = 21
+
+// Apply stores the weights of the model of s.
+func (q *Quantizer) Apply(ctx context.Context, s *pass.Step) error {
+	vs := pass.Weights(s.Model)
+	fits := func(v *ir.Value) bool { return second(q.planAnyOpset(s, v)).None() }
+	if weights.OpsetBelow(s.Model, weights.UnpackOpset) && slices.ContainsFunc(vs, fits) {
+		var no *opset.Unsupported
+		if err := weights.RaiseOpset(ctx, s, weights.UnpackOpset); err != nil && !errors.As(err, &no) {
+			return err
+		}
+	}
+	var plans []*plan
+	for _, v := range vs {
+		p, reason := q.plan(s, v)
+		if !reason.None() {
+			s.Ledger.Skip(v, pass.Consumers(v), reason)
+			continue
+		}
+		plans = append(plans, p)
+	}
+	plans, err := spec.Precheck(ctx, s, plans, func(p *plan) (*ir.Value, spec.Encoding) { return p.weight, p.encoding })
+	if err != nil {
+		return err
+	}
+	return q.replace(ctx, s, plans)
+}
+
+func second[A, B any](_ A, b B) B { return b }
+
+// A plan is a weight and its encoding.
+type plan struct {
+	weight   *ir.Value
+	encoding *encoding
+}
+
+func (q *Quantizer) plan(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
+	p, reason := q.planAnyOpset(s, v)
+	if have := v.Graph().Opset(""); reason.None() && have < weights.UnpackOpset {
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", have, weights.UnpackOpset)}
+	}
+	return p, reason
+}
+
+// planAnyOpset is the encoding of v, whatever the opset, or the reason why it is skipped.
+func (q *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
+	us, reason := weights.Supported(s, v)
+	if !reason.None() {
+		return nil, reason
+	}
+	e := &encoding{q.layout(s, v, us), v.Const}
+	if before, after := v.Const.Bytes(), e.Bytes()+e.offsetBytes()+rewrite.GraphBytes(nodeBytes, 1, v); after >= before {
+		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
+	}
+	return &plan{v, e}, pass.Reason{}
+}
+
+// layout is that of v. Indices of 4 bits have a data type where the target and the opset have it.
+func (q *Quantizer) layout(s *pass.Step, v *ir.Value, us []*weights.Use) *Layout {
+	axis, size := -1, q.Run
+	if axes := us[0].ScaleAxes; q.Channels > 0 && len(axes) > 0 {
+		axis, size = axes[len(axes)-1], q.Channels
+	}
+	l := newLayout(v.Const.Shape, axis, size, q.Block, q.Entries)
+	if q.Entries == 16 && v.Graph().Opset("") >= typeOpset && s.Env.Target.Can(pass.Cast4) {
+		l.Index = ir.Uint4
+	}
+	return l
+}
+
+// replace stores plans, those with equal weights once.
+func (q *Quantizer) replace(ctx context.Context, s *pass.Step, plans []*plan) error {
+	vs := make([]*ir.Value, len(plans))
+	for i, p := range plans {
+		vs[i] = p.weight
+	}
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, vs)
+	if err != nil {
+		return err
+	}
+	done := map[*ir.Value]*stored{}
+	for _, p := range plans {
+		st := done[first[p.weight]]
+		if st == nil || !st.Same(p.encoding) {
+			st = store(s, p.weight, p.encoding)
+			done[first[p.weight]] = st
+		}
+		st.replace(s, p.weight)
+	}
+	return nil
+}
+
+// replace replaces v, which has equal values, by st.
+func (st *stored) replace(s *pass.Step, v *ir.Value) {
+	before, consumers := v.Const, pass.Consumers(v)
+	r := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore, After: st.parts}
+	if v.Name != st.of {
+		r.SharedWith = st.of
+	}
+	v.ReplaceUses(st.dense)
+	s.Ledger.Changed(v, before, consumers, r)
+	v.Drop()
+}

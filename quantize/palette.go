@@ -1,0 +1,75 @@
+package quantize
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/palette"
+)
+
+// Palette stores weights as indices into a codebook (weight sharing); arithmetic is in float. The default is 16 entries for each tensor, and
+// scales of blocks.
+type Palette struct {
+	pass.Selection
+	// Entries is the number of entries of a codebook: 4, 16, 64 or 256.
+	Entries string `flag:"entries" default:"16" enum:"4,16,64,256" usage:"'number' of entries of a codebook: 4, 16, 64 or 256 (2, 4, 6 or 8 bits for each weight)"`
+	// Granularity is the part of a weight that has a codebook of its own: per-tensor, per-group (of output channels) or per-block.
+	Granularity string `flag:"granularity" default:"per-tensor" enum:"per-tensor,per-group,per-block" usage:"'part' of a weight that has a codebook of its own: per-tensor, per-group (output channels) or per-block (consecutive elements, without scales)"`
+	// Group is the number of output channels of a group.
+	Group int `flag:"group" default:"16" usage:"'number' of output channels that share a codebook with --granularity per-group"`
+	// Block is the number of elements that share a scale, or with per-block a codebook. The default is 16, 64 with 64 and more entries, and
+	// 64 times the entries for codebooks.
+	Block *int `flag:"block" usage:"'number' of elements that share a float16 scale, 0 for none (default 16; 64 from 64 entries on); with --granularity per-block, number of elements that share a codebook (default 64 times the entries)"`
+}
+
+var paletteMethod = &pass.Method{
+	Name:    "palette",
+	Command: "quantize",
+	Doc:     "indices into a codebook (weight sharing by k-means) of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
+	Stage:   pass.Quantize,
+	Shrinks: true,
+	New:     func() pass.Options { return &Palette{} },
+}
+
+// Method describes the method.
+func (Palette) Method() *pass.Method { return paletteMethod }
+
+// Check implements pass.Checker.
+func (o Palette) Check() error {
+	switch {
+	case o.Group < 1:
+		return pass.OptionErrorf("--group %d: must be positive", o.Group)
+	case o.Block != nil && *o.Block < 0:
+		return pass.OptionErrorf("--block %d: must not be negative", *o.Block)
+	case o.Block != nil && *o.Block == 0 && o.Granularity == "per-block":
+		return pass.OptionErrorf("--block 0: --granularity per-block requires a number of elements")
+	}
+	return nil
+}
+
+// Run implements pass.Options.
+func (o Palette) Run(ctx context.Context, s *pass.Step) error {
+	entries, err := strconv.Atoi(o.Entries)
+	if err != nil {
+		return fmt.Errorf("entries: %w", err)
+	}
+	block := 16
+	switch {
+	case o.Block != nil:
+		block = *o.Block
+	case o.Granularity == "per-block":
+		block = 64 * entries
+	case entries >= 64:
+		block = 64
+	}
+	q := &palette.Quantizer{Entries: entries, Block: int64(block)}
+	switch o.Granularity {
+	case "per-group":
+		q.Channels = int64(o.Group)
+	case "per-block":
+		q.Run, q.Block = int64(block), 0
+	}
+	return q.Apply(ctx, s)
+}
