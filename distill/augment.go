@@ -23,8 +23,8 @@ type augmenter struct {
 // An image is the planes of one sample: height × width pixels of a number of bytes, which is that of all channels if these are the last axis.
 type image struct{ height, width, pixel int }
 
-// An augmentation changes one sample in place. scratch has its size.
-type augmentation func(m image, sample, scratch []byte, random train.Counter)
+// An augmentation changes one sample in place.
+type augmentation func(m image, sample []byte, random train.Counter)
 
 // newAugmenter returns the augmentations of --augment; nil without.
 func newAugmenter(l *loader) (*augmenter, error) {
@@ -58,7 +58,7 @@ func augmentationOf(item string) (augmentation, error) {
 	case item == "flip":
 		return image.flip, nil
 	case name == "shift" && err == nil && n > 0:
-		return func(m image, sample, scratch []byte, random train.Counter) { m.shift(n, sample, scratch, random) }, nil
+		return func(m image, sample []byte, random train.Counter) { m.shift(n, sample, random) }, nil
 	}
 	return nil, pass.OptionErrorf("--augment %s: unknown augmentation; use shift=PIXELS or flip", item)
 }
@@ -104,41 +104,51 @@ func (a *augmenter) apply(x *ir.Array, number int) {
 		return
 	}
 	size := len(x.Data) / int(x.Shape[0])
-	scratch := make([]byte, size)
 	for k, f := range a.all {
 		random := train.NewCounter(a.seed+int64(k), int64(number))
 		for i := range int(x.Shape[0]) {
-			f(a.image, x.Data[i*size:][:size], scratch, train.Counter(random.At(uint64(i))))
+			f(a.image, x.Data[i*size:][:size], train.Counter(random.At(uint64(i))))
 		}
 	}
 }
 
 // shift translates a sample by up to most pixels vertically and horizontally. New pixels are 0.
-func (m image) shift(most int, sample, scratch []byte, random train.Counter) {
+func (m image) shift(most int, sample []byte, random train.Counter) {
 	most = min(most, max(m.height, m.width))
 	down, right := random.Below(0, 2*most+1)-most, random.Below(1, 2*most+1)-most
-	copy(scratch, sample)
-	clear(sample)
 	line := m.width * m.pixel
 	kept := max(m.width-max(right, -right), 0) * m.pixel
 	to, from := max(right, 0)*m.pixel, max(-right, 0)*m.pixel
-	for at := 0; at < len(sample) && kept > 0; at += m.height * line {
-		for y := max(down, 0); y < min(m.height, m.height+down); y++ {
-			copy(sample[at+y*line+to:][:kept], scratch[at+(y-down)*line+from:])
+	for at := 0; at < len(sample); at += m.height * line {
+		plane := sample[at:][:m.height*line]
+		for i := range m.height {
+			y := i
+			if down > 0 {
+				y = m.height - 1 - i // a row is moved before it is overwritten
+			}
+			row := plane[y*line:][:line]
+			if y < down || y >= m.height+down || kept == 0 {
+				clear(row)
+				continue
+			}
+			copy(row[to:][:kept], plane[(y-down)*line+from:])
+			clear(row[:to])
+			clear(row[to+kept:])
 		}
 	}
 }
 
 // flip mirrors a sample horizontally, with probability ½.
-func (m image) flip(sample, scratch []byte, random train.Counter) {
+func (m image) flip(sample []byte, random train.Counter) {
 	if random.Below(0, 2) == 0 {
 		return
 	}
-	copy(scratch, sample)
 	line := m.width * m.pixel
 	for at := 0; at < len(sample); at += line {
-		for x := 0; x < line; x += m.pixel {
-			copy(sample[at+x:][:m.pixel], scratch[at+line-m.pixel-x:])
+		for left, right := at, at+line-m.pixel; left < right; left, right = left+m.pixel, right-m.pixel {
+			for i := range m.pixel {
+				sample[left+i], sample[right+i] = sample[right+i], sample[left+i]
+			}
 		}
 	}
 }

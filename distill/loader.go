@@ -183,9 +183,9 @@ func splitSamples(n int, fraction float64, seed uint64) (training, validation []
 // splitStream makes the random stream of the split differ from that of the sample order.
 const splitStream = 0x73706c6974
 
-// batches iterates over batches of the given samples. The loaders change them; change may be nil.
+// batches iterates over batches of the given samples, each valid until the next one. The loaders change them; change may be nil.
 func (l *loader) batches(ctx context.Context, samples []int, size int, change func(*dataset.Batch) error) iter.Seq2[*dataset.Batch, error] {
-	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change})
+	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change, Reuse: true})
 }
 
 // held returns the memory of the current batch of n samples and of those that are read ahead, with one worker thread.
@@ -206,6 +206,14 @@ func (l *loader) batchBytes(n int) int64 {
 		bytes += s.Bytes()
 	}
 	return bytes
+}
+
+// transient bounds the memory that is allocated anew for each batch of n samples.
+func (l *loader) transient(n int) int64 {
+	if l.set == nil {
+		return 0
+	}
+	return l.set.Transient(n)
 }
 
 // resident is the memory of data that are not read batch by batch.

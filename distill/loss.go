@@ -228,7 +228,7 @@ func nextTokens(b *dataset.Batch) (*ir.Array, error) {
 	if b.Targets == nil {
 		return nil, errors.New("--loss next-token requires a model with an input of token ids, [samples, tokens]")
 	}
-	var all []int64
+	all := make([]int64, 0, len(b.Targets)*(len(b.Targets[0])+1))
 	for _, row := range b.Targets {
 		all = append(append(all, row...), noToken)
 	}

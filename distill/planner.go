@@ -116,7 +116,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 		m.Average = pl.params.bytes()
 	}
 	m.Samples, m.Batches = pl.loader.resident(), pl.loader.held(p.microBatch())
-	m.Transient += pl.loader.batchBytes(p.microBatch())
+	m.Transient += pl.loader.transient(p.microBatch())
 	specs := pl.loader.specs(p.microBatch())
 	for _, t := range models(pl.teachers, pl.measure) {
 		arena, outputs := t.usage(specs, serial)

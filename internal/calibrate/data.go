@@ -44,7 +44,7 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 		return fmt.Errorf("calibration: %w", err)
 	}
 	defer s.Close()
-	for b, err := range d.batches(ctx, step, m, set) {
+	for b, err := range d.batches(ctx, step, m, set, true) {
 		if err != nil {
 			return err
 		}
@@ -136,8 +136,8 @@ func (d *Data) set(s *pass.Step, m *ir.Model) (*dataset.Set, error) {
 }
 
 // batches yields the batches of order without padding, each with the index of its first sample in the data. Where outputs are inputs of
-// the next run, m is run for them.
-func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *dataset.Set) iter.Seq2[*dataset.Batch, error] {
+// the next run, m is run for them. With reuse a batch is valid until the next one.
+func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *dataset.Set, reuse bool) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
 		order := d.order(set)
 		carried, err := newCarried(ctx, step, m, set)
@@ -146,6 +146,7 @@ func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *d
 			return
 		}
 		defer carried.close()
+		order.Reuse = reuse && carried == nil // which keeps the inputs of the run before
 		for b, err := range set.Sequences(ctx, order) {
 			if err == nil && carried == nil {
 				b.Inputs = unpadded(m.Graph, b.Inputs)

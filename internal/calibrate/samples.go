@@ -16,7 +16,7 @@ func (d *Data) Samples(ctx context.Context, s *pass.Step, m *ir.Model, take func
 	}
 	defer set.Close()
 	d.note(s, set)
-	for b, err := range d.batches(ctx, s, m, set) {
+	for b, err := range d.batches(ctx, s, m, set, false) {
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (d *Data) Try(ctx context.Context, s *pass.Step, m *ir.Model, names []strin
 		return nil, err
 	}
 	defer set.Close()
-	for b, err := range few.batches(ctx, s, m, set) {
+	for b, err := range few.batches(ctx, s, m, set, false) {
 		if err != nil {
 			return nil, err
 		}

@@ -15,10 +15,11 @@ type column interface {
 	// rows is the number of samples; row is the type and shape of one, with the column's name for messages.
 	rows() int64
 	row() ir.Spec
-	// held is the memory, in bytes, of n samples during loading.
+	// held is the memory, in bytes, of n samples during loading, and transient the part of it that is allocated anew each time.
 	held(n int64) int64
+	transient(n int64) int64
 	// load reads samples in two steps, as feed.load does.
-	load(index []int) (func() (*ir.Array, error), error)
+	load(index []int, to *buffers) (func() (*ir.Array, error), error)
 	// random prepares fast loading in any order.
 	random(dir string) error
 }
@@ -58,10 +59,15 @@ func (a *array) elems() int64 { return a.row().Elems() }
 func (a *array) rowBytes() int64 { return a.elems() * a.elem.size }
 
 func (a *array) held(n int64) int64 {
-	if a.elem.dtype == ir.String {
-		return n * (2*a.rowBytes() + 16*a.elems())
+	return n*a.rowBytes() + a.transient(n)
+}
+
+// transient is the memory of strings.
+func (a *array) transient(n int64) int64 {
+	if a.elem.dtype != ir.String {
+		return 0
 	}
-	return n * a.rowBytes()
+	return n * (a.rowBytes() + 16*a.elems())
 }
 
 // end is the file offset of the end of the array.
@@ -99,8 +105,8 @@ func (a *array) random(dir string) error {
 	return nil
 }
 
-func (a *array) load(index []int) (func() (*ir.Array, error), error) {
-	raw := ir.AlignedBytes(int64(len(index)) * a.rowBytes())
+func (a *array) load(index []int, to *buffers) (func() (*ir.Array, error), error) {
+	raw := to.bytes(int64(len(index)) * a.rowBytes())
 	for at := 0; at < len(index); {
 		n := following(index[at:])
 		part := raw[int64(at)*a.rowBytes():][:int64(n)*a.rowBytes()]

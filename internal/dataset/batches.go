@@ -18,13 +18,16 @@ type Order struct {
 	Seed    uint64
 	Index   []int // the samples to read, in this order; nil for all
 
+	// Reuse reads batches into the memory of earlier ones: a batch is valid until the next one, or until the end of the iteration.
+	Reuse bool
+
 	// Change changes each batch in place, in the loaders: concurrently with other batches. It may depend on the batch only. nil for no change.
 	Change func(*Batch) error
 }
 
 // Batches ranges over the samples of s, each once, or over those of o.Index. One goroutine reads ahead, and Options.Loaders goroutines convert,
 // decode and change what it read; the order and content of batches depend on o only. An error ends the iteration. At most Held and Resident bytes are
-// in use, of which the current batch is one: the caller may keep it, but then it counts towards the caller's memory.
+// in use, of which the current batch is one: without o.Reuse the caller may keep it, but then it counts towards the caller's memory.
 func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		sample, count := func(i int) int { return i }, s.count
@@ -54,7 +57,8 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 				return
 			}
 			a.hold(p, 0)
-			<-a.slots
+			p.buffers.recycle()
+			a.free <- p.buffers
 		}
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
@@ -70,6 +74,10 @@ const shuffleStream = 0x73687566666c65
 
 // BatchBytes bounds the memory of a batch of n samples during loading, in bytes.
 func (s *Set) BatchBytes(n int) int64 { return s.feed.bytes(s.Size(n)) }
+
+// Transient bounds the memory that a batch of n samples takes during loading and that is allocated anew for each batch, in bytes, also with
+// Order.Reuse: decoded image files, text.
+func (s *Set) Transient(n int) int64 { return s.feed.transient(s.Size(n)) }
 
 // Resident is the memory of data that is held between batches, in bytes.
 func (s *Set) Resident() int64 { return s.feed.resident() }
@@ -99,8 +107,9 @@ type ahead struct {
 	loaders int
 	idle    idleness
 	held    atomic.Int64 // bytes of batches
+	buffers []*buffers   // one for each batch in memory, that of the consumer included; nil ones without Order.Reuse
 
-	slots chan struct{} // one for each batch in memory, that of the consumer included
+	free  chan *buffers
 	queue chan *pending // in order
 	work  chan *pending // read, to be converted
 	wg    sync.WaitGroup
@@ -108,20 +117,28 @@ type ahead struct {
 
 // A pending batch is complete once done is closed.
 type pending struct {
-	finish func() (*Batch, error)
-	first  int
-	n      int
-	batch  *Batch
-	bytes  int64 // in memory
-	err    error
-	done   chan struct{}
+	finish  func() (*Batch, error)
+	first   int
+	n       int
+	batch   *Batch
+	buffers *buffers
+	bytes   int64 // in memory, without buffers
+	err     error
+	done    chan struct{}
 }
 
 func newAhead(s *Set, o Order, count int, sample func(int) int) *ahead {
 	a := &ahead{set: s, order: o, size: s.Size(o.Size), count: count, sample: sample, idle: idleness{sum: &s.stats.idle}}
 	batches := (count + a.size - 1) / a.size
 	inMemory := 1 + min(s.opts.prefetch(s.feed.bytes(a.size), s.opts.Workers), batches)
-	a.slots, a.queue, a.work = make(chan struct{}, inMemory), make(chan *pending, inMemory), make(chan *pending, inMemory)
+	a.buffers = make([]*buffers, inMemory)
+	if o.Reuse {
+		a.buffers = s.recycler.take(inMemory)
+	}
+	a.free, a.queue, a.work = make(chan *buffers, inMemory), make(chan *pending, inMemory), make(chan *pending, inMemory)
+	for _, b := range a.buffers {
+		a.free <- b
+	}
 	a.loaders = max(1, min(s.opts.Loaders, inMemory))
 	s.stats.loaders.Store(int64(a.loaders))
 	return a
@@ -139,8 +156,9 @@ func (a *ahead) read(ctx context.Context) {
 	defer close(a.queue)
 	defer close(a.work)
 	for first := 0; first < a.count; first += a.size {
+		var free *buffers
 		select {
-		case a.slots <- struct{}{}:
+		case free = <-a.free:
 		case <-ctx.Done():
 			return
 		}
@@ -148,11 +166,11 @@ func (a *ahead) read(ctx context.Context) {
 		for i := range index {
 			index[i] = a.sample(first + i)
 		}
-		p := &pending{first: first, n: len(index), done: make(chan struct{})}
+		p := &pending{first: first, n: len(index), buffers: free, done: make(chan struct{})}
 		a.idle.begin()
 		a.hold(p, a.set.feed.bytes(p.n))
 		began := time.Now()
-		p.finish, p.err = a.set.feed.load(index)
+		p.finish, p.err = a.set.feed.load(index, p.buffers)
 		timed(&a.set.stats.read, began)
 		a.work <- p // buffered for all slots
 		a.queue <- p
@@ -196,15 +214,23 @@ func (a *ahead) make(p *pending) {
 	a.set.stats.samples.Add(int64(p.n))
 }
 
-// hold sets the bytes of a batch in memory.
+// hold sets the bytes of a batch in memory. Those of buffers are counted by the recycler.
 func (a *ahead) hold(p *pending, bytes int64) {
+	if a.order.Reuse {
+		return
+	}
 	a.held.Add(bytes - p.bytes)
 	a.set.stats.held.Add(bytes - p.bytes)
 	p.bytes = bytes
 }
 
 // release forgets the batches that are in memory when the iteration ends.
-func (a *ahead) release() { a.set.stats.held.Add(-a.held.Load()) }
+func (a *ahead) release() {
+	a.set.stats.held.Add(-a.held.Load())
+	if a.order.Reuse {
+		a.set.recycler.put(a.buffers)
+	}
+}
 
 // Bytes is the memory of the arrays of b.
 func (b *Batch) Bytes() (bytes int64) {

@@ -122,17 +122,18 @@ type fake struct {
 	most    atomic.Int64
 }
 
-func (f *fake) len() int           { return f.n }
-func (f *fake) size(want int) int  { return want }
-func (f *fake) bytes(n int) int64  { return int64(n) * f.size1 }
-func (f *fake) random() error      { return nil }
-func (f *fake) bytesRead() int64   { return 0 }
-func (f *fake) resident() int64    { return 0 }
-func (f *fake) labelled() bool     { return false }
-func (f *fake) recorded() []string { return nil }
-func (f *fake) close() error       { return nil }
+func (f *fake) len() int            { return f.n }
+func (f *fake) size(want int) int   { return want }
+func (f *fake) bytes(n int) int64   { return int64(n) * f.size1 }
+func (f *fake) transient(int) int64 { return 0 }
+func (f *fake) random() error       { return nil }
+func (f *fake) bytesRead() int64    { return 0 }
+func (f *fake) resident() int64     { return 0 }
+func (f *fake) labelled() bool      { return false }
+func (f *fake) recorded() []string  { return nil }
+func (f *fake) close() error        { return nil }
 
-func (f *fake) load(index []int) (func() (*Batch, error), error) {
+func (f *fake) load(index []int, _ *buffers) (func() (*Batch, error), error) {
 	now := f.holding.Add(f.bytes(len(index)))
 	f.most.Store(max(f.most.Load(), now))
 	if slices.Contains(index, f.bad) {

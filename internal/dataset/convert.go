@@ -65,12 +65,12 @@ func (c *change) scaled() bool { return c.scale != 1 || c.mean != nil || c.std !
 // block is the number of elements converted at a time.
 const block = 4096
 
-// apply returns a converted to the model's type, or a itself if nothing changes. An element out of range is a *rangeError.
-func (c *change) apply(a *ir.Array) (*ir.Array, error) {
+// apply returns a converted to the model's type, in memory of to, or a itself if nothing changes. An element out of range is a *rangeError.
+func (c *change) apply(a *ir.Array, to *buffers) (*ir.Array, error) {
 	if c.from == c.to && !c.scaled() {
 		return a, nil
 	}
-	out := ir.NewArray(c.to, a.Shape...)
+	out := to.array(c.to, a.Shape...)
 	if !isInteger(c.from) || !isInteger(c.to) {
 		return out, convertVia(a, out, c.normalise)
 	}

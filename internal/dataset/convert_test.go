@@ -18,7 +18,7 @@ func convert(t testing.TB, a *ir.Array, to ir.DType) (*ir.Array, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.apply(a)
+	return c.apply(a, nil)
 }
 
 // numeric are the types that can be converted to each other.
@@ -153,7 +153,7 @@ func TestChannelsOfMeanAndStd(t *testing.T) {
 		}
 		// Two samples: channels restart with each.
 		a := ir.ArrayOf([]uint8{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}, append([]int64{2}, tt.row...)...)
-		b, err := c.apply(a)
+		b, err := c.apply(a, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,12 +47,12 @@ func (d *derivation) past() int64 {
 }
 
 // fill adds the missing inputs of n samples of the given number of tokens. Before them are past tokens; caches are made only without any.
-func (d *derivation) fill(to map[string]*ir.Array, n, count, past int64) error {
+func (d *derivation) fill(to map[string]*ir.Array, n, count, past int64, memory *buffers) error {
 	for _, in := range d.made {
 		if in.role() == cache && past > 0 {
 			continue
 		}
-		a, err := d.make(in, n, count, past)
+		a, err := d.make(in, n, count, past, memory)
 		if err != nil {
 			return err
 		}
@@ -61,20 +61,20 @@ func (d *derivation) fill(to map[string]*ir.Array, n, count, past int64) error {
 	return nil
 }
 
-func (d *derivation) make(in Input, n, count, past int64) (*ir.Array, error) {
+func (d *derivation) make(in Input, n, count, past int64, memory *buffers) (*ir.Array, error) {
 	empty := d.past() // positions of caches that hold nothing
 	all := empty + past + count
 	switch in.role() {
 	case data, tokens, cache, zeros, segments:
-		return filled(in, d.shape(in, n, count, past), 0)
+		return filled(in, d.shape(in, n, count, past), 0, memory)
 	case positions:
-		return counted(in, d.shape(in, n, count, past), past)
+		return counted(in, d.shape(in, n, count, past), past, memory)
 	case total:
-		return filled(in, d.shape(in, n, count, past), float64(all))
+		return filled(in, d.shape(in, n, count, past), float64(all), memory)
 	case lengths:
-		return filled(in, d.shape(in, n, count, past), float64(all-1))
+		return filled(in, d.shape(in, n, count, past), float64(all-1), memory)
 	case mask:
-		return masked(in, d.shape(in, n, count, past), empty, past)
+		return masked(in, d.shape(in, n, count, past), empty, past, memory)
 	}
 	return nil, fmt.Errorf("input %q: no values follow from the tokens", in.Name)
 }
@@ -164,15 +164,15 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 }
 
 // counted are positions from a first one along the last axis.
-func counted(in Input, shape []int64, from int64) (*ir.Array, error) {
-	return elementsOf(in, shape, func(at int64) float64 { return float64(from + at%shape[len(shape)-1]) })
+func counted(in Input, shape []int64, from int64, memory *buffers) (*ir.Array, error) {
+	return elementsOf(in, shape, memory, func(at int64) float64 { return float64(from + at%shape[len(shape)-1]) })
 }
 
 // masked is a mask: flags of positions, those of empty caches aside, or for each query those up to its own. Floats with queries are added
 // to scores.
-func masked(in Input, shape []int64, empty, past int64) (*ir.Array, error) {
+func masked(in Input, shape []int64, empty, past int64, memory *buffers) (*ir.Array, error) {
 	last := shape[len(shape)-1]
-	return elementsOf(in, shape, func(at int64) float64 {
+	return elementsOf(in, shape, memory, func(at int64) float64 {
 		key := at % last
 		seen := key >= empty
 		if len(shape) > 2 {
@@ -200,7 +200,7 @@ func additive(seen bool) float64 {
 }
 
 // elementsOf is an array for in whose elements are those of value, by position.
-func elementsOf(in Input, shape []int64, value func(at int64) float64) (*ir.Array, error) {
+func elementsOf(in Input, shape []int64, memory *buffers, value func(at int64) float64) (*ir.Array, error) {
 	s := ir.Spec{DType: in.elem(), Shape: shape}
 	write := writer[float64](in.elem())
 	switch {
@@ -209,7 +209,7 @@ func elementsOf(in Input, shape []int64, value func(at int64) float64) (*ir.Arra
 	case write == nil || len(shape) == 0:
 		return nil, fmt.Errorf("input %q: %s does not follow from the tokens; add it to the data", in.Name, s)
 	}
-	a := ir.NewArray(in.elem(), shape...)
+	a := memory.array(in.elem(), shape...)
 	at := int64(0)
 	blocks(a, func(part []float64) {
 		for i := range part {

@@ -76,7 +76,7 @@ func (s *sizes) alike(i, rank int) (int64, bool) {
 }
 
 // fill adds the inputs that are not in the data.
-func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]float64) error {
+func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]float64, memory *buffers) error {
 	for _, in := range inputs {
 		v, ok := values[in.Name]
 		if !ok {
@@ -86,7 +86,7 @@ func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]
 		if err != nil {
 			return err
 		}
-		if to[in.Name], err = filled(in, shape, v); err != nil {
+		if to[in.Name], err = filled(in, shape, v, memory); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]
 }
 
 // filled is an array for in whose elements are all v.
-func filled(in Input, shape []int64, v float64) (*ir.Array, error) {
+func filled(in Input, shape []int64, v float64, memory *buffers) (*ir.Array, error) {
 	s := ir.Spec{DType: in.elem(), Shape: shape}
 	if err := s.Valid(); err != nil {
 		return nil, fmt.Errorf("input %q: %w", in.Name, err)
@@ -106,7 +106,7 @@ func filled(in Input, shape []int64, v float64) (*ir.Array, error) {
 	if write == nil {
 		return nil, fmt.Errorf("input %q: %s cannot be filled with a number; add it to the data", in.Name, s)
 	}
-	all := ir.NewArray(in.elem(), shape...)
+	all := memory.array(in.elem(), shape...)
 	if len(all.Data) == 0 {
 		return all, nil
 	}

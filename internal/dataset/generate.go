@@ -80,15 +80,16 @@ type generator struct {
 	tokens, past int64 // of a language model; 0 tokens for other models
 }
 
-func (g *generator) len() int           { return g.options.Samples }
-func (g *generator) size(int) int       { return 1 }
-func (g *generator) bytes(n int) int64  { return int64(n) * g.held }
-func (g *generator) random() error      { return nil }
-func (g *generator) bytesRead() int64   { return 0 }
-func (g *generator) resident() int64    { return 0 }
-func (g *generator) labelled() bool     { return false }
-func (g *generator) recorded() []string { return nil }
-func (g *generator) close() error       { return nil }
+func (g *generator) len() int            { return g.options.Samples }
+func (g *generator) size(int) int        { return 1 }
+func (g *generator) bytes(n int) int64   { return int64(n) * g.held }
+func (g *generator) transient(int) int64 { return 0 }
+func (g *generator) random() error       { return nil }
+func (g *generator) bytesRead() int64    { return 0 }
+func (g *generator) resident() int64     { return 0 }
+func (g *generator) labelled() bool      { return false }
+func (g *generator) recorded() []string  { return nil }
+func (g *generator) close() error        { return nil }
 
 // check rejects inputs that are not supported, before memory is allocated.
 func (g *generator) check(in Input, spec ir.Spec) error {
@@ -96,7 +97,7 @@ func (g *generator) check(in Input, spec ir.Spec) error {
 		return fmt.Errorf("input %q: %s is too large; set smaller sizes with --dim", in.Name, spec)
 	}
 	if v, ok := g.options.Fill[in.Name]; ok {
-		_, err := filled(in, nil, v)
+		_, err := filled(in, nil, v, nil)
 		return err
 	}
 	if isInteger(spec.DType) {
@@ -106,11 +107,11 @@ func (g *generator) check(in Input, spec ir.Spec) error {
 			return fmt.Errorf("input %q: invalid range of %s: %d to %d", in.Name, spec.DType, lo, hi)
 		}
 	}
-	_, err := g.make(in, ir.Spec{DType: spec.DType, Shape: []int64{1}}, 0)
+	_, err := g.make(in, ir.Spec{DType: spec.DType, Shape: []int64{1}}, 0, nil)
 	return err
 }
 
-func (g *generator) load(index []int) (func() (*Batch, error), error) {
+func (g *generator) load(index []int, memory *buffers) (func() (*Batch, error), error) {
 	run := index[0]
 	return func() (*Batch, error) {
 		b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
@@ -119,11 +120,11 @@ func (g *generator) load(index []int) (func() (*Batch, error), error) {
 			v, given := g.options.Fill[in.Name]
 			switch spec := g.specs[i]; {
 			case given:
-				b.Inputs[in.Name], err = filled(in, spec.Shape, v)
+				b.Inputs[in.Name], err = filled(in, spec.Shape, v, memory)
 			case g.follows(in, spec):
-				b.Inputs[in.Name], err = g.derived(in, spec)
+				b.Inputs[in.Name], err = g.derived(in, spec, memory)
 			default:
-				b.Inputs[in.Name], err = g.make(in, spec, run)
+				b.Inputs[in.Name], err = g.make(in, spec, run, memory)
 			}
 			if err != nil {
 				return nil, err
@@ -134,11 +135,11 @@ func (g *generator) load(index []int) (func() (*Batch, error), error) {
 }
 
 // make makes input in of one run. It depends on seed, name and run.
-func (g *generator) make(in Input, spec ir.Spec, run int) (*ir.Array, error) {
+func (g *generator) make(in Input, spec ir.Spec, run int, memory *buffers) (*ir.Array, error) {
 	name := fnv.New64a()
 	name.Write([]byte(in.Name))
 	rng := rand.New(rand.NewPCG(g.options.Seed, name.Sum64()+uint64(run)*oddStep))
-	a := ir.NewArray(spec.DType, spec.Shape...)
+	a := memory.array(spec.DType, spec.Shape...)
 	switch dt := spec.DType; {
 	case dt == ir.String:
 		words(a.Text, rng)

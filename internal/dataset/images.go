@@ -148,8 +148,10 @@ func (p *imageFolder) row() ir.Spec {
 	return ir.Spec{Name: p.path, DType: ir.Uint8, Shape: shape}
 }
 
-// held counts the scaled images with four channels, and one decoded file.
-func (p *imageFolder) held(n int64) int64 { return n*p.frame.height*p.frame.width*8 + p.largest() }
+// held counts the images, a scaled one with four channels, and a decoded file.
+func (p *imageFolder) held(n int64) int64 { return n*p.row().Bytes() + p.frame.scaled() + p.largest() }
+
+func (p *imageFolder) transient(int64) int64 { return p.largest() }
 
 // maxHeaders bounds the number of files whose headers are read for the size of the largest image.
 const maxHeaders = 10_000
@@ -177,12 +179,12 @@ func (p *imageFolder) size(path string) (image.Config, error) {
 
 func (p *imageFolder) random(string) error { return nil }
 
-func (p *imageFolder) load(index []int) (func() (*ir.Array, error), error) {
+func (p *imageFolder) load(index []int, to *buffers) (func() (*ir.Array, error), error) {
 	return func() (*ir.Array, error) {
 		row := p.row()
-		a := ir.NewArray(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...)
+		a, scaled := to.array(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...), to.bytes(p.frame.scaled())
 		for i, at := range index {
-			if err := p.decode(filepath.Join(p.path, p.files[at]), a.Data[int64(i)*row.Bytes():][:row.Bytes()]); err != nil {
+			if err := p.decode(filepath.Join(p.path, p.files[at]), a.Data[int64(i)*row.Bytes():][:row.Bytes()], scaled); err != nil {
 				return nil, err
 			}
 		}
@@ -190,8 +192,8 @@ func (p *imageFolder) load(index []int) (func() (*ir.Array, error), error) {
 	}, nil
 }
 
-// decode decodes a file after checking its size, and writes the scaled image.
-func (p *imageFolder) decode(path string, to []byte) error {
+// decode decodes a file after checking its size, and writes the image, which it scales in scratch.
+func (p *imageFolder) decode(path string, to, scratch []byte) error {
 	f, err := openFile(path)
 	if err != nil {
 		return err
@@ -213,7 +215,7 @@ func (p *imageFolder) decode(path string, to []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	p.frame.draw(to, m)
+	p.frame.draw(to, scratch, m)
 	return nil
 }
 
@@ -236,9 +238,13 @@ func decodedBytes(c image.Config) int64 {
 	return 4 * pixels
 }
 
-// draw scales m to the frame by bilinear interpolation, with transparency over black, and writes its channels.
-func (f frame) draw(to []byte, m image.Image) {
-	scaled := image.NewRGBA(image.Rect(0, 0, int(f.width), int(f.height)))
+// scaled is the size of a scaled image with four channels, in bytes.
+func (f frame) scaled() int64 { return 4 * f.height * f.width }
+
+// draw scales m to the frame by bilinear interpolation, with transparency over black, and writes its channels. scratch has the size of scaled.
+func (f frame) draw(to, scratch []byte, m image.Image) {
+	clear(scratch)
+	scaled := &image.RGBA{Pix: scratch, Stride: 4 * int(f.width), Rect: image.Rect(0, 0, int(f.width), int(f.height))}
 	draw.BiLinear.Scale(scaled, scaled.Rect, m, m.Bounds(), draw.Src, nil)
 	area := int(f.height * f.width)
 	for i := range area {

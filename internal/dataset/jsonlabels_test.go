@@ -25,7 +25,7 @@ func labelled(t *testing.T, name, labels string) (*ir.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	load, err := c.load([]int{2, 0, 1})
+	load, err := c.load([]int{2, 0, 1}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -34,16 +34,16 @@ func (g *generator) follows(in Input, spec ir.Spec) bool {
 	return false
 }
 
-func (g *generator) derived(in Input, spec ir.Spec) (*ir.Array, error) {
+func (g *generator) derived(in Input, spec ir.Spec, memory *buffers) (*ir.Array, error) {
 	switch in.role() {
 	case positions:
-		return counted(in, spec.Shape, g.past)
+		return counted(in, spec.Shape, g.past, memory)
 	case total:
-		return filled(in, spec.Shape, float64(g.past+g.tokens))
+		return filled(in, spec.Shape, float64(g.past+g.tokens), memory)
 	case lengths:
-		return filled(in, spec.Shape, float64(g.past+g.tokens-1))
+		return filled(in, spec.Shape, float64(g.past+g.tokens-1), memory)
 	case mask:
-		return masked(in, spec.Shape, 0, g.past)
+		return masked(in, spec.Shape, 0, g.past, memory)
 	}
-	return filled(in, spec.Shape, 0)
+	return filled(in, spec.Shape, 0, memory)
 }

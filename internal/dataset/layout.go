@@ -139,9 +139,9 @@ type relayout struct{ from, to Layout }
 
 func (r relayout) moves() bool { return r.from != r.to }
 
-// apply returns a, samples with these axes, with their channels moved. The data of a sample is a matrix, channels × pixels or pixels × channels:
+// apply returns a, samples with these axes, with their channels moved, in memory of to. The data of a sample is a matrix, channels × pixels or pixels × channels:
 // moving the channels transposes it.
-func (r relayout) apply(a *ir.Array, shape []int64) *ir.Array {
+func (r relayout) apply(a *ir.Array, shape []int64, to *buffers) *ir.Array {
 	if !r.moves() {
 		return a
 	}
@@ -151,7 +151,7 @@ func (r relayout) apply(a *ir.Array, shape []int64) *ir.Array {
 	if r.from == HWC {
 		rows, columns = columns, rows
 	}
-	out := ir.NewArray(a.DType, append([]int64{samples}, r.from.moved(shape)...)...)
+	out := to.array(a.DType, append([]int64{samples}, r.from.moved(shape)...)...)
 	for at := 0; at < len(out.Data); at += rows * columns * size {
 		transpose(out.Data[at:], a.Data[at:], rows, columns, size)
 	}

@@ -39,6 +39,13 @@ func (t *table) bytes(n int) int64 {
 	return total
 }
 
+func (t *table) transient(n int) (total int64) {
+	for _, b := range t.all() {
+		total += b.column.transient(int64(n))
+	}
+	return total
+}
+
 func (t *table) resident() int64 {
 	total := int64(0)
 	for _, b := range t.all() {
@@ -72,12 +79,12 @@ func (t *table) recorded() []string {
 
 func (t *table) close() error { return t.samples.close() }
 
-func (t *table) load(index []int) (func() (*Batch, error), error) {
+func (t *table) load(index []int, memory *buffers) (func() (*Batch, error), error) {
 	var finish []func(*Batch) error
 	put := func(b bound, into func(*Batch, *ir.Array)) error {
-		arrays, err := b.load(index)
+		arrays, err := b.load(index, memory)
 		finish = append(finish, func(to *Batch) error {
-			a, err := b.convert(arrays, index)
+			a, err := b.convert(arrays, index, memory)
 			if err == nil {
 				into(to, a)
 			}
@@ -95,10 +102,10 @@ func (t *table) load(index []int) (func() (*Batch, error), error) {
 	if t.labels != nil {
 		errs = append(errs, put(*t.labels, func(to *Batch, a *ir.Array) { to.Labels = a }))
 	}
-	return func() (*Batch, error) { return t.finish(finish, len(index)) }, errors.Join(errs...)
+	return func() (*Batch, error) { return t.finish(finish, len(index), memory) }, errors.Join(errs...)
 }
 
-func (t *table) finish(parts []func(*Batch) error, n int) (*Batch, error) {
+func (t *table) finish(parts []func(*Batch) error, n int, memory *buffers) (*Batch, error) {
 	b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
 	for _, part := range parts {
 		if err := part(b); err != nil {
@@ -106,18 +113,18 @@ func (t *table) finish(parts []func(*Batch) error, n int) (*Batch, error) {
 		}
 	}
 	if ids := b.Inputs[t.ids]; ids != nil && len(ids.Shape) == 2 {
-		b.Targets = t.targets(b, 0, ids.Shape[1])
+		b.Targets = t.targets(b, 0, ids.Shape[1], memory)
 	}
-	return b, t.fill(b.Inputs, int64(n))
+	return b, t.fill(b.Inputs, int64(n), memory)
 }
 
 // convert converts loaded samples to the model's type and shape.
-func (b *bound) convert(arrays func() (*ir.Array, error), index []int) (*ir.Array, error) {
+func (b *bound) convert(arrays func() (*ir.Array, error), index []int, memory *buffers) (*ir.Array, error) {
 	a, err := arrays()
 	if err != nil {
 		return nil, err
 	}
-	a, err = b.change.apply(b.relayout.apply(a, b.stored))
+	a, err = b.change.apply(b.relayout.apply(a, b.stored, memory), memory)
 	var m *rangeError
 	if errors.As(err, &m) {
 		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name, index[m.at/elems(b.shape)], m, b.Name)
@@ -138,15 +145,15 @@ func (b *bound) shapeOf(n int64) []int64 {
 }
 
 // fill adds the inputs that are not in the data, for n samples.
-func (t *table) fill(to map[string]*ir.Array, n int64) error {
+func (t *table) fill(to map[string]*ir.Array, n int64, memory *buffers) error {
 	known := newSizes(t.opts.Dims)
 	for _, b := range t.inputs {
 		known.record(b.dims(t.opts.Dims), b.shapeOf(n))
 	}
 	if t.derive != nil {
-		if err := t.derive.fill(to, n, t.tokens(), 0); err != nil {
+		if err := t.derive.fill(to, n, t.tokens(), 0, memory); err != nil {
 			return err
 		}
 	}
-	return known.fill(to, t.fills, t.opts.Fill)
+	return known.fill(to, t.fills, t.opts.Fill, memory)
 }

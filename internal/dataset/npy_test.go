@@ -32,7 +32,7 @@ func TestArraysOfNumPy(t *testing.T) {
 			t.Fatal(err)
 		}
 		index := []int{2, 3, 0}
-		load, err := c.load(index)
+		load, err := c.load(index, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,14 +121,17 @@ func (r *runs) close() error       { return nil }
 // bytes is that of the largest run; decoding varint integers needs up to 8 times the size.
 func (r *runs) bytes(n int) int64 { return int64(n) * 8 * slices.Max(r.sizes) }
 
-func (r *runs) load(index []int) (func() (*Batch, error), error) {
+// transient is all of it: files are parsed into new arrays.
+func (r *runs) transient(n int) int64 { return r.bytes(n) }
+
+func (r *runs) load(index []int, memory *buffers) (func() (*Batch, error), error) {
 	folder := r.folders[index[0]]
 	r.total.Add(r.sizes[index[0]])
 	return func() (*Batch, error) {
 		b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
 		known := newSizes(r.opts.Dims)
 		for i, in := range r.inputs {
-			a, err := r.read(r.file(folder, runInput, i), in, in.dims(r.opts.Dims))
+			a, err := r.read(r.file(folder, runInput, i), in, in.dims(r.opts.Dims), memory)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -139,7 +142,7 @@ func (r *runs) load(index []int) (func() (*Batch, error), error) {
 			b.Inputs[in.Name] = a
 		}
 		for i, out := range r.outputs {
-			a, err := r.read(r.file(folder, runOutput, i), out, nil) // exporters declare wrong shapes of outputs, and runtimes ignore them
+			a, err := r.read(r.file(folder, runOutput, i), out, nil, memory) // exporters declare wrong shapes of outputs, and runtimes ignore them
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -148,12 +151,12 @@ func (r *runs) load(index []int) (func() (*Batch, error), error) {
 			}
 			b.Outputs[out.Name] = a
 		}
-		return b, known.fill(b.Inputs, r.inputs, r.opts.Fill)
+		return b, known.fill(b.Inputs, r.inputs, r.opts.Fill, memory)
 	}, nil
 }
 
 // read reads the file of one value and checks its type, and its shape if dims are not nil.
-func (r *runs) read(path string, in Input, dims []ir.Dim) (*ir.Array, error) {
+func (r *runs) read(path string, in Input, dims []ir.Dim, memory *buffers) (*ir.Array, error) {
 	a, err := onnx.ReadValue(path, in.Kind)
 	if err != nil || in.Kind != onnx.TensorValue {
 		return a, err
@@ -168,7 +171,7 @@ func (r *runs) read(path string, in Input, dims []ir.Dim) (*ir.Array, error) {
 	}
 	c, err := newChange(a.DType, in.elem(), a.Shape, Options{Scale: 1})
 	if err == nil {
-		a, err = c.apply(a)
+		a, err = c.apply(a, memory)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

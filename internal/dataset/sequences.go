@@ -137,8 +137,8 @@ func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
 	for _, p := range t.derive.made {
 		delete(run.Inputs, p.Name)
 	}
-	run.Targets = t.targets(b, from, to)
-	return run, t.derive.fill(run.Inputs, int64(b.N), to-from, from)
+	run.Targets = t.targets(b, from, to, nil)
+	return run, t.derive.fill(run.Inputs, int64(b.N), to-from, from, nil)
 }
 
 // cut are the positions of a from one to another along an axis.
@@ -158,17 +158,17 @@ func cut(a *ir.Array, axis int, from, to int64) *ir.Array {
 }
 
 // targets are the tokens after those from one position to another.
-func targets(ids *ir.Array, from, to int64) [][]int64 {
+func targets(ids *ir.Array, from, to int64, memory *buffers) [][]int64 {
 	read := reader[int64](ids.DType)
 	if read == nil || !isInteger(ids.DType) || len(ids.Shape) != 2 {
 		return nil
 	}
 	n, count := ids.Shape[0], ids.Shape[1]
-	var all [][]int64
-	for i := range n {
-		row := make([]int64, max(0, min(to+1, count)-from-1))
-		read(row, ids, i*count+from+1)
-		all = append(all, row)
+	size := max(0, min(to+1, count)-from-1)
+	all, rows := make([][]int64, n), ir.View[int64](memory.array(ir.Int64, n, size))
+	for i := range all {
+		all[i] = rows[int64(i)*size:][:size:size]
+		read(all[i], ids, int64(i)*count+from+1)
 	}
 	return all
 }

@@ -75,6 +75,8 @@ type Set struct {
 	classes []string
 	chosen  *axes // with the sizes of dynamic axes that are not from the data; may be nil
 	stats   stats
+
+	recycler recycler
 }
 
 // A feed is the source of a Set's batches.
@@ -85,11 +87,13 @@ type feed interface {
 	size(want int) int
 	// bytes bounds the memory of a batch of n samples during loading.
 	bytes(n int) int64
+	// transient bounds the part of it that is allocated anew for each batch, also with Order.Reuse.
+	transient(n int) int64
 	// resident is the memory of data that is held between batches.
 	resident() int64
 	// load reads samples. One goroutine calls it in the order of batches. The function it returns makes the batch and may run
-	// concurrently with those of other batches.
-	load(index []int) (func() (*Batch, error), error)
+	// concurrently with those of other batches. Both take memory from to, which may be nil.
+	load(index []int, to *buffers) (func() (*Batch, error), error)
 	// random prepares fast loading in any order.
 	random() error
 	// bytesRead is the number of bytes read from files until now, decompressed.

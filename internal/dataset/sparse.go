@@ -85,7 +85,9 @@ func (m *sparseMatrix) row() ir.Spec {
 }
 
 // held counts dense rows and the buffers of entries.
-func (m *sparseMatrix) held(n int64) int64 { return n*m.row().Bytes() + 4*8*sparseBlock }
+func (m *sparseMatrix) held(n int64) int64 { return n*m.row().Bytes() + m.transient(n) }
+
+func (m *sparseMatrix) transient(int64) int64 { return 4 * 8 * sparseBlock }
 
 func (m *sparseMatrix) random(dir string) error {
 	for _, a := range []*array{m.starts, m.indices, m.values} {
@@ -96,8 +98,9 @@ func (m *sparseMatrix) random(dir string) error {
 	return nil
 }
 
-func (m *sparseMatrix) load(index []int) (func() (*ir.Array, error), error) {
-	dense := ir.NewArray(m.values.elem.dtype, int64(len(index)), m.columns)
+func (m *sparseMatrix) load(index []int, to *buffers) (func() (*ir.Array, error), error) {
+	dense := to.array(m.values.elem.dtype, int64(len(index)), m.columns)
+	clear(dense.Data)
 	for at := 0; at < len(index); {
 		n := following(index[at:])
 		if err := m.expand(dense, int64(at), int64(index[at]), int64(n)); err != nil {

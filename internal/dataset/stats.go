@@ -17,10 +17,10 @@ func (s *Set) Stats() pass.Loading {
 	}
 }
 
-// InMemory returns the bytes of samples in memory now: complete batches, the maximum of those that are read and loaded, decoded images, and data
+// InMemory returns the bytes of samples in memory now: complete batches, the maximum of those that are read and loaded, reused memory, decoded images, and data
 // that stays in memory.
 func (s *Set) InMemory() int64 {
-	bytes := s.stats.held.Load() + s.feed.resident()
+	bytes := s.stats.held.Load() + s.recycler.held.Load() + s.feed.resident()
 	if t, ok := s.feed.(*table); ok {
 		bytes += t.samples.images.Load()
 	}

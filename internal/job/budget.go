@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/verify"
@@ -113,7 +114,7 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 				if layers {
 					o.Keep = shared.Names
 				}
-				return v.memoryOf(ctx, a.Model, b.Model, specs, o, set.BatchBytes(n), set.Resident())
+				return v.memoryOf(ctx, a.Model, b.Model, specs, o, set)
 			}}
 			if s.bytes, err = s.with(1); err != nil {
 				return nil, fmt.Errorf("batch of %d: %w", n, err)
@@ -124,8 +125,8 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 	return all, nil
 }
 
-// memoryOf is the memory of both sessions, with batches and resident bytes of the data.
-func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[string]ir.Spec, o engine.Options, batch, resident int64) (int64, error) {
+// memoryOf is the memory of both sessions, with that of the data.
+func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[string]ir.Spec, o engine.Options, set *dataset.Set) (int64, error) {
 	first, err := v.planWith(ctx, a, in, o)
 	if err != nil {
 		return 0, err
@@ -135,9 +136,9 @@ func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[strin
 		return 0, err
 	}
 	outputs := first.outputs + second.outputs
-	arrays := first.constants + second.constants + first.arena + second.arena + outputs + 2*batch + resident
+	arrays := first.constants + second.constants + first.arena + second.arena + outputs + 2*set.BatchBytes(v.Data.Batch) + set.Resident()
 	if o.Keep != nil {
 		arrays += min(verify.EarlyBytes, first.computed)
 	}
-	return arrays + memory.Headroom(arrays, outputs+batch), nil
+	return arrays + memory.Headroom(arrays, outputs+set.Transient(v.Data.Batch)), nil
 }

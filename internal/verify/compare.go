@@ -46,7 +46,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	if len(set.Carry()) > 0 {
 		o.Parallel = 1
 	}
-	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
+	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: o.Parallel <= 1}), start, func(batch *dataset.Batch, p pair) error {
 		return c.runs(ctx, a, b, batch, p)
 	})
 	if err != nil {

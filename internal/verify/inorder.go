@@ -9,7 +9,7 @@ import (
 )
 
 // InOrder processes batches concurrently: start is called for one after the other and returns a run, up to n runs are concurrent, and add
-// receives their results in the order of the batches. With n up to 1 a run has ended before the next batch is started.
+// receives their results in the order of the batches. With n up to 1 a run has ended before the next batch is read.
 func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch, error], start func(*dataset.Batch) (func(context.Context) (T, error), error), add func(*dataset.Batch, T) error) error {
 	type outcome struct {
 		batch *dataset.Batch
@@ -32,11 +32,6 @@ func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch
 		if err != nil {
 			return err
 		}
-		if len(queue) >= max(1, n) {
-			if err := next(); err != nil {
-				return err
-			}
-		}
 		run, err := start(b)
 		if err != nil {
 			return err
@@ -47,6 +42,11 @@ func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch
 			value, err := run(ctx)
 			done <- outcome{b, value, err}
 		})
+		if len(queue) >= max(1, n) {
+			if err := next(); err != nil {
+				return err
+			}
+		}
 	}
 	for len(queue) > 0 {
 		if err := next(); err != nil {

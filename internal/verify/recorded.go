@@ -58,7 +58,7 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 	defer c.close()
 	c.single = true
 	beyond := ""
-	for batch, err := range set.Sequences(ctx, dataset.Order{Size: c.batch}) {
+	for batch, err := range set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: true}) {
 		if err != nil {
 			return nil, err
 		}
