@@ -95,6 +95,9 @@ func (f *File) Parts() []Part {
 	return ps
 }
 
+// ReadAt reads bytes of the part as they are in the file.
+func (p Part) ReadAt(b []byte, off int64) (int, error) { return p.r.ReadAt(b, off) }
+
 // Paths are the paths of the parts.
 func (f *File) Paths() []string {
 	var paths []string

@@ -56,6 +56,8 @@ func (t *tool) app() *cli.App {
 			benchCommand(t),
 			memoryCommand(t),
 			splitCommand(t),
+			packCommand(t),
+			unpackCommand(t),
 			reportCommand(t),
 			signCommand(t),
 			verifyCommand(t),

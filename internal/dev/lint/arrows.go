@@ -21,7 +21,8 @@ func Arrows() map[string][]string {
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
-		"onnx":               {"ir", "internal/atomicfile"},
+		"internal/pack":      {"ir"},
+		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
 		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},

@@ -28,6 +28,7 @@ func importBans() []ban {
 		{"gorgonia.org", []string{"internal/dev/interop"}, "it comes with onnx-go, for the tests of internal/dev/interop", true},
 		{"github.com/ebitengine/purego", []string{"internal/engine/ort"}, "only internal/engine/ort calls C: use its API", true},
 		{"google.golang.org/protobuf", []string{"onnx"}, "only onnx handles protobuf: use its API", false},
+		{"github.com/klauspost/compress", []string{"internal/pack"}, "only internal/pack codes entropy: use its API", true},
 		{"github.com/urfave/cli", []string{"cmd"}, "flags belong to cmd: take options", false},
 		{"github.com/vbauerster/mpb", []string{"cmd"}, "progress belongs to cmd: take a callback", false},
 		{"log", []string{"cmd"}, "return an error, or a row of the ledger", false},

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/pack"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+func packCommand(t *tool) *cli.Command {
+	var output string
+	var noSync bool
+	return &cli.Command{
+		Name:      "pack",
+		Usage:     "pack a model without loss for storage and transfer (.mcz)",
+		ArgsUsage: "MODEL",
+		Description: `Codes every tensor with the codec that makes it smallest: exponents of floats apart from mantissas, quantized values by their
+entropy, sorted positions by their differences; identical tensors are stored once. External data is part of the packed file.
+unpack restores the files bit for bit. The format is documented in docs/formats/mcz.md.
+
+Examples: mcompress pack -o model.mcz model.onnx
+          mcompress pack -o - model.onnx | ssh HOST mcompress unpack -o model.onnx -`,
+		Flags: group("flags", func(fs *flag.FlagSet) {
+			fs.StringVar(&output, "output", "", "`file` for the packed model, or - for standard output")
+			fs.BoolVar(&noSync, "no-sync", false, "skip fsync")
+		}),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			switch {
+			case err != nil:
+				return err
+			case output == "":
+				return usagef("--output is required")
+			case output == "-" && isTerminal(t.stdout):
+				return usagef("a packed model is not written to a terminal")
+			}
+			return t.pack(c.Context, args[0], output, !noSync)
+		},
+	}
+}
+
+// pack packs the model at path, and prints the sizes unless the result is on standard output.
+func (t *tool) pack(ctx context.Context, path, output string, sync bool) (err error) {
+	f, err := onnx.OpenContext(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	o, stop := t.packOptions(path)
+	defer stop()
+	files := filesToPack(f)
+	if output == "-" {
+		_, err := pack.Write(ctx, t.stdout.Unwrap(), files, o)
+		return err
+	}
+	set := &atomicfile.Set{Sync: sync}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	if set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
+		return err
+	}
+	p := &mcli.Packing{Model: path, Output: output, Bytes: f.Size()}
+	err = set.WriteFile(output, func(w io.Writer) error {
+		m := &meter{w: w}
+		index, err := pack.Write(ctx, m, files, o)
+		if err == nil {
+			p.Packed = m.n
+			p.Count(index)
+		}
+		return err
+	})
+	if err == nil {
+		err = set.Publish(output)
+	}
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return t.encode(p)
+	}
+	return p.Text(t.stdout, t.style())
+}
+
+// packOptions are the options of packing and unpacking with a progress bar, which stop removes.
+func (t *tool) packOptions(name string) (o pack.Options, stop func()) {
+	o = pack.Options{Workers: t.workers, Memory: int64(t.memory)}
+	p := t.newProgress(name)
+	if p != nil {
+		o.Progress = p.show
+	}
+	return o, p.stop
+}
+
+// filesToPack are the files of a model with the places of its tensors.
+func filesToPack(f *onnx.File) []pack.File {
+	var files []pack.File
+	for _, p := range f.Parts() {
+		files = append(files, pack.File{Name: filepath.ToSlash(p.Name), Size: p.Size, R: p})
+	}
+	for _, p := range f.Payloads() {
+		files[p.Part].Tensors = append(files[p.Part].Tensors, pack.Tensor{Spec: p.Spec, Offset: p.Offset})
+	}
+	return files
+}
+
+// A meter counts bytes.
+type meter struct {
+	w io.Writer
+	n int64
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	n, err := m.w.Write(b)
+	m.n += int64(n)
+	return n, err
+}

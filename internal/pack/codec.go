@@ -1,0 +1,126 @@
+package pack
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A codec is the form of a tensor and the coder of each plane, chosen by trial on a sample of it.
+type codec struct {
+	form
+	coders [8]coder
+}
+
+// String names the codec in the index.
+func (c codec) String() string {
+	names := [...]string{stored: "stored", fill: "stored", huffman: "huffman", ans: "fse", match: "zstd"}
+	n, _ := c.symbols(int(c.width))
+	var used []string
+	for _, k := range c.coders[:n] {
+		used = append(used, names[k])
+	}
+	return c.form.String() + ": " + strings.Join(used, " ")
+}
+
+// A chunker encodes and decodes chunks. It is used by one goroutine at a time.
+type chunker struct {
+	*entropy
+	difference []byte
+	planes     []byte
+}
+
+func newChunker() *chunker { return &chunker{entropy: newEntropy()} }
+
+// grow returns *b with n bytes.
+func grow(b *[]byte, n int) []byte {
+	if cap(*b) < n {
+		*b = make([]byte, n)
+	}
+	return (*b)[:n]
+}
+
+// symbolsOf returns the planes of raw. base has the bytes that raw is predicted from, if the form needs them.
+func (c *chunker) symbolsOf(f form, raw, base []byte) []byte {
+	src := raw
+	if f.predictor != noPredictor {
+		src = grow(&c.difference, len(raw))
+		differences(src, raw, base, int(f.width))
+	}
+	if f.width == 1 && f.layout == planes {
+		return src
+	}
+	count, each := f.symbols(len(raw))
+	out := grow(&c.planes, count*each)
+	split(out, src, f)
+	return out
+}
+
+// encode appends the payload of raw to dst, padded to the smallest size that a reader accepts.
+func (c *chunker) encode(dst []byte, k codec, raw, base []byte) []byte {
+	start := len(dst)
+	all := c.symbolsOf(k.form, raw, base)
+	count, each := k.symbols(len(raw))
+	for i := range count {
+		dst = c.appendPlane(dst, k.coders[i], all[i*each:(i+1)*each])
+	}
+	return pad(dst, start, len(raw))
+}
+
+// pad appends zeros until the payload from start on is at least 1/1024 of its content.
+func pad(dst []byte, start, raw int) []byte {
+	for len(dst)-start < raw/maxRatio {
+		dst = append(dst, 0)
+	}
+	return dst
+}
+
+// decode fills raw with the content of payload, which base predicts if the form needs that.
+func (c *chunker) decode(f form, raw, payload, base []byte) error {
+	if err := f.valid(len(raw)); err != nil {
+		return err
+	}
+	if f.predictor == baseValue && base == nil {
+		return errors.New("the base is missing")
+	}
+	count, each := f.symbols(len(raw))
+	buffer := grow(&c.planes, count*each)
+	var from [8][]byte
+	var err error
+	for i := range count {
+		if from[i], payload, err = c.plane(buffer[i*each:(i+1)*each], payload, each); err != nil {
+			return err
+		}
+	}
+	for _, b := range payload {
+		if b != 0 {
+			return errors.New("data after the last block")
+		}
+	}
+	merge(raw, from[:count], f)
+	if f.predictor != noPredictor {
+		restore(raw, base, int(f.width))
+	}
+	return nil
+}
+
+// A place is a position in a file of the base.
+type place struct {
+	file   int
+	offset int64
+}
+
+// placeSize is the size of the place that precedes the blocks of a chunk with a base.
+const placeSize = 12
+
+func (p place) append(b []byte) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, uint32(p.file)), uint64(p.offset))
+}
+
+func parsePlace(payload []byte) (place, []byte, error) {
+	if len(payload) < placeSize {
+		return place{}, nil, fmt.Errorf("%w: no place in the base", errBlock)
+	}
+	return place{int(binary.LittleEndian.Uint32(payload)), int64(binary.LittleEndian.Uint64(payload[4:]))}, payload[placeSize:], nil
+}

@@ -1,0 +1,168 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/fse"
+	"github.com/klauspost/compress/huff0"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A coder codes the symbols of a block.
+type coder byte
+
+const (
+	stored  coder = iota
+	fill          // all symbols are equal
+	huffman       // huff0, four streams
+	ans           // FSE, tabled asymmetric numeral systems
+	match         // zstd
+	coders        // the number of coders
+)
+
+// blockSize is the number of symbols that share a code, except in blocks of stored, fill and match, which have the rest of the plane.
+const blockSize = 128 << 10
+
+// blockHeader is the size of the header of a block: the size of its payload with the coder in the upper byte, and the number of symbols.
+const blockHeader = 8
+
+// An entropy has the memory of the coders. It is used by one goroutine at a time.
+type entropy struct {
+	huff   huff0.Scratch
+	unhuff *huff0.Scratch
+	fse    fse.Scratch
+	unfse  fse.Scratch
+	enc    *zstd.Encoder
+	dec    *zstd.Decoder
+	out    []byte
+}
+
+func newEntropy() *entropy {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(maxChunk), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(err)
+	}
+	return &entropy{enc: enc, dec: dec, unhuff: &huff0.Scratch{}}
+}
+
+// code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until the next call.
+func (e *entropy) code(c coder, in []byte) (coder, []byte) {
+	if c != stored && same(in) {
+		return fill, in[:1]
+	}
+	var out []byte
+	var err error
+	switch c {
+	case huffman:
+		e.huff.Reuse = huff0.ReusePolicyNone
+		out, _, err = huff0.Compress4X(in, &e.huff)
+	case ans:
+		e.fse.TableLog = 12
+		out, err = fse.Compress(in, &e.fse)
+	case match:
+		e.out = e.enc.EncodeAll(in, e.out[:0])
+		out = e.out
+	default:
+		err = errors.ErrUnsupported
+	}
+	if err != nil || len(out) >= len(in) { // the coders reject what they cannot compress
+		return stored, in
+	}
+	return c, out
+}
+
+// same reports whether all bytes of b are equal.
+func same(b []byte) bool { return bytes.Equal(b[1:], b[:len(b)-1]) }
+
+// appendPlane appends the blocks of a plane.
+func (e *entropy) appendPlane(dst []byte, c coder, plane []byte) []byte {
+	for len(plane) > 0 {
+		b := plane
+		if c == huffman || c == ans {
+			b = b[:min(len(b), blockSize)]
+		}
+		used, out := e.code(c, b)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(out))|uint32(used)<<24)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
+		dst = append(dst, out...)
+		plane = plane[len(b):]
+	}
+	return dst
+}
+
+// A plane that is one stored block needs no copy: it is a part of the payload.
+var errBlock = errors.New("malformed block")
+
+// plane decodes a plane of n symbols from the front of payload, into dst unless it is stored as a whole, and returns it with the
+// rest of payload.
+func (e *entropy) plane(dst, payload []byte, n int) (plane, rest []byte, err error) {
+	dst = dst[:n]
+	for done := 0; done < n; {
+		if len(payload) < blockHeader {
+			return nil, nil, errBlock
+		}
+		word, symbols := binary.LittleEndian.Uint32(payload), int(binary.LittleEndian.Uint32(payload[4:]))
+		size := int(word & (1<<24 - 1))
+		payload = payload[blockHeader:]
+		if size > len(payload) || symbols < 1 || symbols > n-done {
+			return nil, nil, errBlock
+		}
+		if coder(word>>24) == stored && symbols == n && size == n {
+			return payload[:n], payload[n:], nil
+		}
+		if err := e.decode(coder(word>>24), dst[done:done+symbols:done+symbols], payload[:size]); err != nil {
+			return nil, nil, err
+		}
+		payload, done = payload[size:], done+symbols
+	}
+	return dst, payload, nil
+}
+
+// decode fills dst with the symbols of a block.
+func (e *entropy) decode(c coder, dst, in []byte) error {
+	var out []byte
+	var err error
+	switch c {
+	case stored:
+		out = in
+	case fill:
+		if len(in) != 1 {
+			return errBlock
+		}
+		for i := range dst {
+			dst[i] = in[0]
+		}
+		return nil
+	case huffman:
+		if len(dst) > blockSize {
+			return errBlock
+		}
+		var rest []byte
+		if e.unhuff, rest, err = huff0.ReadTable(in, e.unhuff); err != nil {
+			return fmt.Errorf("%w: %w", errBlock, err)
+		}
+		out, err = e.unhuff.Decoder().Decompress4X(dst[:0], rest)
+	case ans:
+		e.unfse.DecompressLimit = len(dst)
+		out, err = fse.Decompress(in, &e.unfse)
+	case match:
+		out, err = e.dec.DecodeAll(in, dst[:0])
+	default:
+		return errBlock
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBlock, err)
+	}
+	if len(out) != len(dst) {
+		return errBlock
+	}
+	copy(dst, out)
+	return nil
+}

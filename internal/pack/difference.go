@@ -1,0 +1,69 @@
+package pack
+
+import "encoding/binary"
+
+// differences writes the elements of src minus their predictions into dst, as unsigned numbers that are small for small differences
+// of either sign (zigzag). Elements have width bytes; base is nil for predictions by the previous element.
+func differences(dst, src, base []byte, width int) {
+	each(width, len(src), func(i int, mask, sign uint64) {
+		d := element(src, i, width) - prediction(src, base, i, width)
+		if d &= mask; d&sign != 0 {
+			d = ^(d << 1)
+		} else {
+			d <<= 1
+		}
+		put(dst, i, width, d)
+	})
+}
+
+// restore replaces the differences in b by the elements.
+func restore(b, base []byte, width int) {
+	each(width, len(b), func(i int, mask, _ uint64) {
+		d := element(b, i, width)
+		d = d>>1 ^ -(d & 1)
+		put(b, i, width, d+prediction(b, base, i, width))
+	})
+}
+
+// each calls f with the offset of each element, and the bits and the sign bit of elements.
+func each(width, bytes int, f func(i int, mask, sign uint64)) {
+	sign := uint64(1) << (8*width - 1)
+	for i := 0; i < bytes; i += width {
+		f(i, sign<<1-1, sign)
+	}
+}
+
+func prediction(b, base []byte, i, width int) uint64 {
+	switch {
+	case base != nil:
+		return element(base, i, width)
+	case i == 0:
+		return 0
+	}
+	return element(b, i-width, width)
+}
+
+func element(b []byte, i, width int) uint64 {
+	switch width {
+	case 1:
+		return uint64(b[i])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b[i:]))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b[i:]))
+	}
+	return binary.LittleEndian.Uint64(b[i:])
+}
+
+func put(b []byte, i, width int, v uint64) {
+	switch width {
+	case 1:
+		b[i] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b[i:], uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b[i:], uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b[i:], v)
+	}
+}

@@ -1,0 +1,238 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// sample is a model of two files: tensors of several types between other bytes, two of them equal.
+func sample() []File {
+	r := rand.New(rand.NewPCG(1, 2))
+	var f, external []byte
+	var tensors, outside []Tensor
+	put := func(to *[]byte, ts *[]Tensor, name string, t ir.DType, n int64, b []byte) {
+		*to = append(*to, fmt.Sprintf("header of %s", name)...)
+		*ts = append(*ts, Tensor{ir.Spec{Name: name, DType: t, Shape: []int64{n}}, int64(len(*to))})
+		*to = append(*to, b...)
+	}
+	floats := make([]byte, 0, 4*600_000)
+	for range 600_000 {
+		floats = binary.LittleEndian.AppendUint32(floats, math.Float32bits(float32(r.NormFloat64()*0.02)))
+	}
+	put(&f, &tensors, "weight", ir.Float, 600_000, floats)
+	put(&f, &tensors, "bias", ir.Float, 3, floats[:12])
+	var halves, rows, bytes4 []byte
+	for i := range 5000 {
+		halves = append(halves, floats[4*i+2], floats[4*i+3])
+		rows = binary.LittleEndian.AppendUint64(rows, uint64(i*7+r.IntN(7)))
+		bytes4 = append(bytes4, byte(8+r.NormFloat64()*2)&15|byte(8+r.NormFloat64()*2)&15<<4)
+	}
+	put(&f, &tensors, "bf16", ir.BFloat16, 5000, halves)
+	put(&f, &tensors, "rows", ir.Int64, 5000, rows)
+	put(&external, &outside, "int4", ir.Int4, 10000, bytes4)
+	put(&external, &outside, "tied", ir.Float, 600_000, floats)
+	put(&external, &outside, "zeros", ir.Double, 400_000, make([]byte, 3_200_000))
+	f = append(f, bytes.Repeat([]byte("node "), 50_000)...)
+	return []File{
+		{Name: "m.onnx", Size: int64(len(f)), R: bytes.NewReader(f), Tensors: tensors},
+		{Name: "data/m.bin", Size: int64(len(external)), R: bytes.NewReader(external), Tensors: outside},
+	}
+}
+
+func packed(t testing.TB, files []File, o Options) ([]byte, *Index) {
+	t.Helper()
+	var out bytes.Buffer
+	index, err := Write(context.Background(), &out, files, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), index
+}
+
+// An output keeps a file in memory.
+type output struct{ bytes.Buffer }
+
+func (o *output) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(o.Bytes()).ReadAt(b, off)
+}
+
+func unpacked(b []byte, workers int) (map[string]*output, error) {
+	outs := map[string]*output{}
+	_, err := Read(context.Background(), bytes.NewReader(b), "m.mcz", func(f FileInfo) (Output, error) {
+		outs[f.Name] = &output{}
+		return outs[f.Name], nil
+	}, Options{Workers: workers})
+	return outs, err
+}
+
+func content(t testing.TB, f File) []byte {
+	t.Helper()
+	b := make([]byte, f.Size)
+	if err := ir.ReadFull(f.R, b, 0); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestUnpackedFilesAreIdentical(t *testing.T) {
+	files := sample()
+	b, _ := packed(t, files, Options{Workers: 1})
+	for _, workers := range []int{1, 8} {
+		if again, _ := packed(t, files, Options{Workers: workers, Memory: 64 << 20}); !bytes.Equal(again, b) {
+			t.Errorf("%d workers: other bytes", workers)
+		}
+		outs, err := unpacked(b, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if !bytes.Equal(outs[f.Name].Bytes(), content(t, f)) {
+				t.Errorf("%d workers: %s differs", workers, f.Name)
+			}
+		}
+	}
+}
+
+func TestIndexHasCodecsAndSizes(t *testing.T) {
+	b, index := packed(t, sample(), Options{Workers: 2})
+	limits := map[string]float64{"weight": 0.86, "bf16": 0.75, "rows": 0.10, "int4": 0.80, "tied": 0.01, "zeros": 0.01}
+	for _, x := range index.Tensors {
+		t.Logf("%s %s %d of %d", x.Name, x.Codec, x.Packed, x.Size)
+		if limit, ok := limits[x.Name]; !ok || float64(x.Packed) > limit*float64(x.Size) {
+			t.Errorf("%s: %d of %d bytes", x.Name, x.Packed, x.Size)
+		}
+		if b[x.At] != byte(dataRecord) && b[x.At] != byte(referenceRecord) {
+			t.Errorf("%s: no record at %d", x.Name, x.At)
+		}
+		delete(limits, x.Name)
+	}
+	if len(limits) > 0 {
+		t.Errorf("not in the index: %v", limits)
+	}
+}
+
+func TestArchiveReadsAtRandom(t *testing.T) {
+	files := sample()
+	b, _ := packed(t, files, Options{Workers: 2})
+	a, err := Open(bytes.NewReader(b), int64(len(b)), "m.mcz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for i, f := range files {
+		want := content(t, f)
+		for range 200 {
+			off := r.IntN(len(want))
+			got := make([]byte, min(r.IntN(3000), len(want)-off))
+			if err := ir.ReadFull(a.Member(i), got, int64(off)); err != nil || !bytes.Equal(got, want[off:off+len(got)]) {
+				t.Fatalf("%s: %d bytes at %d differ: %v", f.Name, len(got), off, err)
+			}
+		}
+	}
+}
+
+func TestChangedContainersAreErrors(t *testing.T) {
+	files := sample()[:1]
+	files[0].R = bytes.NewReader(content(t, files[0])[2_400_000:])
+	files[0].Size -= 2_400_000
+	files[0].Tensors = nil
+	b, _ := packed(t, files, Options{Workers: 2})
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range 150 {
+		bad := bytes.Clone(b)
+		if i%3 == 0 {
+			bad = bad[:r.IntN(len(bad))]
+		} else {
+			at := r.IntN(len(bad))
+			if i%3 == 1 {
+				at = r.IntN(400) // magic, head and the first records
+			}
+			bad[at] ^= 1 << r.IntN(8)
+		}
+		if _, err := unpacked(bad, 2); err == nil && !sameContent(b, bad) {
+			t.Fatalf("change %d is not found", i)
+		}
+	}
+}
+
+// sameContent reports whether two containers differ only in bytes without meaning, such as unused fields of headers.
+func sameContent(a, b []byte) bool {
+	outs, err := unpacked(a, 1)
+	again, err2 := unpacked(b, 1)
+	return err == nil && err2 == nil && bytes.Equal(outs["m.onnx"].Bytes(), again["m.onnx"].Bytes())
+}
+
+func TestHostileContainers(t *testing.T) {
+	head := func(files ...FileInfo) []byte {
+		record, err := encodeJSON(headRecord, head{Files: files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(binary.LittleEndian.AppendUint32([]byte(magic), version), record...)
+	}
+	record := func(h header, payload ...byte) []byte { return append(h.append(nil), payload...) }
+	m := FileInfo{Name: "m.onnx", Size: 1 << 50}
+	bomb := header{kind: dataRecord, form: plain, packed: 9, raw: 1 << 20}
+	for name, c := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"outside":   {head(FileInfo{Name: "../m.onnx", Size: 1}), `m.mcz: offset 12: name "../m.onnx" is not a path inside the model's folder`},
+		"twice":     {head(m, m), `m.mcz: offset 12: file "m.onnx" appears twice`},
+		"bomb":      {append(head(m), record(bomb, 1, 0, 0, 1, 0, 0, 16, 0, 0)...), `m.mcz: offset 97: payload of 9 bytes expands to 1048576; the maximum is 1024 times`},
+		"long":      {append(head(m), record(header{kind: dataRecord, form: plain, packed: 1 << 30, raw: 1 << 20})...), `m.mcz: offset 97: payload of 1073741824 bytes for 1048576`},
+		"huge":      {append(head(m), record(header{kind: dataRecord, form: plain, packed: 1 << 30, raw: 1 << 30})...), `m.mcz: offset 97: record of 1073741824 bytes; a valid one has 1 to 1048576`},
+		"reference": {append(head(m), record(header{kind: referenceRecord, form: plain, packed: 4, raw: 4}, 0, 0, 0, 0)...), `m.mcz: record 0: a reference to no earlier record of its size`},
+		"empty":     {head(m), `m.mcz: offset 97: the file is truncated`},
+		"onnx":      {[]byte("\x08\x07\x12\x04abcdefgh"), `m.mcz: offset 0: not a packed model`},
+		"version":   {[]byte(magic + "\x02\x00\x00\x00"), `m.mcz: offset 0: version 2 of the format is not supported`},
+	} {
+		_, err := unpacked(c.b, 1)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v\nwant %s", name, err, c.want)
+		}
+		if _, err := Open(bytes.NewReader(c.b), int64(len(c.b)), "m.mcz"); err == nil {
+			t.Errorf("%s: Open reports no error", name)
+		}
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Write(ctx, &output{}, sample(), Options{Workers: 2}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	b, _ := packed(f, sample()[:1], Options{Workers: 1})
+	f.Add(b[:2000])
+	small := []File{{Name: "s.onnx", Size: 4000, R: bytes.NewReader(make([]byte, 4000)), Tensors: []Tensor{{ir.Spec{DType: ir.Float, Shape: []int64{500}}, 7}}}}
+	b, _ = packed(f, small, Options{Workers: 1})
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		outs, err := unpacked(b, 1)
+		a, errOpen := Open(bytes.NewReader(b), int64(len(b)), "m.mcz")
+		if err != nil {
+			return
+		}
+		if errOpen != nil {
+			t.Fatalf("Read accepts what Open does not: %v", errOpen)
+		}
+		for i, f := range a.Index.Files {
+			got := make([]byte, f.Size)
+			if err := ir.ReadFull(a.Member(i), got, 0); err != nil || !bytes.Equal(got, outs[f.Name].Bytes()) {
+				t.Fatalf("%s differs: %v", f.Name, err)
+			}
+		}
+	})
+}

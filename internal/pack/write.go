@@ -1,0 +1,211 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Options control Write and Read. The result does not depend on Workers and Memory.
+type Options struct {
+	Workers  int
+	Memory   int64                   // limit of the chunks in memory; 0 for none
+	Progress func(done, total int64) // bytes of the files; may be nil
+}
+
+// A writer writes a container.
+type writer struct {
+	Options
+	out   io.Writer
+	files []File
+	tasks []*task
+	total int64
+
+	at     int64 // bytes written
+	index  Index
+	sums   *assembler
+	chunks map[uint64]original
+	done   int64
+	tensor uint32 // CRC-32C of the current tensor so far
+}
+
+// Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second time.
+func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, error) {
+	p := &writer{Options: o, out: w, files: files, tasks: tasksOf(files), chunks: map[uint64]original{}}
+	for _, f := range files {
+		p.index.Files = append(p.index.Files, FileInfo{Name: f.Name, Size: f.Size})
+		p.total += f.Size
+	}
+	if err := checkFiles(p.index.Files); err != nil {
+		return nil, err
+	}
+	if len(p.tasks) > maxChunks {
+		return nil, fmt.Errorf("%d chunks; the maximum is %d", len(p.tasks), maxChunks)
+	}
+	start := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	record, err := encodeJSON(headRecord, head{Files: p.index.Files})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.write(append(start, record...)); err != nil {
+		return nil, err
+	}
+	if p.sums, err = newAssembler(p.index.Files, func(int, []byte) error { return nil }); err != nil {
+		return nil, err
+	}
+	if err := (pipeline{width(o.Workers, o.Memory), p.next, p.encode, p.emit}).run(ctx); err != nil {
+		return nil, err
+	}
+	return &p.index, p.end()
+}
+
+func (p *writer) write(b []byte) error {
+	n, err := p.out.Write(b)
+	p.at += int64(n)
+	return err
+}
+
+// end writes the index and the trailer.
+func (p *writer) end() error {
+	at := p.at
+	record, err := encodeJSON(indexRecord, p.index)
+	if err != nil {
+		return err
+	}
+	record = binary.LittleEndian.AppendUint64(record, uint64(at))
+	return p.write(append(record, trailer...))
+}
+
+func (p *writer) next(c *chunk) (bool, error) {
+	if c.number == len(p.tasks) {
+		return false, nil
+	}
+	c.task = p.tasks[c.number]
+	return true, nil
+}
+
+// encode reads and encodes the content of a chunk.
+func (p *writer) encode(worker *chunker, c *chunk) error {
+	n := 0
+	for _, s := range c.task.from {
+		n += s.size
+	}
+	raw := grow(&c.raw, n)
+	c.raw = raw
+	for _, s := range c.task.from {
+		if err := p.read(raw[:s.size], s.file, s.offset); err != nil {
+			return err
+		}
+		raw = raw[s.size:]
+	}
+	k := codec{form: plain, coders: [8]coder{match}}
+	c.kind = skeletonRecord
+	if s := c.task.segment; s != nil {
+		s.once.Do(func() { s.codec, s.err = p.choose(worker, s) })
+		if s.err != nil {
+			return s.err
+		}
+		k, c.kind = s.codec, dataRecord
+	}
+	if k.valid(len(c.raw)) != nil {
+		k = codec{form: plain, coders: [8]coder{match}} // a part of an element
+	}
+	c.payload = worker.encode(c.payload[:0], k, c.raw, nil)
+	c.form, c.packed, c.header.raw, c.sum, c.gap = k.form, len(c.payload), n, checksum(c.raw), c.task.gap
+	return nil
+}
+
+// choose chooses the codec of a segment.
+func (p *writer) choose(worker *chunker, s *segment) (codec, error) {
+	offsets, size := samplePieces(s.size)
+	sample := make([]byte, 0, int(size)*len(offsets))
+	for _, off := range offsets {
+		n := len(sample)
+		sample = sample[:n+int(size)]
+		if err := p.read(sample[n:], s.file, s.offset+off); err != nil {
+			return codec{}, err
+		}
+	}
+	return worker.choose(s.dtype(), sample, nil), nil
+}
+
+func (p *writer) read(b []byte, file int, off int64) error {
+	if err := ir.ReadFull(p.files[file].R, b, off); err != nil {
+		return fmt.Errorf("%s: %w", p.files[file].Name, err)
+	}
+	return nil
+}
+
+// An original is a data record that later ones with the same content refer to.
+type original struct {
+	number int
+	from   stretch
+}
+
+// emit writes a chunk, or a reference to an earlier one of the same content.
+func (p *writer) emit(c *chunk) error {
+	if err := p.refer(c); err != nil {
+		return err
+	}
+	if err := p.sums.add(c.header, c.raw); err != nil {
+		return err
+	}
+	p.list(c)
+	p.index.Chunks = append(p.index.Chunks, chunkRecord{c.kind, c.packed, c.header.raw, c.gap})
+	if err := p.write(c.header.append(nil)); err != nil {
+		return err
+	}
+	if p.done += int64(c.header.raw); p.Progress != nil {
+		p.Progress(p.done, p.total)
+	}
+	return p.write(c.payload)
+}
+
+// refer makes c a reference if its content is stored already, which is compared byte by byte.
+func (p *writer) refer(c *chunk) error {
+	const reference = 4
+	if c.kind != dataRecord || c.packed <= max(reference, c.header.raw/maxRatio) {
+		return nil
+	}
+	key := uint64(c.sum)<<32 | uint64(c.header.raw)
+	first, known := p.chunks[key]
+	if !known {
+		p.chunks[key] = original{c.number, c.task.from[0]}
+		return nil
+	}
+	b := grow(&c.base, len(c.raw))
+	c.base = b
+	if err := p.read(b, first.from.file, first.from.offset); err != nil || !bytes.Equal(b, c.raw) {
+		return err
+	}
+	c.kind, c.form = referenceRecord, plain
+	c.payload = pad(binary.LittleEndian.AppendUint32(c.payload[:0], uint32(first.number)), 0, len(c.raw))
+	c.packed = len(c.payload)
+	return nil
+}
+
+// list adds a chunk to its tensor in the index.
+func (p *writer) list(c *chunk) {
+	s := c.task.segment
+	if s == nil || s.tensor == nil {
+		return
+	}
+	if c.task.from[0].offset == s.offset {
+		t := s.tensor
+		p.tensor = 0
+		p.index.Tensors = append(p.index.Tensors, TensorInfo{Name: t.Name, Type: t.DType.String(), Shape: t.Shape, File: s.file, Offset: s.offset, Size: s.size, At: p.at, Chunk: c.number, Codec: s.codec.String()})
+		if c.kind == referenceRecord {
+			p.index.Tensors[len(p.index.Tensors)-1].Codec = "reference"
+		}
+	}
+	p.tensor = crc32.Update(p.tensor, castagnoli, c.raw)
+	t := &p.index.Tensors[len(p.index.Tensors)-1]
+	t.Chunks++
+	t.Packed += int64(headerSize + c.packed)
+	t.CRC32C = fmt.Sprintf("%08x", p.tensor)
+}
