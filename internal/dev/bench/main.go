@@ -91,6 +91,7 @@ var sections = []struct {
 	{"real-quality", (*bench).realQuality, true},
 	{"auto", (*bench).auto, true},
 	{"language", (*bench).language, true},
+	{"perplexity", (*bench).perplexity, true},
 }
 
 // A bench is one run.
