@@ -28,7 +28,7 @@ func Arrows() map[string][]string {
 		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
 		"internal/profile":   {"internal/engine", "internal/memory"},
-		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
+		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
 		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest"},

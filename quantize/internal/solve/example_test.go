@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/mcompress/mcompress/internal/calibrate/hessian"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
@@ -12,9 +13,9 @@ import (
 func Example() {
 	p := op.NewPool(1)
 	defer p.Close()
-	h := solve.NewHessian(p, 2)
+	h := hessian.New(p, 2)
 	h.Add([]float32{1, 1, 2, 2, -1, -1, 1, 0.9})
-	f, err := h.Factor(solve.FactorOptions{Damp: 0.01, Order: true, Block: 2})
+	f, err := h.Factor(hessian.Options{Damp: 0.01, Order: true, Block: 2})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/mcompress/mcompress/internal/calibrate/hessian"
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
@@ -39,13 +40,13 @@ func pool(t testing.TB, workers int) *op.Pool {
 	return p
 }
 
-func (l *layer) hessian(t testing.TB) *Hessian {
-	h := NewHessian(pool(t, 2), l.k)
+func (l *layer) hessian(t testing.TB) *hessian.Hessian {
+	h := hessian.New(pool(t, 2), l.k)
 	h.Add(l.x)
 	return h
 }
 
-func (l *layer) factor(t testing.TB, o FactorOptions) *Factor {
+func (l *layer) factor(t testing.TB, o hessian.Options) *hessian.Factor {
 	t.Helper()
 	f, err := l.hessian(t).Factor(o)
 	if err != nil {
@@ -95,7 +96,7 @@ var specs = []Spec{
 	{Low: 0, High: 255, Block: 40},
 }
 
-var orders = []FactorOptions{{Damp: 0.01}, {Damp: 0.1}, {Damp: 0.01, Order: true}}
+var orders = []hessian.Options{{Damp: 0.01}, {Damp: 0.1}, {Damp: 0.01, Order: true}}
 
 // roundByInverse is GPTQ as published: with the inverse of the Hessian, from which the row and column of each quantized
 // weight are eliminated (Frantar et al. 2022, section 3.1, equations 1 to 3). Scales are given.
@@ -143,7 +144,7 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 			for _, o := range orders {
 				o.Block = g.Block
 				f := l.factor(t, o)
-				rows := slices.Clone(f.order)
+				rows := slices.Clone(f.Order)
 				slices.Reverse(rows)
 				c := GPTQ(pool(t, 2), l.w, l.n, f, g)
 				different := 0
@@ -166,10 +167,10 @@ func nearest(t testing.TB, l *layer, g Spec) *Quantized {
 }
 
 // flat is the factor of uncorrelated inputs.
-func flat(k int) *Factor {
-	f := &Factor{K: k, unit: make([]float32, k*k)}
+func flat(k int) *hessian.Factor {
+	f := &hessian.Factor{K: k, Unit: make([]float32, k*k)}
 	for i := range k {
-		f.order, f.loss = append(f.order, k-1-i), append(f.loss, 1)
+		f.Order, f.Loss = append(f.Order, k-1-i), append(f.Loss, 1)
 	}
 	return f
 }
@@ -200,7 +201,7 @@ func TestGPTQBesideBruteForce(t *testing.T) {
 	for range 30 {
 		l := newLayer(r, 5, 1, 50)
 		h := l.damped(0.01)
-		c := GPTQ(pool(t, 1), l.w, l.n, l.factor(t, FactorOptions{Damp: 0.01, Order: true, Block: g.Block}), g)
+		c := GPTQ(pool(t, 1), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: g.Block}), g)
 		least := math.Inf(1)
 		for n := range 1 << (2 * l.k) {
 			least = min(least, l.loss(h, func(i, _ int) float32 { return float32(n>>(2*i)&3-2) * c.Scale[0] }))
@@ -253,10 +254,10 @@ func TestWorkersChangeNothing(t *testing.T) {
 	l := newLayer(r, 300, 280, 600)
 	var first *Quantized
 	for _, workers := range []int{1, 2, 5} {
-		h := NewHessian(pool(t, workers), l.k)
+		h := hessian.New(pool(t, workers), l.k)
 		h.Add(l.x[:workers*l.k])
 		h.Add(l.x[workers*l.k:])
-		f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true, Block: specs[0].Block})
+		f, err := h.Factor(hessian.Options{Damp: 0.01, Order: true, Block: specs[0].Block})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,20 +282,12 @@ func TestDegenerate(t *testing.T) {
 	zero := newLayer(r, 24, 6, 100)
 	clear(zero.w)
 	for name, l := range map[string]*layer{"an input that is always zero": dead, "few samples": few, "no inputs but zero": none, "no weights but zero": zero} {
-		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, FactorOptions{Damp: 0.01, Order: true, Block: 24}), Spec{Low: -127, High: 127, Symmetric: true, Block: 24})
+		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: 24}), Spec{Low: -127, High: 127, Symmetric: true, Block: 24})
 		for i, w := range l.w {
 			if got := c.Weight(i/l.n, i%l.n); math.Abs(float64(got-w)) > 0.5 || math.IsNaN(float64(got)) {
 				t.Errorf("%s: weight %v became %v", name, w, got)
 			}
 		}
-	}
-}
-
-func TestHessianThatHasNoFactor(t *testing.T) {
-	h := NewHessian(pool(t, 1), 2)
-	h.Add([]float32{1, float32(math.Inf(1))})
-	if _, err := h.Factor(FactorOptions{Damp: 0.01}); err == nil {
-		t.Error("an infinite Hessian has a factor")
 	}
 }
 
@@ -305,43 +298,14 @@ func BenchmarkGPTQ(b *testing.B) {
 		l := newLayer(r, s.k, s.n, 1024)
 		b.Run("", func(b *testing.B) {
 			for b.Loop() {
-				h := NewHessian(p, l.k)
+				h := hessian.New(p, l.k)
 				h.Add(l.x)
-				f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true, Block: 32})
+				f, err := h.Factor(hessian.Options{Damp: 0.01, Order: true, Block: 32})
 				if err != nil {
 					b.Fatal(err)
 				}
 				GPTQ(p, l.w, l.n, f, Spec{Low: -8, High: 7, Symmetric: true, Block: 32})
 			}
 		})
-	}
-}
-
-// Few random rows need strong shrinkage, many none; equal rows need none however few they are.
-func TestShrinkage(t *testing.T) {
-	const k = 32
-	p := op.NewPool(1)
-	defer p.Close()
-	r := rand.New(rand.NewPCG(3, 4))
-	of := func(n int, common bool) float64 {
-		x := make([]float32, n*k)
-		for i := range x {
-			scale := 1 + float64(i%k)/k
-			if common {
-				scale = float64(i%k) * 10
-				x[i] = float32(scale)
-			}
-			x[i] += float32(scale * r.NormFloat64() / 10)
-		}
-		h := NewHessian(p, k)
-		h.Add(x)
-		return h.Shrinkage()
-	}
-	few, many, alike := of(k, false), of(500*k, false), of(k, true)
-	if few < 0.5 || many > few/20 || alike > 0.01 {
-		t.Errorf("%g for few rows, %g for many, %g for equal rows", few, many, alike)
-	}
-	if h := NewHessian(p, k); h.Shrinkage() != 0 {
-		t.Errorf("%g for none", h.Shrinkage())
 	}
 }

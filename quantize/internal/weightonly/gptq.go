@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/calibrate/hessian"
 	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -93,14 +94,14 @@ type gptqRun struct {
 	step    *pass.Step
 	walk    *layerwise.Walk
 	pool    *op.Pool
-	hessian *solve.Hessian // of the current inputs
+	hessian *hessian.Hessian // of the current inputs
 }
 
 // matricesOf quantizes the matrices that x is multiplied by. They share its Hessian.
 func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, left map[*matrix]pass.Reason) error {
 	k := ls[0].k
 	if s.hessian == nil {
-		s.hessian = solve.NewHessian(s.pool, k)
+		s.hessian = hessian.New(s.pool, k)
 	}
 	h, other := s.hessian, pass.Reason{}
 	h.Reset(k)
@@ -122,7 +123,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 		}
 		return nil
 	}
-	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block})
+	f, err := h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block})
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func rowsOf(a *ir.Array, k int) ([]float32, bool) {
 }
 
 // matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs.
-func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *solve.Factor) error {
+func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) error {
 	w, err := s.read(ctx, l)
 	if err != nil {
 		return err

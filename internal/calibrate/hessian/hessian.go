@@ -1,4 +1,4 @@
-package solve
+package hessian
 
 import (
 	"fmt"
@@ -27,8 +27,8 @@ const (
 	stripe        = 192 // rows of H computed at a time
 )
 
-// NewHessian returns a zero Hessian of k inputs that uses the workers of p.
-func NewHessian(p gemm.Pool, k int) *Hessian {
+// New returns a zero Hessian of k inputs that uses the workers of p.
+func New(p gemm.Pool, k int) *Hessian {
 	h := &Hessian{pool: p}
 	h.Reset(k)
 	return h
@@ -54,7 +54,7 @@ func grown[T any](x []T, n int) []T {
 // Add adds rows of K elements. The division of rows into calls does not change the result.
 func (h *Hessian) Add(x []float32) {
 	if h.K == 0 || len(x)%h.K != 0 {
-		panic(fmt.Sprintf("solve: %d elements are not whole rows of %d", len(x), h.K))
+		panic(fmt.Sprintf("hessian: %d elements are not whole rows of %d", len(x), h.K))
 	}
 	h.count(x)
 	for len(x) > 0 {

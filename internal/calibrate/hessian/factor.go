@@ -1,4 +1,4 @@
-package solve
+package hessian
 
 import (
 	"cmp"
@@ -9,22 +9,22 @@ import (
 	"github.com/mcompress/mcompress/internal/blas"
 )
 
-// A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which GPTQ quantizes rows: the last
-// row of R first.
+// A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which rows are solved: the last row of R
+// first. It is not changed.
 type Factor struct {
 	K     int
-	order []int     // the row of W at each position
-	unit  []float32 // K×K: R with each row divided by its diagonal; the lower triangle is unused
-	loss  []float64 // the squared diagonal of R, by position
+	Order []int     // the row of W at each position
+	Unit  []float32 // K×K: R with each row divided by its diagonal; the lower triangle is unused
+	Loss  []float64 // the squared diagonal of R, by position
 }
 
-// FactorOptions are the dampening of a Hessian and the order of quantization.
-type FactorOptions struct {
+// Options are the dampening of a Hessian and the order of rows.
+type Options struct {
 	// Damp is the dampening: it is added to the diagonal, as a fraction of the diagonal's mean.
 	Damp float64
 	// Block is the block size: the rows of a block stay together.
 	Block int
-	// Order is the activation order (desc_act): blocks, and rows within a block, with large diagonals are quantized first, while
+	// Order is the activation order (desc_act): blocks, and rows within a block, with large diagonals are solved first, while
 	// later rows can still compensate their errors. Otherwise rows keep their order.
 	Order bool
 }
@@ -34,10 +34,10 @@ var errSingular = errors.New("the Hessian has no Cholesky factor: it holds infin
 
 // Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR. Afterwards only Reset may be called on h, which invalidates the
 // Factor.
-func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
-	f := &Factor{K: h.K, order: h.order(o)}
+func (h *Hessian) Factor(o Options) (*Factor, error) {
+	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()
-	r := h.permute(f.order)
+	r := h.permute(f.Order)
 	for i := range h.K {
 		r[i*h.K+i] += o.Damp * mean
 		if mean == 0 {
@@ -47,7 +47,7 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	ok := blas.Cholesky(h.K, r, h.K)
 	h.unit = grown(h.unit, h.K*h.K)
 	f.divide(r, h.unit)
-	if !ok || slices.ContainsFunc(f.loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
+	if !ok || slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, errSingular
 	}
 	return f, nil
@@ -62,7 +62,7 @@ func (h *Hessian) mean() (mean float64) {
 }
 
 // order is the row of W at each position: the last position is quantized first.
-func (h *Hessian) order(o FactorOptions) []int {
+func (h *Hessian) order(o Options) []int {
 	rows := make([]int, h.K)
 	for i := range rows {
 		rows[i] = h.K - 1 - i
@@ -105,12 +105,12 @@ func (h *Hessian) permute(order []int) []float64 {
 
 // divide extracts from R the unit rows and the squared diagonal.
 func (f *Factor) divide(r []float64, unit []float32) {
-	f.loss, f.unit = make([]float64, f.K), unit
+	f.Loss, f.Unit = make([]float64, f.K), unit
 	for i := range f.K {
 		d := r[i*f.K+i]
-		f.loss[i] = d * d
+		f.Loss[i] = d * d
 		for j := i; j < f.K; j++ {
-			f.unit[i*f.K+j] = float32(r[i*f.K+j] / d)
+			f.Unit[i*f.K+j] = float32(r[i*f.K+j] / d)
 		}
 	}
 }
