@@ -20,6 +20,13 @@ type Samples struct {
 	Limit    int     `flag:"limit" usage:"maximum 'number' of training or calibration samples to read from --data"`
 }
 
+// Calibration is the group of options of a method that observes activations. Without a path, methods use random samples.
+type Calibration struct {
+	Samples
+	// CalibrationSamples is the number of samples that the model runs on, spread evenly over the data; 0 means all.
+	CalibrationSamples *int `flag:"calibrate" default:"128" usage:"'number' of calibration samples, spread evenly over the data; 0 for all"`
+}
+
 // A List is a comma-separated list, an option that may be repeated.
 type List string
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
@@ -67,7 +68,7 @@ func (o Blockwise) options(bits int, weightType string, symmetric bool) *weighto
 	case bits == 8:
 		b.Form.AccuracyLevel = quantizedActivations
 	}
-	b.GPTQ = weightonly.GPTQ{Data: o.data(false), ActOrder: !o.NoActOrder}
+	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(o.Calibration, false), ActOrder: !o.NoActOrder}
 	if o.Damp != nil {
 		b.GPTQ.Damp = *o.Damp
 	}
@@ -88,7 +89,7 @@ func (o Blockwise) requires(bits int) []pass.Requirement {
 
 // correction is that of biases.
 func (o Blockwise) correction() biascorrection.Correction {
-	d := o.data(false)
+	d := calibrate.NewData(o.Calibration, false)
 	return biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &d}
 }
 

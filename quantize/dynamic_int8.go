@@ -3,6 +3,7 @@ package quantize
 import (
 	"context"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
 	"github.com/mcompress/mcompress/quantize/internal/dynamic"
@@ -40,7 +41,7 @@ func (DynamicInt8) Requires() []pass.Requirement {
 
 // Run implements pass.Options.
 func (o DynamicInt8) Run(ctx context.Context, s *pass.Step) error {
-	q := &dynamic.Quantizer{Spec: o.spec(o.ReduceRange), Embeddings: o.Embeddings, Data: o.data(false)}
+	q := &dynamic.Quantizer{Spec: o.spec(o.ReduceRange), Embeddings: o.Embeddings, Data: calibrate.NewData(o.Calibration, false)}
 	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &q.Data}
 	return q.Run(ctx, s)
 }

@@ -3,6 +3,7 @@ package quantize
 import (
 	"context"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
@@ -35,7 +36,7 @@ func (Float16) Method() *pass.Method { return float16Method }
 // Run implements pass.Options.
 func (o Float16) Run(ctx context.Context, s *pass.Step) error {
 	w := o.converter(&float.Binary16, o.Compute)
-	d := o.data(true)
+	d := calibrate.NewData(o.Calibration, true)
 	w.Data = &d
 	return w.Run(ctx, s)
 }

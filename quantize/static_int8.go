@@ -71,7 +71,7 @@ func (o StaticInt8) Requires() []pass.Requirement {
 func (o StaticInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &qdq.Quantizer{
 		Spec: o.spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
-		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: o.data(true),
+		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: calibrate.NewData(o.Calibration, true),
 	}
 	q.Activations.Symmetric = o.ActivationSymmetric
 	if o.ActivationSQNR != nil {

@@ -22,6 +22,15 @@ type Data struct {
 	Most    int  // samples to run on, spread over all of them; 0 for all
 }
 
+// NewData is the data that the options of a method specify.
+func NewData(c pass.Calibration, lenient bool) Data {
+	d := Data{Source: dataset.Source{Samples: c.Samples}, Lenient: lenient}
+	if c.CalibrationSamples != nil {
+		d.Most = *c.CalibrationSamples
+	}
+	return d
+}
+
 // randomSamples is the number of random samples where there is no data.
 const randomSamples = 8
 

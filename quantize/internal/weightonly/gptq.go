@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -106,7 +105,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	h, other := s.hessian, pass.Reason{}
 	h.Reset(k)
 	err := s.walk.To(ctx, x, func(a *ir.Array) error {
-		x, ok := rowsOf(a, k)
+		x, ok := hessian.Rows(a, k)
 		if !ok {
 			other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
 			return nil
@@ -135,23 +134,6 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	return nil
 }
 
-// rowsOf are the elements of a as rows of k, false if it has another shape or type.
-func rowsOf(a *ir.Array, k int) ([]float32, bool) {
-	n := len(a.Shape)
-	if a.Kind != ir.Dense || n == 0 || a.Shape[n-1] != int64(k) {
-		return nil, false
-	}
-	switch a.DType {
-	case ir.Float:
-		return ir.View[float32](a), true
-	case ir.Float16:
-		x := make([]float32, a.Elems())
-		kernel.F32FromF16(x, ir.View[uint16](a))
-		return x, true
-	}
-	return nil, false
-}
-
 // matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs.
 func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) error {
 	w, err := s.read(ctx, l)
@@ -159,7 +141,11 @@ func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) erro
 		return err
 	}
 	quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec)
-	if l.quantized, err = spool(ctx, s.step, l.weight.Name, quantized); err != nil {
+	zeros := make([]byte, len(quantized.Zero))
+	for i, z := range quantized.Zero {
+		zeros[i] = byte(z)
+	}
+	if l.quantized, err = layerwise.Keep(ctx, s.step.Eval, l.weight.Name, quantized.Values, kernel.Bytes(quantized.Scale), zeros); err != nil {
 		return err
 	}
 	quantized.Weights(s.pool, w)
@@ -197,36 +183,6 @@ func (l *matrix) tensor(w []float32) *ir.Tensor {
 		data = kernel.Bytes(half)
 	}
 	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(data)}
-}
-
-// spool keeps quantized values until the model is written, larger ones in temporary files.
-func spool(ctx context.Context, s *pass.Step, name string, quantized *solve.Quantized) ([]*ir.Tensor, error) {
-	zeros := make([]byte, len(quantized.Zero))
-	for i, z := range quantized.Zero {
-		zeros[i] = byte(z)
-	}
-	data := [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros}
-	r := &ir.Recipe{Name: "gptq", Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
-		for i, b := range data {
-			if _, err := out[i].Write(b); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-	for _, b := range data {
-		r.Out = append(r.Out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{int64(len(b))}})
-	}
-	ts := r.Derive()
-	for i, t := range ts {
-		at, err := s.Eval.Open(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		ts[i] = &ir.Tensor{Spec: t.Spec, Source: ir.Span{R: at}}
-	}
-	data = nil
-	return ts, nil
 }
 
 // load returns the result of matrix.

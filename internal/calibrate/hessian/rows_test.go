@@ -1,4 +1,4 @@
-package weightonly
+package hessian
 
 import (
 	"slices"
@@ -31,7 +31,7 @@ func TestRowsOfInputs(t *testing.T) {
 		"other width": {ir.ArrayOf(x, 2, 3), 2, false},
 		"scalar":      {ir.ArrayOf(x[:1]), 1, false},
 	} {
-		got, ok := rowsOf(c.a, c.k)
+		got, ok := Rows(c.a, c.k)
 		if ok != c.ok || ok && !slices.Equal(got, x) {
 			t.Errorf("%s: %v, %t", name, got, ok)
 		}
