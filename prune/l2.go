@@ -161,24 +161,24 @@ func (ch *channels) runs(first, n int64, do func(channel, step, from, to int64))
 	}
 }
 
-// smallest marks the k smallest sums; of equal sums those of lower index.
-func smallest(sums []float64, k int64) []bool {
-	order := make([]int, len(sums))
-	for i := range order {
-		order[i] = i
+// smallest marks the k smallest numbers; of equal ones those of lower index.
+func smallest(x []float64, k int64) []bool {
+	marked := make([]bool, len(x))
+	if k == 0 {
+		return marked
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case sums[a] < sums[b]:
-			return -1
-		case sums[a] > sums[b]:
-			return 1
+	sorted := slices.Clone(x)
+	slices.Sort(sorted)
+	limit, ties := sorted[k-1], k
+	for _, v := range sorted[:k] {
+		if v < limit {
+			ties--
 		}
-		return 0
-	})
-	marked := make([]bool, len(sums))
-	for _, i := range order[:k] {
-		marked[i] = true
+	}
+	for i, v := range x {
+		if marked[i] = v < limit || v == limit && ties > 0; v == limit {
+			ties--
+		}
 	}
 	return marked
 }

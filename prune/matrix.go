@@ -138,3 +138,27 @@ func halves(dst []uint16, x []float32, dt ir.DType) []uint16 {
 	}
 	return dst
 }
+
+// decoded are the elements of b of type dt in float32, false for float64.
+func decoded(b []byte, dt ir.DType) ([]float32, bool) {
+	x := make([]float32, int64(len(b))*8/dt.Bits())
+	switch dt {
+	case ir.Float:
+		copy(x, kernel.Words[float32](b))
+	case ir.Float16:
+		kernel.F32FromF16(x, kernel.Words[uint16](b))
+	case ir.BFloat16:
+		kernel.F32FromBF16(x, kernel.Words[uint16](b))
+	default:
+		return nil, false
+	}
+	return x, true
+}
+
+// encoded are the bytes of x as elements of type dt, rounded to nearest.
+func encoded(x []float32, dt ir.DType) []byte {
+	if dt == ir.Float {
+		return kernel.Bytes(x)
+	}
+	return kernel.Bytes(halves(make([]uint16, len(x)), x, dt))
+}

@@ -37,8 +37,13 @@ type Pattern struct{ N, M int }
 // maxGroup bounds m: the work for a group grows with its square.
 const maxGroup = 256
 
-// String is the pattern as Set takes it.
-func (p *Pattern) String() string { return fmt.Sprintf("%d:%d", p.N, p.M) }
+// String is the pattern as Set takes it, empty for none.
+func (p *Pattern) String() string {
+	if *p == (Pattern{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", p.N, p.M)
+}
 
 // Set parses n:m with 0 < n < m.
 func (p *Pattern) Set(s string) error {
@@ -62,11 +67,17 @@ func (o NM) Run(ctx context.Context, s *pass.Step) error {
 	return nil
 }
 
-func (o NM) prune(ctx context.Context, step *pass.Step, w *weight) error {
+// axis is the axis of w along which p is applied, or the reason why there is none.
+func (p *Pattern) axis(w *weight) (span, pass.Reason) {
 	axis, reason := common(w, func(l layout) span { return l.along(reduce) })
-	if reason.None() && axis.n <= int64(o.Pattern.N) {
-		reason = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, &o.Pattern)}
+	if reason.None() && axis.n <= int64(p.N) {
+		reason = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, p)}
 	}
+	return axis, reason
+}
+
+func (o NM) prune(ctx context.Context, step *pass.Step, w *weight) error {
+	axis, reason := o.Pattern.axis(w)
 	if !reason.None() {
 		w.skip(step, reason)
 		return nil

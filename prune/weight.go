@@ -12,8 +12,9 @@ import (
 type weight struct {
 	v         *ir.Value
 	before    *ir.Tensor
-	consumers []*ir.Node  // the operators themselves, after Transpose, Cast and the like
-	layouts   []layout    // one for each consumer
+	consumers []*ir.Node // the operators themselves, after Transpose, Cast and the like
+	uses      []pass.Consumer
+	layouts   []layout    // one for each use
 	unknown   pass.Reason // why some layout is not known; elementwise methods need none
 	table     *ir.Node    // a consumer that looks rows up
 }
@@ -58,7 +59,7 @@ func supported(u pass.Consumer) bool {
 }
 
 func newWeight(used *pass.Weight) *weight {
-	w := &weight{v: used.Value, before: used.Value.Const, consumers: used.Nodes()}
+	w := &weight{v: used.Value, before: used.Value.Const, consumers: used.Nodes(), uses: used.Consumers}
 	for _, u := range used.Consumers {
 		if u.Input.Role == operator.Table {
 			w.table = u.Node
@@ -146,7 +147,11 @@ func (w *weight) replace(s *pass.Step, note pass.Reason, view func(in io.ReaderA
 // swap is replace for any recipe of one input and one output.
 func (w *weight) swap(s *pass.Step, note pass.Reason, r *ir.Recipe) {
 	r.Name, r.In, r.Out = s.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
-	after := r.Derive()[0]
+	w.set(s, note, r.Derive()[0])
+}
+
+// set makes after the weight and adds the row.
+func (w *weight) set(s *pass.Step, note pass.Reason, after *ir.Tensor) {
 	w.v.SetConst(after)
 	s.Ledger.Changed(w.v, w.before, w.consumers, pass.Row{
 		Form:    pass.InPlace,

@@ -1,0 +1,216 @@
+package prune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/calibrate/hessian"
+	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A layer is a weight as matrices of k inputs by n outputs, one for each group of a convolution, and the node whose inputs are observed.
+type layer struct {
+	*weight
+	node              *ir.Node
+	groups, k, n      int
+	channels          int // inputs of one tap of a filter; all of a matrix
+	out, channel, tap int // distances of neighbours in the payload
+}
+
+// index is the position in the payload of input i and output j of a group. Inputs are ordered by taps, then by channels.
+func (l *layer) index(group, i, j int) int {
+	return (group*l.n+j)*l.out + i%l.channels*l.channel + i/l.channels*l.tap
+}
+
+// layerOf is the layer of w whose inputs are observed, or the reason why there is none. Of several products it is the first to run.
+func layerOf(walk *layerwise.Walk, w *weight) (*layer, pass.Reason) {
+	type axes struct {
+		out, channel, tap span
+		batches           int64
+	}
+	a, reason := common(w, func(l layout) axes { return axes{l.along(out), l.along(reduce), l.along(spatial), l.batches()} })
+	if !reason.None() {
+		return nil, reason
+	}
+	l := &layer{weight: w, groups: 1, channels: int(a.channel.n), out: int(a.out.inner), channel: int(a.channel.inner), tap: int(a.tap.inner)}
+	for _, u := range w.uses {
+		n := u.Node
+		product := operator.Of(n).Product() && n.Int("transA", 0) == 0 && a.batches == 1
+		if !product && !isConv(n, u) || u.Index != 1 || !walk.Has(n.Input(0)) {
+			return nil, pass.Reason{Code: pass.Unsupported}.At(n)
+		}
+		if l.node == nil || walk.Compare(n.Input(0), l.node.Input(0)) < 0 {
+			l.node = n
+		}
+	}
+	if l.filter() {
+		l.groups = int(l.node.Int("group", 1))
+	}
+	if l.groups < 1 || a.out.n%int64(l.groups) != 0 {
+		return nil, pass.Reason{Code: pass.Unsupported}.At(l.node)
+	}
+	l.k, l.n = int(a.channel.n*a.tap.n), int(a.out.n)/l.groups
+	return l, pass.Reason{}
+}
+
+// isConv reports whether n is a convolution with the filters u.
+func isConv(n *ir.Node, u pass.Consumer) bool { return n.Op.Is("Conv") && !u.Operand.Transposed }
+
+// filter reports whether l is a convolution.
+func (l *layer) filter() bool { return !operator.Of(l.node).Product() }
+
+// moments are statistics of the inputs of a layer, in memory that does not grow with the number of rows.
+type moments interface {
+	// Add adds rows of inputs.
+	Add(rows []float32)
+	// Finite reports whether there were only finite inputs.
+	Finite() bool
+}
+
+// A sampled pass prunes weights layer by layer: the inputs of a layer are observed as the layers before it, which are pruned already,
+// compute them.
+type sampled struct {
+	step    *pass.Step
+	pool    *op.Pool
+	data    calibrate.Data
+	moments func(k int) moments
+
+	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
+	prune func(l *layer, x []float32, m []moments) error
+	note  func(l *layer) pass.Reason
+}
+
+// run prunes ws, in order of execution, and skips those without observed inputs.
+func (s *sampled) run(ctx context.Context, ws []*weight) error {
+	s.pool = op.NewPool(s.step.Env.Workers)
+	defer s.pool.Close()
+	walk, err := layerwise.New(s.step.Model, s.step.Eval, engine.Options{Workers: s.step.Env.Workers, Limits: s.step.Env.Limits})
+	if err != nil {
+		return err
+	}
+	var layers []*layer
+	for _, w := range ws {
+		l, reason := layerOf(walk, w)
+		if !reason.None() {
+			w.skip(s.step, reason)
+			continue
+		}
+		layers = append(layers, l)
+	}
+	if len(layers) == 0 {
+		return nil
+	}
+	if s.step.Env.DryRun { // sizes do not depend on values
+		for _, l := range layers {
+			l.set(s.step, s.note(l), l.before)
+		}
+		return nil
+	}
+	if err := s.data.Samples(ctx, s.step, s.step.Model, walk.Add); err != nil {
+		return err
+	}
+	slices.SortStableFunc(layers, func(a, b *layer) int {
+		return cmp.Or(walk.Compare(a.node.Input(0), b.node.Input(0)), cmp.Compare(a.inputs(), b.inputs()))
+	})
+	for len(layers) > 0 {
+		n := 1
+		for n < len(layers) && layers[n].node.Input(0) == layers[0].node.Input(0) && layers[n].inputs() == layers[0].inputs() {
+			n++
+		}
+		if err := s.layers(ctx, walk, layers[:n]); err != nil {
+			return fmt.Errorf("%s: %w", layers[0].node.Label(), err)
+		}
+		layers = layers[n:]
+	}
+	return nil
+}
+
+// inputs identifies what l reads of its input, apart from the value: layers with equal ones share the moments.
+func (l *layer) inputs() string {
+	text := fmt.Sprint(l.k, l.groups)
+	if l.filter() {
+		text += fmt.Sprint(l.filterShape(), attributes(l.node))
+	}
+	return text
+}
+
+// layers prunes layers with the same inputs.
+func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer) error {
+	l := ls[0]
+	ms := make([]moments, l.groups)
+	for i := range ms {
+		ms[i] = s.moments(l.k)
+	}
+	sound := true
+	err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
+		sound = sound && l.observe(a, ms)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range ms {
+		sound = sound && m.Finite()
+	}
+	for _, l := range ls {
+		if !sound {
+			l.skip(s.step, pass.Reason{Code: pass.Unsupported}.At(l.node))
+			continue
+		}
+		if err := s.layer(ctx, l, ms); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observe adds an input of one run to the moments of each group, and reports whether it has the right type and shape.
+func (l *layer) observe(a *ir.Array, ms []moments) bool {
+	if l.filter() {
+		return l.observePatches(a, ms)
+	}
+	rows, ok := hessian.Rows(a, l.k)
+	if ok {
+		ms[0].Add(rows)
+	}
+	return ok
+}
+
+// layer prunes one weight.
+func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
+	b, err := s.step.Eval.ReadAll(ctx, l.before)
+	if err != nil {
+		return err
+	}
+	x, ok := decoded(b, l.before.DType)
+	if !ok || largest(b, l.before.DType) >= infinity(l.before.DType) {
+		reason := notFinite
+		if !ok {
+			reason = pass.Reason{Code: pass.DType, Detail: l.before.DType.String()}
+		}
+		l.skip(s.step, reason)
+		return nil
+	}
+	if err := s.prune(l, x, ms); err != nil {
+		return err
+	}
+	after := encoded(x, l.before.DType)
+	if largest(after, l.before.DType) >= infinity(l.before.DType) {
+		l.skip(s.step, notFinite)
+		return nil
+	}
+	kept, err := layerwise.Keep(ctx, s.step.Eval, l.v.Name, after)
+	if err != nil {
+		return err
+	}
+	l.set(s.step, s.note(l), &ir.Tensor{Spec: l.before.Spec, Source: kept[0].Source})
+	return nil
+}

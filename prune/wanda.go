@@ -1,0 +1,152 @@
+package prune
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices and filters (Sun et al. 2023, A Simple and
+// Effective Pruning Approach for Large Language Models, arXiv:2306.11695). The norms of inputs are those that calibration samples have in
+// the model whose earlier layers are pruned already. Existing zeros are the smallest elements; of equal products the lower index is pruned
+// first.
+type Wanda struct {
+	pass.Selection
+	Sparsity
+	pass.Calibration
+}
+
+var wandaMethod = &pass.Method{
+	Name:       "wanda",
+	Command:    "prune",
+	Doc:        "zero the elements of smallest |weight|·‖input‖ in each output row, by calibration samples",
+	Stage:      pass.Prune,
+	Calibrates: true,
+	New:        func() pass.Options { return &Wanda{} },
+}
+
+// Method describes the method.
+func (Wanda) Method() *pass.Method { return wandaMethod }
+
+// Check reports amounts that are not fractions.
+func (o Wanda) Check() error { return o.check() }
+
+// Run implements pass.Options.
+func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
+	s := &sampled{step: step, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
+	s.prune = func(l *layer, x []float32, ms []moments) error {
+		s.pool.For(l.groups*l.n, func(row int) {
+			group, j := row/l.n, row%l.n
+			scores := l.scores(x, group, j, ms[group].(*inputNorms))
+			o.eachPart(l, row, func(from, to, n int) {
+				for i, pruned := range smallest(scores[from:to], int64(n)) {
+					if pruned {
+						x[l.index(group, from+i, j)] = 0
+					}
+				}
+			})
+		})
+		return nil
+	}
+	return s.run(ctx, o.weights(step))
+}
+
+// scores are |weight|·‖input‖ of one output; -1 for zeros.
+func (l *layer) scores(x []float32, group, j int, m *inputNorms) []float64 {
+	scores := make([]float64, l.k)
+	for i := range scores {
+		scores[i] = -1
+		if v := x[l.index(group, i, j)]; v != 0 {
+			scores[i] = math.Abs(float64(v)) * math.Sqrt(m.squares[i])
+		}
+	}
+	return scores
+}
+
+// eachPart calls do for the parts of an output row that are pruned separately, with the number of elements to prune in each: the groups of a
+// pattern, or the whole row. The numbers for the rows of a weight add up to its amount.
+func (o *Sparsity) eachPart(l *layer, row int, do func(from, to, n int)) {
+	if o.Pattern.M == 0 {
+		amount := o.fraction().amountOf(l.v, l.consumers)
+		do(0, l.k, int(rounded(amount, int64((row+1)*l.k))-rounded(amount, int64(row*l.k))))
+		return
+	}
+	for from := 0; from < l.k; {
+		to := o.Pattern.end(l, from)
+		do(from, to, max(0, to-from-o.Pattern.N))
+		from = to
+	}
+}
+
+// end is the end of the group of l that starts with an input. Groups are along the channels of one tap.
+func (p Pattern) end(l *layer, from int) int {
+	return min(from+p.M, (from/l.channels+1)*l.channels)
+}
+
+// inputNorms are the sums of squares of each input.
+type inputNorms struct{ squares []float64 }
+
+// Add adds rows of inputs.
+func (s *inputNorms) Add(rows []float32) {
+	for k := len(s.squares); len(rows) > 0; rows = rows[k:] {
+		for i, v := range rows[:k] {
+			s.squares[i] += float64(float64(v) * float64(v))
+		}
+	}
+}
+
+// Finite reports whether there were only finite inputs.
+func (s *inputNorms) Finite() bool { return allFinite(s.squares) }
+
+// Sparsity is the group of options about the elements that are pruned: a fraction of each weight, or a pattern.
+type Sparsity struct {
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
+	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	// Pattern keeps N of every M elements along the reduction axis, in place of an amount.
+	Pattern Pattern `flag:"pattern" usage:"'n:m' to keep n of every m elements along the reduction axis, in place of --amount"`
+}
+
+func (o *Sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }
+
+func (o *Sparsity) check() error {
+	if o.Pattern.M > 0 && len(o.Amounts) > 0 {
+		return pass.OptionErrorf("--pattern and --amounts exclude each other")
+	}
+	return o.fraction().check()
+}
+
+// weights are the weights that are pruned; the others have a row in the ledger.
+func (o *Sparsity) weights(s *pass.Step) (ws []*weight) {
+	for _, w := range weights(s, false) {
+		reason := pass.Reason{}
+		if o.Pattern.M == 0 && o.fraction().of(w.v, w.consumers, w.before.Elems()) == 0 {
+			reason = roundsToZero
+		} else if o.Pattern.M > 0 {
+			_, reason = o.Pattern.axis(w)
+		}
+		if !reason.None() {
+			w.skip(s, reason)
+			continue
+		}
+		ws = append(ws, w)
+	}
+	return ws
+}
+
+// note is the reason of a weight that is pruned.
+func (o *Sparsity) note(l *layer) pass.Reason {
+	k, along := int64(0), ""
+	for row := range l.groups * l.n {
+		o.eachPart(l, row, func(_, _, n int) { k += int64(n) })
+	}
+	if o.Pattern.M > 0 {
+		along = fmt.Sprintf(", %s along the axis of %d", &o.Pattern, l.channels)
+	}
+	return pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements%s", k, l.before.Elems(), along)}
+}
