@@ -57,24 +57,34 @@ func (pl *planner) half(p *layout) *layout {
 	return &half
 }
 
-// bounded is a trainer whose process has a memory budget.
+// bounded is a trainer whose process has a memory limit.
 type bounded struct{ *trainer }
 
-// bound limits the memory of the process to the budget, if there is one, and keeps spare bytes of it free for single allocations.
-func (t bounded) bound(spare int64) {
-	if t.settings.MemoryBudget == 0 {
+// bound limits the memory of the process, unless limit is 0, and keeps spare bytes of it free for single allocations.
+func (t bounded) bound(limit, spare int64) {
+	if limit == 0 {
 		return
 	}
 	if t.unbound != nil {
 		t.unbound()
 	}
-	t.unbound = memory.Bound(int64(t.settings.MemoryBudget), spare)
+	t.unbound = memory.Bound(limit, spare)
+}
+
+// boundToPlan limits the memory of the process to the plan, with an arena of this size and the batches of all worker threads. The program has the
+// measured size if that is larger.
+func (t bounded) boundToPlan(program, arena int64) {
+	m := t.memory
+	m.Program = max(m.Program, program) + memory.Threads(t.workers)
+	m.Arena = max(m.Arena, arena)
+	m.Batches = t.loader.held(t.layout.microBatch(), t.workers)
+	t.bound(m.Total(), m.Transient)
 }
 
 // measureProgram returns the memory of the process without the arrays of training that it has before layouts are planned.
 func (t bounded) measureProgram() int64 {
 	debug.FreeOSMemory()
-	t.bound(0)
+	t.bound(int64(t.settings.MemoryBudget), 0)
 	p := memory.Measure()
 	n := p.Program + max(p.Resident, p.Go) - t.params.bytes() - t.loader.resident()
 	for _, m := range models(t.teachers, t.measure) {
@@ -117,8 +127,9 @@ func (r *runnable) arenaWith(ctx context.Context, o engine.Options, workers int)
 	return u.Plan.Size, nil
 }
 
-// reserveArena allocates the arena of all sessions.
-func (t bounded) reserveArena(c *candidate) error {
+// reserveArena allocates the arena of all sessions. If the process does nothing else, and has no budget, it is limited to the plan, with a program of
+// the measured size.
+func (t bounded) reserveArena(c *candidate, program int64) error {
 	most, err := t.largestArena(c, func(g *runnable) (int64, error) {
 		u, err := g.session.Usage(declared(g.session))
 		if err != nil {
@@ -126,10 +137,14 @@ func (t bounded) reserveArena(c *candidate) error {
 		}
 		return u.Plan.Size, nil
 	})
-	if err == nil {
-		t.arena.Reserve(most)
+	if err != nil {
+		return err
 	}
-	return err
+	if t.alone && t.settings.MemoryBudget == 0 {
+		t.boundToPlan(program, most)
+	}
+	t.arena.Reserve(most)
+	return nil
 }
 
 // largestArena returns the size of the largest arena: of the graphs, and of the teachers with the worker threads that there are.

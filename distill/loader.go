@@ -188,9 +188,9 @@ func (l *loader) batches(ctx context.Context, samples []int, size int, change fu
 	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change, Reuse: true})
 }
 
-// held returns the memory of the current batch of n samples and of those that are read ahead, with one worker thread.
-func (l *loader) held(n int) int64 {
-	return dataset.Options{Prefetch: l.settings.Prefetch}.Held(l.batchBytes(n), serial)
+// held returns the memory of the current batch of n samples and of those that are read ahead, with a number of worker threads.
+func (l *loader) held(n, workers int) int64 {
+	return dataset.Options{Prefetch: l.settings.Prefetch}.Held(l.batchBytes(n), workers)
 }
 
 // batchBytes bounds the memory of a batch of n samples.

@@ -108,7 +108,7 @@ func isItself(step *pass.Step, s *settings) bool {
 func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
-	t.params.selected, t.progress, t.memoryHint, t.minimum = selected(step), step.Env.Trained, step.Env.Holds, step.Env.Minimum
+	t.params.selected, t.progress, t.alone, t.minimum = selected(step), step.Env.Trained, step.Env.Alone, step.Env.Minimum
 	if len(step.Model.Graph.Outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}

@@ -115,7 +115,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 	if pl.settings.EMA > 0 {
 		m.Average = pl.params.bytes()
 	}
-	m.Samples, m.Batches = pl.loader.resident(), pl.loader.held(p.microBatch())
+	m.Samples, m.Batches = pl.loader.resident(), pl.loader.held(p.microBatch(), serial)
 	m.Transient += pl.loader.transient(p.microBatch())
 	specs := pl.loader.specs(p.microBatch())
 	for _, t := range models(pl.teachers, pl.measure) {

@@ -15,16 +15,16 @@ import (
 // A trainer trains one model. It composes the parts of a training run: loader, graphs, teacher, evaluator, checkpoint.
 type trainer struct {
 	*environment
-	settings   *settings
-	params     *parameters
-	loader     *loader
-	fakeQuant  *fakeQuant // nil without QAT
-	teachers   *teachers  // nil without distillation losses
-	augmenter  *augmenter // nil without --augment
-	measure    *measurement
-	graphs     *graphBuilder
-	progress   func(pass.Progress) // called after each step and at the end; may be nil
-	memoryHint func(bytes int64)   // called with the planned memory; may be nil
+	settings  *settings
+	params    *parameters
+	loader    *loader
+	fakeQuant *fakeQuant // nil without QAT
+	teachers  *teachers  // nil without distillation losses
+	augmenter *augmenter // nil without --augment
+	measure   *measurement
+	graphs    *graphBuilder
+	progress  func(pass.Progress) // called after each step and at the end; may be nil
+	alone     bool                // the process does nothing else: its memory is limited to the plan
 
 	minimum func(context.Context) (int64, error) // memory after the training; may be nil
 
@@ -39,7 +39,7 @@ type trainer struct {
 	elapsed   elapsed
 
 	temporary *atomicfile.Folder // nil until prepare
-	unbound   func()             // restores the memory limit of the process; nil without a budget
+	unbound   func()             // restores the memory limit of the process; nil without one
 }
 
 func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
@@ -69,7 +69,7 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 		return err
 	}
 	t.folder = t.temporary.Path
-	bounded{t}.bound(0)
+	bounded{t}.bound(int64(t.settings.MemoryBudget), 0)
 	tape, err := t.describe(ctx, teachers)
 	if err != nil {
 		return err
@@ -130,9 +130,12 @@ func (t *trainer) planner() *planner {
 
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {
-	pl := t.planner()
+	pl, program := t.planner(), int64(0)
+	if t.settings.MemoryBudget > 0 || t.alone {
+		program = bounded{t}.measureProgram()
+	}
 	if t.settings.MemoryBudget > 0 {
-		pl.measured = bounded{t}.measureProgram()
+		pl.measured = program
 		if t.minimum != nil {
 			var err error
 			if pl.later, err = t.minimum(ctx); err != nil {
@@ -148,7 +151,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 		if err := (bounded{t}).limitWorkers(ctx, c); err != nil {
 			return err
 		}
-		bounded{t}.bound(c.memory.Transient)
+		bounded{t}.bound(int64(t.settings.MemoryBudget), c.memory.Transient)
 	}
 	if t.planned, err = pl.summary(ctx, c); err != nil {
 		return err
@@ -169,10 +172,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.memoryHint != nil && t.settings.MemoryBudget == 0 {
-		t.memoryHint(t.memory.Total())
-	}
-	if err := (bounded{t}).reserveArena(c); err != nil {
+	if err := (bounded{t}).reserveArena(c, program); err != nil {
 		return err
 	}
 	return t.attach()

@@ -38,8 +38,8 @@ type Environment struct {
 	// WriteFile writes a file besides the model, which is published with it; nil writes it at once.
 	WriteFile func(path string, content []byte) error
 
-	// Holds is called with the maximum memory of a method in bytes, in addition to that of lazy tensors; may be nil.
-	Holds func(bytes int64)
+	// Alone reports that the process does nothing else: a method may limit its memory to what the method plans.
+	Alone bool
 	// Minimum returns the least memory, in bytes, that the process has after the steps besides the program, such as for verification, for
 	// steps with a memory budget; nil for nothing.
 	Minimum func(context.Context) (int64, error)

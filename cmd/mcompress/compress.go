@@ -273,7 +273,7 @@ func (w *writing) one(ctx context.Context, t *tool, model, out, label string, st
 func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.Options, err error) {
 	o = job.Options{
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
-		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Holds: t.holds,
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Alone: true,
 		Gates: w.gates, Baseline: w.baseline, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
 		MustChange: w.mustChange, DataSuffix: w.dataSuffix,
 	}

@@ -32,11 +32,5 @@ func (t *tool) limits() memory.Limits {
 	return memory.LimitsOf(int64(t.memory), t.limited, t.maxSteps)
 }
 
-// trainingOverhead is the memory of the program in addition to the arrays of training.
-const trainingOverhead = 32 << 20
-
-// holds raises the memory limit for a method that allocates this many bytes at once: otherwise the collector would run permanently.
-func (t *tool) holds(bytes int64) { limitMemory(max(int64(t.memory), bytes+bytes/16+trainingOverhead)) }
-
 // recipeBudget returns the memory budget of lazy tensors under the limit.
 func recipeBudget(limit int64) int64 { return max(1, limit/recipeDivisor) }

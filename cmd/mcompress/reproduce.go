@@ -53,7 +53,7 @@ the files that the recipe reads are not those of the report. Nothing is kept; th
 
 // reproduction returns the options of running the recipe of a report with its inputs from the folders.
 func (t *tool) reproduction(ctx context.Context, r *report.Report, folders []string) (o job.Options, err error) {
-	o = job.Options{Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(), Holds: t.holds}
+	o = job.Options{Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(), Alone: true}
 	if r.Recipe == nil {
 		return o, nil
 	}

@@ -57,7 +57,7 @@ type Options struct {
 	ExportDir string // sparse weights as .npz; empty for none
 
 	Progress func(done, total int64)
-	Holds    func(bytes int64)   // called before a method allocates this much memory at once
+	Alone    bool                // the process does nothing else, and its memory may be limited to what a training plans
 	Trained  func(pass.Progress) // after each step of training, and once more after its end
 }
 
@@ -286,11 +286,14 @@ func (r *run) writeFile(path string, content []byte) error {
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Holds: r.Holds, Minimum: r.minimum, Trained: r.progress,
+		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {
 		return err
+	}
+	if r.Alone && len(res.Trainings) > 0 {
+		memory.Collect() // otherwise the arrays of a training would be in memory until the heap has twice their size
 	}
 	r.rows, r.trained, r.layers, r.changed = res.Rows, res.Trainings, res.Layers, res.Changed()
 	if r.recipe, err = r.Options.recipe(ctx, res.Steps); err != nil {

@@ -122,7 +122,7 @@ func (b *bench) planned(ctx context.Context) (string, error) {
 	many := b.many()
 	many.name = fmt.Sprintf("ResNet18 shape, 224×224×3, batch %d, SGD with momentum", many.batch)
 	var t strings.Builder
-	t.WriteString("### Planned and real memory\n\nOne thread, two steps. Planned is the process: program, weights, optimizer states, the arena, batches and a reserve for garbage. Without a budget the Go runtime\nkeeps more garbage than that; `--memory-budget` bounds it. The last columns are the peak resident memory without program, weights, teacher and samples, and its\nfraction of that without options.\n\n")
+	t.WriteString("### Planned and real memory\n\nOne thread, two steps. Planned is the process: program, weights, optimizer states, the arena, batches and a reserve for garbage. During the training the\nGo runtime is limited to the plan, without a budget, too. The last columns are the peak resident memory without program, weights, teacher and samples, and its\nfraction of that without options.\n\n")
 	t.WriteString("| training | options | arena, MiB | planned, MiB | process, MiB | difference, MiB | above weights and samples, MiB | fraction |\n|---|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, tr := range []training{long, many} {
 		var whole float64
