@@ -14,6 +14,7 @@ type source struct {
 	io.Closer // nil for a reader of the caller
 	path      string
 	size      int64
+	member    string // its name in a packed file; empty outside of one
 }
 
 func (s *source) close() error {

@@ -1,12 +1,14 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/pack"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -46,8 +48,15 @@ func OpenContext(ctx context.Context, path string) (*File, error) {
 	return open(ctx, path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: filepath.Dir(path)})
 }
 
-// open decodes main, and closes it on an error.
+// open decodes main, which may be a packed file, and closes it on an error.
 func open(ctx context.Context, path string, main *source, data *folder) (_ *File, err error) {
+	if pack.Packed(main) {
+		model, members, err := unpacked(main)
+		if err != nil {
+			return nil, errors.Join(err, main.close())
+		}
+		main, data = model, members
+	}
 	file := &File{Path: path, main: main, folder: data}
 	d := &decoder{cursor: cursor{src: main, ctxErr: ctx.Err}, folder: data}
 	if file.Model, err = d.decode(); err != nil {
@@ -84,7 +93,7 @@ func pathError(path string, err error) error {
 
 // Parts are the model file and then its external data files, in order of first use.
 func (f *File) Parts() []Part {
-	ps := []Part{{Name: filepath.Base(f.Path), Size: f.main.size, r: f.main}}
+	ps := []Part{{Name: cmp.Or(f.main.member, filepath.Base(f.Path)), Size: f.main.size, r: f.main}}
 	for _, s := range f.folder.seen {
 		name, err := filepath.Rel(f.folder.path, s.path)
 		if err != nil {
@@ -98,8 +107,11 @@ func (f *File) Parts() []Part {
 // ReadAt reads bytes of the part as they are in the file.
 func (p Part) ReadAt(b []byte, off int64) (int, error) { return p.r.ReadAt(b, off) }
 
-// Paths are the paths of the parts.
+// Paths are the paths of the parts, or that of the packed file.
 func (f *File) Paths() []string {
+	if f.Packed() {
+		return []string{f.Path}
+	}
 	var paths []string
 	for _, p := range f.Parts() {
 		paths = append(paths, filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(p.Name)))

@@ -83,6 +83,13 @@ func (a *Artifact) addModel(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	paths := f.Paths()
+	if f.Packed() {
+		st, err := os.Stat(path)
+		if err == nil {
+			a.Files = append(a.Files, File{Name: filepath.Base(path), Path: path, Size: st.Size(), Role: Model})
+		}
+		return err
+	}
 	for i, p := range f.Parts() {
 		role := Data
 		if i == 0 {

@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/mcompress/mcompress/onnx"
 )
 
 // checkDir checks that the folder, or the first of its parents that exists, is one.
@@ -58,7 +59,7 @@ func listDir(ctx context.Context, ref Reference, _ Options) (*Stored, error) {
 	}
 	var models []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".onnx") && e.Type().IsRegular() {
+		if onnx.Stem(e.Name()) != e.Name() && e.Type().IsRegular() {
 			models = append(models, e.Name())
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/mcompress/mcompress/onnx"
 )
 
 // Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the
@@ -26,7 +27,7 @@ func Outputs(models []string, label, output string) ([]string, error) {
 		if output != "" {
 			folder = output
 		}
-		out := filepath.Join(folder, strings.TrimSuffix(name, ".onnx")+"."+label+".onnx")
+		out := filepath.Join(folder, onnx.Stem(name)+"."+label+".onnx")
 		if other, taken := from[out]; taken {
 			return nil, fmt.Errorf("%s and %s would both become %s", other, m, out)
 		}

@@ -39,6 +39,9 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 		}
 		return e, e.Close, nil
 	}
+	if f.Packed() {
+		return nil, nil, &unrunnable{fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", f.Path)}
+	}
 	o, err := ort.Open(b.Library, f.Path, ort.Options{Threads: b.Workers})
 	if err != nil {
 		return nil, nil, err

@@ -29,7 +29,7 @@ func withPath(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-func stem(path string) string { return strings.TrimSuffix(path, ".onnx") }
+func stem(path string) string { return onnx.Stem(path) }
 
 func rejected(path string) string { return stem(path) + ".rejected.onnx" }
 

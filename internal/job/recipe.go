@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/onnx"
@@ -85,7 +84,7 @@ func combined(ctx context.Context, root string, paths []string) (_ string, err e
 
 // filesOf are the regular files of path, a file, model or folder, in a fixed order, and the folder that has them.
 func filesOf(path string) (root string, paths []string, err error) {
-	if strings.HasSuffix(path, ".onnx") {
+	if onnx.Stem(path) != path {
 		f, err := onnx.Open(path)
 		if err != nil {
 			return "", nil, err

@@ -80,6 +80,9 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Packed() && j.Backend == ORT {
+		return nil, fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", j.Model)
+	}
 	start := time.Now()
 	s, err := j.open(ctx, f.Model)
 	if err != nil {

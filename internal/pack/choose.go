@@ -51,7 +51,7 @@ func (c *chunker) try(f form, sample, base []byte, float bool) (codec, int) {
 	count, each := f.symbols(len(sample))
 	worth := len(sample) / 2048 // bytes that a slower coder has to save
 	if float {
-		worth = len(sample) / 512
+		worth = len(sample) / 128
 	}
 	for i := range count {
 		var size int

@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/onnx"
@@ -89,7 +88,7 @@ func newWriter(ctx context.Context, path, dir string, s onnx.SaveOptions) (*writ
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{source: f, dir: dir, name: strings.TrimSuffix(filepath.Base(path), ".onnx"), save: s, set: &atomicfile.Set{Sync: s.Sync}}
+	w := &writer{source: f, dir: dir, name: onnx.Stem(filepath.Base(path)), save: s, set: &atomicfile.Set{Sync: s.Sync}}
 	if w.set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
 		return nil, errors.Join(err, w.close())
 	}

@@ -1,0 +1,33 @@
+package onnx
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/pack"
+)
+
+// unpacked returns the model file and the folder of the packed model in r, whose chunks are decoded when they are read.
+func unpacked(r *source) (*source, *folder, error) {
+	a, err := pack.Open(r, r.size, r.path)
+	if err != nil {
+		var fe *pack.FormatError
+		if errors.As(err, &fe) {
+			err = &FormatError{File: fe.File, Off: fe.Off, Msg: fe.Err.Error(), Err: errors.Unwrap(fe.Err)}
+		}
+		return nil, nil, err
+	}
+	model := a.Member(0)
+	return &source{ReaderAt: model, Closer: r.Closer, path: r.path, size: model.Size(), member: a.Index.Files[0].Name}, &folder{path: ".", fsys: a}, nil
+}
+
+// Packed reports whether the model was opened from a packed file (.mcz). Its parts are those of the model in it, and it has one path.
+func (f *File) Packed() bool { return f.main.member != "" }
+
+// Stem is the path of a model without its suffix, .onnx or .mcz.
+func Stem(path string) string {
+	if stem, ok := strings.CutSuffix(path, ".mcz"); ok {
+		return stem
+	}
+	return strings.TrimSuffix(path, ".onnx")
+}
