@@ -19,9 +19,9 @@ type Palette struct {
 	Granularity string `flag:"granularity" default:"per-tensor" enum:"per-tensor,per-group,per-block" usage:"'part' of a weight that has a codebook of its own: per-tensor, per-group (output channels) or per-block (consecutive elements, without scales)"`
 	// Group is the number of output channels of a group.
 	Group int `flag:"group" default:"16" usage:"'number' of output channels that share a codebook with --granularity per-group"`
-	// Block is the number of elements that share a scale, or with per-block a codebook. The default is 16, 64 with 64 and more entries, and
+	// Block is the number of elements that share a scale, or with per-block a codebook. The default is 8, 16 with 64 entries, 32 with 256, and
 	// 64 times the entries for codebooks.
-	Block *int `flag:"block" usage:"'number' of elements that share a float16 scale, 0 for none (default 16; 64 from 64 entries on); with --granularity per-block, number of elements that share a codebook (default 64 times the entries)"`
+	Block *int `flag:"block" usage:"'number' of elements that share an 8-bit scale, 0 for none (default 8; 16 with 64 entries, 32 with 256); with --granularity per-block, number of elements that share a codebook (default 64 times the entries)"`
 }
 
 var paletteMethod = &pass.Method{
@@ -55,14 +55,12 @@ func (o Palette) Run(ctx context.Context, s *pass.Step) error {
 	if err != nil {
 		return fmt.Errorf("entries: %w", err)
 	}
-	block := 16
+	block := map[int]int{4: 8, 16: 8, 64: 16, 256: 32}[entries]
 	switch {
 	case o.Block != nil:
 		block = *o.Block
 	case o.Granularity == "per-block":
 		block = 64 * entries
-	case entries >= 64:
-		block = 64
 	}
 	q := &palette.Quantizer{Entries: entries, Block: int64(block)}
 	switch o.Granularity {

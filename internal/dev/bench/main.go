@@ -92,6 +92,7 @@ var sections = []struct {
 	{"auto", (*bench).auto, true},
 	{"language", (*bench).language, true},
 	{"perplexity", (*bench).perplexity, true},
+	{"palette", (*bench).palette, true},
 }
 
 // A bench is one run.

@@ -2,9 +2,8 @@ package palette
 
 import (
 	"math"
+	"math/bits"
 	"slices"
-
-	"github.com/mcompress/mcompress/internal/kernel"
 )
 
 // A codebook is the entries of one group, relative to the maximum magnitude of the weight.
@@ -13,11 +12,20 @@ type codebook struct {
 	limits  []float32 // between an entry and the next one, and +Inf
 	first   []byte    // the first entry that a value of each of equal intervals from -1 to 1 may have
 	zero    byte      // the entry that is nearest to 0
+	*steps            // nil without scales
 }
 
-// newCodebook makes the lookup table for nearest: cells intervals for each entry.
-func newCodebook(entries []float32, cells int) *codebook {
-	c := &codebook{entries: entries, limits: make([]float32, len(entries)), first: make([]byte, cells*len(entries))}
+// steps find entries without a search: a value near a limit may have the entry on its other side.
+type steps struct {
+	entry [256]float32
+	index [numSteps]byte // the entry that is nearest to the middle of each of equal intervals from -1 to 1
+}
+
+const numSteps = 1 << 12
+
+// newCodebook makes the lookup tables, that of steps for weights with scales.
+func newCodebook(entries []float32, scaled bool) *codebook {
+	c := &codebook{entries: entries, limits: make([]float32, len(entries)), first: make([]byte, 4*len(entries))}
 	for i := range entries {
 		c.limits[i] = float32(math.Inf(1))
 		if i+1 < len(entries) {
@@ -32,7 +40,23 @@ func newCodebook(entries []float32, cells int) *codebook {
 		c.first[i] = byte(at)
 	}
 	c.zero = byte(c.nearest(0))
+	if scaled {
+		c.steps = &steps{}
+		copy(c.entry[:], entries)
+		at = 0
+		for i := range c.index {
+			for float32(2*i+1)/numSteps-1 > c.limits[at] {
+				at++
+			}
+			c.index[i] = byte(at)
+		}
+	}
 	return c
+}
+
+// step is the entry of the interval of v.
+func (s *steps) step(v float32) byte {
+	return s.index[min(max(int32(float32(v*(numSteps/2))+numSteps/2), 0), numSteps-1)&(numSteps-1)]
 }
 
 // nearest is the entry that is nearest to v.
@@ -47,7 +71,7 @@ func (c *codebook) nearest(v float32) int {
 // A trainer finds codebooks.
 type trainer struct {
 	*Layout
-	cells int // of lookup tables, for each entry
+	*scaler
 }
 
 // rounds is the number of times that scales and entries are fitted to each other.
@@ -65,7 +89,7 @@ func (t *trainer) train(x []float32) *codebook {
 		b := x[i:min(i+block, len(x))]
 		s := float32(1)
 		if t.Block > 0 {
-			s = peak(b)
+			s = t.of[t.first(b, 1)]
 		}
 		scales = append(scales, s)
 		for j, v := range b {
@@ -102,17 +126,17 @@ func (t *trainer) rounded(entries []float64, pinned bool) *codebook {
 		entries[at] = 0
 	}
 	slices.Sort(entries)
-	largest := 1.
+	unit := 1.
 	if t.Block > 0 {
-		if largest = max(math.Abs(entries[0]), math.Abs(entries[len(entries)-1])); largest == 0 {
-			largest = 1
+		if unit = max(math.Abs(entries[0]), math.Abs(entries[len(entries)-1])); unit == 0 {
+			unit = 1
 		}
 	}
 	c := make([]float32, len(entries))
 	for i, e := range entries {
-		c[i] = float32(e / largest)
+		c[i] = float32(e / unit)
 	}
-	return newCodebook(c, t.cells)
+	return newCodebook(c, t.Block > 0)
 }
 
 // refit fits the scales of blocks x to c, and then the entries to them.
@@ -121,11 +145,14 @@ func (t *trainer) refit(c *codebook, x, y, scales []float32, pinned bool) *codeb
 	for i := range scales {
 		first := i * int(t.Block)
 		b := x[first:min(first+int(t.Block), len(x))]
-		s := c.fit(b, scales[i])
+		s := t.of[t.second(c, b, scales[i], 1)]
 		scales[i] = s
-		square := float64(s) * float64(s)
+		if s == 0 {
+			continue
+		}
+		square, inverse := float64(s)*float64(s), 1/s
 		for _, v := range b {
-			e := c.nearest(over(v, s))
+			e := c.step(float32(v * inverse))
 			sum[e] += float64(float64(v) * float64(s))
 			weight[e] += square
 		}
@@ -139,16 +166,16 @@ func (t *trainer) refit(c *codebook, x, y, scales []float32, pinned bool) *codeb
 	return t.rounded(entries, pinned)
 }
 
-// fit is the scale that minimizes the squared error of b with the entries that are nearest with scale s.
-func (c *codebook) fit(b []float32, s float32) float32 {
+// fit is the scale that minimizes the squared error of b · unit with the entries that are nearest with scale s.
+func (c *codebook) fit(b []float32, s, unit float32) float32 {
 	if s == 0 {
 		return 0
 	}
 	var product, square float32
-	inverse := 1 / s
+	inverse := unit / s
 	for _, v := range b {
 		y := float32(v * inverse)
-		e := c.entries[c.nearest(y)]
+		e := c.entry[c.step(y)]
 		product += float32(y * e)
 		square += float32(e * e)
 	}
@@ -156,6 +183,25 @@ func (c *codebook) fit(b []float32, s float32) float32 {
 		return s
 	}
 	return min(max(float32(s*float32(product/square)), -1), 1)
+}
+
+// fittedEntries is the number of entries up to which scales are fitted: with more, clipping costs more than the fit gains.
+const fittedEntries = 16
+
+// first is the byte of the scale of b · unit by its largest element.
+func (t *trainer) first(b []float32, unit float32) byte {
+	if t.Entries > fittedEntries {
+		return t.cover(peak(b) * unit)
+	}
+	return t.round(peak(b) * unit)
+}
+
+// second is the byte of the scale of b · unit that fits the entries of c, from its first scale s.
+func (t *trainer) second(c *codebook, b []float32, s, unit float32) byte {
+	if t.Entries > fittedEntries {
+		return t.round(s)
+	}
+	return t.round(c.fit(b, s, unit))
 }
 
 // over is v / s, and 0 for blocks of zeros.
@@ -166,21 +212,11 @@ func over(v, s float32) float32 {
 	return v / s
 }
 
-// peak is the element of the largest magnitude, the first of equal ones, or 0 if float16 cannot represent it as a scale.
-func peak(b []float32) (p float32) {
-	largest := float32(0x1p-25)
+// peak is the element of the largest magnitude, the negative one of equal ones.
+func peak(b []float32) float32 {
+	most := uint32(0) // with the sign as the lowest bit
 	for _, v := range b {
-		if a := abs(v); a > largest {
-			largest, p = a, v
-		}
+		most = max(most, bits.RotateLeft32(math.Float32bits(v), 1))
 	}
-	return p
-}
-
-func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
-
-// halves are scales rounded to float16, and as it stores them.
-func halves(scales []float32, stored []uint16) {
-	kernel.F16FromF32(stored, scales)
-	kernel.F32FromF16(scales, stored)
+	return math.Float32frombits(bits.RotateLeft32(most, -1))
 }

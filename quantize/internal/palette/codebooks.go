@@ -24,22 +24,19 @@ const (
 	// panelElems is about the number of elements in memory while codebooks are found.
 	panelElems = 1 << 19
 	// sampleElems is about the number of elements that codebooks of up to 16 entries are found from; more entries need more.
-	sampleElems = 1 << 16
+	sampleElems = 1 << 15
 	// runElems is about the number of consecutive elements of a sample.
 	runElems = 1 << 10
 )
 
 func newCodebooks(l *Layout, f *pass.Floats, o observation) *codebooks {
-	c := &codebooks{trainer: trainer{l, 4}, floats: f, peak: 1, inverse: 1}
-	if l.Outer*l.Inner > sampleElems {
-		c.cells = 64
-	}
+	c := &codebooks{trainer: trainer{l, scaleTable()}, floats: f, peak: 1, inverse: 1}
 	if o.distinct != nil {
 		entries := make([]float32, l.Entries)
 		for i := range entries {
 			entries[i] = o.distinct[min(i, len(o.distinct)-1)]
 		}
-		only := newCodebook(entries, c.cells)
+		only := newCodebook(entries, l.Block > 0)
 		for range l.Groups {
 			c.stored = append(c.stored, entries...)
 		}
@@ -50,8 +47,8 @@ func newCodebooks(l *Layout, f *pass.Floats, o observation) *codebooks {
 	return c
 }
 
-// read reads elements relative to the maximum magnitude.
-func (c *codebooks) read(x []float32, first int64) error {
+// sample reads elements relative to the maximum magnitude.
+func (c *codebooks) sample(x []float32, first int64) error {
 	if err := c.floats.Read(x, first); err != nil || c.exact {
 		return err
 	}
@@ -102,7 +99,7 @@ func (c *codebooks) trainPanel() error {
 		row := r * c.Outer / rows
 		first := (row*c.Groups + c.to) * c.Inner
 		x := c.buffer(min(n*c.Inner, c.Elems-first))
-		if err := c.read(x, first); err != nil {
+		if err := c.sample(x, first); err != nil {
 			return err
 		}
 		for g := range samples {
@@ -128,7 +125,7 @@ func (c *codebooks) spread(first, end, n int64) ([]float32, error) {
 	run := max(1, runElems/block) * block
 	x, runs := c.buffer(n/run*run), n/run
 	for i := range runs {
-		if err := c.read(x[i*run:][:run], first+(end-first-run)/block*i/max(1, runs-1)*block); err != nil {
+		if err := c.sample(x[i*run:][:run], first+(end-first-run)/block*i/max(1, runs-1)*block); err != nil {
 			return nil, err
 		}
 	}

@@ -1,12 +1,13 @@
 package palette
 
 import (
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // nodeBytes is an upper bound of the file size of the nodes of one weight and their small constants.
-const nodeBytes = 900
+const nodeBytes = 1000
 
 // A stored is a weight whose indices, codebooks and scales are constants of the model.
 type stored struct {
@@ -60,7 +61,7 @@ func (e *emitter) dense(st *stored) *ir.Value {
 	}
 	x = e.node("Gather", st.parts[outCodebook].Value, x)
 	if st.Block > 0 {
-		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.cast(st.parts[outScales].Value, ir.Float))
+		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st.parts[outScales].Value))
 	}
 	if st.padded() != st.Elems {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
@@ -88,6 +89,12 @@ func (e *emitter) indices(l *Layout, v *ir.Value) *ir.Value {
 	}
 	x = e.node("Div", x, e.integers([]int64{n}, units...))
 	return e.node("Mod", x, e.integers(nil, int32(l.Entries)))
+}
+
+// scales are those of blocks as float32.
+func (e *emitter) scales(v *ir.Value) *ir.Value {
+	table := e.Const(e.g, ir.Float16, []int64{256}, kernel.Bytes(scaleTable().half[:]))
+	return e.cast(e.node("Gather", table, e.cast(v, ir.Int32)), ir.Float)
 }
 
 // offsets are the first entries of the codebooks of groups.

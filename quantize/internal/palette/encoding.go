@@ -33,9 +33,17 @@ func (e *encoding) Recipe() *ir.Recipe {
 		Name: "palette",
 		In:   []*ir.Tensor{e.weight},
 		Out:  e.specs(e.weight.Name),
-		Work: 12*e.chunk() + 16*panelElems,
+		Work: 12*e.chunk() + 16*panelElems + e.tables(),
 		Run:  e.run,
 	}
+}
+
+// tables is about the memory of all codebooks and their lookup tables, which are held where groups alternate.
+func (e *encoding) tables() int64 {
+	if e.Outer == 1 {
+		return e.Groups * int64(e.Entries) * 4
+	}
+	return e.Groups * 6 << 10
 }
 
 // Check finds the codebooks without output, and returns a *pass.Unfit if they do not represent the weight.
@@ -109,7 +117,7 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	n := e.chunk()
 	w.x, w.indices = make([]float32, n), make([]byte, n)
 	if e.Block > 0 {
-		w.scales, w.stored = make([]float32, n/e.Block), make([]uint16, n/e.Block)
+		w.scales = make([]byte, n/e.Block)
 	}
 	for i := int64(0); i < e.padded(); i += n {
 		if err := ctx.Err(); err != nil {
@@ -129,8 +137,7 @@ type encoder struct {
 	out     []io.Writer
 	x       []float32
 	indices []byte
-	scales  []float32
-	stored  []uint16
+	scales  []byte
 }
 
 // encode writes the indices and scales of n elements from first on.
@@ -138,13 +145,8 @@ func (w *encoder) encode(first, n int64) error {
 	x := w.x[:n]
 	held := min(n, max(0, w.Elems-first))
 	clear(x[held:])
-	if err := w.read(x[:held], first); err != nil {
+	if err := w.floats.Read(x[:held], first); err != nil {
 		return err
-	}
-	if w.Block > 0 {
-		if err := w.fitScales(x, first); err != nil {
-			return err
-		}
 	}
 	for i := int64(0); i < n; {
 		c, end, err := w.at(first + i)
@@ -152,50 +154,57 @@ func (w *encoder) encode(first, n int64) error {
 			return err
 		}
 		end = min(end-first, n)
+		w.fitScales(c, x[i:end], i)
 		w.assign(c, x[i:end], w.indices[i:end], i)
 		i = end
+	}
+	if w.Block > 0 {
+		if _, err := w.out[outScales].Write(w.scales[:n/w.Block]); err != nil {
+			return err
+		}
 	}
 	return w.write(w.indices[:n])
 }
 
-// fitScales fits the scales of the blocks of x and writes them.
-func (w *encoder) fitScales(x []float32, first int64) error {
-	n := int64(len(x)) / w.Block
-	for b := range n {
-		c, _, err := w.at(first + b*w.Block)
-		if err != nil {
-			return err
-		}
+// fitScales fits the scales of the blocks of x, which begins at element first of the chunk.
+func (w *encoder) fitScales(c *codebook, x []float32, first int64) {
+	if w.Block == 0 {
+		return
+	}
+	scales := w.scales[first/w.Block:]
+	for b := range int64(len(x)) / w.Block {
 		block := x[b*w.Block:][:w.Block]
-		if w.scales[b] = 1; !w.exact {
-			w.scales[b] = c.fit(block, peak(block))
+		if scales[b] = largest; !w.exact {
+			scales[b] = w.second(c, block, w.of[w.first(block, w.inverse)], w.inverse)
 		}
 	}
-	halves(w.scales[:n], w.stored[:n])
-	_, err := w.out[outScales].Write(kernel.Bytes(w.stored[:n]))
-	return err
 }
 
 // assign finds the entries of c that are nearest to x, which begins at element first of the chunk.
 func (w *encoder) assign(c *codebook, x []float32, indices []byte, first int64) {
 	if w.Block == 0 {
 		for i, v := range x {
-			indices[i] = byte(c.nearest(v))
+			indices[i] = byte(c.nearest(float32(v * w.inverse)))
 		}
 		return
 	}
 	for i := 0; i < len(x); i += int(w.Block) {
-		s := w.scales[(first+int64(i))/w.Block]
-		block := x[i : i+int(w.Block)]
-		if s == 0 {
-			for j := range block {
-				indices[i+j] = c.zero
+		s := w.of[w.scales[(first+int64(i))/w.Block]]
+		block, to := x[i:i+int(w.Block)], indices[i:i+int(w.Block)]
+		switch {
+		case s == 0:
+			for j := range to {
+				to[j] = c.zero
 			}
-			continue
-		}
-		inverse := 1 / s
-		for j, v := range block {
-			indices[i+j] = byte(c.nearest(float32(v * inverse)))
+		case w.exact:
+			for j, v := range block {
+				to[j] = byte(c.nearest(v))
+			}
+		default:
+			inverse := w.inverse / s
+			for j, v := range block {
+				to[j] = c.step(float32(v * inverse))
+			}
 		}
 	}
 }

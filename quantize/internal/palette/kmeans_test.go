@@ -59,8 +59,8 @@ func TestNearestEntry(t *testing.T) {
 			entries[i] = float32(r.NormFloat64())
 		}
 		slices.Sort(entries)
-		for _, cells := range []int{4, 64} {
-			c := newCodebook(entries, cells)
+		for _, scaled := range []bool{false, true} {
+			c := newCodebook(entries, scaled)
 			for range 1000 {
 				v := float32(r.NormFloat64())
 				got := math.Abs(float64(v - entries[c.nearest(v)]))

@@ -1,6 +1,8 @@
 package palette
 
 import (
+	"math/bits"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
@@ -48,7 +50,7 @@ func (l *Layout) group(i int64) (g, end int64) {
 }
 
 // bits is the size of an index.
-func (l *Layout) bits() int64 { return map[int]int64{4: 2, 16: 4, 64: 6, 256: 8}[l.Entries] }
+func (l *Layout) bits() int64 { return int64(bits.Len(uint(l.Entries - 1))) }
 
 // packed reports whether bytes hold several indices.
 func (l *Layout) packed() bool { return l.Index == ir.Uint8 && l.Entries < 256 }
@@ -113,7 +115,7 @@ func (l *Layout) specs(name string) []ir.Spec {
 		{Name: name, DType: ir.Float, Shape: []int64{l.Groups * int64(l.Entries)}},
 	}
 	if l.Block > 0 {
-		out = append(out, ir.Spec{Name: name, DType: ir.Float16, Shape: []int64{l.scales(), 1}})
+		out = append(out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{l.scales(), 1}})
 	}
 	return out
 }

@@ -72,14 +72,13 @@ func (e *encoding) lookUp(y []float32, indices []byte, entries []float32, first 
 
 // scale multiplies the blocks of y, elements from first on, by their scales.
 func (e *encoding) scale(r io.ReaderAt, y []float32, first int64) error {
-	n := ceilDiv(int64(len(y)), e.Block)
-	stored, scales := make([]uint16, n), make([]float32, n)
-	if err := ir.ReadFull(r, kernel.Bytes(stored), first/e.Block*2); err != nil {
+	stored := make([]byte, ceilDiv(int64(len(y)), e.Block))
+	if err := ir.ReadFull(r, stored, first/e.Block); err != nil {
 		return err
 	}
-	kernel.F32FromF16(scales, stored)
+	s := scaleTable()
 	for i := range y {
-		y[i] *= scales[int64(i)/e.Block]
+		y[i] *= s.of[stored[int64(i)/e.Block]]
 	}
 	return nil
 }

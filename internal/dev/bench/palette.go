@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// paletteModels are the shared models of the table; those without data have random inputs.
+var paletteModels = []string{
+	"transformer/minilm_l6_v2_vocab3086", "text/magika_v3_3", "vision/mlperf_resnet8", "vision/mnist_cnn_max3", "vision/mnist_softmax_head",
+	"vision/mnist_sigmoid", "transformer/mnist_self_attention", "transformer/gpt2_tiny_fp32", "vision/yolox_nano", "text/byte_bidi_lstm",
+	"vision/super_resolution", "vision/espcn_float",
+}
+
+// A compressed is what the report of one result holds: bytes of the file, and SQNR of its weights and of its worst output on held-out samples.
+type compressed struct {
+	bytes           int64
+	weights, output float64
+}
+
+// palette compares palettes of 16 entries with 4-bit integers of at least their size, and measures their speed.
+func (b *bench) palette(ctx context.Context) (string, error) {
+	folder := filepath.Join(b.dir, "palette")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(folder)
+	if err := b.pictures(folder); err != nil {
+		return "", err
+	}
+	if _, err := b.part(ctx, "realdata.py", realDataScript, []string{filepath.Join(b.shared, "fixtures"), folder, folder}); err != nil {
+		return "", err
+	}
+	var t strings.Builder
+	t.WriteString("## Palettes and 4-bit integers\n\n`quantize --method palette` (16 entries, scales of blocks of 8) and `weight-int4` (blocks of 32), without samples; output SQNR on held-out samples.\n\n")
+	t.WriteString("| model | bytes: palette | int4 | SQNR of weights: palette | int4 | of outputs: palette | int4 |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, name := range paletteModels {
+		ours, err := b.compressed(ctx, folder, name, "palette")
+		if err != nil {
+			return "", err
+		}
+		theirs, err := b.compressed(ctx, folder, name, "weight-int4")
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&t, "| %s | %d | %d | %.2f dB | %.2f dB | %.2f dB | %.2f dB |\n", filepath.Base(name),
+			ours.bytes, theirs.bytes, ours.weights, theirs.weights, ours.output, theirs.output)
+	}
+	speed, err := b.paletteSpeed(ctx)
+	return t.String() + speed, err
+}
+
+// compressed quantizes a shared model by a method and reads the report.
+func (b *bench) compressed(ctx context.Context, folder, name, method string) (*compressed, error) {
+	out := filepath.Join(folder, "out.onnx")
+	args := []string{"quantize", "--quiet", "--method", method, "-o", out, "--report", "json", filepath.Join(b.shared, "fixtures", "models", name, "model.onnx")}
+	samples := filepath.Join(folder, filepath.Base(name)+".test.npz")
+	if _, err := os.Stat(samples); err == nil {
+		args = append(args, "--data", samples, "--limit", "256")
+	}
+	if _, err := b.stdout(ctx, b.tool, args...); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	text, err := os.ReadFile(strings.TrimSuffix(out, ".onnx") + ".report.json")
+	if err != nil {
+		return nil, err
+	}
+	var report struct {
+		Totals struct {
+			FileBytes struct{ After int64 } `json:"file_bytes"`
+		}
+		Weights []struct {
+			Changed bool
+			Shape   []int64
+			Error   struct {
+				SQNR float64 `json:"sqnr_db"`
+			}
+		}
+		Verification struct {
+			Outputs []struct {
+				Errors struct {
+					SQNR *float64 `json:"sqnr_db"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return nil, err
+	}
+	c, elems := &compressed{bytes: report.Totals.FileBytes.After, output: math.Inf(1)}, 0.
+	for _, w := range report.Weights {
+		if !w.Changed {
+			continue
+		}
+		n := 1.
+		for _, d := range w.Shape {
+			n *= float64(d)
+		}
+		c.weights += n * w.Error.SQNR
+		elems += n
+	}
+	c.weights /= elems
+	for _, o := range report.Verification.Outputs {
+		if o.Errors.SQNR != nil {
+			c.output = min(c.output, *o.Errors.SQNR)
+		}
+	}
+	return c, nil
+}
+
+// paletteSpeed measures palettes of 16 entries.
+func (b *bench) paletteSpeed(ctx context.Context) (string, error) {
+	var t strings.Builder
+	t.WriteString("\n`--report none --no-verify --digest none --no-sync`, one worker, page cache warm; median seconds, bytes of input per second, peak resident memory.\n\n")
+	t.WriteString("| model | s | GB/s | peak MiB |\n|---|---:|---:|---:|\n")
+	out := filepath.Join(b.dir, "palette", "ours.onnx")
+	for _, m := range []model{bert, llm} {
+		in, err := b.file(ctx, m)
+		if err != nil {
+			return "", err
+		}
+		args := []string{b.tool, "quantize", in, "--method", "palette", "-o", out, "--report", "none", "--no-verify", "--workers", "1", "--quiet", "--digest", "none", "--no-sync"}
+		s := command(fastName, args...)
+		s.out = out
+		got, err := b.medians(ctx, []subject{s})
+		if err != nil {
+			return "", err
+		}
+		r := got[fastName]
+		fmt.Fprintf(&t, "| %s | %.2f | %.2f | %.0f |\n", m.name, r.Seconds, float64(bytesOf(in))/1e9/r.Seconds, r.Peak)
+	}
+	fmt.Fprintf(&t, "\n%d processors.\n", runtime.NumCPU())
+	return t.String(), nil
+}
