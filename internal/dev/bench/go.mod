@@ -14,6 +14,7 @@ require (
 	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/goccy/go-yaml v1.19.0 // indirect
+	github.com/klauspost/compress v1.18.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
