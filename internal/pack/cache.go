@@ -67,7 +67,7 @@ func (a *Archive) decode(number int) ([]byte, error) {
 	}
 	defer a.cache.chunkers.Put(c)
 	raw := make([]byte, h.raw)
-	if err := c.decode(h.form, raw, payload, nil); err != nil {
+	if err := c.decode(h.form, raw, payload); err != nil {
 		return nil, err
 	}
 	if checksum(raw) != h.sum {

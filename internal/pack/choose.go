@@ -26,18 +26,18 @@ func samplePieces(n int64) (offsets []int64, size int64) {
 	return offsets, size
 }
 
-// choose returns the codec whose result for the sample is smallest. base has the bytes of the base at the same places, or is nil.
-func (c *chunker) choose(t ir.DType, sample, base []byte) codec {
+// choose returns the codec whose result for the sample is smallest.
+func (c *chunker) choose(t ir.DType, sample []byte) codec {
 	best, least := codec{form: plain}, math.MaxInt
-	for _, f := range forms(t, base != nil) {
+	for _, f := range forms(t) {
 		if f.valid(len(sample)) != nil {
 			continue
 		}
-		k, size := c.try(f, sample, base, t.IsFloat())
+		k, size := c.try(f, sample, t.IsFloat())
 		if size < least {
 			best, least = k, size
 		}
-		if f.layout == rotatedPlanes && k.coders[0] == stored && base == nil {
+		if f.layout == rotatedPlanes && k.coders[0] == stored {
 			break // mantissas are noise: other forms save no more
 		}
 	}
@@ -45,9 +45,9 @@ func (c *chunker) choose(t ir.DType, sample, base []byte) codec {
 }
 
 // try chooses the coders of the planes of sample in form f, and returns the size of the result.
-func (c *chunker) try(f form, sample, base []byte, float bool) (codec, int) {
+func (c *chunker) try(f form, sample []byte, float bool) (codec, int) {
 	k, total := codec{form: f}, 0
-	all := c.symbolsOf(f, sample, base)
+	all := c.symbolsOf(f, sample)
 	count, each := f.symbols(len(sample))
 	worth := len(sample) / 2048 // bytes that a slower coder has to save
 	if float {

@@ -1,9 +1,7 @@
 package pack
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -41,12 +39,12 @@ func grow(b *[]byte, n int) []byte {
 	return (*b)[:n]
 }
 
-// symbolsOf returns the planes of raw. base has the bytes that raw is predicted from, if the form needs them.
-func (c *chunker) symbolsOf(f form, raw, base []byte) []byte {
+// symbolsOf returns the planes of raw.
+func (c *chunker) symbolsOf(f form, raw []byte) []byte {
 	src := raw
 	if f.predictor != noPredictor {
 		src = grow(&c.difference, len(raw))
-		differences(src, raw, base, int(f.width))
+		differences(src, raw, int(f.width))
 	}
 	if f.width == 1 && f.layout == planes {
 		return src
@@ -58,9 +56,9 @@ func (c *chunker) symbolsOf(f form, raw, base []byte) []byte {
 }
 
 // encode appends the payload of raw to dst, padded to the smallest size that a reader accepts.
-func (c *chunker) encode(dst []byte, k codec, raw, base []byte) []byte {
+func (c *chunker) encode(dst []byte, k codec, raw []byte) []byte {
 	start := len(dst)
-	all := c.symbolsOf(k.form, raw, base)
+	all := c.symbolsOf(k.form, raw)
 	count, each := k.symbols(len(raw))
 	for i := range count {
 		dst = c.appendPlane(dst, k.coders[i], all[i*each:(i+1)*each])
@@ -76,13 +74,10 @@ func pad(dst []byte, start, raw int) []byte {
 	return dst
 }
 
-// decode fills raw with the content of payload, which base predicts if the form needs that.
-func (c *chunker) decode(f form, raw, payload, base []byte) error {
+// decode fills raw with the content of payload.
+func (c *chunker) decode(f form, raw, payload []byte) error {
 	if err := f.valid(len(raw)); err != nil {
 		return err
-	}
-	if f.predictor == baseValue && base == nil {
-		return errors.New("the base is missing")
 	}
 	count, each := f.symbols(len(raw))
 	buffer := grow(&c.planes, count*each)
@@ -100,27 +95,7 @@ func (c *chunker) decode(f form, raw, payload, base []byte) error {
 	}
 	merge(raw, from[:count], f)
 	if f.predictor != noPredictor {
-		restore(raw, base, int(f.width))
+		restore(raw, int(f.width))
 	}
 	return nil
-}
-
-// A place is a position in a file of the base.
-type place struct {
-	file   int
-	offset int64
-}
-
-// placeSize is the size of the place that precedes the blocks of a chunk with a base.
-const placeSize = 12
-
-func (p place) append(b []byte) []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(b, uint32(p.file)), uint64(p.offset))
-}
-
-func parsePlace(payload []byte) (place, []byte, error) {
-	if len(payload) < placeSize {
-		return place{}, nil, fmt.Errorf("%w: no place in the base", errBlock)
-	}
-	return place{int(binary.LittleEndian.Uint32(payload)), int64(binary.LittleEndian.Uint64(payload[4:]))}, payload[placeSize:], nil
 }

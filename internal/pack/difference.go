@@ -2,11 +2,11 @@ package pack
 
 import "encoding/binary"
 
-// differences writes the elements of src minus their predictions into dst, as unsigned numbers that are small for small differences
-// of either sign (zigzag). Elements have width bytes; base is nil for predictions by the previous element.
-func differences(dst, src, base []byte, width int) {
+// differences writes the elements of src minus the ones before them into dst, as unsigned numbers that are small for small differences
+// of either sign (zigzag). Elements have width bytes.
+func differences(dst, src []byte, width int) {
 	each(width, len(src), func(i int, mask, sign uint64) {
-		d := element(src, i, width) - prediction(src, base, i, width)
+		d := element(src, i, width) - prediction(src, i, width)
 		if d &= mask; d&sign != 0 {
 			d = ^(d << 1)
 		} else {
@@ -17,11 +17,11 @@ func differences(dst, src, base []byte, width int) {
 }
 
 // restore replaces the differences in b by the elements.
-func restore(b, base []byte, width int) {
+func restore(b []byte, width int) {
 	each(width, len(b), func(i int, mask, _ uint64) {
 		d := element(b, i, width)
 		d = d>>1 ^ -(d & 1)
-		put(b, i, width, d+prediction(b, base, i, width))
+		put(b, i, width, d+prediction(b, i, width))
 	})
 }
 
@@ -33,11 +33,8 @@ func each(width, bytes int, f func(i int, mask, sign uint64)) {
 	}
 }
 
-func prediction(b, base []byte, i, width int) uint64 {
-	switch {
-	case base != nil:
-		return element(base, i, width)
-	case i == 0:
+func prediction(b []byte, i, width int) uint64 {
+	if i == 0 {
 		return 0
 	}
 	return element(b, i-width, width)

@@ -12,7 +12,6 @@ type predictor byte
 const (
 	noPredictor   predictor = iota
 	previousValue           // the element before, for sorted positions
-	baseValue               // the element of the base at the same place
 )
 
 // A layout is how the bytes of elements are ordered before entropy coding.
@@ -36,7 +35,7 @@ var plain = form{width: 1}
 // valid rejects forms that no writer makes, for content of n bytes.
 func (f form) valid(n int) error {
 	switch {
-	case f.predictor > baseValue || f.layout > nibbles,
+	case f.predictor > previousValue || f.layout > nibbles,
 		f.width != 1 && f.width != 2 && f.width != 4 && f.width != 8,
 		f.layout == nibbles && f.width != 1,
 		f.layout == rotatedPlanes && (f.width == 1 || f.predictor != noPredictor),
@@ -60,17 +59,14 @@ func (f form) String() string {
 	if f.width == 1 && f.layout == planes {
 		text = "bytes"
 	}
-	switch f.predictor {
-	case previousValue:
+	if f.predictor == previousValue {
 		text = "differences, " + text
-	case baseValue:
-		text = "differences from the base, " + text
 	}
 	return text
 }
 
-// forms are the forms that are tried for tensors of a type. based adds differences from the base.
-func forms(t ir.DType, based bool) []form {
+// forms are the forms that are tried for tensors of a type.
+func forms(t ir.DType) []form {
 	var fs []form
 	width := byte(max(1, t.Bits()/8))
 	if t == ir.Complex64 || t == ir.Complex128 {
@@ -85,9 +81,6 @@ func forms(t ir.DType, based bool) []form {
 		fs = []form{plain, {noPredictor, 1, nibbles}}
 	default:
 		fs = []form{plain}
-	}
-	if based {
-		fs = append(fs, form{baseValue, width, planes})
 	}
 	return fs
 }

@@ -37,7 +37,7 @@ const (
 type kind byte
 
 const (
-	headRecord      kind = 'H' // names and sizes of the files, and the base, as JSON (zlib)
+	headRecord      kind = 'H' // names and sizes of the files, as JSON (zlib)
 	skeletonRecord  kind = 'S' // bytes between tensors, for the gaps of the following chunks
 	dataRecord      kind = 'D' // bytes of a tensor, or of a long stretch between tensors
 	referenceRecord kind = 'R' // the bytes of an earlier data record
@@ -100,20 +100,18 @@ func maxPacked(raw int) int { return raw + raw/16 + 4096 }
 // A head begins the container, so that a stream can be unpacked.
 type head struct {
 	Files []FileInfo `json:"files"`
-	Base  []FileInfo `json:"base,omitempty"`
 }
 
-// A FileInfo is a file of the container or of its base.
+// A FileInfo is a file of the container.
 type FileInfo struct {
 	Name   string `json:"name"` // relative to the folder of the first file, with slashes
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // only in the index and of the base
+	SHA256 string `json:"sha256,omitempty"` // only in the index
 }
 
 // An Index is the last record: where every tensor is.
 type Index struct {
 	Files   []FileInfo    `json:"files"`
-	Base    []FileInfo    `json:"base,omitempty"`
 	Tensors []TensorInfo  `json:"tensors"`
 	Chunks  []chunkRecord `json:"chunks"`
 }

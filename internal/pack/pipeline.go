@@ -13,7 +13,7 @@ type chunk struct {
 	task    *task
 	raw     []byte
 	payload []byte
-	base    []byte
+	before  []byte // the chunk that may be the same
 	err     error
 	done    chan struct{}
 }
@@ -53,7 +53,7 @@ func (p pipeline) run(ctx context.Context) error {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case c := <-free:
-				*c = chunk{number: number, raw: c.raw, payload: c.payload, base: c.base, done: make(chan struct{})}
+				*c = chunk{number: number, raw: c.raw, payload: c.payload, before: c.before, done: make(chan struct{})}
 				more, err := p.next(c)
 				if !more && err == nil {
 					return nil

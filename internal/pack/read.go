@@ -184,7 +184,7 @@ func (u *reader) decode(worker *chunker, c *chunk) error {
 	if c.kind == referenceRecord {
 		return nil
 	}
-	err := worker.decode(c.form, c.raw, c.payload, nil)
+	err := worker.decode(c.form, c.raw, c.payload)
 	if err == nil && checksum(c.raw) != c.sum {
 		err = errDigest
 	}

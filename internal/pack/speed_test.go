@@ -25,26 +25,26 @@ func BenchmarkChunk(b *testing.B) {
 	}
 	for t, raw := range map[ir.DType][]byte{ir.Float: raw, ir.BFloat16: halves} {
 		c := newChunker()
-		k := c.choose(t, raw[:maxSample], nil)
+		k := c.choose(t, raw[:maxSample])
 		var payload []byte
 		b.Run(fmt.Sprintf("%s/encode", t), func(b *testing.B) {
 			b.SetBytes(maxChunk)
 			for b.Loop() {
-				payload = c.encode(payload[:0], k, raw, nil)
+				payload = c.encode(payload[:0], k, raw)
 			}
 		})
 		b.Run(fmt.Sprintf("%s/decode", t), func(b *testing.B) {
 			b.SetBytes(maxChunk)
-			payload = c.encode(payload[:0], k, raw, nil)
+			payload = c.encode(payload[:0], k, raw)
 			for b.Loop() {
-				if err := c.decode(k.form, raw, payload, nil); err != nil {
+				if err := c.decode(k.form, raw, payload); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(fmt.Sprintf("%s/choose", t), func(b *testing.B) {
 			for b.Loop() {
-				c.choose(t, raw[:maxSample], nil)
+				c.choose(t, raw[:maxSample])
 			}
 		})
 		b.Log(k, len(payload))

@@ -115,7 +115,7 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 	if k.valid(len(c.raw)) != nil {
 		k = codec{form: plain, coders: [8]coder{match}} // a part of an element
 	}
-	c.payload = worker.encode(c.payload[:0], k, c.raw, nil)
+	c.payload = worker.encode(c.payload[:0], k, c.raw)
 	c.form, c.packed, c.header.raw, c.sum, c.gap = k.form, len(c.payload), n, checksum(c.raw), c.task.gap
 	return nil
 }
@@ -131,7 +131,7 @@ func (p *writer) choose(worker *chunker, s *segment) (codec, error) {
 			return codec{}, err
 		}
 	}
-	return worker.choose(s.dtype(), sample, nil), nil
+	return worker.choose(s.dtype(), sample), nil
 }
 
 func (p *writer) read(b []byte, file int, off int64) error {
@@ -178,8 +178,8 @@ func (p *writer) refer(c *chunk) error {
 		p.chunks[key] = original{c.number, c.task.from[0]}
 		return nil
 	}
-	b := grow(&c.base, len(c.raw))
-	c.base = b
+	b := grow(&c.before, len(c.raw))
+	c.before = b
 	if err := p.read(b, first.from.file, first.from.offset); err != nil || !bytes.Equal(b, c.raw) {
 		return err
 	}
