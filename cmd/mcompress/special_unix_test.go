@@ -42,6 +42,8 @@ var writers = []writer{
 	{"out.environment.json", "quantize mlp.onnx -o out.onnx"},
 	{"out.sig", "sign --key key.pem mlp.onnx -o out.sig"},
 	{"out.onnx", "prune mlp.onnx -o out.onnx"},
+	{"out.mcz", "pack mlp.onnx -o out.mcz"},
+	{"out.onnx", "unpack mlp.mcz -o out.onnx"},
 	{"out.onnx", "apply recipe.yaml mlp.onnx -o out.onnx"},
 	{"out.onnx", "distill --teacher cnn.onnx --student cnn.onnx --data digits_test.npz --steps 1 --no-verify -o out.onnx"},
 }
@@ -83,7 +85,9 @@ func eachCommand(t *testing.T, mode os.FileMode, list []writer, test func(t *tes
 	fixtures := filepath.Dir(conform.Fixtures(t)[0])
 	pruned := filepath.Join(prepared(t, "pruned"), "pruned.onnx")
 	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned, "--report", "json", "--no-verify", "-q"})
-	inputs := []string{pruned, strings.TrimSuffix(pruned, ".onnx") + ".report.json"}
+	packed := filepath.Join(filepath.Dir(pruned), "mlp.mcz")
+	must(t, []string{"pack", filepath.Join(fixtures, "mlp.onnx"), "-o", packed, "-q"})
+	inputs := []string{pruned, strings.TrimSuffix(pruned, ".onnx") + ".report.json", packed}
 	for _, name := range []string{"mlp.onnx", "cnn.onnx", "external.onnx", "external_a.bin", "external_b.bin", "digits_test.npz"} {
 		inputs = append(inputs, filepath.Join(fixtures, name))
 	}

@@ -61,7 +61,7 @@ func (e *emitter) dense(st *stored) *ir.Value {
 	}
 	x = e.node("Gather", st.parts[outCodebook].Value, x)
 	if st.Block > 0 {
-		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st.parts[outScales].Value))
+		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st))
 	}
 	if st.padded() != st.Elems {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
@@ -91,10 +91,12 @@ func (e *emitter) indices(l *Layout, v *ir.Value) *ir.Value {
 	return e.node("Mod", x, e.integers(nil, int32(l.Entries)))
 }
 
-// scales are those of blocks as float32.
-func (e *emitter) scales(v *ir.Value) *ir.Value {
+// scales are those of blocks as float32. Their table, which all weights share, is a part of each.
+func (e *emitter) scales(st *stored) *ir.Value {
 	table := e.Const(e.g, ir.Float16, []int64{256}, kernel.Bytes(scaleTable().half[:]))
-	return e.cast(e.node("Gather", table, e.cast(v, ir.Int32)), ir.Float)
+	v := e.cast(st.parts[outScales].Value, ir.Int32)
+	st.parts = append(st.parts, pass.Part{Role: pass.Scales, Value: table, Tensor: table.Const})
+	return e.cast(e.node("Gather", table, v), ir.Float)
 }
 
 // offsets are the first entries of the codebooks of groups.
