@@ -18,6 +18,8 @@ const (
 	trialRatio = 3.1622776601683795 // of successive learning rates: half a decade
 	trialRange = 8                  // maximum number of ratios between a rate and the default of the optimizer
 	trialGain  = 0.98               // a rate is better if its loss is at most this fraction: tiny rates have the loss of the start
+	trialFar   = 2                  // a loss of the start this many times that of equal probabilities is far from it
+	trialBack  = 2                  // ratios to go back from a rate that only gets from far to equal probabilities
 	trialEpoch = math.MaxUint32     // gives the order of the samples, which is that of no epoch
 )
 
@@ -35,18 +37,41 @@ func (t chooser) chooseRate(ctx context.Context, steps int) error {
 		return nil
 	}
 	var tried []string
+	start, least := 0.0, math.Inf(1)
 	best, err := descend(func(k int) (float64, error) {
 		rate := trialRate(first, k)
-		loss, err := t.trial(ctx, rate, trialSteps)
+		before, loss, err := t.trial(ctx, rate, trialSteps)
 		tried = append(tried, fmt.Sprintf("%g: %.4g", rate, loss))
+		start, least = before, min(least, loss)
 		return loss, err
 	})
 	if err != nil {
 		return err
 	}
+	why := fmt.Sprintf("lowest training loss in trials of %d steps (%s)", trialSteps, strings.Join(tried, ", "))
+	if equal := t.equalProbabilities(); destroys(start, least, equal) {
+		best -= trialBack
+		why = fmt.Sprintf("a tenth of the rate of the %s: with it the model learns equal probabilities (%.4g) from a loss of %.4g", why, equal, start)
+	}
 	s.LR = trialRate(first, best)
-	s.choose("lr", s.LR, fmt.Sprintf("lowest training loss in trials of %d steps (%s)", trialSteps, strings.Join(tried, ", ")))
+	s.choose("lr", s.LR, why)
 	return nil
+}
+
+// destroys reports whether the lowest loss of trials is no lower than that of equal probabilities, after a start far from it: then the quickest
+// way there, which is to destroy the model, has the lowest loss.
+func destroys(start, least, equal float64) bool {
+	return equal > 0 && start > trialFar*equal && least >= trialGain*equal
+}
+
+// equalProbabilities is the loss of a model that gives all classes the same probability; 0 if the loss is not the cross-entropy with labels alone.
+func (t chooser) equalProbabilities() float64 {
+	ts := t.graphs.terms
+	if len(ts) != 1 || losses[ts[0].kind] != losses["cross-entropy"] {
+		return 0
+	}
+	shape := t.step.tape.Shape(t.step.tape.Value(ts[0].student))
+	return math.Log(float64(shape[len(shape)-1]))
 }
 
 // trialRate is the rate k ratios from the first one, rounded to two digits.
@@ -85,18 +110,21 @@ func descend(f func(k int) (float64, error)) (best int, err error) {
 	return best, nil
 }
 
-// trial trains for n steps at a constant rate, and returns the mean loss of the second half, infinite if training diverges. Afterwards
-// the weights, the optimizer state and the state of the training are as before.
-func (t chooser) trial(ctx context.Context, rate float64, n int) (mean float64, err error) {
+// trial trains for n steps at a constant rate, and returns the loss of the first step and the mean loss of the second half, infinite if training
+// diverges. Afterwards the weights, the optimizer state and the state of the training are as before.
+func (t chooser) trial(ctx context.Context, rate float64, n int) (first, mean float64, err error) {
 	start, saved, watch := filepath.Join(t.folder, "start"), t.state, t.elapsed
 	if err := t.params.writeTo(start); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer t.params.copyScores()()
 	step := 0
 	err = t.steps(ctx, t.trialSamples(n), func() hyperparameters { return t.hyperparametersOf(step, rate) }, func(loss float64) error {
 		if !finite(loss) {
 			return errDiverged
+		}
+		if step == 0 {
+			first = loss
 		}
 		if step++; step > n/2 {
 			mean += loss / float64(n-n/2)
@@ -108,7 +136,7 @@ func (t chooser) trial(ctx context.Context, rate float64, n int) (mean float64, 
 	}
 	t.state, t.elapsed = saved, watch
 	t.elapsed.lap(&t.elapsed.Trials)
-	return mean, errors.Join(err, t.params.readFrom(start), t.clearOptimizer())
+	return first, mean, errors.Join(err, t.params.readFrom(start), t.clearOptimizer())
 }
 
 var errDiverged = errors.New("training diverges")

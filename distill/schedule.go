@@ -72,7 +72,7 @@ func (t chooser) measurePace(ctx context.Context) (*pace, error) {
 	}
 	p := &pace{epochEnd: c.seconds()}
 	c = startClock()
-	if _, err := t.trial(ctx, t.settings.chosenOptimizer().rate, paceSteps); err != nil {
+	if _, _, err := t.trial(ctx, t.settings.chosenOptimizer().rate, paceSteps); err != nil {
 		return nil, err
 	}
 	p.step = c.seconds() / paceSteps

@@ -73,12 +73,31 @@ func chosen(t *testing.T, c pass.Training, option string) string {
 	return c.Chosen[i].Value
 }
 
+// A model whose loss is far above that of equal probabilities, such as one with inputs of a larger scale than it was trained with, keeps a rate at
+// which it learns: the rate with the lowest loss of a trial destroys it.
+func TestRateOfALargeStart(t *testing.T) {
+	for _, c := range []struct {
+		start, least, equal float64
+		want                bool
+	}{
+		{600, 2.4, math.Log(10), true}, {600, 2.1, math.Log(10), false}, {2.4, 2.3, math.Log(10), false}, {600, 2.4, 0, false},
+	} {
+		if got := destroys(c.start, c.least, c.equal); got != c.want {
+			t.Errorf("%v: %v", c, got)
+		}
+	}
+	tr := ready(t, network(1, features, 32, classes), "data", samples(t, 300), "labels", "label")
+	if got := (chooser{tr}).equalProbabilities(); got != math.Log(classes) {
+		t.Errorf("equal probabilities: %v", got)
+	}
+}
+
 // A trial that diverges has an infinite loss, and restores the weights.
 func TestTrialThatDiverges(t *testing.T) {
 	tr := ready(t, network(1, features, 32, classes), "data", samples(t, 300), "labels", "label", "optimizer", "sgd", "weight-decay", "1")
 	before := bytes.Clone(tr.params.weights[0].array.Data)
 	tr.state.init(false)
-	loss, err := (chooser{tr}).trial(t.Context(), 1e30, trialSteps)
+	_, loss, err := (chooser{tr}).trial(t.Context(), 1e30, trialSteps)
 	if err != nil || !math.IsInf(loss, 1) {
 		t.Errorf("loss %v, %v", loss, err)
 	}

@@ -22,7 +22,7 @@ type Wanda struct {
 var wandaMethod = &pass.Method{
 	Name:       "wanda",
 	Command:    "prune",
-	Doc:        "zero the elements of smallest |weight|·‖input‖ in each output row, by calibration samples",
+	Doc:        "zero the elements of smallest |weight| times the norm of its input in each output row, by calibration samples",
 	Stage:      pass.Prune,
 	Calibrates: true,
 	New:        func() pass.Options { return &Wanda{} },
