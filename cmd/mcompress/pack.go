@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -68,10 +69,8 @@ func (t *tool) pack(ctx context.Context, path, output string, sync bool) (err er
 	}
 	p := &mcli.Packing{Model: path, Output: output, Bytes: f.Size()}
 	err = set.WriteFile(output, func(w io.Writer) error {
-		m := &meter{w: w}
-		index, err := pack.Write(ctx, m, files, o)
+		index, err := pack.Write(ctx, w, files, o)
 		if err == nil {
-			p.Packed = m.n
 			p.Count(index)
 		}
 		return err
@@ -82,6 +81,11 @@ func (t *tool) pack(ctx context.Context, path, output string, sync bool) (err er
 	if err != nil {
 		return err
 	}
+	written, err := os.Stat(output)
+	if err != nil {
+		return err
+	}
+	p.Packed = written.Size()
 	if t.json {
 		return t.encode(p)
 	}
@@ -108,16 +112,4 @@ func filesToPack(f *onnx.File) []pack.File {
 		files[p.Part].Tensors = append(files[p.Part].Tensors, pack.Tensor{Spec: p.Spec, Offset: p.Offset})
 	}
 	return files
-}
-
-// A meter counts bytes.
-type meter struct {
-	w io.Writer
-	n int64
-}
-
-func (m *meter) Write(b []byte) (int, error) {
-	n, err := m.w.Write(b)
-	m.n += int64(n)
-	return n, err
 }

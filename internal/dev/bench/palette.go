@@ -31,10 +31,7 @@ func (b *bench) palette(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(folder)
-	if err := b.pictures(folder); err != nil {
-		return "", err
-	}
-	if _, err := b.part(ctx, "realdata.py", realDataScript, []string{filepath.Join(b.shared, "fixtures"), folder, folder}); err != nil {
+	if err := b.realSamples(ctx, folder); err != nil {
 		return "", err
 	}
 	var t strings.Builder

@@ -150,10 +150,7 @@ func (b *bench) realQuality(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(folder)
-	if err := b.pictures(folder); err != nil {
-		return "", err
-	}
-	if _, err := b.part(ctx, "realdata.py", realDataScript, []string{filepath.Join(b.shared, "fixtures"), folder, folder}); err != nil {
+	if err := b.realSamples(ctx, folder); err != nil {
 		return "", err
 	}
 	paths, err := filepath.Glob(filepath.Join(b.shared, "fixtures", "models", "*", "*", "model.onnx"))
@@ -184,6 +181,15 @@ func (b *bench) realQuality(ctx context.Context) (string, error) {
 	close(next)
 	running.Wait()
 	return realTables(contests), ctx.Err()
+}
+
+// realSamples writes calibration and held-out samples of the shared models to a folder.
+func (b *bench) realSamples(ctx context.Context, folder string) error {
+	if err := b.pictures(folder); err != nil {
+		return err
+	}
+	_, err := b.part(ctx, "realdata.py", realDataScript, []string{filepath.Join(b.shared, "fixtures"), folder, folder})
+	return err
 }
 
 // pictures writes the shared pictures as PPM, which needs no library to read.
