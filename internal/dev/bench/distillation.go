@@ -49,7 +49,7 @@ func (b *bench) distill(ctx context.Context) (string, error) {
 func (b *bench) hinton(ctx context.Context) (string, error) {
 	d := &distilling{
 		bench: b, name: "hinton", title: "Distillation, networks of Hinton et al.", teachers: len(seeds), student: []string{"784", "800", "800", "10"},
-		every: []string{"--epochs", "30", "--batch", "128", "--lr", "1e-3"}, further: []string{"--epochs", "8", "--batch", "128", "--lr", "5e-4", "--augment", "shift=2"},
+		every: []string{"--epochs", "10", "--batch", "128", "--lr", "1e-3"}, further: []string{"--epochs", "8", "--batch", "128", "--lr", "5e-4", "--augment", "shift=2"},
 		temperatures: []string{"4", "8", "20"}, paper: map[string]int{"teacher": 67, "alone": 146, "distilled": 74},
 	}
 	return d.run(ctx)

@@ -16,7 +16,7 @@ import (
 //go:embed perplexity.py
 var perplexityScript string
 
-var languageTraining = []string{"--loss", "next-token", "--metric", "perplexity", "--dim", "sequence_length=128", "--epochs", "6", "--batch", "16", "--optimizer", "adamw", "--lr", "1e-3", "--weight-decay", "0.1", "--seed", "1"}
+var languageTraining = []string{"--loss", "next-token", "--metric", "perplexity", "--dim", "sequence_length=128", "--epochs", "3", "--batch", "16", "--optimizer", "adamw", "--lr", "1e-3", "--weight-decay", "0.1", "--seed", "1"}
 
 // perplexities are the rows of the section: commands without model and output.
 var perplexities = []struct {

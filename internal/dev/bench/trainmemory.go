@@ -82,9 +82,9 @@ func (b *bench) teach(ctx context.Context, verb string, tr training, more map[st
 
 // reported is the training in the only report in a folder.
 func reported(folder string) (pass.Training, error) {
-	found, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	found, err := filepath.Glob(filepath.Join(folder, "*.report.json"))
 	if err != nil || len(found) != 1 {
-		return pass.Training{}, fmt.Errorf("%d reports, want 1 (%w)", len(found), err)
+		return pass.Training{}, fmt.Errorf("%d reports, want 1", len(found))
 	}
 	text, err := os.ReadFile(found[0])
 	if err != nil {
