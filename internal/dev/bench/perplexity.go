@@ -33,6 +33,14 @@ var perplexities = []struct {
 	{"`weight-int4 --algo gptq`", []string{"quantize", "--method", "weight-int4", "--algo", "gptq"}, true},
 	{"`weight-int2`", []string{"quantize", "--method", "weight-int2"}, false},
 	{"`weight-int2 --algo gptq`", []string{"quantize", "--method", "weight-int2", "--algo", "gptq"}, true},
+	{"`palette --entries 16`", []string{"quantize", "--method", "palette", "--entries", "16"}, false},
+	{"`palette --entries 4`", []string{"quantize", "--method", "palette", "--entries", "4"}, false},
+	{"`l1 --amount 0.5`", []string{"prune", "--method", "l1", "--amount", "0.5"}, false},
+	{"`wanda --amount 0.5`", []string{"prune", "--method", "wanda", "--amount", "0.5"}, true},
+	{"`sparsegpt --amount 0.5`", []string{"prune", "--method", "sparsegpt", "--amount", "0.5"}, true},
+	{"`nm --pattern 2:4`", []string{"prune", "--method", "nm", "--pattern", "2:4"}, false},
+	{"`wanda --pattern 2:4`", []string{"prune", "--method", "wanda", "--pattern", "2:4"}, true},
+	{"`sparsegpt --pattern 2:4`", []string{"prune", "--method", "sparsegpt", "--pattern", "2:4"}, true},
 }
 
 // perplexity measures a language model that this program trained, compressed by each method.
