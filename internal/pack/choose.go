@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Bytes that a codec is chosen on: all of a small tensor, a part of a larger one in pieces from all over it.
+// Bytes that a codec is chosen on: all of a small tensor, a part of a larger one in pieces from all over it. Samples of integers are
+// as long as a block, so that tables cost as much as in the result; for floats they are small next to what exponents save.
 const (
 	minSample = 32 << 10
 	maxSample = 128 << 10
@@ -14,8 +15,11 @@ const (
 )
 
 // samplePieces are the offsets and the size of the pieces of a tensor of n bytes that are its sample.
-func samplePieces(n int64) (offsets []int64, size int64) {
-	total := min(max(n/32, minSample), maxSample)
+func samplePieces(t ir.DType, n int64) (offsets []int64, size int64) {
+	total := int64(maxSample)
+	if t.IsFloat() {
+		total = min(max(n/32, minSample), maxSample)
+	}
 	if n <= total {
 		return []int64{0}, n
 	}

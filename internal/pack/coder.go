@@ -23,7 +23,7 @@ const (
 	coders        // the number of coders
 )
 
-// blockSize is the number of symbols that share a code, except in blocks of stored, fill and match, which have the rest of the plane.
+// blockSize is the number of symbols that share a Huffman code. Other blocks have the rest of the plane.
 const blockSize = 128 << 10
 
 // blockHeader is the size of the header of a block: the size of its payload with the coder in the upper byte, and the number of symbols.
@@ -85,7 +85,7 @@ func same(b []byte) bool { return bytes.Equal(b[1:], b[:len(b)-1]) }
 func (e *entropy) appendPlane(dst []byte, c coder, plane []byte) []byte {
 	for len(plane) > 0 {
 		b := plane
-		if c == huffman || c == ans {
+		if c == huffman {
 			b = b[:min(len(b), blockSize)]
 		}
 		used, out := e.code(c, b)

@@ -122,7 +122,7 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 
 // choose chooses the codec of a segment.
 func (p *writer) choose(worker *chunker, s *segment) (codec, error) {
-	offsets, size := samplePieces(s.size)
+	offsets, size := samplePieces(s.dtype(), s.size)
 	sample := make([]byte, 0, int(size)*len(offsets))
 	for _, off := range offsets {
 		n := len(sample)
