@@ -1,6 +1,10 @@
 package pack
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
 
 // split writes the planes of src, of elements of width bytes, into dst, one after the other.
 func split(dst, src []byte, f form) {
@@ -14,9 +18,9 @@ func split(dst, src []byte, f form) {
 	case f.width == 1:
 		copy(dst, src)
 	case f.width == 2:
-		split2(dst[:n], dst[n:2*n], src, turn)
+		kernel.SplitPlanes2(dst[:n], dst[n:2*n], src, turn)
 	case f.width == 4:
-		split4(dst[:n], dst[n:2*n], dst[2*n:3*n], dst[3*n:4*n], src, turn)
+		kernel.SplitPlanes4(dst[:n], dst[n:2*n], dst[2*n:3*n], dst[3*n:4*n], src, turn)
 	default:
 		for i := range n {
 			x := binary.LittleEndian.Uint64(src[8*i:])
@@ -41,9 +45,9 @@ func merge(dst []byte, from [][]byte, f form) {
 	case f.width == 1:
 		copy(dst, from[0])
 	case f.width == 2:
-		merge2(dst, from[0], from[1], turn)
+		kernel.MergePlanes2(dst, from[0], from[1], turn)
 	case f.width == 4:
-		merge4(dst, from[0], from[1], from[2], from[3], turn)
+		kernel.MergePlanes4(dst, from[0], from[1], from[2], from[3], turn)
 	default:
 		for i := range len(dst) / 8 {
 			x := uint64(0)

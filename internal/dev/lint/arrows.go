@@ -21,7 +21,7 @@ func Arrows() map[string][]string {
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
-		"internal/pack":      {"ir"},
+		"internal/pack":      {"internal/kernel", "ir"},
 		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},

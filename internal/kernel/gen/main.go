@@ -21,6 +21,7 @@ func families() map[string]func() {
 		"gemm":    gemmFamily,
 		"half":    halfFamily,
 		"math":    mathFamily,
+		"planes":  planesFamily,
 		"round":   roundFamily,
 		"small":   smallFamily,
 		"storage": storageFamily,

@@ -1,8 +1,33 @@
-package pack
+package kernel
 
 import "encoding/binary"
 
-// The planes of 2 and 4 bytes are split and merged eight elements at a time, in words of 64 bits; the rest one by one.
+// SplitPlanes2 writes the low bytes of the 2-byte elements of src into p0 and the high ones into p1, of elements that are first rotated by
+// one bit to the left if turn is true. Lengths match.
+func SplitPlanes2(p0, p1, src []byte, turn bool) {
+	n := splitPlanes2Bulk(p0, p1, src, turn)
+	splitPlanes2Go(p0[n:], p1[n:], src[2*n:], turn)
+}
+
+// MergePlanes2 is the inverse of SplitPlanes2.
+func MergePlanes2(dst, p0, p1 []byte, turn bool) {
+	n := mergePlanes2Bulk(dst, p0, p1, turn)
+	mergePlanes2Go(dst[2*n:], p0[n:], p1[n:], turn)
+}
+
+// SplitPlanes4 is SplitPlanes2 for elements of 4 bytes.
+func SplitPlanes4(p0, p1, p2, p3, src []byte, turn bool) {
+	n := splitPlanes4Bulk(p0, p1, p2, p3, src, turn)
+	splitPlanes4Go(p0[n:], p1[n:], p2[n:], p3[n:], src[4*n:], turn)
+}
+
+// MergePlanes4 is the inverse of SplitPlanes4.
+func MergePlanes4(dst, p0, p1, p2, p3 []byte, turn bool) {
+	n := mergePlanes4Bulk(dst, p0, p1, p2, p3, turn)
+	mergePlanes4Go(dst[4*n:], p0[n:], p1[n:], p2[n:], p3[n:], turn)
+}
+
+// The twins process eight elements at a time, in words of 64 bits, and the rest one by one.
 
 const (
 	low8  = 0x00ff00ff00ff00ff
@@ -42,18 +67,14 @@ func turn4(x uint64) uint64 { return x<<1&^0x0000000100000001 | x>>31&0x00000001
 
 func back4(x uint64) uint64 { return x>>1&^0x8000000080000000 | x<<31&0x8000000080000000 }
 
-func load(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
-
-func store(b []byte, x uint64) { binary.LittleEndian.PutUint64(b, x) }
-
-func split2(p0, p1, src []byte, turn bool) {
+func splitPlanes2Go(p0, p1, src []byte, turn bool) {
 	for len(p0) >= 8 && len(p1) >= 8 && len(src) >= 16 {
-		a, b := load(src), load(src[8:])
+		a, b := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])
 		if turn {
 			a, b = turn2(a), turn2(b)
 		}
-		store(p0, even8(a, b))
-		store(p1, even8(a>>8, b>>8))
+		binary.LittleEndian.PutUint64(p0, even8(a, b))
+		binary.LittleEndian.PutUint64(p1, even8(a>>8, b>>8))
 		p0, p1, src = p0[8:], p1[8:], src[16:]
 	}
 	for i := range p0 {
@@ -65,15 +86,15 @@ func split2(p0, p1, src []byte, turn bool) {
 	}
 }
 
-func merge2(dst, p0, p1 []byte, turn bool) {
+func mergePlanes2Go(dst, p0, p1 []byte, turn bool) {
 	for len(p0) >= 8 && len(p1) >= 8 && len(dst) >= 16 {
-		x, y := load(p0), load(p1)
+		x, y := binary.LittleEndian.Uint64(p0), binary.LittleEndian.Uint64(p1)
 		a, b := spread8(x)|spread8(y)<<8, spread8(x>>32)|spread8(y>>32)<<8
 		if turn {
 			a, b = back2(a), back2(b)
 		}
-		store(dst, a)
-		store(dst[8:], b)
+		binary.LittleEndian.PutUint64(dst, a)
+		binary.LittleEndian.PutUint64(dst[8:], b)
 		p0, p1, dst = p0[8:], p1[8:], dst[16:]
 	}
 	for i := range p0 {
@@ -85,18 +106,18 @@ func merge2(dst, p0, p1 []byte, turn bool) {
 	}
 }
 
-func split4(p0, p1, p2, p3, src []byte, turn bool) {
+func splitPlanes4Go(p0, p1, p2, p3, src []byte, turn bool) {
 	for len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 && len(src) >= 32 {
-		a, b, c, d := load(src), load(src[8:]), load(src[16:]), load(src[24:])
+		a, b, c, d := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:]), binary.LittleEndian.Uint64(src[16:]), binary.LittleEndian.Uint64(src[24:])
 		if turn {
 			a, b, c, d = turn4(a), turn4(b), turn4(c), turn4(d)
 		}
 		low, high := even16(a, b), even16(c, d)
-		store(p0, even8(low, high))
-		store(p1, even8(low>>8, high>>8))
+		binary.LittleEndian.PutUint64(p0, even8(low, high))
+		binary.LittleEndian.PutUint64(p1, even8(low>>8, high>>8))
 		low, high = even16(a>>16, b>>16), even16(c>>16, d>>16)
-		store(p2, even8(low, high))
-		store(p3, even8(low>>8, high>>8))
+		binary.LittleEndian.PutUint64(p2, even8(low, high))
+		binary.LittleEndian.PutUint64(p3, even8(low>>8, high>>8))
 		p0, p1, p2, p3, src = p0[8:], p1[8:], p2[8:], p3[8:], src[32:]
 	}
 	for i := range p0 {
@@ -108,17 +129,17 @@ func split4(p0, p1, p2, p3, src []byte, turn bool) {
 	}
 }
 
-func merge4(dst, p0, p1, p2, p3 []byte, turn bool) {
+func mergePlanes4Go(dst, p0, p1, p2, p3 []byte, turn bool) {
 	for len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 && len(dst) >= 32 {
-		w, x, y, z := load(p0), load(p1), load(p2), load(p3)
+		w, x, y, z := binary.LittleEndian.Uint64(p0), binary.LittleEndian.Uint64(p1), binary.LittleEndian.Uint64(p2), binary.LittleEndian.Uint64(p3)
 		for i := range 2 {
 			low, high := spread8(w)|spread8(x)<<8, spread8(y)|spread8(z)<<8
 			a, b := spread16(low)|spread16(high)<<16, spread16(low>>32)|spread16(high>>32)<<16
 			if turn {
 				a, b = back4(a), back4(b)
 			}
-			store(dst[16*i:], a)
-			store(dst[16*i+8:], b)
+			binary.LittleEndian.PutUint64(dst[16*i:], a)
+			binary.LittleEndian.PutUint64(dst[16*i+8:], b)
 			w, x, y, z = w>>32, x>>32, y>>32, z>>32
 		}
 		p0, p1, p2, p3, dst = p0[8:], p1[8:], p2[8:], p3[8:], dst[32:]
