@@ -20,7 +20,7 @@ import (
 // Real models are opened, pruned and saved. The output is valid where the input is,
 // runs where it runs, is not larger, and holds each element as it was or as +0.
 
-var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method(), prune.Wanda{}.Method()}
+var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L1Block{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method(), prune.Wanda{}.Method()}
 
 func TestFixturesThroughEveryMethod(t *testing.T) {
 	paths := conform.Fixtures(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-var methods = []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod}
+var methods = []*pass.Method{l1Method, l1GlobalMethod, l1BlockMethod, l2Method, randomMethod, nmMethod}
 
 // Recipes are read at any offset, also inside an element, by buffers at any address.
 func TestViewsReadTheSameAnywhere(t *testing.T) {

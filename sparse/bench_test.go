@@ -16,11 +16,11 @@ func benchmarkWeight() *ir.Tensor {
 
 func BenchmarkMeasure(b *testing.B) {
 	w, e := benchmarkWeight(), ir.NewEval("")
-	for _, block := range []Block{{}, {16, 16}} {
+	for _, block := range []Block{{}, {Rows: 16, Cols: 16}} {
 		b.Run(block.String(), func(b *testing.B) {
 			b.SetBytes(w.Bytes())
 			for b.Loop() {
-				if _, err := measure(context.Background(), e, w, block); err != nil {
+				if _, err := measure(context.Background(), e, w, 0, block); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -30,7 +30,7 @@ func BenchmarkMeasure(b *testing.B) {
 
 func BenchmarkForms(b *testing.B) {
 	w, e := benchmarkWeight(), ir.NewEval("")
-	m, err := measure(context.Background(), e, w, Block{16, 16})
+	m, err := measure(context.Background(), e, w, 0, Block{Rows: 16, Cols: 16})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func kept(b *testing.B, e *ir.Eval, ts []*ir.Tensor) []*ir.Tensor {
 // BenchmarkCost is the choice of a form for one weight, without reading it.
 func BenchmarkCost(b *testing.B) {
 	w := benchmarkWeight()
-	m, err := measure(context.Background(), ir.NewEval(""), w, Block{16, 16})
+	m, err := measure(context.Background(), ir.NewEval(""), w, 0, Block{Rows: 16, Cols: 16})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -30,34 +28,8 @@ func (o BSR) Run(ctx context.Context, s *pass.Step) error {
 	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(ctx, s)
 }
 
-// A Block is the rows and columns of a block; as a flag 16 or 16x8.
-type Block struct{ Rows, Cols int64 }
-
-// maxBlock is the longest side of a block: one is held in memory.
-const maxBlock = 256
-
-// String is the size as Set takes it.
-func (b *Block) String() string {
-	if b.Rows == b.Cols {
-		return strconv.FormatInt(b.Rows, 10)
-	}
-	return fmt.Sprintf("%dx%d", b.Rows, b.Cols)
-}
-
-// Set parses a side or ROWSxCOLS.
-func (b *Block) Set(s string) error {
-	r, c, both := strings.Cut(s, "x")
-	if !both {
-		c = r
-	}
-	rows, err := strconv.ParseInt(r, 10, 64)
-	cols, err2 := strconv.ParseInt(c, 10, 64)
-	if err != nil || err2 != nil || min(rows, cols) < 1 || max(rows, cols) > maxBlock {
-		return fmt.Errorf("%q is not a block size: give a side, or ROWSxCOLS, up to %d", s, maxBlock)
-	}
-	*b = Block{rows, cols}
-	return nil
-}
+// Block is the rows and columns of a block.
+type Block = pass.BlockSize
 
 type bsr struct {
 	tensor
@@ -66,24 +38,15 @@ type bsr struct {
 	blocks     int64 // stored ones
 }
 
-func newBSR(m measured, _ int64) (layout, string) {
-	if m.blocks < 0 {
-		rows, cols := matrix(m.Shape)
-		return nil, fmt.Sprintf("no bsr (blocks of %dx%d, matrix of %dx%d)", m.block.Rows, m.block.Cols, rows, cols)
-	}
-	return bsrOf(m.tensor, m.block, m.blocks), ""
-}
+func newBSR(m measured, _ int64) (layout, string) { return bsrOf(m.tensor, m.block, m.blocks), "" }
 
 func bsrOf(t tensor, block Block, blocks int64) bsr {
-	rows, cols := matrix(t.Shape)
+	rows, cols := t.matrix()
 	return bsr{t, rows, cols, block, blocks}
 }
 
-// divides reports whether blocks cover the tensor's matrix without an edge.
-func (b Block) divides(shape []int64) bool {
-	rows, cols := matrix(shape)
-	return rows%b.Rows == 0 && cols%b.Cols == 0
-}
+// whole reports whether blocks cover the matrix without an edge.
+func (l bsr) whole() bool { return l.rows%l.block.Rows == 0 && l.cols%l.block.Cols == 0 }
 
 func (bsr) form() pass.Form { return pass.BSR }
 func (bsr) sums() bool      { return false }
@@ -97,7 +60,13 @@ func (l bsr) work() int64 {
 }
 
 // grid is the number of blocks down and across.
-func (l bsr) grid() (down, across int64) { return l.rows / l.block.Rows, l.cols / l.block.Cols }
+func (l bsr) grid() (down, across int64) { return l.block.Grid(l.rows, l.cols) }
+
+// width is the number of columns of a row of blocks, those outside of the matrix included.
+func (l bsr) width() int64 {
+	_, across := l.grid()
+	return across * l.block.Cols
+}
 
 func (l bsr) parts() []part {
 	down, across := l.grid()
@@ -115,6 +84,10 @@ func (l bsr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	v := b.op("ScatterND", []*ir.Value{empty, at, b.part(parts[0])})
 	v = b.reshape(v, down, across, r, c)
 	v = b.op("Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 0, 2, 1, 3))
+	if !l.whole() {
+		v = b.reshape(v, down*r, across*c)
+		v = b.op("Slice", []*ir.Value{v, b.int64s(0, 0), b.int64s(l.rows, l.cols)})
+	}
 	return b.reshape(v, l.Shape...)
 }
 
@@ -124,11 +97,11 @@ const stripeBytes = 1 << 20
 // stripe is how many columns of a row of blocks are handled at a time.
 func (l bsr) stripe() int64 {
 	one := l.block.Rows * l.block.Cols * l.size()
-	return min(l.cols, max(1, stripeBytes/one)*l.block.Cols)
+	return min(l.width(), max(1, stripeBytes/one)*l.block.Cols)
 }
 
 // eachBlock reads the dense tensor and hands over the blocks with any value, in order
-// of their index. block has the element that is not stored turned into zero.
+// of their index. block has the element that is not stored turned into zero, and zeros outside of the matrix.
 func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64, block []byte) error) error {
 	down, across := l.grid()
 	wide, size := l.block.Cols*l.size(), l.size()
@@ -139,7 +112,7 @@ func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64,
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			row := min(l.stripe(), l.cols-x) * size
+			row := min(l.stripe(), l.width()-x) * size
 			if err := l.readStripe(in, buf[:l.block.Rows*row], y, x); err != nil {
 				return err
 			}
@@ -159,20 +132,22 @@ func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64,
 	return nil
 }
 
-// readStripe fills buf with the rows of blocks y from column x on.
+// readStripe fills buf with the rows of blocks y from column x on, and zeros outside of the matrix.
 func (l bsr) readStripe(in io.ReaderAt, buf []byte, y, x int64) error {
 	row, step := int64(len(buf))/l.block.Rows, l.cols*l.size()
 	off := y*l.block.Rows*step + x*l.size()
+	piece, pieces := min(row, step-x*l.size()), min(l.block.Rows, l.rows-y*l.block.Rows)
 	if row == step {
-		row = int64(len(buf)) // the rows are one piece
+		piece, pieces = pieces*row, 1 // the rows are one piece
 	}
-	for at := int64(0); at < int64(len(buf)); at += row {
-		if err := ir.ReadFull(in, buf[at:at+row], off); err != nil {
+	clear(buf)
+	for i := range pieces {
+		b := buf[i*row:][:piece]
+		if err := ir.ReadFull(in, b, off+i*step); err != nil {
 			return err
 		}
-		off += step
+		xor(b, l.fill)
 	}
-	xor(buf, l.fill)
 	return nil
 }
 
@@ -230,16 +205,16 @@ func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
 	if err := d.take(y); err != nil {
 		return err
 	}
-	whole := d.stripe() == d.cols
-	for r := range d.block.Rows {
+	oneStripe := d.stripe() == d.width()
+	for r := range min(d.block.Rows, d.rows-y*d.block.Rows) {
 		for x := int64(0); x < d.cols; x += d.stripe() {
-			row := min(d.stripe(), d.cols-x) * d.size()
-			if !whole || r == 0 {
+			row := min(d.stripe(), d.width()-x) * d.size()
+			if !oneStripe || r == 0 {
 				if err := d.place(y, x, row); err != nil {
 					return err
 				}
 			}
-			if _, err := out.Write(d.buf[r*row:][:row]); err != nil {
+			if _, err := out.Write(d.buf[r*row:][:min(row, (d.cols-x)*d.size())]); err != nil {
 				return err
 			}
 		}
@@ -298,17 +273,27 @@ func (d *blockDecoder) place(y, x, row int64) error {
 
 func findBSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	turned, shape := f.reshaped(v)
-	blocks, _ := f.reshaped(input(turned, "Transpose", 0))
+	ends, edge := input(turned, "Slice", 2).Ints()
+	if edge {
+		turned, _ = f.reshaped(input(turned, "Slice", 0))
+	}
+	blocks, grid := f.reshaped(input(turned, "Transpose", 0))
 	payload := f.constant(input(blocks, "ScatterND", 2))
 	at := f.constant(input(input(blocks, "ScatterND", 1), "Cast", 0))
 	if payload == nil || at == nil || len(payload.Shape) != 3 {
 		return nil, nil
 	}
-	b := Block{payload.Shape[1], payload.Shape[2]}
-	if min(b.Rows, b.Cols) < 1 || max(b.Rows, b.Cols) > maxBlock || !b.divides(shape) {
+	b := Block{Rows: payload.Shape[1], Cols: payload.Shape[2]}
+	if min(b.Rows, b.Cols) < 1 || max(b.Rows, b.Cols) > pass.MaxBlock || len(grid) != 4 {
 		return nil, nil
 	}
-	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}}
+	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}, rows: grid[0] * grid[2]}
+	if len(ends) == 2 {
+		t.rows = ends[0]
+	}
+	if t.rows < 1 || t.Elems()%t.rows != 0 {
+		return nil, nil
+	}
 	var ok bool
 	if t.fill, ok = f.filled(ctx, input(blocks, "ScatterND", 0)); !ok {
 		return nil, nil

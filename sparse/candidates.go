@@ -103,7 +103,7 @@ func measureAll(ctx context.Context, s *pass.Step, vs []*ir.Value, first map[*ir
 		if first[vs[i]] != vs[i] {
 			return nil
 		}
-		m, err := measure(ctx, s.Eval, vs[i].Const, block)
+		m, err := measure(ctx, s.Eval, vs[i].Const, pass.MatrixRows(vs[i].Const.Shape, pass.Consumers(vs[i])), block)
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", vs[i].Name, err)
 		}

@@ -33,7 +33,7 @@ type csr struct {
 func newCSR(m measured, _ int64) (layout, string) { return csrOf(m.tensor), "" }
 
 func csrOf(t tensor) csr {
-	rows, cols := matrix(t.Shape)
+	rows, cols := t.matrix()
 	return csr{t, rows, cols, narrowest(cols)}
 }
 
@@ -118,6 +118,8 @@ func findCSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor)
 	if payload == nil || columns == nil || ends == nil {
 		return nil, nil
 	}
-	s.DType, s.nnz = payload.DType, payload.Elems()
+	if s.DType, s.nnz, s.rows = payload.DType, payload.Elems(), ends.Elems(); s.rows < 1 || s.Elems()%s.rows != 0 {
+		return nil, nil
+	}
 	return csrOf(s.tensor), []*ir.Tensor{payload, columns, ends}
 }

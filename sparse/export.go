@@ -18,7 +18,7 @@ import (
 )
 
 // Export writes the weight of each row that got a sparse form into dir, as a file
-// NAME.npz that scipy.sparse.load_npz reads: coo and bsr as themselves, the other forms
+// NAME.npz that scipy.sparse.load_npz reads: coo, and bsr whose blocks divide the matrix, as themselves, the other forms
 // as csr. A weight of another rank than 2 becomes the matrix [first dimension, rest],
 // or one row; float16 and bfloat16 become float32, as SciPy has no sparse matrices of
 // them; equal weights are written once. Characters that are not portable in file names
@@ -105,7 +105,9 @@ func exported(ctx context.Context, in io.ReaderAt, r pass.Row) (*matrixFile, err
 	t := tensor{Spec: r.Before.Spec}
 	if r.Form == pass.BSR {
 		stored := r.After[0].Shape
-		return blockFile(ctx, in, t, Block{stored[1], stored[2]})
+		if l := bsrOf(t, Block{Rows: stored[1], Cols: stored[2]}, 0); l.whole() {
+			return blockFile(ctx, in, l)
+		}
 	}
 	err := t.eachBlock(ctx, in, func(_, mask []byte, _ int64) error {
 		for range ones(mask) {
@@ -130,7 +132,7 @@ func rowFile(t tensor) *matrixFile {
 }
 
 func coordinateFile(t tensor) *matrixFile {
-	rows, cols := matrix(t.Shape)
+	rows, cols := t.matrix()
 	encode := func(ctx context.Context, in io.ReaderAt, out []io.Writer) error {
 		return t.split(ctx, in, out, false, func(bufs [][]byte, mask []byte, first, _ int64) {
 			for i := range ones(mask) {
@@ -143,8 +145,7 @@ func coordinateFile(t tensor) *matrixFile {
 	return &matrixFile{"coo", rows, cols, []array{{"data", t.DType, n, nil}, {"row", ir.Int32, n, nil}, {"col", ir.Int32, n, nil}}, encode}
 }
 
-func blockFile(ctx context.Context, in io.ReaderAt, t tensor, b Block) (*matrixFile, error) {
-	l := bsrOf(t, b, 0)
+func blockFile(ctx context.Context, in io.ReaderAt, l bsr) (*matrixFile, error) {
 	down, across := l.grid()
 	err := l.eachBlock(ctx, in, func(int64, []byte) error {
 		l.blocks++
@@ -168,7 +169,7 @@ func blockFile(ctx context.Context, in io.ReaderAt, t tensor, b Block) (*matrixF
 		return errors.Join(err, endRows(down))
 	}
 	return &matrixFile{"bsr", l.rows, l.cols, []array{
-		{"data", t.DType, []int64{l.blocks, b.Rows, b.Cols}, nil},
+		{"data", l.DType, []int64{l.blocks, l.block.Rows, l.block.Cols}, nil},
 		{"indices", ir.Int32, []int64{l.blocks}, nil},
 		{"indptr", ir.Int32, []int64{down + 1}, bytesOf(ir.Int32, []int64{0})},
 	}, encode}, err

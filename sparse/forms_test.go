@@ -45,6 +45,7 @@ func TestFormsInONNXRuntime(t *testing.T) {
 					random("square", dt, []int64{64, 48}, blocks(48, .05)),
 					random("conv", dt, []int64{32, 16, 3, 4}, blocks(192, .05)),
 					random("flat", dt, []int64{4096}, blocks(4096, .05)),
+					random("edge", dt, []int64{70, 45}, blocks(45, .05)),
 					random("cube", dt, []int64{4, 24, 28}, blocks(672, .05)),
 				)
 				folds(t, w, m, stepOf(t, f.method, f.options), version)

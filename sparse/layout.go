@@ -42,6 +42,7 @@ type tensor struct {
 	ir.Spec
 	fill byte // 0 but for 8-bit types
 	nnz  int64
+	rows int64 // of its matrix; 0 for the first dimension
 }
 
 func (t tensor) dense() ir.Spec { return t.Spec }
@@ -72,12 +73,13 @@ func stores(dt ir.DType) bool {
 // maxElems is what int32 positions reach; they halve the memory of a runtime while it folds.
 const maxElems = math.MaxInt32
 
-// matrix is the tensor as rows and columns: the first dimension and the rest.
-func matrix(shape []int64) (rows, cols int64) {
-	if len(shape) == 1 {
-		return 1, shape[0]
+// matrix is the rows and columns of the tensor's matrix.
+func (t tensor) matrix() (rows, cols int64) {
+	rows = t.rows
+	if rows == 0 {
+		rows = pass.MatrixRows(t.Shape, nil)
 	}
-	return shape[0], ir.Spec{Shape: shape[1:]}.Elems()
+	return rows, t.Elems() / rows
 }
 
 // narrowest is the smallest unsigned type that holds 0 to n-1.

@@ -13,12 +13,12 @@ type measured struct {
 	tensor
 	escapes [len(gapWidths)]int64 // that gaps of each width need
 	block   Block
-	blocks  int64 // of that size with any value; -1 where they do not divide the matrix
+	blocks  int64 // of that size with any value; -1 where no form has blocks
 }
 
-// measure reads t. block is zero where no form has blocks.
-func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block Block) (measured, error) {
-	m := measured{tensor: tensor{Spec: t.Spec}, block: block, blocks: -1}
+// measure reads t, whose matrix has the given number of rows, see tensor. block is zero where no form has blocks.
+func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, rows int64, block Block) (measured, error) {
+	m := measured{tensor: tensor{Spec: t.Spec, rows: rows}, block: block, blocks: -1}
 	r, err := e.Open(ctx, t)
 	if err != nil {
 		return m, err
@@ -36,7 +36,7 @@ func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block Block) (measur
 		}
 		return nil
 	})
-	if err != nil || block == (Block{}) || !block.divides(t.Shape) {
+	if err != nil || block == (Block{}) {
 		return m, err
 	}
 	m.blocks = 0

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -123,7 +122,7 @@ func (d *decider) unsupported(l layout, v *ir.Value) string {
 	switch {
 	case slices.ContainsFunc(l.parts(), func(p part) bool { return p.Elems() == 0 }):
 		need = pass.EmptyTensors
-	case l.sums() && slices.ContainsFunc(pass.Consumers(v), isRecurrent):
+	case l.sums() && slices.ContainsFunc(pass.Consumers(v), pass.IsRecurrent):
 		need = pass.SummedRecurrent
 	}
 	if t := d.step.Env.Target; !t.Can(need) {
@@ -131,8 +130,6 @@ func (d *decider) unsupported(l layout, v *ir.Value) string {
 	}
 	return ""
 }
-
-func isRecurrent(n *ir.Node) bool { return operator.Of(n).Precision == operator.RecurrentState }
 
 // unreachable names the opset that l's operators need, and the node because of which the model is not raised to it; empty if it
 // is raised.

@@ -42,7 +42,7 @@ func roundTrip(t *testing.T, w weight, block Block) {
 	e := ir.NewEval("")
 	defer e.Close()
 	dense := &ir.Tensor{Spec: w.Spec, Source: ir.Mem(w.data)}
-	m, err := measure(context.Background(), e, dense, block)
+	m, err := measure(context.Background(), e, dense, 0, block)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestRoundTripOfShapesAndTypes(t *testing.T) {
 			for _, shape := range shapes {
 				for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Float16, ir.BFloat16, ir.Float, ir.Double} {
 					last := ir.Spec{Shape: shape}.Elems() - 1
-					roundTrip(t, random("w", dt, shape, keep), Block{4, 3})
-					roundTrip(t, random("w", dt, shape, only(last)), Block{1, 1})
+					roundTrip(t, random("w", dt, shape, keep), Block{Rows: 4, Cols: 3})
+					roundTrip(t, random("w", dt, shape, only(last)), Block{Rows: 1, Cols: 1})
 				}
 			}
 		})
@@ -87,7 +87,7 @@ func TestRoundTripOfGaps(t *testing.T) {
 	for _, gap := range []int64{14, 15, 16, 29, 30, 31, 254, 255, 256, 509, 510, 511, 65534, 65535, 65536, 131070, 131071, blockElems, 2*blockElems + 5} {
 		for lead := range int64(3) {
 			at := []int64{lead, lead + gap, lead + 2*gap, lead + 2*gap + 1}
-			roundTrip(t, random("w", ir.Int8, []int64{lead + 3*gap + 2}, only(at...)), Block{1, 2})
+			roundTrip(t, random("w", ir.Int8, []int64{lead + 3*gap + 2}, only(at...)), Block{Rows: 1, Cols: 2})
 		}
 	}
 }
@@ -98,8 +98,8 @@ func TestNegativeZeroAndNaNAreValues(t *testing.T) {
 		data = binary.LittleEndian.AppendUint32(data, bits)
 	}
 	w := weight{"w", ir.Spec{DType: ir.Float, Shape: []int64{2, 4}}, data}
-	roundTrip(t, w, Block{1, 2})
-	m, err := measure(context.Background(), ir.NewEval(""), &ir.Tensor{Spec: w.Spec, Source: ir.Mem(data)}, Block{})
+	roundTrip(t, w, Block{Rows: 1, Cols: 2})
+	m, err := measure(context.Background(), ir.NewEval(""), &ir.Tensor{Spec: w.Spec, Source: ir.Mem(data)}, 0, Block{})
 	if err != nil || m.nnz != 6 {
 		t.Errorf("%d values, want 6: %v", m.nnz, err)
 	}
@@ -108,7 +108,7 @@ func TestNegativeZeroAndNaNAreValues(t *testing.T) {
 // A block whose row is wider than a stripe is read in pieces, and written row by row.
 func TestRoundTripOfWideBlocks(t *testing.T) {
 	wide := stripeBytes/4/8 + 40
-	roundTrip(t, random("w", ir.Float, []int64{16, int64(wide) / 8 * 8}, blocks(int64(wide)/8*8, .01)), Block{8, 8})
+	roundTrip(t, random("w", ir.Float, []int64{16, int64(wide) / 8 * 8}, blocks(int64(wide)/8*8, .01)), Block{Rows: 8, Cols: 8})
 }
 
 // What the reader of a hostile file may meet: errors, no panics and no wrong results.
@@ -135,8 +135,8 @@ func TestDecodeRefusesWhatEncodeDoesNotWrite(t *testing.T) {
 		{"fewer bits", bitmask{ten}, [][]byte{{0, 7, 9}, {4, 0}}},
 		{"a gap of zero", delta{tensor: ten, width: 8, codes: 2, dtype: ir.Uint8}, [][]byte{values, {1, 0}}},
 		{"gaps that lead out", delta{tensor: ten, width: 8, codes: 2, dtype: ir.Uint8}, [][]byte{values, {1, 200}}},
-		{"a block outside", bsrOf(ten, Block{1, 5}, 2), [][]byte{make([]byte, 10), {0, 2}}},
-		{"blocks descend", bsrOf(ten, Block{1, 5}, 2), [][]byte{make([]byte, 10), {1, 0}}},
+		{"a block outside", bsrOf(ten, Block{Rows: 1, Cols: 5}, 2), [][]byte{make([]byte, 10), {0, 2}}},
+		{"blocks descend", bsrOf(ten, Block{Rows: 1, Cols: 5}, 2), [][]byte{make([]byte, 10), {1, 0}}},
 	} {
 		var in []io.ReaderAt
 		for _, b := range c.parts {
@@ -169,7 +169,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for _, every := range []int64{40, 4 << 20} {
 		dense := &ir.Tensor{Spec: spec, Source: ir.Span{R: pattern{every}}}
 		e := ir.NewEval(t.TempDir())
-		m, err := measure(context.Background(), e, dense, Block{16, 16})
+		m, err := measure(context.Background(), e, dense, 0, Block{Rows: 16, Cols: 16})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +207,6 @@ func FuzzRoundTrip(f *testing.F) {
 			return
 		}
 		data = data[:r*cols*int64(size)]
-		roundTrip(t, weight{"w", ir.Spec{Name: "w", DType: dt, Shape: []int64{r, cols}}, data}, Block{2, 2})
+		roundTrip(t, weight{"w", ir.Spec{Name: "w", DType: dt, Shape: []int64{r, cols}}, data}, Block{Rows: 2, Cols: 2})
 	})
 }
