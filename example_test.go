@@ -182,5 +182,5 @@ func ExampleMethods() {
 		}
 	}
 	fmt.Println(strings.Join(names, " "))
-	// Output: l1 l1-global l1-block l2 random nm wanda sparsegpt channel lowrank layers iterative movement
+	// Output: l1 l1-global l1-block l2 random nm wanda sparsegpt channel heads ffn lowrank layers iterative movement
 }

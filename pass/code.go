@@ -78,6 +78,8 @@ const (
 	ChannelsOutput   Code = "channels-output"
 	ChannelsSubgraph Code = "channels-subgraph"
 	ChannelsSelected Code = "channels-not-selected"
+	ChannelsInput    Code = "channels-input"
+	ChannelsKind     Code = "channels-kind"
 )
 
 // Codes of changes.

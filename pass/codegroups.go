@@ -81,8 +81,10 @@ func CodeGroups() []CodeGroup {
 			{ChannelsConstant, "The constant that the node reads together with the channels has a form, in the detail, that cannot be pruned."},
 			{ChannelsShared, "Another use of the weight or constant in the detail needs all channels."},
 			{ChannelsOutput, "The channels are those of a graph output, whose shape has to stay."},
+			{ChannelsInput, "The channels are those of a graph input, whose shape has to stay."},
 			{ChannelsSubgraph, "The channels are used in a subgraph, in which they are not followed."},
 			{ChannelsSelected, "--only and --skip exclude a weight, in the detail, whose channels are pruned together with these."},
+			{ChannelsKind, "The method does not remove channels of this kind; the detail names the methods that do."},
 		}},
 		{"Changes", []CodeDescription{
 			{Pruned, "The detail is the number of pruned elements, channels or groups."},

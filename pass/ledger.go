@@ -15,6 +15,7 @@ type Ledger struct {
 	repeated  Options            // nil for those of the step
 	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
 	layers    []RemovedLayers
+	config    []ConfigValue
 	data      []Data
 	seen      map[*ir.Value]int  // rows by their values
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
@@ -59,6 +60,9 @@ func (l *Ledger) Repeat(o Options) { l.repeated = o }
 
 // LayersRemoved adds layers that were removed.
 func (l *Ledger) LayersRemoved(r RemovedLayers) { l.layers = append(l.layers, r) }
+
+// ConfigChanged adds numbers that configuration outside of the model has too.
+func (l *Ledger) ConfigChanged(values []ConfigValue) { l.config = append(l.config, values...) }
 
 func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	if l.seen == nil {

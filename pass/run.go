@@ -16,6 +16,7 @@ type Result struct {
 	Rows      []Row      // the ledger
 	Trainings []Training // histories of training steps, in order
 	Layers    []RemovedLayers
+	Config    []ConfigValue
 	Data      []Data // in the order of steps
 }
 
@@ -48,6 +49,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		ledgers = append(ledgers, s.Ledger.rows)
 		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
 		res.Layers = append(res.Layers, s.Ledger.layers...)
+		res.Config = append(res.Config, s.Ledger.config...)
 		res.Data = append(res.Data, s.Ledger.data...)
 	}
 	res.Rows = slices.Concat(ledgers...)

@@ -24,7 +24,8 @@ type Channel struct {
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
 
-	widths map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
+	removes channelKind
+	widths  map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
 }
 
 var channelMethod = &pass.Method{
@@ -52,6 +53,11 @@ func (o Channel) Check() error {
 
 // Run implements pass.Options.
 func (o Channel) Run(ctx context.Context, s *pass.Step) error {
+	return o.remove(ctx, s)
+}
+
+// remove removes channels of one kind.
+func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 	plan, err := coupling.Find(s, func(v *ir.Value) (none pass.Reason) {
 		if storedSmaller(v.Const) {
 			return pass.Reason{Code: pass.StoredSparse, Detail: v.Name}
@@ -72,6 +78,7 @@ func (o Channel) Run(ctx context.Context, s *pass.Step) error {
 			plan.Keep(groups[i].Classes, reason)
 		}
 	}
+	s.Ledger.ConfigChanged(o.configValues(plan, groups, pruned))
 	for _, k := range plan.Remove(pruned) {
 		remove(s, k)
 	}
@@ -85,6 +92,9 @@ func (o Channel) Run(ctx context.Context, s *pass.Step) error {
 func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) pass.Reason {
 	if !g.Reason.None() {
 		return g.Reason
+	}
+	if kind := kindOf(g); !o.removes.includes(kind) {
+		return pass.Reason{Code: pass.ChannelsKind, Detail: kind.methods()}
 	}
 	amount := 1.0
 	for _, s := range g.Sources {

@@ -42,7 +42,7 @@ func changed(t *testing.T, path string, m *pass.Method, options ...string) (*ir.
 }
 
 // products are the operators whose weights make channels and consume them.
-var products = []string{"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN"}
+var products = []string{"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN", "Attention"}
 
 // masked is the model at path with the weights of products as the rows restore them: pruned
 // channels are zero. A channel without consumer may have any values, so the changed model has to equal this one.

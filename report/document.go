@@ -48,7 +48,7 @@ func execute(w io.Writer, text string, data any) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr, "cosine": cosine, "maxError": maxError, "sparsity": sparsity,
 		"times": times, "rows": rows, "omitted": omitted, "join": joined, "plural": plural, "short": short,
-		"kept": Weight.kept, "named": pass.Named, "measure": MeasureName, "targetHead": targetHead, "targetChoice": targetChoice, "removedText": RemovedText,
+		"kept": Weight.kept, "named": pass.Named, "measure": MeasureName, "targetHead": targetHead, "targetChoice": targetChoice, "removedText": RemovedText, "configText": ConfigText,
 	}).Parse(headText + text)
 	if err != nil {
 		return err

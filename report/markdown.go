@@ -24,6 +24,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.verification(r.Verification)
 	m.copied(r.Copied)
 	m.removed(r.Removed)
+	m.config(r.Config)
 	m.training(r.Training)
 	m.search(r.Search)
 	m.target(r.Target)

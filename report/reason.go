@@ -56,6 +56,8 @@ var sentences = map[pass.Code]string{
 	pass.ChannelsOutput:   "channels of a graph output",
 	pass.ChannelsSubgraph: "channels not pruned, used in a subgraph by {node}",
 	pass.ChannelsSelected: "channels shared with a weight that is not selected",
+	pass.ChannelsInput:    "channels of a graph input",
+	pass.ChannelsKind:     "channels of another kind",
 	pass.NoWeight:         "not a weight",
 	pass.DType:            "data type not supported",
 	pass.Opset:            "opset not supported",

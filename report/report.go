@@ -36,6 +36,7 @@ type Report struct {
 	Histograms   []WeightHistogram    `json:"histograms,omitempty"`   // of the weights with the lowest SQNR
 	Copied       *Copied              `json:"copied,omitempty"`       // nil where only the model was written
 	Removed      []pass.RemovedLayers `json:"removed_layers,omitempty"`
+	Config       []pass.ConfigValue   `json:"config_values,omitempty"`
 	Training     []pass.Training      `json:"training,omitempty"`
 	Teachers     []Teacher            `json:"teachers,omitempty"` // models that steps trained the result on
 	Data         []Data               `json:"data,omitempty"`     // samples that steps and the search used
@@ -115,6 +116,7 @@ type Input struct {
 	Verification   *verification.Result // of Source and Result; nil if the models were not run
 	Copied         *Copied
 	Removed        []pass.RemovedLayers
+	Config         []pass.ConfigValue
 	Training       []pass.Training
 	Teachers       []Model
 	Data           []Data
@@ -175,6 +177,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Verification:  markTrained(ranOnly(in.Verification), in.Data),
 		Copied:        in.Copied,
 		Removed:       in.Removed,
+		Config:        in.Config,
 		Training:      in.Training,
 		Data:          in.Data,
 		Search:        in.Search,

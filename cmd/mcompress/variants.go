@@ -364,7 +364,7 @@ func (s *variantSet) configure(w *writing, model, out string, batch mcli.Batch) 
 		if set.Access, err = atomicfile.Like(append(from.Paths(), model)...); err != nil {
 			return err
 		}
-		if err := from.Write(set, nil); err != nil {
+		if err := from.Write(set, nil, nil); err != nil {
 			return err
 		}
 	}

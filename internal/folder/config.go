@@ -117,7 +117,7 @@ func (c *jsonFile) read(d *json.Decoder, path []string) (value, error) {
 	if _, ok := t.(json.Delim); err == nil && ok {
 		_, err = d.Token()
 	}
-	v.end = int(d.InputOffset())
+	v.end = v.start + len(bytes.TrimRight(c.text[v.start:d.InputOffset()], " \t\r\n")) // the decoder may count spaces after a number
 	c.values = append(c.values, v)
 	return v, err
 }
@@ -208,7 +208,7 @@ func quoted(text string) []byte {
 }
 
 // equal reports whether the values of two configurations are the same, except those that follow from compression: names of files of
-// models, and numbers and lists of layers.
+// models, numbers and lists of layers, and numbers of heads and neurons.
 func (c *jsonFile) equal(o *jsonFile) bool {
 	return bytes.Equal(c.common(), o.common())
 }
@@ -216,13 +216,13 @@ func (c *jsonFile) equal(o *jsonFile) bool {
 // common is the text without spaces and without what follows from compression.
 func (c *jsonFile) common() []byte {
 	text := c.replaced(func(v value) ([]byte, bool) {
-		return []byte("0"), v.key() == fileName || slices.Contains(layerCounts, v.key()) || slices.Contains(layerThresholds, v.key()) || perLayer(v) || numbered(v)
+		return []byte("0"), v.key() == fileName || slices.Contains(layerCounts, v.key()) || slices.Contains(layerThresholds, v.key()) || isConfigValue(v.key()) || perLayer(v) || numbered(v)
 	})
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
 		return text
 	}
-	return b.Bytes()
+	return addedHeadSize.ReplaceAll(b.Bytes(), nil)
 }
 
 // perLayer reports whether v is a list that may have an item for each layer, such as layer_types.

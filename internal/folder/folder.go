@@ -191,13 +191,13 @@ func (f *Folder) Paths() []string {
 
 func (f *Folder) path(name string) string { return filepath.Join(f.from, name) }
 
-// Write adds the files to a set. Configuration names the result and the number of its layers.
-func (f *Folder) Write(set *atomicfile.Set, removed []pass.RemovedLayers) error {
+// Write adds the files to a set. Configuration names the result, the number of its layers, and other numbers that changed.
+func (f *Folder) Write(set *atomicfile.Set, removed []pass.RemovedLayers, values []pass.ConfigValue) error {
 	for _, name := range f.Copied {
 		var err error
 		switch {
 		case isConfig(name):
-			err = f.writeConfig(set, name, removed)
+			err = f.writeConfig(set, name, removed, values)
 		case !f.there[name]:
 			err = f.copy(set, name)
 		}
@@ -222,7 +222,7 @@ func (f *Folder) copy(set *atomicfile.Set, name string) error {
 
 // writeConfig edits the configuration. If it is there already, because another model of the folder was compressed, only the section of
 // this model changes.
-func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.RemovedLayers) error {
+func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.RemovedLayers, values []pass.ConfigValue) error {
 	c, err := readConfig(f.path(name))
 	if err != nil {
 		return err
@@ -237,6 +237,11 @@ func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.Re
 			return err
 		}
 		f.Intervals = append(f.Intervals, c.intervals(section)...)
+	}
+	if section != nil || f.alone {
+		if text, err = withValues(text, section, values); err != nil {
+			return err
+		}
 	}
 	slices.Sort(f.Intervals)
 	f.Intervals = slices.Compact(f.Intervals)

@@ -46,7 +46,7 @@ func publish(t *testing.T, model, result string, removed []pass.RemovedLayers, c
 	}
 	set := &atomicfile.Set{}
 	defer set.Close()
-	if err := f.Write(set, removed); err != nil {
+	if err := f.Write(set, removed, nil); err != nil {
 		return nil, err
 	}
 	return f, set.Publish("")
@@ -244,5 +244,33 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 	if _, err := parse(nested(maxNesting + 1)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("nested deeper than %d levels", maxNesting)) {
 		t.Errorf("more levels: %v", err)
+	}
+}
+
+// Numbers that pruning changes follow, with the size of a head where it would be computed from their number. The same again changes nothing.
+func TestNumbersOfHeads(t *testing.T) {
+	const before = `{"num_attention_heads": 8, "hidden_size": 64, "intermediate_size": 256, "num_key_value_heads": 2
+}`
+	from, to := write(t, map[string]string{config: before, "model.onnx": ""}), t.TempDir()
+	model, result := filepath.Join(from, "model.onnx"), filepath.Join(to, "model.onnx")
+	values := []pass.ConfigValue{
+		{Name: pass.AttentionHeads, From: 8, To: []int{4}, HeadSize: 8}, {Name: pass.KeyValueHeads, From: 2, To: []int{1}},
+		{Name: pass.IntermediateSize, From: 256, To: []int{100, 128}},
+	}
+	const want = `{"num_attention_heads": 4, "head_dim": 8, "hidden_size": 64, "intermediate_size": 256, "num_key_value_heads": 1
+}`
+	for range 2 {
+		f, err := Open(model, result, []string{model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := &atomicfile.Set{}
+		if err := errors.Join(f.Write(set, nil, values), set.Publish("")); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, to, config); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		set.Close()
 	}
 }

@@ -155,6 +155,7 @@ type run struct {
 	trained  []pass.Training
 	times    []report.TrainingTime
 	layers   []pass.RemovedLayers
+	config   []pass.ConfigValue
 	data     []report.Data
 	teachers []report.Model
 	compared *comparedModel // with the result instead of the source; nil for the source
@@ -295,7 +296,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	if r.Alone && len(res.Trainings) > 0 {
 		memory.Collect() // otherwise the arrays of a training would be in memory until the heap has twice their size
 	}
-	r.rows, r.trained, r.layers, r.changed = res.Rows, res.Trainings, res.Layers, res.Changed()
+	r.rows, r.trained, r.layers, r.config, r.changed = res.Rows, res.Trainings, res.Layers, res.Config, res.Changed()
 	if r.recipe, err = r.Options.recipe(ctx, res.Steps); err != nil {
 		return err
 	}
@@ -351,7 +352,7 @@ func (r *run) shrinks() bool {
 
 // revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved.
 func (r *run) revert(size, unchanged int64) {
-	r.changed, r.layers = false, nil
+	r.changed, r.layers, r.config = false, nil, nil
 	for i := range r.rows {
 		row := &r.rows[i]
 		if row.Status != pass.Changed {

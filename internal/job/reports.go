@@ -87,7 +87,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 		return nil, err
 	}
 	if r.folder != nil && r.path == r.Output {
-		if err := r.folder.Write(r.set, r.layers); err != nil {
+		if err := r.folder.Write(r.set, r.layers, r.config); err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +124,7 @@ func (r *run) input() report.Input {
 		Copied: copied,
 		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
-		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Training: r.trained, Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Config: r.config, Training: r.trained, Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
 		NoDigest: !r.Digest,
 	}
 	if r.compared != nil {

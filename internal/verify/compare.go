@@ -34,12 +34,13 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	if err != nil {
 		return nil, err
 	}
+	names, fewer := fewerHeads(names, a.Outputs(), b.Outputs())
 	c, err := newComparison(names, set, o)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	c.notes = notes
+	c.notes = append(notes, fewer...)
 	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
 		return c.start(ctx, a, b, batch)
 	}
@@ -115,13 +116,13 @@ func runBoth(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, 
 	return want, got, nil
 }
 
-// InputsOf are the inputs that s has, floats in its data types: a compressed model may lack some of its source's inputs, or have them in
-// 16 bits.
+// InputsOf are the inputs that s has, in its data types and with its numbers of heads: a compressed model may lack some of its source's inputs, or have
+// them in 16 bits, or caches of fewer heads.
 func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
 	mine := map[string]*ir.Array{}
 	for _, p := range s.Inputs() {
 		if x := in[p.Name]; x != nil {
-			mine[p.Name] = cast(x, p.Type)
+			mine[p.Name] = firstHeads(cast(x, p.Type), p.Type)
 		}
 	}
 	return mine

@@ -10,6 +10,7 @@ import (
 type axis struct {
 	at       int
 	channels []Channel
+	outer    bool // merged with axes before it, whose size is not known
 }
 
 // A channelMap has the channels of each value, the classes of channels that are pruned together, and the changes of nodes
@@ -19,6 +20,16 @@ type channelMap struct {
 	axes    map[*ir.Value]*axis // of values that nodes make
 	made    []*ir.Value         // the keys of axes, in the order of the graph
 	edits   []func(*removal)
+
+	splits     []blockSplit
+	attentions []attention
+	blockSizes map[Channel]int // channels of each block, by its first one
+}
+
+// A blockSplit is an axis of blocks of channels, which are followed for the heads of attentions only.
+type blockSplit struct {
+	node   *ir.Node
+	blocks []Channel
 }
 
 // in is the axis of n's input i, nil where it has no channels.
@@ -35,7 +46,7 @@ func (ch *channelMap) set(v *ir.Value, at int, channels []Channel) {
 	if v == nil {
 		return
 	}
-	ch.axes[v] = &axis{at, channels}
+	ch.axes[v] = &axis{at: at, channels: channels}
 	ch.made = append(ch.made, v)
 }
 

@@ -34,12 +34,13 @@ type Source struct {
 // Find follows the channels of every graph of c's model: main graph, subgraphs and functions. It changes nothing.
 // Constants for which unfit returns a reason are not pruned. Graphs with cycles are an error.
 func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
-	ch := &channelMap{classes: classes{reasons: map[Channel]pass.Reason{}}, axes: map[*ir.Value]*axis{}}
+	ch := &channelMap{classes: classes{reasons: map[Channel]pass.Reason{}}, axes: map[*ir.Value]*axis{}, blockSizes: map[Channel]int{}}
 	k := &constants{
 		channels: ch, step: s, unfit: unfit,
 		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},
 	}
-	p := &propagation{ch, k, shapes{s}}
+	p := &propagation{channelMap: ch, constants: k, shapes: shapes{s, map[*ir.Value][]ir.Dim{}, map[*ir.Value][]size{}}}
+	p.caches(s.Model.Graph)
 	for g := range s.Model.Graphs() {
 		nodes, err := g.Order()
 		if err != nil {

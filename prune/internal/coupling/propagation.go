@@ -2,6 +2,7 @@ package coupling
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -10,6 +11,9 @@ type propagation struct {
 	*channelMap
 	*constants
 	shapes
+
+	targets []counts // computed at run time from sizes of values
+	counted []*ir.Node
 }
 
 // follow applies the rule of n's operator to the channels that it reads.
@@ -20,9 +24,33 @@ func (p *propagation) follow(n *ir.Node) {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsOperator})
 	case !caller.None():
 		p.unsupported(n, caller)
+	case p.outer(n) && !carriesOuter(n):
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "channels merged with other axes"})
 	default:
 		rule(p, n)
+		if p.outer(n) && !n.Op.Is("Reshape") {
+			for _, v := range n.Outputs {
+				if a := p.axes[v]; a != nil {
+					a.outer = true
+				}
+			}
+		}
 	}
+}
+
+// outer reports whether n reads channels that are merged with axes before them.
+func (p *propagation) outer(n *ir.Node) bool {
+	for i := range n.Inputs() {
+		if a := p.in(n, i); a != nil && a.outer {
+			return true
+		}
+	}
+	return false
+}
+
+// carriesOuter reports whether n's rule supports channels that are merged with axes before them.
+func carriesOuter(n *ir.Node) bool {
+	return outerRules[operator.Name(n.Op)] != nil || operator.Of(n).Elementwise == operator.Unary
 }
 
 // unsupported keeps all channels that n reads, and skips its constants; the reason names n.
@@ -42,8 +70,17 @@ func (p *propagation) unsupported(n *ir.Node, reason pass.Reason) {
 // borders keeps what is used from outside: graph outputs, values that subgraphs read, and
 // constants that some node reads in an unknown way.
 func (p *propagation) keepBorders() {
+	p.keepSplits()
+	p.keepCounted()
+	heads := p.headClasses()
 	for _, v := range p.made {
+		if v.IsInput() && !p.isHeads(heads, p.axes[v].channels) {
+			p.classes.keep(p.axes[v].channels, pass.Reason{Code: pass.ChannelsInput, Detail: v.Name})
+		}
 		for _, u := range v.Uses() {
+			if u.Node == nil && !p.axes[v].outer && p.isHeads(heads, p.axes[v].channels) {
+				continue // the keys and values of heads
+			}
 			if u.Node == nil {
 				p.classes.keep(p.axes[v].channels, pass.Reason{Code: pass.ChannelsOutput, Detail: v.Name})
 			} else if u.Node.Graph() != v.Graph() {

@@ -13,6 +13,7 @@ type Group struct {
 	Sources []Source    // their channels are those in Classes
 	Classes []Channel   // one channel for each class, in the order of the sources
 	Each    int         // maximum number of channels of a class in one source
+	Heads   bool        // the channels are those of attention heads
 	Reason  pass.Reason // why all channels are kept, if they have to be
 }
 
@@ -32,6 +33,12 @@ func (p *Plan) Groups() []*Group {
 			all = append(all, g)
 		}
 		g.Sources = append(g.Sources, s)
+	}
+	heads := p.headClasses()
+	for _, g := range all {
+		g.Heads = slices.ContainsFunc(g.Sources, func(s Source) bool {
+			return slices.ContainsFunc(s.Channels, func(u Channel) bool { return heads[p.class(u)] })
+		})
 	}
 	return slices.DeleteFunc(all, func(g *Group) bool { return len(g.Sources) == 0 || !p.complete(g) })
 }
@@ -150,7 +157,14 @@ func (r *removal) retype(v *ir.Value, a *axis) {
 		return
 	}
 	dims := slices.Clone(v.Type.Shape)
-	dims[len(dims)+a.at] = ir.Dim{N: n}
+	switch d := &dims[len(dims)+a.at]; {
+	case !a.outer:
+		*d = ir.Dim{N: n}
+	case d.Known():
+		*d = ir.Dim{N: d.N / int64(len(a.channels)) * n}
+	default:
+		*d = ir.Dim{N: -1}
+	}
 	v.Type = &ir.Type{Elem: v.Type.Elem, Shape: dims}
 }
 

@@ -159,6 +159,16 @@ func transpose(p *propagation, n *ir.Node) {
 		return
 	}
 	p.set(n.Outputs[0], to-rank, a.channels)
+	if dims, ok := p.resolved[n.Input(0)]; ok {
+		moved := slices.Clone(dims)
+		slices.Reverse(moved)
+		if perm := n.Attr("perm"); perm != nil {
+			for i, from := range perm.Ints {
+				moved[i] = dims[from]
+			}
+		}
+		p.resolved[n.Outputs[0]] = moved
+	}
 }
 
 func squeeze(p *propagation, n *ir.Node) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -24,6 +23,24 @@ func elementwise(p *propagation, n *ir.Node) {
 	}
 	for _, v := range n.Outputs { // Dropout has a mask
 		p.set(v, lead.at, lead.channels)
+		p.resolve(n, v, lead)
+	}
+}
+
+// resolve gives sizes of v that are not known those of the input with most channels, as masks and biases are broadcast to it.
+func (p *propagation) resolve(n *ir.Node, v *ir.Value, lead *axis) {
+	i := slices.IndexFunc(n.Inputs(), func(x *ir.Value) bool { return x != nil && p.axes[x] == lead })
+	if i < 0 || v == nil {
+		return
+	}
+	dims, given := p.dims(n.Input(i)), p.dims(v)
+	for k := range given {
+		if len(given) == len(dims) && given[k].Known() {
+			dims[k] = given[k]
+		}
+	}
+	if len(given) <= len(dims) {
+		p.resolved[v] = dims
 	}
 }
 
@@ -62,7 +79,8 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 // one element on that axis.
 func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
-	dims, ok := opset.Shape(v)
+	dims := p.dims(v)
+	ok := dims != nil
 	if o := pass.Trace(v); o != nil && o.Trouble.None() {
 		dims, ok = known(o.Shape), true
 	}

@@ -1,8 +1,7 @@
 package coupling
 
 import (
-	"encoding/binary"
-	"math"
+	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -11,159 +10,304 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// computed reads a target that is concatenated at run time from constants and sizes
-// of other values, one number each.
-func (s shapes) computed(n *ir.Node, t *target) bool {
-	whole := n.Input(1)
-	c := whole.Producer()
-	if c == nil || !c.Op.Is("Concat") {
-		return false
-	}
-	t.sizes = make([]int64, len(c.Inputs()))
-	t.to = make([]ir.Dim, len(c.Inputs()))
-	for i, v := range c.Inputs() {
-		if is, ok := v.Ints(); ok {
-			if len(is) != 1 || is[0] == 0 {
-				return false
-			}
-			t.sizes[i], t.to[i] = is[0], ir.Dim{N: is[0]}
-			continue
+// A size is an element of a shape: a number, or times the size of an axis of a value.
+type size struct {
+	times int64
+	of    *ir.Value // nil for a number
+	axis  int       // from the first one
+	place *place    // of a number
+}
+
+// A place is the constant input of a node that has an element of a shape.
+type place struct {
+	node        *ir.Node
+	input, item int
+}
+
+// unknownSize is an element that is computed in another way.
+var unknownSize = size{times: -2}
+
+// elements are those of n's input, a vector or scalar of integers; nil if their number is not known or large.
+func (s shapes) elements(n *ir.Node, input int) []size {
+	v := n.Input(input)
+	if is, ok := v.Ints(); ok {
+		list := make([]size, len(is))
+		for i, x := range is {
+			list[i] = size{times: x, place: &place{n, input, i}}
 		}
-		t.to[i] = ir.Dim{N: -1}
-		if x, j, ok := s.sizeOf(v); ok {
-			t.sized(n, i, x, j)
+		return list
+	}
+	if v == nil || v.Producer() == nil || v.Graph() != n.Graph() {
+		return nil
+	}
+	list, ok := s.computed[v]
+	if !ok {
+		list = s.compute(v.Producer())
+		if len(list) > maxRank {
+			list = nil
 		}
+		s.computed[v] = list
 	}
-	if len(whole.Uses()) == 1 {
-		t.write = func(at int, size int64) { s.setInts(c, at, []int64{size}) }
-	}
-	return true
-}
-
-// sized sets axis i of the target to the size of axis j of x.
-func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
-	if dims, ok := opset.Shape(x); ok && j < len(dims) && same(dims[j], dims[j]) {
-		t.to[i] = dims[j]
-	} else if x == n.Input(0) && j < len(t.in) {
-		t.copy(i, j)
-	}
-}
-
-// sizeOf returns the value and the axis whose size is v.
-func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
-	n := v.Producer()
-	for n != nil && n.Input(0) != nil && (n.Op.Is("Cast") || operator.Of(n).Move == operator.View) {
-		n = n.Input(0).Producer()
-	}
-	if n == nil {
-		return nil, 0, false
-	}
-	picks, ok := s.picks(n)
-	if !ok || len(picks) != 1 || picks[0] < 0 {
-		return nil, 0, false
-	}
-	shape := n.Input(0).Producer()
-	if shape == nil || !shape.Op.Is("Shape") || shape.Attr("start") != nil {
-		return nil, 0, false
-	}
-	return shape.Input(0), int(picks[0]), true
-}
-
-// picks are the indices that Gather or Slice selects from a vector, such as a shape.
-// Indices from the end are negative.
-func (s shapes) picks(n *ir.Node) ([]int64, bool) {
-	if n.Op.Is("Gather") {
-		return n.Input(1).Ints()
-	}
-	if n.Op.Is("Slice") {
-		if ws := s.windows(n); len(ws) == 1 && ws[0].step == 1 {
-			return ws[0].places()
-		}
-	}
-	return nil, false
-}
-
-// places are the indices of w in a shape, all counted from one end.
-func (w window) places() (is []int64, ok bool) {
-	if w.start < 0 && w.end >= maxRank {
-		w.end = 0
-	} else if w.start < 0 != (w.end < 0) {
-		return nil, false
-	}
-	for i := w.start; i < min(w.end, maxRank); i++ {
-		is = append(is, i)
-	}
-	return is, w.start >= -maxRank
+	return slices.Clone(list)
 }
 
 // maxRank is larger than any rank.
 const maxRank = 64
 
-// shape supports consumers of the sizes of other axes. A consumer of the number of channels may use it in any way.
-func shape(p *propagation, n *ir.Node) {
-	a, at, rank, ok := p.axisOf(n)
-	if a == nil {
-		return
+// compute are the elements of a vector or scalar that c makes.
+func (s shapes) compute(c *ir.Node) []size {
+	if operator.Of(c).Move == operator.View && len(c.Inputs()) > 0 {
+		return s.elements(c, 0)
 	}
-	if !ok || n.Attr("start") != nil || n.Attr("end") != nil {
-		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "number of channels"})
-		return
+	if rule := sizeRules()[operator.Name(c.Op)]; rule != nil {
+		return rule(s, c)
 	}
-	for _, u := range n.Outputs[0].Uses() {
-		if u.Node == nil || !p.others(u.Node, at, rank) {
-			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "number of channels"})
-			return
+	return nil
+}
+
+// sizeRules are the elements that operators make in the computation of shapes, in addition to views.
+func sizeRules() map[string]func(shapes, *ir.Node) []size {
+	return map[string]func(shapes, *ir.Node) []size{
+		"Cast":   func(s shapes, n *ir.Node) []size { return s.elements(n, 0) },
+		"Shape":  shapes.axesOfShape,
+		"Gather": shapes.picked,
+		"Slice":  shapes.picked,
+		"Concat": shapes.joined,
+		"Mul":    shapes.multiplied,
+		"Where":  shapes.replaced,
+	}
+}
+
+// axesOfShape are the sizes that Shape returns.
+func (s shapes) axesOfShape(n *ir.Node) []size {
+	rank, ok := opset.Rank(n.Input(0))
+	from, to := clamp(n.Int("start", 0), int64(rank)), clamp(n.Int("end", int64(rank)), int64(rank))
+	if !ok || from > to {
+		return nil
+	}
+	var list []size
+	for i := from; i < to; i++ {
+		list = append(list, size{times: 1, of: n.Input(0), axis: int(i)})
+	}
+	return list
+}
+
+// picked are the elements that Gather or Slice selects.
+func (s shapes) picked(n *ir.Node) []size {
+	all := s.elements(n, 0)
+	at, ok := s.picks(n, len(all))
+	if !ok {
+		return nil
+	}
+	list := make([]size, len(at))
+	for i, k := range at {
+		list[i] = all[k]
+	}
+	return list
+}
+
+// picks are the indices that Gather or Slice selects from a vector.
+func (s shapes) picks(n *ir.Node, length int) (at []int, ok bool) {
+	if n.Op.Is("Gather") {
+		is, ok := n.Input(1).Ints()
+		for _, i := range is {
+			at = append(at, counted(i, length))
+		}
+		return at, ok && !slices.ContainsFunc(at, func(i int) bool { return i < 0 || i >= length })
+	}
+	ws := s.windows(n)
+	if len(ws) != 1 || ws[0].step != 1 {
+		return nil, false
+	}
+	for i := clamp(ws[0].start, int64(length)); i < clamp(ws[0].end, int64(length)); i++ {
+		at = append(at, int(i))
+	}
+	return at, true
+}
+
+// joined are the elements of a concatenation. What is not known of is one element, as exporters write it.
+func (s shapes) joined(n *ir.Node) []size {
+	var list []size
+	for i := range n.Inputs() {
+		part := s.elements(n, i)
+		if part == nil {
+			part = []size{unknownSize}
+		}
+		list = append(list, part...)
+	}
+	return list
+}
+
+// multiplied is a product with a number.
+func (s shapes) multiplied(n *ir.Node) []size {
+	a, b := s.elements(n, 0), s.elements(n, 1)
+	if len(a) != 1 || len(b) != 1 {
+		return nil
+	}
+	if a[0].of == nil {
+		a, b = b, a
+	}
+	if b[0].of != nil || a[0].times < 0 || b[0].times < 0 {
+		return []size{unknownSize}
+	}
+	return []size{{times: a[0].times * b[0].times, of: a[0].of, axis: a[0].axis}}
+}
+
+// replaced are the elements of a shape whose -1 are replaced by 1, by which PyTorch exports expand.
+func (s shapes) replaced(n *ir.Node) []size {
+	equal := n.Input(0).Producer()
+	if equal == nil || !equal.Op.Is("Equal") || equal.Input(0) != n.Input(2) {
+		return nil
+	}
+	list := s.elements(n, 2)
+	for i := range list {
+		if list[i].place = nil; list[i].of == nil && list[i].times == -1 {
+			list[i].times = 1
 		}
 	}
+	return list
 }
 
-// others reports whether n selects sizes of axes other than at.
-func (s shapes) others(n *ir.Node, at, rank int) bool {
-	picks, ok := s.picks(n)
-	return ok && !slices.ContainsFunc(picks, func(i int64) bool { return counted(i, rank) == at })
+// inputShapes is the opset from which Reshape's target is an input.
+const inputShapes = 5
+
+// target is nil if the number of axes is not known.
+func (p *propagation) target(n *ir.Node) *target {
+	t := &target{complete: true}
+	t.in = p.dims(n.Input(0))
+	if a := n.Attr("shape"); a != nil && n.Graph().Opset("") < inputShapes {
+		for i, x := range a.Ints {
+			t.from = append(t.from, size{times: x, place: &place{n, -1, i}})
+		}
+	} else if t.from = p.elements(n, 1); t.from == nil {
+		return nil
+	}
+	zeros := n.Op.Is("Expand") || n.Int("allowzero", 0) != 0
+	for i, e := range t.from {
+		d, k := p.sizeOf(e)
+		if e.of == nil && e.times == 0 && !zeros && i < len(t.in) {
+			d = t.in[i]
+		}
+		if e.place != nil && e.place.node != n && (e.place.node != n.Input(1).Producer() || !e.place.node.Op.Is("Concat")) {
+			e.place = nil
+		}
+		t.to, t.sizes, t.places = append(t.to, d), append(t.sizes, k), append(t.places, e.place)
+		t.complete = t.complete && e != unknownSize
+	}
+	if n.Op.Is("Reshape") {
+		t.infer()
+	}
+	return t
 }
 
-// resize changes other axes.
-func resize(p *propagation, n *ir.Node) {
-	a, at, rank, ok := p.axisOf(n)
-	if a == nil {
-		return
+// sizeOf is the size that e makes, and how the model gives it.
+func (p *propagation) sizeOf(e size) (d ir.Dim, given int64) {
+	if e == unknownSize {
+		return ir.Dim{N: -1}, 0
 	}
-	if !ok || n.Attr("axes") != nil {
-		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "axes"})
-		return
+	if e.of == nil {
+		return ir.Dim{N: max(e.times, -1)}, max(e.times, -1)
 	}
-	if p.factor(n, at, rank) == 1 {
-		p.set(n.Outputs[0], a.at, a.channels)
-		return
+	dims := p.dims(e.of)
+	if e.axis >= len(dims) {
+		return ir.Dim{N: -1}, 0
 	}
-	sizes, given := n.Input(3).Ints()
-	if !given || len(sizes) != rank || sizes[at] != int64(len(a.channels)) {
-		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "resized channels, or unknown factors"})
-		return
+	switch d := dims[e.axis]; {
+	case d.Known():
+		return ir.Dim{N: d.N * e.times}, 0
+	case e.times == 1:
+		return d, 0
 	}
-	p.set(n.Outputs[0], a.at, a.channels)
-	p.onRemoval(a.channels, func(k *removal) {
-		sizes[at] = int64(len(k.left(a.channels)))
-		p.setInts(n, 3, sizes)
-	})
+	return ir.Dim{N: -1}, 0
 }
 
-// factor is the scale of that axis, 0 if it is not known.
-func (s shapes) factor(n *ir.Node, at, rank int) float32 {
-	if a := n.Attr("scales"); a != nil && len(a.Floats) == rank {
-		return a.Floats[at]
+// origin is the first value whose axis at, counted from the end, has the size of that of v, as operators with constants keep it.
+func origin(v *ir.Value, at int) *ir.Value {
+	for n := v.Producer(); n != nil; n = v.Producer() {
+		from := keeps(n, at)
+		if from < 0 {
+			return v
+		}
+		v = n.Input(from)
 	}
-	last := n.Input(2) // Resize from opset 11 on
-	if n.Graph().Opset("") < 11 || n.Op.Is("Upsample") {
-		last = n.Input(1)
-	}
-	if last == nil || last.Const == nil || last.Const.DType != ir.Float || last.Const.Elems() != int64(rank) {
+	return v
+}
+
+// keeps is the input of n whose axis at, counted from the end, has the size of that of the outputs; -1 where none is known to have.
+func keeps(n *ir.Node, at int) int {
+	f := operator.Of(n)
+	switch {
+	case f.Elementwise != operator.NotElementwise:
+		return onlyInput(n, at)
+	case len(f.With(operator.Gain)) > 0 || f.Distribution || f.Product() && at < -1 && pass.Trace(n.Input(1)) != nil:
 		return 0
+	case n.Op.Is("Split"):
+		if rank, ok := opset.Rank(n.Input(0)); ok && counted(n.Int("axis", 0), rank) != rank+at {
+			return 0
+		}
 	}
-	b, ok := last.Const.Stored()
+	return -1
+}
+
+// onlyInput is the only input of an elementwise operator, apart from constants with one element on axis at.
+func onlyInput(n *ir.Node, at int) int {
+	only := -1
+	for i, x := range n.Inputs() {
+		o := pass.Trace(x)
+		switch {
+		case x == nil || o != nil && (len(o.Shape)+at < 0 || o.Shape[len(o.Shape)+at] == 1):
+		case o != nil || only >= 0:
+			return -1
+		default:
+			only = i
+		}
+	}
+	return only
+}
+
+// dims are the sizes of v's axes. Those that are not known have symbols of their own.
+func (p *propagation) dims(v *ir.Value) []ir.Dim {
+	dims, ok := p.resolved[v]
 	if !ok {
-		return 0
+		dims, _ = opset.Shape(v)
 	}
-	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*at:]))
+	dims = slices.Clone(dims)
+	for i := range dims {
+		if same(dims[i], dims[i]) {
+			continue
+		}
+		at := i - len(dims)
+		from := origin(v, at)
+		dims[i] = ir.Dim{N: -1, Param: fmt.Sprintf("\x00%s:%d", from.Name, at)}
+		if made := p.resolved[from]; len(made)+at >= 0 && made != nil && same(made[len(made)+at], made[len(made)+at]) {
+			dims[i] = made[len(made)+at]
+		}
+	}
+	if a := p.axes[v]; a != nil && !a.outer && len(dims)+a.at >= 0 {
+		dims[len(dims)+a.at] = ir.Dim{N: int64(len(a.channels))}
+	}
+	return dims
+}
+
+// write sets an element of a shape of n to a number. A shape with other consumers is copied.
+func (p *propagation) write(n *ir.Node, at *place, number int64) {
+	if at.input < 0 {
+		is := slices.Clone(n.Attr("shape").Ints)
+		is[at.item] = number
+		n.SetAttr(ir.IntsAttr("shape", is...))
+		return
+	}
+	c := at.node
+	if c != n {
+		if whole := n.Input(1); len(whole.Uses()) > 1 {
+			c = n.Graph().Insert(n, "Concat", slices.Clone(c.Inputs()), ir.IntAttr("axis", 0)).Producer()
+			n.SetInput(1, c.Outputs[0])
+		} else {
+			c = whole.Producer()
+		}
+	}
+	is, _ := c.Input(at.input).Ints()
+	is = slices.Clone(is)
+	is[at.item] = number
+	p.setLike(c, at.input, is)
 }

@@ -3,6 +3,7 @@ package coupling
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -18,6 +19,10 @@ func slice(p *propagation, n *ir.Node) {
 		return
 	}
 	ws := p.windows(n)
+	if axes, given := n.Input(3).Ints(); ok && ws == nil && given && !slices.ContainsFunc(axes, func(x int64) bool { return counted(x, rank) == at }) {
+		p.set(n.Outputs[0], a.at, a.channels) // computed bounds of other axes
+		return
+	}
 	if !ok || ws == nil {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "indices"})
 		return
