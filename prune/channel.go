@@ -24,8 +24,9 @@ type Channel struct {
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
 
-	removes channelKind
-	widths  map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
+	removes    channelKind
+	importance Importance        // of heads and neurons
+	widths     map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
 }
 
 var channelMethod = &pass.Method{
@@ -47,6 +48,9 @@ func (o Channel) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 func (o Channel) Check() error {
 	if o.Round < 1 {
 		return pass.OptionErrorf("--round %d is not a number of 1 or more", o.Round)
+	}
+	if err := o.importance.check(); err != nil {
+		return err
 	}
 	return o.fraction().check()
 }
@@ -72,9 +76,13 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 	if err != nil {
 		return err
 	}
+	scores, err := o.importance.scores(ctx, s, plan, groups)
+	if err != nil {
+		return err
+	}
 	pruned := map[coupling.Channel]bool{}
 	for i, g := range groups {
-		if reason := o.choose(s, g, worth, pruned); !reason.None() {
+		if reason := o.choose(s, g, worth, scores, pruned); !reason.None() {
 			plan.Keep(groups[i].Classes, reason)
 		}
 	}
@@ -89,7 +97,7 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 }
 
 // choose marks the classes of g that are pruned, or returns the reason why none is.
-func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) pass.Reason {
+func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, scores map[coupling.Channel]float64, pruned map[coupling.Channel]bool) pass.Reason {
 	if !g.Reason.None() {
 		return g.Reason
 	}
@@ -112,12 +120,24 @@ func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]
 	if k == 0 {
 		return pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d channels", n*g.Each)}
 	}
-	for i, smallest := range smallest(sums(g, worth), int64(k)) {
+	for i, smallest := range smallest(ranked(g, worth, scores), int64(k)) {
 		if smallest {
 			pruned[g.Classes[i]] = true
 		}
 	}
 	return pass.Reason{}
+}
+
+// ranked are the importances of g's classes: their scores, or else the norms of their filters.
+func ranked(g *coupling.Group, worth map[*ir.Value]*norms, scores map[coupling.Channel]float64) []float64 {
+	if scores == nil {
+		return sums(g, worth)
+	}
+	list := make([]float64, len(g.Classes))
+	for i, u := range g.Classes {
+		list[i] = scores[u]
+	}
+	return list
 }
 
 // width is the number of classes of g of which a fraction is pruned: that before the first step.

@@ -7,7 +7,7 @@ import (
 )
 
 // FFN removes intermediate neurons of feed-forward networks: between linear layers, with the gate of gated ones (SwiGLU). It is Channel
-// limited to these: a network loses the neurons of smallest L1 norm, those of the layers that are multiplied with one another together.
+// limited to these: a network loses the neurons of least importance, those of the layers that are multiplied with one another together.
 type FFN struct {
 	pass.Selection
 	// Amount is the fraction of the neurons of each network that is removed, above 0 up to 1, or None; 0 is the default.
@@ -15,6 +15,7 @@ type FFN struct {
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of neurons"`
+	Importance
 }
 
 var ffnMethod = &pass.Method{
@@ -31,7 +32,7 @@ var ffnMethod = &pass.Method{
 func (FFN) Method() *pass.Method { return ffnMethod }
 
 func (o FFN) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons, importance: o.Importance}
 }
 
 // Check reports options that are out of range.

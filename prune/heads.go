@@ -17,6 +17,7 @@ type Heads struct {
 	Amount Amount `flag:"amount" default:"0.25" usage:"'fraction' of the heads of each attention that is removed, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	Importance
 }
 
 var headsMethod = &pass.Method{
@@ -33,7 +34,7 @@ var headsMethod = &pass.Method{
 func (Heads) Method() *pass.Method { return headsMethod }
 
 func (o Heads) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads, importance: o.Importance}
 }
 
 // Check reports amounts that are not fractions.

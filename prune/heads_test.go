@@ -246,3 +246,32 @@ func decoded(t *testing.T, x *ir.Tensor) []float32 {
 	}
 	return fs
 }
+
+// A neuron of large weights that is never active is removed first by its inputs, and last by magnitude.
+func TestImportanceByInputs(t *testing.T) {
+	d := newDrawing(17)
+	x := d.input(4, 8)
+	first, bias := make([]float32, 32), make([]float32, 4)
+	for i := range first {
+		first[i] = d.r.Float32() + 0.1
+		if i%4 == 3 {
+			first[i] *= 10
+		}
+	}
+	bias[3] = -1e6
+	constant := func(name string, fs []float32, shape ...int64) *ir.Value {
+		return d.g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: shape}, Source: ir.Floats(fs...)})
+	}
+	hidden := d.node("Relu", nil, d.node("Add", nil, d.node("MatMul", nil, x, constant("up", first, 8, 4)), constant("bias", bias, 4)))
+	d.output(d.node("MatMul", nil, hidden, d.weight("down", 4, 3)), 4, 3)
+	path := d.save(t)
+	for importance, exact := range map[string]bool{"magnitude": false, "wanda": true} {
+		m, _, _ := changed(t, path, prune.FFN{}.Method(), "amount", "0.25", "importance", importance)
+		if db, ok := decibels(t, open(t, path).Model, m); !ok || db > rounding != exact {
+			t.Errorf("%s: %.1f dB", importance, db)
+		}
+	}
+	if err := (prune.Heads{Importance: prune.Importance{Importance: "l7"}}).Check(); err == nil {
+		t.Error("an unknown importance is accepted")
+	}
+}

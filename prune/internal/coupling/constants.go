@@ -20,12 +20,13 @@ type constants struct {
 	step     *pass.Step
 	unfit    func(*ir.Value) pass.Reason
 
-	of      map[*ir.Value]*constant
-	order   []*constant // in the order in which nodes read them
-	sources []Source
-	used    map[ir.Use]bool // that a rule covers
-	skipped map[*ir.Value]bool
-	list    []Skipped
+	of        map[*ir.Value]*constant
+	order     []*constant // in the order in which nodes read them
+	sources   []Source
+	consumers []Source
+	used      map[ir.Use]bool // that a rule covers
+	skipped   map[*ir.Value]bool
+	list      []Skipped
 }
 
 // read records the channels on the axes of n's constant input i, nil for axes without. The channels of several consumers of
@@ -163,12 +164,17 @@ func (k *constants) vector(n *ir.Node, i int, us []Channel) {
 
 // source records that n's input i makes channels, on the given axis of the operand.
 func (k *constants) source(n *ir.Node, i, axis int, us []Channel) {
+	k.sources = k.append(k.sources, n, i, axis, us)
+}
+
+// append adds n's constant input i with its channels on an axis of the operand.
+func (k *constants) append(to []Source, n *ir.Node, i, axis int, us []Channel) []Source {
 	o := pass.Trace(n.Input(i))
-	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil {
-		return
+	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil || len(us) == 0 {
+		return to
 	}
 	if o.Transposed {
 		axis = 1 - axis
 	}
-	k.sources = append(k.sources, Source{o.Base, n, before(o), axis, us})
+	return append(to, Source{o.Base, n, before(o), axis, us})
 }

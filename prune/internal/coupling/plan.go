@@ -13,7 +13,8 @@ type Plan struct {
 	sources []Source
 	order   []*constant // in the order in which nodes read them
 
-	Skipped []Skipped // constants with a use that is not supported, each once
+	Consumers []Source  // matrices of linear layers that read channels, which are on the axis
+	Skipped   []Skipped // constants with a use that is not supported, each once
 }
 
 // Skipped is a constant and the reason why its channels are not followed.
@@ -51,5 +52,5 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 		}
 	}
 	p.keepBorders()
-	return &Plan{ch, k.sources, k.order, k.list}, nil
+	return &Plan{channelMap: ch, sources: k.sources, order: k.order, Consumers: k.consumers, Skipped: k.list}, nil
 }

@@ -117,6 +117,7 @@ func gemm(p *propagation, n *ir.Node) {
 	channels[axis], channels[1-axis] = out, in.all()
 	p.read(n, 1, channels...)
 	p.source(n, 1, axis, out)
+	p.consumers = p.append(p.consumers, n, 1, 1-axis, in.all())
 	p.set(n.Outputs[0], -1, out)
 	p.broadcast(n, 2, p.axes[n.Outputs[0]])
 }
@@ -166,6 +167,7 @@ func (p *propagation) rightMatrix(n *ir.Node, a *axis, width int64) {
 	}
 	out := p.classes.fresh(width)
 	p.setProduct(n, 1, out, -1, [][]Channel{a.all(), out})
+	p.consumers = p.append(p.consumers, n, 1, 0, a.all())
 }
 
 func (p *propagation) matmulActivations(n *ir.Node, a, b *axis) {
