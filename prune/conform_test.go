@@ -18,9 +18,9 @@ import (
 )
 
 // Real models are opened, pruned and saved. The output is valid where the input is,
-// runs where it runs, is not larger, and holds each element as it was or as +0.
+// runs where it runs, is not larger, and, except with sparsegpt, holds each element as it was or as +0.
 
-var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L1Block{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method(), prune.Wanda{}.Method()}
+var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L1Block{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method(), prune.Wanda{}.Method(), prune.SparseGPT{}.Method()}
 
 func TestFixturesThroughEveryMethod(t *testing.T) {
 	paths := conform.Fixtures(t)
@@ -101,7 +101,9 @@ func pruned(t *testing.T, path, out string, m *pass.Method, precheck bool) ([]pa
 		t.Fatalf("%d weights became %d", len(before), len(left))
 	}
 	for name, p := range before {
-		onlyZeroed(t, name, p, left[name])
+		if m.Name != (prune.SparseGPT{}).Method().Name { // which changes the other elements
+			onlyZeroed(t, name, p, left[name])
+		}
 	}
 	return res.Rows, nil
 }

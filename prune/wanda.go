@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices and filters (Sun et al. 2023, A Simple and
+// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices, and in all filters of a convolution together (Sun et al. 2023, A Simple and
 // Effective Pruning Approach for Large Language Models, arXiv:2306.11695). The norms of inputs are those that calibration samples have in
 // the model whose earlier layers are pruned already. Existing zeros are the smallest elements; of equal products the lower index is pruned
 // first.
@@ -22,7 +22,7 @@ type Wanda struct {
 var wandaMethod = &pass.Method{
 	Name:       "wanda",
 	Command:    "prune",
-	Doc:        "zero the elements of smallest |weight| times the norm of its input in each output row, by calibration samples",
+	Doc:        "zero the elements of smallest |weight| times the norm of its input, by calibration samples",
 	Stage:      pass.Prune,
 	Calibrates: true,
 	New:        func() pass.Options { return &Wanda{} },
@@ -39,46 +39,52 @@ func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	s := &sampled{step: step, data: calibrate.NewData(o.Calibration, false), note: o.note}
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
-		s.pool.For(l.groups*l.n, func(row int) {
-			group, j := row/l.n, row%l.n
-			scores := l.scores(x, group, j, ms[group].(*inputNorms))
-			o.eachPart(l, row, func(from, to, n int) {
-				for i, pruned := range smallest(scores[from:to], int64(n)) {
-					if pruned {
-						x[l.index(group, from+i, j)] = 0
-					}
+		scores := make([]float64, l.groups*l.n*l.k)
+		s.pool.For(l.groups*l.n, func(row int) { l.scores(scores[row*l.k:][:l.k], x, row, ms[row/l.n].(*inputNorms)) })
+		o.eachPart(l, func(from, to, n int) {
+			for i, pruned := range smallest(scores[from:to], int64(n)) {
+				if pruned {
+					row, input := (from+i)/l.k, (from+i)%l.k
+					x[l.index(row/l.n, input, row%l.n)] = 0
 				}
-			})
+			}
 		})
 		return nil
 	}
 	return s.run(ctx, o.weights(step))
 }
 
-// scores are |weight|·‖input‖ of one output; -1 for zeros.
-func (l *layer) scores(x []float32, group, j int, m *inputNorms) []float64 {
-	scores := make([]float64, l.k)
+// scores sets scores to |weight|·‖input‖ of one output row; -1 for zeros.
+func (l *layer) scores(scores []float64, x []float32, row int, m *inputNorms) {
 	for i := range scores {
 		scores[i] = -1
-		if v := x[l.index(group, i, j)]; v != 0 {
+		if v := x[l.index(row/l.n, i, row%l.n)]; v != 0 {
 			scores[i] = math.Abs(float64(v)) * math.Sqrt(m.squares[i])
 		}
 	}
-	return scores
 }
 
-// eachPart calls do for the parts of an output row that are pruned separately, with the number of elements to prune in each: the groups of a
-// pattern, or the whole row. The numbers for the rows of a weight add up to its amount.
-func (o *Sparsity) eachPart(l *layer, row int, do func(from, to, n int)) {
+// eachPart calls do for the parts of a weight that are pruned separately, as ranges of its elements row by row, with the number of elements
+// to prune in each: the groups of a pattern, or whole output rows, or all filters of a convolution: rows of 9 inputs differ too much for one
+// amount. The numbers add up to the amount of the weight.
+func (o *Sparsity) eachPart(l *layer, do func(from, to, n int)) {
+	all := l.groups * l.n * l.k
 	if o.Pattern.M == 0 {
-		amount := o.fraction().amountOf(l.v, l.consumers)
-		do(0, l.k, int(rounded(amount, int64((row+1)*l.k))-rounded(amount, int64(row*l.k))))
+		amount, part := o.fraction().amountOf(l.v, l.consumers), l.k
+		if l.filter() {
+			part = all
+		}
+		for from := 0; from < all; from += part {
+			do(from, from+part, int(rounded(amount, int64(from+part))-rounded(amount, int64(from))))
+		}
 		return
 	}
-	for from := 0; from < l.k; {
-		to := o.Pattern.end(l, from)
-		do(from, to, max(0, to-from-o.Pattern.N))
-		from = to
+	for row := range l.groups * l.n {
+		for from := 0; from < l.k; {
+			to := o.Pattern.end(l, from)
+			do(row*l.k+from, row*l.k+to, max(0, to-from-o.Pattern.N))
+			from = to
+		}
 	}
 }
 
@@ -142,9 +148,7 @@ func (o *Sparsity) weights(s *pass.Step) (ws []*weight) {
 // note is the reason of a weight that is pruned.
 func (o *Sparsity) note(l *layer) pass.Reason {
 	k, along := int64(0), ""
-	for row := range l.groups * l.n {
-		o.eachPart(l, row, func(_, _, n int) { k += int64(n) })
-	}
+	o.eachPart(l, func(_, _, n int) { k += int64(n) })
 	if o.Pattern.M > 0 {
 		along = fmt.Sprintf(", %s along the axis of %d", &o.Pattern, l.channels)
 	}

@@ -44,6 +44,7 @@ func TestWandaPrunesSmallInputs(t *testing.T) {
 		"Gemm":          {"Gemm", ir.Float, []int64{3, 4}, []int64{2, 4}, 1, []*ir.Attr{ir.IntAttr("transB", 1)}, nil, []float64{9, 1, 8, -2, 90, 10, 80, 20}, []float64{0, 1, 0, -2, 0, 10, 0, 20}},
 		"odd rows":      {"Gemm", ir.Float, []int64{3, 3}, []int64{2, 3}, 1, []*ir.Attr{ir.IntAttr("transB", 1)}, nil, []float64{9, 1, 0.125, 9, 1, 0.125}, []float64{0, 1, 0, 9, 1, 0}},
 		"Conv":          {"Conv", ir.Float, []int64{2, 4, 5, 5}, []int64{1, 4, 1, 2}, 1, nil, nil, []float64{9, 7, 1, 2, 8, 9, -2, 1}, []float64{0, 0, 1, 2, 0, 0, -2, 1}},
+		"weak filter":   {"Conv", ir.Float, []int64{2, 2, 5, 5}, []int64{2, 2, 1, 1}, 1, nil, nil, []float64{9000, 9, 8, 0.001}, []float64{9000, 9, 0, 0}},
 		"grouped Conv":  {"Conv", ir.Float, []int64{2, 4, 5, 5}, []int64{2, 2, 1, 1}, 1, []*ir.Attr{group}, nil, []float64{9, 1, 8, -2}, []float64{0, 1, 0, -2}},
 		"2:4":           {"MatMul", ir.Float, []int64{3, 8}, []int64{8, 1}, 1, nil, []string{"pattern", "2:4"}, []float64{9, 1, 8, 2, 9000, 90, 8000, 80}, []float64{0, 1, 0, 2, 0, 90, 0, 80}},
 		"2:4 of Conv":   {"Conv", ir.Float, []int64{2, 4, 5, 5}, []int64{1, 4, 1, 2}, 1, nil, []string{"pattern", "2:4"}, []float64{9, 7, 1, 2, 8, 9, -2, 1}, []float64{0, 0, 1, 2, 0, 0, -2, 1}},

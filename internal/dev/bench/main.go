@@ -93,6 +93,7 @@ var sections = []struct {
 	{"language", (*bench).language, true},
 	{"perplexity", (*bench).perplexity, true},
 	{"palette", (*bench).palette, true},
+	{"prune-samples", (*bench).pruneSamples, true},
 }
 
 // A bench is one run.
