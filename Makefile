@@ -106,9 +106,9 @@ bench-train: $(environment) $(torch)
 bench-distill: $(environment)
 	$(run_bench) -only distill,lenet,finetune,qat $(BENCH)
 
-# Quantizers compared with ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick omits the larger real models.
+# Quantizers compared with ONNX Runtime's and NNCF's, and pruning by samples, most of an hour; BENCH=-quick omits the larger real models.
 bench-quality: .venv-quality/requirements.txt
-	$(run_bench) -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
+	$(run_bench) -only quality,real-quality,auto,prune-samples -python .venv-quality/bin/python $(BENCH)
 
 # Language models in int4, compared with onnxruntime-genai's builder and ONNX Runtime's quantizer: half an hour and 16 GB; BENCH=-quick takes a tiny model.
 bench-language: $(environment) .zoo/genai/requirements.txt
