@@ -94,6 +94,7 @@ var sections = []struct {
 	{"perplexity", (*bench).perplexity, true},
 	{"palette", (*bench).palette, true},
 	{"prune-samples", (*bench).pruneSamples, true},
+	{"prune-heads", (*bench).pruneHeads, true},
 }
 
 // A bench is one run.
