@@ -46,6 +46,7 @@ const (
 	NoSparseForm     Code = "no-sparse-form"
 	RoundsToZero     Code = "rounds-to-zero"
 	ChannelsLarger   Code = "channels-larger"
+	ChannelsTarget   Code = "channels-target"
 	LayerKept        Code = "layer-kept"
 	NoRepeatedLayers Code = "no-repeated-layers"
 	AlreadyFactored  Code = "already-factored"

@@ -54,6 +54,7 @@ func CodeGroups() []CodeGroup {
 			{FileLarger, "The file would not become smaller, so the source is copied unchanged; choose another method or a larger --amount."},
 			{NoSparseForm, "No sparse form of the weight is smaller than the dense one; prune it first, or more."},
 			{RoundsToZero, "--amount is less than one element, channel or group of the weight; raise it."},
+			{ChannelsTarget, "Channels of other weights were removed until the target was reached."},
 			{ChannelsLarger, "The channels with the smallest magnitude of its group are all in other weights, so that its own stay."},
 			{LayerKept, "The weight is in a layer that is kept, or in none that is repeated; raise --amount to remove more layers."},
 			{NoRepeatedLayers, "The model has no two successive layers of one kind whose inputs and outputs of the graph, if there are any, are numbered; --allow-unchanged copies it."},

@@ -10,29 +10,33 @@ import (
 	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
-// Channel removes channels (structured pruning), which makes tensors smaller and products faster: the filters of smallest
-// L1 norm (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017), the biases and normalizations of their
-// channels, and the columns of the layers that consume them. Layers whose channels are added to one another lose the same
-// channels, by the sum of their norms. Of equal norms the lower channel is pruned first. One channel is always kept.
+// Channel removes channels (structured pruning), which makes tensors smaller and products faster: the filters of least importance, the
+// biases and normalizations of their channels, and the columns of the layers that consume them. Layers whose channels are added to one
+// another lose the same channels, by the sum of their importances. Of equal ones the lower channel is pruned first. One channel is always
+// kept. The importance is the L1 norm of the filters (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017), or the change of
+// outputs on samples (Molchanov et al., Importance Estimation for Neural Network Pruning, CVPR 2019).
 //
 // A second run prunes the same fraction of the remaining channels.
 type Channel struct {
 	pass.Selection
+	Importance
 	// Amount is the fraction of the channels of each group that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
+	// TargetMACs is the fraction of the multiply-accumulates of products with weights that is left, above 0 up to 1; 0 for an amount of each group.
+	TargetMACs Amount `flag:"target-macs" usage:"'fraction' of the multiply-accumulates to keep, in place of --amount: channels of all layers are compared by importance for each multiply-accumulate that they save"`
 
-	removes    channelKind
-	importance Importance        // of heads and neurons
-	widths     map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
+	removes channelKind
+	widths  map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
+	before  *float64          // multiply-accumulates before the first of several steps, 0 until it; nil for one step
 }
 
 var channelMethod = &pass.Method{
 	Name:    "channel",
 	Command: "prune",
-	Doc:     "remove whole channels of smallest L1 norm: filters, neurons and what reads them",
+	Doc:     "remove whole channels of least importance: filters, neurons and what reads them",
 	Stage:   pass.Prune,
 	Shrinks: true,
 	Repeats: true,
@@ -49,8 +53,14 @@ func (o Channel) Check() error {
 	if o.Round < 1 {
 		return pass.OptionErrorf("--round %d is not a number of 1 or more", o.Round)
 	}
-	if err := o.importance.check(); err != nil {
+	if err := o.Importance.check(o.removes); err != nil {
 		return err
+	}
+	if o.TargetMACs != 0 && len(o.Amounts) > 0 {
+		return pass.OptionErrorf("--target-macs and --amounts exclude each other")
+	}
+	if f := o.TargetMACs.fraction(); f != 0 && !isFraction(f) || o.TargetMACs == None {
+		return pass.OptionErrorf("--target-macs %v is not a fraction above 0 up to 1: 0.4 keeps 40 %%", f)
 	}
 	return o.fraction().check()
 }
@@ -72,18 +82,26 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 		return err
 	}
 	groups := plan.Groups()
-	worth, err := importances(ctx, s, groups)
-	if err != nil {
-		return err
-	}
-	scores, err := o.importance.scores(ctx, s, plan, groups)
+	worth, w, err := o.importances(ctx, s, plan, groups)
 	if err != nil {
 		return err
 	}
 	pruned := map[coupling.Channel]bool{}
-	for i, g := range groups {
-		if reason := o.choose(s, g, worth, scores, pruned); !reason.None() {
-			plan.Keep(groups[i].Classes, reason)
+	none := pass.RoundsToZero
+	if w == nil {
+		o.choose(groups, worth, pruned)
+	} else {
+		none = pass.ChannelsTarget
+		if err := o.chooseWithin(w, groups, worth, pruned); err != nil {
+			return err
+		}
+	}
+	for _, g := range groups {
+		if n := len(g.Classes) * g.Each; g.Reason.None() && !slices.ContainsFunc(g.Classes, func(u coupling.Channel) bool { return pruned[u] }) {
+			g.Reason = pass.Reason{Code: none, Detail: fmt.Sprintf("%d channels", n)}
+		}
+		if !g.Reason.None() {
+			plan.Keep(g.Classes, g.Reason)
 		}
 	}
 	s.Ledger.ConfigChanged(o.configValues(plan, groups, pruned))
@@ -96,48 +114,27 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 	return nil
 }
 
-// choose marks the classes of g that are pruned, or returns the reason why none is.
-func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, scores map[coupling.Channel]float64, pruned map[coupling.Channel]bool) pass.Reason {
-	if !g.Reason.None() {
-		return g.Reason
-	}
-	if kind := kindOf(g); !o.removes.includes(kind) {
-		return pass.Reason{Code: pass.ChannelsKind, Detail: kind.methods()}
-	}
-	amount := 1.0
-	for _, s := range g.Sources {
-		consumers := pass.Consumers(s.Value)
-		if step.Select.Excludes(s.Value, consumers) {
-			return pass.Reason{Code: pass.ChannelsSelected, Detail: s.Value.Name}
+// choose marks the classes that are pruned: the amount of each group.
+func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]float64, pruned map[coupling.Channel]bool) {
+	for _, g := range groups {
+		if !g.Reason.None() {
+			continue
 		}
-		if !worth[s.Value].finite {
-			return pass.Reason{Code: pass.NotFinite, Detail: s.Value.Name}
+		amount := 1.0
+		for _, s := range g.Sources {
+			amount = min(amount, o.fraction().amountOf(s.Value, pass.Consumers(s.Value)))
 		}
-		amount = min(amount, o.fraction().amountOf(s.Value, consumers))
-	}
-	n := len(g.Classes)
-	k := n - min(n, o.stay(o.width(g), g.Each, amount))
-	if k == 0 {
-		return pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d channels", n*g.Each)}
-	}
-	for i, smallest := range smallest(ranked(g, worth, scores), int64(k)) {
-		if smallest {
-			pruned[g.Classes[i]] = true
+		scores := make([]float64, len(g.Classes))
+		for i, u := range g.Classes {
+			scores[i] = worth[u]
+		}
+		k := len(scores) - min(len(scores), o.stay(o.width(g), g.Each, amount))
+		for i, smallest := range smallest(scores, int64(k)) {
+			if smallest {
+				pruned[g.Classes[i]] = true
+			}
 		}
 	}
-	return pass.Reason{}
-}
-
-// ranked are the importances of g's classes: their scores, or else the norms of their filters.
-func ranked(g *coupling.Group, worth map[*ir.Value]*norms, scores map[coupling.Channel]float64) []float64 {
-	if scores == nil {
-		return sums(g, worth)
-	}
-	list := make([]float64, len(g.Classes))
-	for i, u := range g.Classes {
-		list[i] = scores[u]
-	}
-	return list
 }
 
 // width is the number of classes of g of which a fraction is pruned: that before the first step.

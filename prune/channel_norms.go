@@ -18,23 +18,56 @@ type norms struct {
 	finite bool // NaN and infinities cannot be ranked
 }
 
-// importances computes the norms of the filters that may be pruned: each constant once, in parallel, by one worker so that
-// its sums have one order.
-func importances(ctx context.Context, step *pass.Step, groups []*coupling.Group) (map[*ir.Value]*norms, error) {
-	worth := map[*ir.Value]*norms{}
+// normsOf computes the norms of constants, each once, in parallel, by one worker so that its sums have one order.
+func normsOf(ctx context.Context, step *pass.Step, sources []coupling.Source) (map[*ir.Value]*norms, error) {
+	of := map[*ir.Value]*norms{}
 	var vs []*ir.Value
-	for _, g := range groups {
-		for _, s := range g.Sources {
-			if g.Reason.None() && worth[s.Value] == nil {
-				worth[s.Value] = &norms{axis: span{product(s.Shape[:s.Axis]), s.Shape[s.Axis], product(s.Shape[s.Axis+1:])}}
-				vs = append(vs, s.Value)
-			}
+	for _, s := range sources {
+		if of[s.Value] == nil {
+			of[s.Value] = &norms{axis: span{product(s.Shape[:s.Axis]), s.Shape[s.Axis], product(s.Shape[s.Axis+1:])}}
+			vs = append(vs, s.Value)
 		}
 	}
 	s := &buffers{}
-	return worth, pass.Parallel(ctx, step.Env.Workers, len(vs), func(ctx context.Context, i int) error {
-		return worth[vs[i]].measure(ctx, step, s, vs[i].Const)
+	return of, pass.Parallel(ctx, step.Env.Workers, len(vs), func(ctx context.Context, i int) error {
+		return of[vs[i]].measure(ctx, step, s, vs[i].Const)
 	})
+}
+
+// addNorms adds the norms of the filters that may be pruned to the importances of their classes. Groups with NaN or infinities get a reason.
+func addNorms(ctx context.Context, step *pass.Step, groups []*coupling.Group, worth map[coupling.Channel]float64) error {
+	var sources []coupling.Source
+	for _, g := range groups {
+		if g.Reason.None() {
+			sources = append(sources, g.Sources...)
+		}
+	}
+	of, err := normsOf(ctx, step, sources)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if g.Reason.None() {
+			addNormsOf(g, of, worth)
+		}
+	}
+	return nil
+}
+
+// addNormsOf adds the norms of all filters of g's classes.
+func addNormsOf(g *coupling.Group, of map[*ir.Value]*norms, worth map[coupling.Channel]float64) {
+	for i, s := range g.Sources {
+		if !of[s.Value].finite {
+			g.Reason = pass.Reason{Code: pass.NotFinite, Detail: s.Value.Name}
+			return
+		}
+		if slices.ContainsFunc(g.Sources[:i], func(o coupling.Source) bool { return o.Value == s.Value }) {
+			continue // a constant that two nodes share counts once
+		}
+		for j, u := range s.Channels {
+			worth[u] += of[s.Value].sums[j]
+		}
+	}
 }
 
 func (n *norms) measure(ctx context.Context, step *pass.Step, s *buffers, t *ir.Tensor) error {
@@ -63,22 +96,4 @@ func addMagnitudes[T float32 | float64](ch *channels, x []T, first int64, sums [
 			sums[channel+step*int64(i)] += math.Abs(float64(v))
 		}
 	})
-}
-
-// sums are the importances of g's classes: the norms of all filters of a class.
-func sums(g *coupling.Group, worth map[*ir.Value]*norms) []float64 {
-	at := map[coupling.Channel]int{}
-	for i, class := range g.Classes {
-		at[class] = i
-	}
-	total := make([]float64, len(g.Classes))
-	for i, s := range g.Sources {
-		if slices.ContainsFunc(g.Sources[:i], func(o coupling.Source) bool { return o.Value == s.Value }) {
-			continue // a constant that two nodes share counts once
-		}
-		for j, u := range s.Channels {
-			total[at[u]] += worth[s.Value].sums[j]
-		}
-	}
-	return total
 }

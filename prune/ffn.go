@@ -32,7 +32,7 @@ var ffnMethod = &pass.Method{
 func (FFN) Method() *pass.Method { return ffnMethod }
 
 func (o FFN) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons, importance: o.Importance}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons, Importance: o.Importance}
 }
 
 // Check reports options that are out of range.

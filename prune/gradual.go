@@ -57,10 +57,15 @@ func (o NM) InSteps() func(done float64) pass.Options {
 	}
 }
 
-// InSteps implements Gradual. Amounts are fractions of the channels before the first step.
+// InSteps implements Gradual. Amounts are fractions of the channels before the first step, and the target one of the multiply-accumulates.
 func (o Channel) InSteps() func(done float64) pass.Options {
-	o.widths = map[*ir.Value]int{}
-	return inSteps(o, func(o *Channel, done float64) { o.Amount, o.Amounts = o.fraction().times(done) })
+	o.widths, o.before = map[*ir.Value]int{}, new(float64)
+	return inSteps(o, func(o *Channel, done float64) {
+		o.Amount, o.Amounts = o.fraction().times(done)
+		if o.TargetMACs != 0 {
+			o.TargetMACs = 1 - Amount(done)*(1-o.TargetMACs)
+		}
+	})
 }
 
 // times are the amounts times a factor above 0.

@@ -34,7 +34,7 @@ var headsMethod = &pass.Method{
 func (Heads) Method() *pass.Method { return headsMethod }
 
 func (o Heads) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads, importance: o.Importance}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads, Importance: o.Importance}
 }
 
 // Check reports amounts that are not fractions.

@@ -75,6 +75,7 @@ var sentences = map[pass.Code]string{
 	pass.StoredDense:      "already stored dense",
 	pass.NoSparseForm:     "no smaller sparse form",
 	pass.RoundsToZero:     "--amount rounds to 0",
+	pass.ChannelsTarget:   "channels kept, the target is reached without",
 	pass.ChannelsLarger:   "channels kept, others of their group are smaller",
 	pass.NotRepresented:   "values not representable",
 	pass.NoScale:          "no scale of normal float size",

@@ -44,7 +44,7 @@ func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 		return
 	}
 	if o.Transposed {
-		channels[0], channels[1] = channels[1], channels[0]
+		channels = [][]Channel{channels[1], channels[0]}
 	}
 	k.use(n, i)
 	s := k.of[o.Base]
@@ -162,19 +162,25 @@ func (k *constants) vector(n *ir.Node, i int, us []Channel) {
 	}
 }
 
-// source records that n's input i makes channels, on the given axis of the operand.
-func (k *constants) source(n *ir.Node, i, axis int, us []Channel) {
-	k.sources = k.append(k.sources, n, i, axis, us)
-}
+// none is the axis of the outputs of a product whose outputs are not followed.
+const none = -1
 
-// append adds n's constant input i with its channels on an axis of the operand.
-func (k *constants) append(to []Source, n *ir.Node, i, axis int, us []Channel) []Source {
+// product records that n's input i, whose channels were read, makes the channels on one axis of the operand and reads those on the others.
+func (k *constants) product(n *ir.Node, i int, channels [][]Channel, out int) {
 	o := pass.Trace(n.Input(i))
-	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil || len(us) == 0 {
-		return to
+	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil {
+		return
 	}
-	if o.Transposed {
-		axis = 1 - axis
+	for axis, us := range channels {
+		s := Source{o.Base, n, before(o), axis, us}
+		if o.Transposed {
+			s.Axis = 1 - axis
+		}
+		switch {
+		case axis == out:
+			k.sources = append(k.sources, s)
+		case us != nil:
+			k.consumers = append(k.consumers, s)
+		}
 	}
-	return append(to, Source{o.Base, n, before(o), axis, us})
 }

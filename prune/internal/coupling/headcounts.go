@@ -29,15 +29,6 @@ func (p *Plan) HeadCounts(pruned map[Channel]bool) []HeadCounts {
 	return all
 }
 
-// Roots are the classes of channels.
-func (p *Plan) Roots(us []Channel) []Channel {
-	roots := make([]Channel, len(us))
-	for i, u := range us {
-		roots[i] = p.class(u)
-	}
-	return roots
-}
-
 // distinct is the number of classes of us.
 func (p *Plan) distinct(us []Channel) int {
 	seen := map[Channel]bool{}

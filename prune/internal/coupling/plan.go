@@ -10,11 +10,11 @@ import (
 // A Plan is the groups of channels that can be removed together.
 type Plan struct {
 	*channelMap
-	sources []Source
-	order   []*constant // in the order in which nodes read them
+	sources   []Source
+	consumers []Source
+	order     []*constant // in the order in which nodes read them
 
-	Consumers []Source  // matrices of linear layers that read channels, which are on the axis
-	Skipped   []Skipped // constants with a use that is not supported, each once
+	Skipped []Skipped // constants with a use that is not supported, each once
 }
 
 // Skipped is a constant and the reason why its channels are not followed.
@@ -23,7 +23,8 @@ type Skipped struct {
 	Reason pass.Reason
 }
 
-// A Source is a constant that makes channels: the filters of a convolution, the matrix of a linear layer.
+// A Source is a constant that makes channels: the filters of a convolution, the matrix of a linear layer. A consumer is one that multiplies
+// channels, at the indices of another axis.
 type Source struct {
 	Value    *ir.Value
 	Node     *ir.Node
@@ -52,5 +53,5 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 		}
 	}
 	p.keepBorders()
-	return &Plan{channelMap: ch, sources: k.sources, order: k.order, Consumers: k.consumers, Skipped: k.list}, nil
+	return &Plan{channelMap: ch, sources: k.sources, consumers: k.consumers, order: k.order, Skipped: k.list}, nil
 }

@@ -43,6 +43,23 @@ func (p *Plan) Groups() []*Group {
 	return slices.DeleteFunc(all, func(g *Group) bool { return len(g.Sources) == 0 || !p.complete(g) })
 }
 
+// Sources are the constants that make channels, with their classes.
+func (p *Plan) Sources() []Source { return p.withClasses(p.sources) }
+
+// Consumers are the constants that channels are multiplied by, with their classes.
+func (p *Plan) Consumers() []Source { return p.withClasses(p.consumers) }
+
+func (p *Plan) withClasses(list []Source) []Source {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Channels = slices.Clone(list[i].Channels)
+		for j, u := range list[i].Channels {
+			list[i].Channels[j] = p.class(u)
+		}
+	}
+	return list
+}
+
 // groupOf is the group that s belongs to: all groups with a class of s are merged.
 func (p *Plan) groupOf(of map[Channel]*Group, s Source) *Group {
 	var g *Group

@@ -159,9 +159,10 @@ func attendPacked(p *propagation, n *ir.Node) {
 	part := func(us []Channel) []Channel { return p.blocks(us, int(count), len(us)/int(count)) }
 	h := heads{part(q), part(k), part(v)}
 	x.join(h)
-	p.read(n, 1, in.all(), out)
+	channels := [][]Channel{in.all(), out}
+	p.read(n, 1, channels...)
 	p.vector(n, 2, out)
-	p.source(n, 1, 1, out)
+	p.product(n, 1, channels, 1)
 	p.set(n.Outputs[0], -1, v)
 	x.cached(4, 1, h.key)
 	p.broadcast(n, 5, &axis{at: -3, channels: h.query})

@@ -61,7 +61,7 @@ func conv(p *propagation, n *ir.Node) {
 func (p *propagation) setProduct(n *ir.Node, axis int, out []Channel, at int, channels [][]Channel) {
 	p.read(n, 1, channels...)
 	p.vector(n, 2, out)
-	p.source(n, 1, axis, out)
+	p.product(n, 1, channels, axis)
 	p.set(n.Outputs[0], at, out)
 }
 
@@ -116,8 +116,7 @@ func gemm(p *propagation, n *ir.Node) {
 	out := p.classes.fresh(o.Shape[axis])
 	channels[axis], channels[1-axis] = out, in.all()
 	p.read(n, 1, channels...)
-	p.source(n, 1, axis, out)
-	p.consumers = p.append(p.consumers, n, 1, 1-axis, in.all())
+	p.product(n, 1, channels, axis)
 	p.set(n.Outputs[0], -1, out)
 	p.broadcast(n, 2, p.axes[n.Outputs[0]])
 }
@@ -151,8 +150,9 @@ func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
 		return
 	}
 	out := p.classes.fresh(height)
-	p.read(n, 0, out, b.all())
-	p.source(n, 0, 0, out)
+	channels := [][]Channel{out, b.all()}
+	p.read(n, 0, channels...)
+	p.product(n, 0, channels, 0)
 	p.set(n.Outputs[0], -min(rank, 2), out)
 }
 
@@ -167,7 +167,6 @@ func (p *propagation) rightMatrix(n *ir.Node, a *axis, width int64) {
 	}
 	out := p.classes.fresh(width)
 	p.setProduct(n, 1, out, -1, [][]Channel{a.all(), out})
-	p.consumers = p.append(p.consumers, n, 1, 0, a.all())
 }
 
 func (p *propagation) matmulActivations(n *ir.Node, a, b *axis) {
@@ -200,5 +199,7 @@ func recurrent(p *propagation, n *ir.Node) {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on an axis other than the last"})
 		return
 	}
-	p.read(n, 1, nil, nil, x.channels)
+	channels := [][]Channel{nil, nil, x.channels}
+	p.read(n, 1, channels...)
+	p.product(n, 1, channels, none)
 }
