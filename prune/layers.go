@@ -13,12 +13,13 @@ import (
 
 // Layers removes layers from a model that repeats one: layers of a transformer, residual blocks of a stage. Inputs and outputs of the
 // graph that each layer has, such as the past and present keys of a decoder, are removed with it, and the others are renumbered. The
-// layers to keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3). The model requires
-// fine-tuning afterwards.
+// layers to keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3), or chosen by samples. The model
+// requires fine-tuning afterwards.
 type Layers struct {
 	pass.Selection
 	// Amount is the fraction of the layers of each kind that is removed, above 0 up to 1; 0 is the default.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the layers of each kind that is removed, above 0 up to 1; one always stays"`
+	LayerImportance
 	// AllowUnchanged accepts models without repeated layers.
 	AllowUnchanged bool `flag:"allow-unchanged" usage:"copy a model without repeated layers (default: an error, exit code 4)"`
 }
@@ -36,11 +37,16 @@ var layersMethod = &pass.Method{
 // Method describes the method.
 func (Layers) Method() *pass.Method { return layersMethod }
 
-// Check reports an amount that is not a fraction.
-func (o Layers) Check() error { return checkAmount(o.Amount) }
+// Check reports an amount that is not a fraction, and an unknown importance.
+func (o Layers) Check() error {
+	if err := o.LayerImportance.check(); err != nil {
+		return err
+	}
+	return checkAmount(o.Amount)
+}
 
 // Run implements pass.Options.
-func (o Layers) Run(_ context.Context, s *pass.Step) error {
+func (o Layers) Run(ctx context.Context, s *pass.Step) error {
 	nodes, err := s.Model.Graph.Order()
 	if err != nil {
 		return err
@@ -57,9 +63,16 @@ func (o Layers) Run(_ context.Context, s *pass.Step) error {
 		}
 		stay = pass.NoRepeatedLayers
 	}
+	influences, err := o.influences(ctx, s, found)
+	if err != nil {
+		return err
+	}
 	notes := map[*ir.Value]pass.Reason{}
-	for _, r := range found {
+	for i, r := range found {
 		kept := o.kept(len(r))
+		if list := influences[&found[i]]; list != nil {
+			kept = mostImportant(list, len(kept))
+		}
 		if len(kept) < len(r) {
 			s.Ledger.LayersRemoved(r.without(kept))
 		}
