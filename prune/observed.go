@@ -23,6 +23,7 @@ type layer struct {
 	groups, k, n      int
 	channels          int // inputs of one tap of a filter; all of a matrix
 	out, channel, tap int // distances of neighbours in the payload
+	amount            float64
 }
 
 // index is the position in the payload of input i and output j of a group. Inputs are ordered by taps, then by channels.
@@ -78,10 +79,11 @@ type moments interface {
 // A sampled pass prunes weights layer by layer: the inputs of a layer are observed as the layers before it, which are pruned already,
 // compute them.
 type sampled struct {
-	step    *pass.Step
-	pool    *op.Pool
-	data    calibrate.Data
-	moments func(k int) moments
+	step     *pass.Step
+	sparsity *Sparsity
+	pool     *op.Pool
+	data     calibrate.Data
+	moments  func(k int) moments
 
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error
@@ -103,6 +105,7 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 			w.skip(s.step, reason)
 			continue
 		}
+		l.amount = s.sparsity.fraction().amountOf(w.v, w.consumers)
 		layers = append(layers, l)
 	}
 	if len(layers) == 0 {
@@ -113,6 +116,11 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 			l.set(s.step, s.note(l), l.before)
 		}
 		return nil
+	}
+	if s.sparsity.Allocate == owl {
+		if err := s.allocate(ctx, layers); err != nil {
+			return err
+		}
 	}
 	if err := s.data.Samples(ctx, s.step, s.step.Model, walk.Add); err != nil {
 		return err

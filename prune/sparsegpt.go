@@ -52,7 +52,7 @@ func (o SparseGPT) damp() float64 {
 
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
-	s := &sampled{step: step, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note}
 	s.moments = func(k int) moments { return secondMoments{hessian.New(s.pool, k)} }
 	var factored []moments // whose factors are those of the layers with the same inputs
 	var factors []*hessian.Factor
@@ -107,7 +107,7 @@ func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessi
 		s.pool.For(len(tiles), func(i int) { tiles[i].load(from, to, scores) })
 		var pruned []bool
 		if o.Pattern.M == 0 {
-			amount := o.fraction().amountOf(l.v, l.consumers)
+			amount := l.amount
 			pruned = smallest(scores, rounded(amount, first+int64(to*l.n))-rounded(amount, first+int64(from*l.n)))
 		}
 		s.pool.For(len(tiles), func(i int) { tiles[i].solve(from, to, pruned) })

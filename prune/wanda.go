@@ -36,7 +36,7 @@ func (o Wanda) Check() error { return o.check() }
 
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
-	s := &sampled{step: step, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note}
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
 		scores := make([]float64, l.groups*l.n*l.k)
@@ -70,7 +70,7 @@ func (l *layer) scores(scores []float64, x []float32, row int, m *inputNorms) {
 func (o *Sparsity) eachPart(l *layer, do func(from, to, n int)) {
 	all := l.groups * l.n * l.k
 	if o.Pattern.M == 0 {
-		amount, part := o.fraction().amountOf(l.v, l.consumers), l.k
+		amount, part := l.amount, l.k
 		if l.filter() {
 			part = all
 		}
@@ -116,6 +116,8 @@ type Sparsity struct {
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	// Pattern keeps N of every M elements along the reduction axis, in place of an amount.
 	Pattern Pattern `flag:"pattern" usage:"'n:m' to keep n of every m elements along the reduction axis, in place of --amount"`
+	// Allocate is the distribution of the amount over weights: uniform, the zero value, or owl.
+	Allocate string `flag:"allocate" enum:"uniform,owl" usage:"'distribution' of --amount over weights: uniform, or owl (smaller fractions of weights with more outliers of |weight| times input norm)"`
 }
 
 func (o *Sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }
@@ -123,6 +125,9 @@ func (o *Sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 func (o *Sparsity) check() error {
 	if o.Pattern.M > 0 && len(o.Amounts) > 0 {
 		return pass.OptionErrorf("--pattern and --amounts exclude each other")
+	}
+	if o.Allocate == owl && (o.Pattern.M > 0 || len(o.Amounts) > 0) {
+		return pass.OptionErrorf("--allocate owl is a distribution of --amount; it excludes --pattern and --amounts")
 	}
 	return o.fraction().check()
 }

@@ -1,0 +1,100 @@
+package prune
+
+import (
+	"context"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// owl is outlier weighed layerwise sparsity (Yin et al. 2023, arXiv:2310.05175).
+const owl = "owl"
+
+// The hyper-parameters of owl, those of the paper's section 4.1: an outlier is a score of so many times the mean of its weight, and the
+// amounts differ from the mean by at most so much.
+const (
+	outlierFactor = 5
+	amountSpread  = 0.08
+)
+
+// allocate distributes the amount over layers: the larger the fraction of outliers among the scores |weight|·‖input‖ of a layer of the
+// dense model, the smaller its amount. Their mean, by the number of elements, remains the amount of all.
+func (s *sampled) allocate(ctx context.Context, layers []*layer) error {
+	inputs, names := map[string][]*layer{}, []string(nil)
+	of := map[*layer][]moments{}
+	for _, l := range layers {
+		name := l.node.Input(0).Name
+		if inputs[name] == nil {
+			names = append(names, name)
+		}
+		inputs[name] = append(inputs[name], l)
+		of[l] = make([]moments, l.groups)
+		for i := range of[l] {
+			of[l][i] = &inputNorms{squares: make([]float64, l.k)}
+		}
+	}
+	err := s.data.Each(ctx, s.step, s.step.Model, names, func(name string, a *ir.Array) error {
+		for _, l := range inputs[name] {
+			l.observe(a, of[l])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fractions := make([]float64, len(layers))
+	for i, l := range layers {
+		if fractions[i], err = s.outliers(ctx, l, of[l]); err != nil {
+			return err
+		}
+	}
+	distribute(layers, fractions)
+	return nil
+}
+
+// outliers is the fraction of outliers among the scores of a layer.
+func (s *sampled) outliers(ctx context.Context, l *layer, ms []moments) (float64, error) {
+	b, err := s.step.Eval.ReadAll(ctx, l.before)
+	if err != nil {
+		return 0, err
+	}
+	x, ok := decoded(b, l.before.DType)
+	if !ok {
+		return 0, nil
+	}
+	scores, sum, n := make([]float64, l.groups*l.n*l.k), 0.0, 0
+	for row := range l.groups * l.n {
+		l.scores(scores[row*l.k:][:l.k], x, row, ms[row/l.n].(*inputNorms))
+	}
+	for _, v := range scores {
+		sum += max(v, 0)
+	}
+	for _, v := range scores {
+		if v > outlierFactor*sum/float64(len(scores)) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(scores)), nil
+}
+
+// distribute sets the amounts of layers by their fractions of outliers.
+func distribute(layers []*layer, outliers []float64) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, f := range outliers {
+		low, high = min(low, f), max(high, f)
+	}
+	if !(high > low) {
+		return
+	}
+	mean, elems := 0.0, 0.0
+	for i, l := range layers {
+		n := float64(l.before.Elems())
+		mean += n * (outliers[i] - low) / (high - low)
+		elems += n
+	}
+	mean /= elems
+	for i, l := range layers {
+		reach := min(amountSpread, l.amount/2, (1-l.amount)/2) // so that amounts stay fractions, with the same mean
+		l.amount -= 2 * reach * ((outliers[i]-low)/(high-low) - mean)
+	}
+}

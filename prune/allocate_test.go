@@ -1,0 +1,52 @@
+package prune
+
+import (
+	"math"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A weight with outliers keeps more elements than one without; together they keep the amount.
+func TestOutliersGetSmallerAmounts(t *testing.T) {
+	for _, method := range []string{"wanda", "sparsegpt"} {
+		b := newBench(t)
+		flat, outlying := make([]float64, 400), make([]float64, 400)
+		for i := range flat {
+			flat[i] = 1 + float64(i%7)/10
+			outlying[i] = flat[i]
+			if i%20 == 0 {
+				outlying[i] = 100
+			}
+		}
+		ws := []*ir.Value{b.weight("flat", ir.Float, []int64{20, 20}, flat...), b.weight("outlying", ir.Float, []int64{20, 20}, outlying...)}
+		x := b.typedInput(4, 20)
+		for _, w := range ws {
+			b.g.AddOutput(b.node("MatMul", []*ir.Value{x, w}))
+		}
+		m := wandaMethod
+		if method == "sparsegpt" {
+			m = sparseGPTMethod
+		}
+		b.run(m, "amount", "0.5", "allocate", "owl")
+		zeros := func(w *ir.Value) (n int) {
+			for _, v := range b.values(w) {
+				if v == 0 {
+					n++
+				}
+			}
+			return n
+		}
+		if a, c := zeros(ws[0]), zeros(ws[1]); math.Abs(float64(a-232)) > 1 || math.Abs(float64(c-168)) > 1 {
+			t.Errorf("%s: %d and %d zeros of 400, want 58 %% and 42 %%", method, a, c)
+		}
+	}
+}
+
+func TestAllocationExcludesOtherAmounts(t *testing.T) {
+	for _, s := range []Sparsity{{Allocate: owl, Pattern: Pattern{N: 2, M: 4}}, {Allocate: owl, Amounts: Amounts{{"w", 0.5}}}} {
+		if err := (Wanda{Sparsity: s}).Check(); err == nil {
+			t.Errorf("%+v: no error", s)
+		}
+	}
+}
