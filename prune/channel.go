@@ -26,7 +26,7 @@ type Channel struct {
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
 	// TargetMACs is the fraction of the multiply-accumulates of products with weights that is left, above 0 up to 1; 0 for an amount of each group.
-	TargetMACs Amount `flag:"target-macs" usage:"'fraction' of the multiply-accumulates to keep, in place of --amount: channels of all layers are compared by importance for each multiply-accumulate that they save"`
+	TargetMACs float64 `flag:"target-macs" usage:"'fraction' of the multiply-accumulates to keep, in place of --amount: channels of all layers are compared by importance for each multiply-accumulate that they save"`
 
 	removes channelKind
 	widths  map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
@@ -59,8 +59,8 @@ func (o Channel) Check() error {
 	if o.TargetMACs != 0 && len(o.Amounts) > 0 {
 		return pass.OptionErrorf("--target-macs and --amounts exclude each other")
 	}
-	if f := o.TargetMACs.fraction(); f != 0 && !isFraction(f) || o.TargetMACs == None {
-		return pass.OptionErrorf("--target-macs %v is not a fraction above 0 up to 1: 0.4 keeps 40 %%", f)
+	if !isFraction(o.TargetMACs) {
+		return pass.OptionErrorf("--target-macs %v is not a fraction from 0 to 1: 0.4 keeps 40 %%", o.TargetMACs)
 	}
 	return o.fraction().check()
 }

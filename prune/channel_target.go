@@ -177,9 +177,9 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 			push(&unit{group: i, rest: rest})
 		}
 	}
-	for w.total() > float64(o.TargetMACs)*whole {
+	for w.total() > o.TargetMACs*whole {
 		if q.Len() == 0 {
-			return fmt.Errorf("--target-macs %v: %.3f are left with one channel of each group that can be pruned", o.TargetMACs.fraction(), w.total()/whole)
+			return fmt.Errorf("--target-macs %v: %.3f are left with one channel of each group that can be pruned", o.TargetMACs, w.total()/whole)
 		}
 		u := heap.Pop(&q).(*unit)
 		if price := u.loss / w.saved(u.classes); price > u.price {

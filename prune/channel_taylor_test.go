@@ -128,7 +128,7 @@ func TestTargetInSteps(t *testing.T) {
 
 func TestChannelOptionsThatExclude(t *testing.T) {
 	for _, o := range []Channel{
-		{Round: 1, TargetMACs: 1.5}, {Round: 1, TargetMACs: None}, {Round: 1, TargetMACs: -0.5}, {Round: 1, TargetMACs: 0.5, Amounts: Amounts{{"w", 0.5}}},
+		{Round: 1, TargetMACs: 1.5}, {Round: 1, TargetMACs: -0.5}, {Round: 1, TargetMACs: 0.5, Amounts: Amounts{{"w", 0.5}}},
 	} {
 		if err := o.Check(); err == nil {
 			t.Errorf("%+v: no error", o)

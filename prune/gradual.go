@@ -63,7 +63,7 @@ func (o Channel) InSteps() func(done float64) pass.Options {
 	return inSteps(o, func(o *Channel, done float64) {
 		o.Amount, o.Amounts = o.fraction().times(done)
 		if o.TargetMACs != 0 {
-			o.TargetMACs = 1 - Amount(done)*(1-o.TargetMACs)
+			o.TargetMACs = 1 - done*(1-o.TargetMACs)
 		}
 	})
 }
