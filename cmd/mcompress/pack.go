@@ -16,40 +16,78 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
+// A packing has the flags of both pack and unpack.
+type packing struct {
+	output, base string
+	noSync       bool
+}
+
+// flags are those flags; usage is that of --output, and base that of --base.
+func (p *packing) flags(output func(*flag.FlagSet), base string) []cli.Flag {
+	return group("flags", func(fs *flag.FlagSet) {
+		output(fs)
+		fs.StringVar(&p.base, "base", "", base)
+		fs.BoolVar(&p.noSync, "no-sync", false, "skip fsync")
+	})
+}
+
+// arguments returns the argument of the command, and requires --output.
+func (p *packing) arguments(c *cli.Context) (string, error) {
+	args, err := arguments(c, 1, 1)
+	switch {
+	case err != nil:
+		return "", err
+	case p.output == "":
+		return "", usagef("--output is required")
+	}
+	return args[0], nil
+}
+
+// openBase calls f with the files of the base, none without --base.
+func (p *packing) openBase(ctx context.Context, f func([]pack.File) error) (err error) {
+	if p.base == "" {
+		return f(nil)
+	}
+	base, err := onnx.OpenContext(ctx, p.base)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, base.Close()) }()
+	return f(filesToPack(base))
+}
+
 func packCommand(t *tool) *cli.Command {
-	var output string
-	var noSync bool
+	var p packing
 	return &cli.Command{
 		Name:      "pack",
 		Usage:     "pack a model without loss for storage and transfer (.mcz)",
 		ArgsUsage: "MODEL",
 		Description: `Codes every tensor with the codec that makes it smallest: exponents of floats apart from mantissas, quantized values by their
 entropy, sorted positions by their differences; identical tensors are stored once. External data is part of the packed file.
-unpack restores the files bit for bit. The format is documented in docs/formats/mcz.md.
+unpack restores the files bit for bit. With --base, tensors are stored as differences from those of another model, which unpack
+requires, too. The format is documented in docs/formats/mcz.md.
 
 Examples: mcompress pack -o model.mcz model.onnx
+          mcompress pack --base v1.onnx -o v2.mcz v2.onnx
           mcompress pack -o - model.onnx | ssh HOST mcompress unpack -o model.onnx -`,
-		Flags: group("flags", func(fs *flag.FlagSet) {
-			fs.StringVar(&output, "output", "", "`file` for the packed model, or - for standard output")
-			fs.BoolVar(&noSync, "no-sync", false, "skip fsync")
-		}),
+		Flags: p.flags(func(fs *flag.FlagSet) {
+			fs.StringVar(&p.output, "output", "", "`file` for the packed model, or - for standard output")
+		}, "`model` to store differences from, such as an earlier version"),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 1, 1)
+			model, err := p.arguments(c)
 			switch {
 			case err != nil:
 				return err
-			case output == "":
-				return usagef("--output is required")
-			case output == "-" && isTerminal(t.stdout):
+			case p.output == "-" && isTerminal(t.stdout):
 				return usagef("a packed model is not written to a terminal")
 			}
-			return t.pack(c.Context, args[0], output, !noSync)
+			return p.openBase(c.Context, func(base []pack.File) error { return t.pack(c.Context, model, p.output, base, !p.noSync) })
 		},
 	}
 }
 
-// pack packs the model at path, and prints the sizes unless the result is on standard output.
-func (t *tool) pack(ctx context.Context, path, output string, sync bool) (err error) {
+// pack packs the model at path as differences from base, and prints the sizes unless the result is on standard output.
+func (t *tool) pack(ctx context.Context, path, output string, base []pack.File, sync bool) (err error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
 		return err
@@ -57,6 +95,7 @@ func (t *tool) pack(ctx context.Context, path, output string, sync bool) (err er
 	defer func() { err = errors.Join(err, f.Close()) }()
 	o, stop := t.packOptions(path)
 	defer stop()
+	o.Base = base
 	files := filesToPack(f)
 	if output == "-" {
 		_, err := pack.Write(ctx, t.stdout.Unwrap(), files, o)

@@ -44,6 +44,27 @@ func fileContent(t *testing.T, path string) []byte {
 	return b
 }
 
+// A fine-tuned model takes its differences from the base, and is restored with it alone.
+func TestModelIsPackedWithBase(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name string) string { return filepath.Join(folder, name) }
+	base := "../../fixtures/mlp.onnx"
+	mustRun(t, "prune", "--amount", "0.1", "--report", "none", "--no-verify", "-o", path("pruned.onnx"), base)
+	mustRun(t, "pack", "--base", base, "-o", path("m.mcz"), path("pruned.onnx"))
+	if packed, whole := len(fileContent(t, path("m.mcz"))), len(fileContent(t, base)); packed > whole/5 {
+		t.Errorf("%d bytes of %d", packed, whole)
+	}
+	mustRun(t, "unpack", "--base", base, "-o", path("m.onnx"), path("m.mcz"))
+	if !bytes.Equal(fileContent(t, path("m.onnx")), fileContent(t, path("pruned.onnx"))) {
+		t.Error("the model differs")
+	}
+	for _, args := range [][]string{{"unpack", "-o", path("n.onnx"), path("m.mcz")}, {"unpack", "--base", path("pruned.onnx"), "-o", path("n.onnx"), path("m.mcz")}, {"inspect", path("m.mcz")}} {
+		if code, _, stderr := call(args...); code != exitInput || !strings.Contains(stderr, "unpack it with that model as --base") {
+			t.Errorf("%v: %d %s", args, code, stderr)
+		}
+	}
+}
+
 // The lines of Python in the documentation of the format list the tensors of a packed model.
 func TestPackedModelIsListedByPython(t *testing.T) {
 	python := conform.Python(t)

@@ -16,33 +16,28 @@ import (
 )
 
 func unpackCommand(t *tool) *cli.Command {
-	var output string
-	var noSync bool
+	var p packing
 	return &cli.Command{
 		Name:      "unpack",
 		Usage:     "restore the model of a packed file (.mcz) bit for bit",
 		ArgsUsage: "PACKED",
 		Description: `PACKED is a file of pack, or - for standard input. Every chunk and the SHA-256 of every file are verified before a file appears.
-Files of external data have the names that the model refers to, in the folder of the model.`,
-		Flags: group("flags", func(fs *flag.FlagSet) {
-			outPathVar(fs, &output, "output", "`file` for the model")
-			fs.BoolVar(&noSync, "no-sync", false, "skip fsync")
-		}),
+Files of external data have the names that the model refers to, in the folder of the model. A file that was packed with --base is unpacked with the same model as --base; its SHA-256 is verified.`,
+		Flags: p.flags(func(fs *flag.FlagSet) {
+			outPathVar(fs, &p.output, "output", "`file` for the model")
+		}, "`model` that the packed file was packed with"),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 1, 1)
+			path, err := p.arguments(c)
 			if err != nil {
 				return err
 			}
-			if output == "" {
-				return usagef("--output is required")
-			}
-			return t.unpack(c.Context, args[0], output, !noSync)
+			return p.openBase(c.Context, func(base []pack.File) error { return t.unpack(c.Context, path, p.output, base, !p.noSync) })
 		},
 	}
 }
 
 // unpack restores the model at path, or on standard input, and prints its files.
-func (t *tool) unpack(ctx context.Context, path, output string, sync bool) (err error) {
+func (t *tool) unpack(ctx context.Context, path, output string, base []pack.File, sync bool) (err error) {
 	set := &atomicfile.Set{Sync: sync}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	in, name := io.Reader(os.Stdin), "standard input"
@@ -59,6 +54,7 @@ func (t *tool) unpack(ctx context.Context, path, output string, sync bool) (err 
 	}
 	o, stop := t.packOptions(name)
 	defer stop()
+	o.Base = base
 	u := &mcli.Unpacking{Packed: name}
 	index, err := pack.Read(ctx, in, name, func(f pack.FileInfo) (pack.Output, error) {
 		to := output

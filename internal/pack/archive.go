@@ -41,6 +41,9 @@ func Open(r io.ReaderAt, size int64, name string) (*Archive, error) {
 	a := &Archive{Index: &Index{}, r: r, name: name}
 	at, err := a.readIndex(size)
 	if err == nil {
+		err = checkBase(a.Index.Base, nil)
+	}
+	if err == nil {
 		err = a.locate()
 	}
 	if err != nil {

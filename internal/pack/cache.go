@@ -67,6 +67,9 @@ func (a *Archive) decode(number int) ([]byte, error) {
 	}
 	defer a.cache.chunkers.Put(c)
 	raw := make([]byte, h.raw)
+	if h.predictor == baseValue {
+		return nil, errPlace
+	}
 	if err := c.decode(h.form, raw, payload); err != nil {
 		return nil, err
 	}

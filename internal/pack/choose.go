@@ -30,10 +30,11 @@ func samplePieces(t ir.DType, n int64) (offsets []int64, size int64) {
 	return offsets, size
 }
 
-// choose returns the codec whose result for the sample is smallest.
-func (c *chunker) choose(t ir.DType, sample []byte) codec {
+// choose returns the codec whose result for the sample is smallest. Base is the same part of the base, or nil.
+func (c *chunker) choose(t ir.DType, sample, base []byte) codec {
+	c.base = base
 	best, least := codec{form: plain}, math.MaxInt
-	for _, f := range forms(t) {
+	for _, f := range forms(t, base != nil) {
 		if f.valid(len(sample)) != nil {
 			continue
 		}

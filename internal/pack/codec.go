@@ -26,6 +26,7 @@ func (c codec) String() string {
 type chunker struct {
 	*entropy
 	difference []byte
+	base       []byte // the content that baseValue predicts
 	planes     []byte
 }
 
@@ -42,9 +43,13 @@ func grow(b *[]byte, n int) []byte {
 // symbolsOf returns the planes of raw.
 func (c *chunker) symbolsOf(f form, raw []byte) []byte {
 	src := raw
-	if f.predictor != noPredictor {
+	switch f.predictor {
+	case previousValue:
 		src = grow(&c.difference, len(raw))
 		differences(src, raw, int(f.width))
+	case baseValue:
+		src = grow(&c.difference, len(raw))
+		differencesFrom(src, raw, c.base, int(f.width))
 	}
 	if f.width == 1 && f.layout == planes {
 		return src
@@ -94,8 +99,11 @@ func (c *chunker) decode(f form, raw, payload []byte) error {
 		}
 	}
 	merge(raw, from[:count], f)
-	if f.predictor != noPredictor {
+	switch f.predictor {
+	case previousValue:
 		restore(raw, int(f.width))
+	case baseValue:
+		restoreFrom(raw, c.base, int(f.width))
 	}
 	return nil
 }

@@ -6,14 +6,15 @@ import "encoding/binary"
 // of either sign (zigzag). Elements have width bytes.
 func differences(dst, src []byte, width int) {
 	each(width, len(src), func(i int, mask, sign uint64) {
-		d := element(src, i, width) - prediction(src, i, width)
-		if d &= mask; d&sign != 0 {
-			d = ^(d << 1)
-		} else {
-			d <<= 1
-		}
-		put(dst, i, width, d)
+		put(dst, i, width, zigzag(element(src, i, width)-prediction(src, i, width), mask, sign))
 	})
+}
+
+func zigzag(d, mask, sign uint64) uint64 {
+	if d &= mask; d&sign != 0 {
+		return ^(d << 1)
+	}
+	return d << 1
 }
 
 // restore replaces the differences in b by the elements.
@@ -22,6 +23,35 @@ func restore(b []byte, width int) {
 		d := element(b, i, width)
 		d = d>>1 ^ -(d & 1)
 		put(b, i, width, d+prediction(b, i, width))
+	})
+}
+
+// differencesFrom writes the elements of src minus those of base into dst, as differences does.
+func differencesFrom(dst, src, base []byte, width int) {
+	if width == 4 {
+		for i := 0; i < len(src); i += 4 {
+			d := binary.LittleEndian.Uint32(src[i:]) - binary.LittleEndian.Uint32(base[i:])
+			binary.LittleEndian.PutUint32(dst[i:], d<<1^uint32(int32(d)>>31))
+		}
+		return
+	}
+	each(width, len(src), func(i int, mask, sign uint64) {
+		put(dst, i, width, zigzag(element(src, i, width)-element(base, i, width), mask, sign))
+	})
+}
+
+// restoreFrom replaces the differences in b by the elements.
+func restoreFrom(b, base []byte, width int) {
+	if width == 4 {
+		for i := 0; i < len(b); i += 4 {
+			d := binary.LittleEndian.Uint32(b[i:])
+			binary.LittleEndian.PutUint32(b[i:], (d>>1^-(d&1))+binary.LittleEndian.Uint32(base[i:]))
+		}
+		return
+	}
+	each(width, len(b), func(i int, _, _ uint64) {
+		d := element(b, i, width)
+		put(b, i, width, (d>>1^-(d&1))+element(base, i, width))
 	})
 }
 

@@ -24,7 +24,7 @@ func TestIntegersAreCodedByTheirEntropy(t *testing.T) {
 		symbols []byte
 	}{{"int8", ir.Int8, int8s, int8s}, {"int4", ir.Int4, int4s, newChunker().symbolsOf(form{0, 1, nibbles}, int4s)}} {
 		want := orderZero(tensor.symbols)
-		got := float64(len(c.encode(nil, c.choose(tensor.t, tensor.raw[:maxSample]), tensor.raw)))
+		got := float64(len(c.encode(nil, c.choose(tensor.t, tensor.raw[:maxSample], nil), tensor.raw)))
 		if t.Logf("%s: %.3f %% above the entropy", tensor.name, 100*(got/want-1)); got > 1.002*want {
 			t.Errorf("%s: %.0f bytes, entropy %.0f", tensor.name, got, want)
 		}

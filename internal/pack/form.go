@@ -12,6 +12,7 @@ type predictor byte
 const (
 	noPredictor   predictor = iota
 	previousValue           // the element before, for sorted positions
+	baseValue               // the element of the base; the payload begins with its place
 )
 
 // A layout is how the bytes of elements are ordered before entropy coding.
@@ -35,7 +36,7 @@ var plain = form{width: 1}
 // valid rejects forms that no writer makes, for content of n bytes.
 func (f form) valid(n int) error {
 	switch {
-	case f.predictor > previousValue || f.layout > nibbles,
+	case f.predictor > baseValue || f.layout > nibbles,
 		f.width != 1 && f.width != 2 && f.width != 4 && f.width != 8,
 		f.layout == nibbles && f.width != 1,
 		f.layout == rotatedPlanes && (f.width == 1 || f.predictor != noPredictor),
@@ -59,18 +60,18 @@ func (f form) String() string {
 	if f.width == 1 && f.layout == planes {
 		text = "bytes"
 	}
-	if f.predictor == previousValue {
-		text = "differences, " + text
-	}
-	return text
+	return [...]string{noPredictor: "", previousValue: "differences, ", baseValue: "differences from base, "}[f.predictor] + text
 }
 
 // forms are the forms that are tried for tensors of a type.
-func forms(t ir.DType) []form {
+func forms(t ir.DType, base bool) []form {
 	var fs []form
 	width := byte(max(1, t.Bits()/8))
 	if t == ir.Complex64 || t == ir.Complex128 {
 		width /= 2
+	}
+	if base {
+		return append([]form{{baseValue, width, planes}}, forms(t, false)...)
 	}
 	switch {
 	case t.IsFloat() || t == ir.Complex64 || t == ir.Complex128:

@@ -100,18 +100,20 @@ func maxPacked(raw int) int { return raw + raw/16 + 4096 }
 // A head begins the container, so that a stream can be unpacked.
 type head struct {
 	Files []FileInfo `json:"files"`
+	Base  []FileInfo `json:"base,omitempty"`
 }
 
 // A FileInfo is a file of the container.
 type FileInfo struct {
 	Name   string `json:"name"` // relative to the folder of the first file, with slashes
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // only in the index
+	SHA256 string `json:"sha256,omitempty"` // in the head only of a base
 }
 
 // An Index is the last record: where every tensor is.
 type Index struct {
 	Files   []FileInfo    `json:"files"`
+	Base    []FileInfo    `json:"base,omitempty"` // that differences are from
 	Tensors []TensorInfo  `json:"tensors"`
 	Chunks  []chunkRecord `json:"chunks"`
 }

@@ -32,6 +32,7 @@ type segment struct {
 	file   int
 	offset int64
 	size   int64
+	base   *stretch // of a tensor like this one, nil without
 
 	once  sync.Once
 	codec codec

@@ -98,6 +98,9 @@ func (u *reader) begin() error {
 	if err == nil {
 		err = checkFiles(u.head.Files)
 	}
+	if err == nil {
+		err = checkBase(u.head.Base, u.Base)
+	}
 	if err != nil {
 		return u.fail(at, err)
 	}
@@ -184,7 +187,14 @@ func (u *reader) decode(worker *chunker, c *chunk) error {
 	if c.kind == referenceRecord {
 		return nil
 	}
-	err := worker.decode(c.form, c.raw, c.payload)
+	payload, err := c.payload, error(nil)
+	if c.predictor == baseValue {
+		worker.base = grow(&worker.base, len(c.raw))
+		payload, err = readBase(u.Base, worker.base, payload)
+	}
+	if err == nil {
+		err = worker.decode(c.form, c.raw, payload)
+	}
 	if err == nil && checksum(c.raw) != c.sum {
 		err = errDigest
 	}
@@ -265,7 +275,7 @@ func (u *reader) check() error {
 	if err := u.parts.finish(); err != nil {
 		return err
 	}
-	if !slices.Equal(u.index.Files, u.head.Files) || !slices.Equal(u.index.Chunks, u.records) {
+	if !slices.Equal(u.index.Files, u.head.Files) || !slices.Equal(u.index.Base, u.head.Base) || !slices.Equal(u.index.Chunks, u.records) {
 		return fmt.Errorf("%w: files or records differ from the index", errDigest)
 	}
 	return nil

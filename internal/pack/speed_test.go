@@ -25,7 +25,7 @@ func BenchmarkChunk(b *testing.B) {
 	}
 	for t, raw := range map[ir.DType][]byte{ir.Float: raw, ir.BFloat16: halves} {
 		c := newChunker()
-		k := c.choose(t, raw[:maxSample])
+		k := c.choose(t, raw[:maxSample], nil)
 		var payload []byte
 		b.Run(fmt.Sprintf("%s/encode", t), func(b *testing.B) {
 			b.SetBytes(maxChunk)
@@ -44,7 +44,7 @@ func BenchmarkChunk(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("%s/choose", t), func(b *testing.B) {
 			for b.Loop() {
-				c.choose(t, raw[:maxSample])
+				c.choose(t, raw[:maxSample], nil)
 			}
 		})
 		b.Log(k, len(payload))

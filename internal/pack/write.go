@@ -16,6 +16,7 @@ type Options struct {
 	Workers  int
 	Memory   int64                   // limit of the chunks in memory; 0 for none
 	Progress func(done, total int64) // bytes of the files; may be nil
+	Base     []File                  // files that differences are stored from; nil for none
 }
 
 // A writer writes a container.
@@ -47,8 +48,11 @@ func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, e
 	if len(p.tasks) > maxChunks {
 		return nil, fmt.Errorf("%d chunks; the maximum is %d", len(p.tasks), maxChunks)
 	}
+	if err := p.findBase(); err != nil {
+		return nil, err
+	}
 	start := binary.LittleEndian.AppendUint32([]byte(magic), version)
-	record, err := encodeJSON(headRecord, head{Files: p.index.Files})
+	record, err := encodeJSON(headRecord, head{Files: p.index.Files, Base: p.index.Base})
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,21 @@ func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, e
 		return nil, err
 	}
 	return &p.index, p.end()
+}
+
+// findBase digests the base and finds the tensors in it that are like those to be packed.
+func (p *writer) findBase() (err error) {
+	if len(p.Base) == 0 {
+		return nil
+	}
+	if p.index.Base, err = digested(p.Base); err != nil {
+		return err
+	}
+	f, err := newFinder(p.Base)
+	if err != nil {
+		return err
+	}
+	return f.find(p.files, p.tasks)
 }
 
 func (p *writer) write(b []byte) error {
@@ -98,14 +117,15 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 	raw := grow(&c.raw, n)
 	c.raw = raw
 	for _, s := range c.task.from {
-		if err := p.read(raw[:s.size], s.file, s.offset); err != nil {
+		if err := p.files[s.file].read(raw[:s.size], s.offset); err != nil {
 			return err
 		}
 		raw = raw[s.size:]
 	}
 	k := codec{form: plain, coders: [8]coder{match}}
 	c.kind = skeletonRecord
-	if s := c.task.segment; s != nil {
+	s := c.task.segment
+	if s != nil {
 		s.once.Do(func() { s.codec, s.err = p.choose(worker, s) })
 		if s.err != nil {
 			return s.err
@@ -115,7 +135,16 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 	if k.valid(len(c.raw)) != nil {
 		k = codec{form: plain, coders: [8]coder{match}} // a part of an element
 	}
-	c.payload = worker.encode(c.payload[:0], k, c.raw)
+	c.payload = c.payload[:0]
+	if k.predictor == baseValue {
+		from := stretch{file: s.base.file, offset: s.base.offset + c.task.from[0].offset - s.offset}
+		worker.base = grow(&worker.base, n)
+		if err := p.Base[from.file].read(worker.base, from.offset); err != nil {
+			return err
+		}
+		c.payload = from.append(c.payload)
+	}
+	c.payload = worker.encode(c.payload, k, c.raw)
 	c.form, c.packed, c.header.raw, c.sum, c.gap = k.form, len(c.payload), n, checksum(c.raw), c.task.gap
 	return nil
 }
@@ -123,20 +152,30 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 // choose chooses the codec of a segment.
 func (p *writer) choose(worker *chunker, s *segment) (codec, error) {
 	offsets, size := samplePieces(s.dtype(), s.size)
-	sample := make([]byte, 0, int(size)*len(offsets))
-	for _, off := range offsets {
-		n := len(sample)
-		sample = sample[:n+int(size)]
-		if err := p.read(sample[n:], s.file, s.offset+off); err != nil {
-			return codec{}, err
-		}
+	sample, err := samples(p.files[s.file], s.offset, offsets, size)
+	if err != nil || s.base == nil {
+		return worker.choose(s.dtype(), sample, nil), err
 	}
-	return worker.choose(s.dtype(), sample), nil
+	base, err := samples(p.Base[s.base.file], s.base.offset, offsets, size)
+	return worker.choose(s.dtype(), sample, base), err
 }
 
-func (p *writer) read(b []byte, file int, off int64) error {
-	if err := ir.ReadFull(p.files[file].R, b, off); err != nil {
-		return fmt.Errorf("%s: %w", p.files[file].Name, err)
+// samples are pieces of f of a size, at offsets from start.
+func samples(f File, start int64, offsets []int64, size int64) ([]byte, error) {
+	var all []byte
+	for _, off := range offsets {
+		n := len(all)
+		all = append(all, make([]byte, size)...)
+		if err := f.read(all[n:], start+off); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (f File) read(b []byte, off int64) error {
+	if err := ir.ReadFull(f.R, b, off); err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return nil
 }
@@ -180,7 +219,7 @@ func (p *writer) refer(c *chunk) error {
 	}
 	b := grow(&c.before, len(c.raw))
 	c.before = b
-	if err := p.read(b, first.from.file, first.from.offset); err != nil || !bytes.Equal(b, c.raw) {
+	if err := p.files[first.from.file].read(b, first.from.offset); err != nil || !bytes.Equal(b, c.raw) {
 		return err
 	}
 	c.kind, c.form = referenceRecord, plain
