@@ -45,12 +45,11 @@ var perplexities = []struct {
 	{"`nm --pattern 2:4`", []string{"prune", "--method", "nm", "--pattern", "2:4"}, false},
 	{"`wanda --pattern 2:4`", []string{"prune", "--method", "wanda", "--pattern", "2:4"}, true},
 	{"`sparsegpt --pattern 2:4`", []string{"prune", "--method", "sparsegpt", "--pattern", "2:4"}, true},
-	{"`heads --amount 0.25`", []string{"prune", "--method", "heads", "--amount", "0.25"}, false},
-	{"`heads --amount 0.25 --importance taylor`", []string{"prune", "--method", "heads", "--amount", "0.25", "--importance", "taylor"}, true},
+	{"`heads --amount 0.5`", []string{"prune", "--method", "heads", "--amount", "0.5"}, false},
+	{"`heads --amount 0.5 --importance taylor`", []string{"prune", "--method", "heads", "--amount", "0.5", "--importance", "taylor"}, true},
 	{"`ffn --amount 0.25`", []string{"prune", "--method", "ffn", "--amount", "0.25"}, false},
 	{"`ffn --amount 0.25 --importance wanda`", []string{"prune", "--method", "ffn", "--amount", "0.25", "--importance", "wanda"}, true},
 	{"`ffn --amount 0.25 --importance taylor`", []string{"prune", "--method", "ffn", "--amount", "0.25", "--importance", "taylor"}, true},
-	{"`layers --amount 0.17`", []string{"prune", "--method", "layers", "--amount", "0.17"}, false},
 }
 
 // perplexity measures a language model that this program trained, compressed by each method.
