@@ -20,22 +20,26 @@ const (
 // allocate distributes the amount over layers: the larger the fraction of outliers among the scores |weight|·‖input‖ of a layer of the
 // dense model, the smaller its amount. Their mean, by the number of elements, remains the amount of all.
 func (s *sampled) allocate(ctx context.Context, layers []*layer) error {
-	inputs, names := map[string][]*layer{}, []string(nil)
-	of := map[*layer][]moments{}
+	type input struct{ name, part string }
+	inputOf := func(l *layer) input { return input{l.node.Input(0).Name, l.inputs()} }
+	norms, first, names := map[input][]moments{}, map[string][]*layer{}, []string(nil)
 	for _, l := range layers {
-		name := l.node.Input(0).Name
-		if inputs[name] == nil {
-			names = append(names, name)
+		in := inputOf(l)
+		if norms[in] != nil {
+			continue
 		}
-		inputs[name] = append(inputs[name], l)
-		of[l] = make([]moments, l.groups)
-		for i := range of[l] {
-			of[l][i] = &inputNorms{squares: make([]float64, l.k)}
+		if first[in.name] == nil {
+			names = append(names, in.name)
+		}
+		first[in.name] = append(first[in.name], l)
+		norms[in] = make([]moments, l.groups)
+		for i := range norms[in] {
+			norms[in][i] = &inputNorms{squares: make([]float64, l.k)}
 		}
 	}
 	err := s.data.Each(ctx, s.step, s.step.Model, names, func(name string, a *ir.Array) error {
-		for _, l := range inputs[name] {
-			l.observe(a, of[l])
+		for _, l := range first[name] {
+			l.observe(a, norms[inputOf(l)])
 		}
 		return nil
 	})
@@ -44,7 +48,7 @@ func (s *sampled) allocate(ctx context.Context, layers []*layer) error {
 	}
 	fractions := make([]float64, len(layers))
 	for i, l := range layers {
-		if fractions[i], err = s.outliers(ctx, l, of[l]); err != nil {
+		if fractions[i], err = s.outliers(ctx, l, norms[inputOf(l)]); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 	var t *taylor
 	switch o.Importance.Importance {
 	case byTaylor:
-		clear(worth)
+		clear(worth) // of the norms, only that they are finite counts
 		t = newTaylor(step, plan, groups, worth)
 		defer t.close()
 	case byInputs:
@@ -90,13 +90,23 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 	})
 	if t == nil {
 		normalize(groups, worth)
+		return worth, w, err
 	}
 	for u, x := range worth {
-		if t != nil {
-			worth[u] = math.Sqrt(x)
-		}
+		worth[u] = math.Sqrt(x)
 	}
 	return worth, w, err
+}
+
+// ranked are the classes of groups that do not have to stay.
+func ranked(groups []*coupling.Group) map[coupling.Channel]bool {
+	classes := map[coupling.Channel]bool{}
+	for _, g := range groups {
+		for _, u := range g.Classes {
+			classes[u] = g.Reason.None()
+		}
+	}
+	return classes
 }
 
 // normalize divides importances by the mean of their group, as norms of different layers have no common unit.

@@ -196,7 +196,8 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 	return nil
 }
 
-// take sets the next classes of u, whose changes of outputs may add up: the square of the sum of the importances of a group is its loss; false if the rest has to stay. What is left is a multiple of --round channels.
+// take sets the next classes of u; false if the rest has to stay. What is left is a multiple of --round channels. The changes of outputs by the
+// classes of a group may add up, so that its loss is the square of the sum of their importances.
 func (o Channel) take(g *coupling.Group, u *unit, worth map[coupling.Channel]float64) bool {
 	n := len(u.rest)
 	left := n - 1

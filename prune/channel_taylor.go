@@ -21,7 +21,8 @@ import (
 type taylor struct {
 	step    *pass.Step
 	sources []coupling.Source // constants whose elements are multiplied by a channel, or make one
-	steps   map[string]*taylorStep
+	types   string            // of the inputs of current
+	current *taylorStep       // nil before the first run
 	random  *rand.Rand
 	sums    map[coupling.Channel]float64
 }
@@ -36,13 +37,13 @@ type taylorStep struct {
 
 // newTaylor returns the measurement for the classes of groups, which adds to worth.
 func newTaylor(step *pass.Step, plan *coupling.Plan, groups []*coupling.Group, worth map[coupling.Channel]float64) *taylor {
-	return &taylor{step: step, sources: linear(plan, groups), steps: map[string]*taylorStep{}, random: rand.New(rand.NewPCG(1, 1)), sums: worth}
+	return &taylor{step: step, sources: linear(plan, groups), random: rand.New(rand.NewPCG(1, 1)), sums: worth}
 }
 
-// linear are the constants whose product with a channel is removed with it: those that multiply it. Where there are none, such as
+// linear are the constants whose product with a channel of groups is removed with it: those that multiply it. Where there are none, such as
 // for the product of queries and keys, they are those that make it.
 func linear(plan *coupling.Plan, groups []*coupling.Group) (list []coupling.Source) {
-	read := map[coupling.Channel]bool{}
+	read, ranked := map[coupling.Channel]bool{}, ranked(groups)
 	add := func(s coupling.Source) {
 		twice := func(o coupling.Source) bool { return o.Value == s.Value && o.Axis == s.Axis }
 		if s.Value.Const.DType == ir.Float && s.Value.Graph() == s.Value.Graph().Model().Graph && !slices.ContainsFunc(list, twice) {
@@ -50,6 +51,9 @@ func linear(plan *coupling.Plan, groups []*coupling.Group) (list []coupling.Sour
 		}
 	}
 	for _, s := range plan.Consumers() {
+		if !slices.ContainsFunc(s.Channels, func(u coupling.Channel) bool { return ranked[u] }) {
+			continue
+		}
 		for _, u := range s.Channels {
 			read[u] = true
 		}
@@ -70,16 +74,15 @@ func (t *taylor) add(ctx context.Context, in map[string]*ir.Array, specs map[str
 	if len(t.sources) == 0 {
 		return nil
 	}
-	key := fmt.Sprint(specs) // in the order of the names
-	s := t.steps[key]
-	if s == nil {
-		t.close() // one graph at a time
+	if types := fmt.Sprint(specs); t.current == nil || types != t.types { // in the order of the names
+		t.close()
 		var err error
-		if s, err = t.build(ctx, specs); err != nil {
+		if t.current, err = t.build(ctx, specs); err != nil {
 			return fmt.Errorf("--importance taylor: %w", err)
 		}
-		t.steps[key] = s
+		t.types = types
 	}
+	s := t.current
 	for _, a := range s.signs {
 		x := ir.View[float32](a)
 		for i := range x {
@@ -145,8 +148,10 @@ func (t *taylor) build(ctx context.Context, specs map[string]ir.Spec) (*taylorSt
 		}
 	}
 	tape.Graph().SetOutputs(outputs...)
-	s.session, err = engine.Open(ctx, tape.Model, engine.Options{Workers: t.step.Env.Workers, Limits: t.step.Env.Limits})
-	return s, err
+	if s.session, err = engine.Open(ctx, tape.Model, engine.Options{Workers: t.step.Env.Workers, Limits: t.step.Env.Limits}); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // others are the axes of a tensor but one.
@@ -193,8 +198,8 @@ func (s *taylorStep) fisher(tape *grad.Tape, v *ir.Value) *ir.Value {
 }
 
 func (t *taylor) close() {
-	for key, s := range t.steps {
-		s.session.Close()
-		delete(t.steps, key)
+	if t.current != nil {
+		t.current.session.Close()
+		t.current = nil
 	}
 }

@@ -27,9 +27,6 @@ type compressed struct {
 // palette compares palettes of 16 entries with 4-bit integers of at least their size, and measures their speed.
 func (b *bench) palette(ctx context.Context) (string, error) {
 	folder := filepath.Join(b.dir, "palette")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
 	defer os.RemoveAll(folder)
 	if err := b.realSamples(ctx, folder); err != nil {
 		return "", err

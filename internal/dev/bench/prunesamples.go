@@ -20,9 +20,6 @@ var sampledAmounts = []struct{ options, magnitude string }{{"--amount 0.5", "l1"
 // pruneSamples compares pruning by samples with pruning by magnitude.
 func (b *bench) pruneSamples(ctx context.Context) (string, error) {
 	folder := filepath.Join(b.dir, "prune-samples")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
 	defer os.RemoveAll(folder)
 	if err := b.realSamples(ctx, folder); err != nil {
 		return "", err

@@ -146,9 +146,6 @@ const quickBytes = 1 << 20
 // realQuality compares quantizers on the shared real models, each at many settings.
 func (b *bench) realQuality(ctx context.Context) (string, error) {
 	folder := filepath.Join(b.dir, "real-quality")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
 	defer os.RemoveAll(folder)
 	if err := b.realSamples(ctx, folder); err != nil {
 		return "", err
@@ -183,8 +180,11 @@ func (b *bench) realQuality(ctx context.Context) (string, error) {
 	return realTables(contests), ctx.Err()
 }
 
-// realSamples writes calibration and held-out samples of the shared models to a folder.
+// realSamples makes a folder of calibration and held-out samples of the shared models.
 func (b *bench) realSamples(ctx context.Context, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
 	if err := b.pictures(folder); err != nil {
 		return err
 	}
