@@ -3,9 +3,9 @@ package prune
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -40,39 +40,20 @@ func (o L1Block) Check() error { return o.fraction().check() }
 
 func (o L1Block) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 
-// Run computes the norms of the weights in parallel, each by one worker so that its sums have one order.
+// Run implements pass.Options.
 func (o L1Block) Run(ctx context.Context, step *pass.Step) error {
-	ws := weights(step, o.Embeddings)
-	s, chosen := &buffers{}, make([]*blocks, len(ws))
-	err := pass.Parallel(ctx, step.Env.Workers, len(ws), func(ctx context.Context, i int) (err error) {
-		chosen[i], err = o.choose(ctx, step, s, ws[i])
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i, w := range ws {
-		b := chosen[i]
-		if !b.reason.None() {
-			w.skip(step, b.reason)
-			continue
-		}
-		note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d blocks of %dx%d", b.count, len(b.pruned), o.Block.Rows, o.Block.Cols)}
-		size := w.before.DType.Bits() / 8
-		w.replace(step, note, func(in io.ReaderAt) io.ReaderAt {
-			return &view{in, size, func(p []byte, first int64) error { b.zero(p, first, size); return nil }}
-		})
-	}
-	return nil
+	return pruneParts(ctx, step, weights(step, o.Embeddings), o.choose)
 }
 
 // blocks are the blocks of a weight and those that are pruned.
 type blocks struct {
+	chosen
 	size         pass.BlockSize
 	cols, across int64
-	pruned       []bool
-	count        int64
-	reason       pass.Reason // why none is pruned
+}
+
+func (b *blocks) detail() string {
+	return fmt.Sprintf("%d of %d blocks of %dx%d", b.count, len(b.pruned), b.size.Rows, b.size.Cols)
 }
 
 func (o L1Block) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) (*blocks, error) {
@@ -81,7 +62,7 @@ func (o L1Block) choose(ctx context.Context, step *pass.Step, s *buffers, w *wei
 	down, across := o.Block.Grid(rows, b.cols)
 	b.across, b.count = across, o.fraction().of(w.v, w.consumers, down*across)
 	if b.count == 0 {
-		b.reason = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d blocks", down*across)}
+		b.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d blocks", down*across)}
 		return b, nil
 	}
 	norms := make([]float64, down*across)
@@ -99,7 +80,7 @@ func (o L1Block) choose(ctx context.Context, step *pass.Step, s *buffers, w *wei
 		return nil
 	})
 	if !p.isFinite() {
-		b.reason = notFinite
+		b.trouble = notFinite
 	}
 	b.pruned = smallest(norms, b.count)
 	return b, err
@@ -129,11 +110,15 @@ func (b *blocks) runs(first, n int64, do func(block, from, to int64)) {
 	}
 }
 
-// zero zeroes the pruned blocks in p, elements of the given size from index first on; see view.
-func (b *blocks) zero(p []byte, first, size int64) {
-	b.runs(first, int64(len(p))/size, func(block, from, to int64) {
-		if b.pruned[block] {
-			clear(p[from*size : to*size])
-		}
-	})
+// zero implements parts.
+func (b *blocks) zero(dt ir.DType) func(p []byte, first int64) error {
+	size := dt.Bits() / 8
+	return func(p []byte, first int64) error {
+		b.runs(first, int64(len(p))/size, func(block, from, to int64) {
+			if b.pruned[block] {
+				clear(p[from*size : to*size])
+			}
+		})
+		return nil
+	}
 }

@@ -3,7 +3,6 @@ package prune
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -41,38 +40,20 @@ func (o L2) Check() error { return o.fraction().check() }
 
 func (o L2) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 
-// Run computes the norms of the weights in parallel, each by one worker so that its sums have one order.
+// Run implements pass.Options.
 func (o L2) Run(ctx context.Context, step *pass.Step) error {
-	ws := weights(step, o.Embeddings)
-	s, chosen := &buffers{}, make([]*channels, len(ws))
-	err := pass.Parallel(ctx, step.Env.Workers, len(ws), func(ctx context.Context, i int) (err error) {
-		chosen[i], err = o.choose(ctx, step, s, ws[i])
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i, w := range ws {
-		ch := chosen[i]
-		if !ch.trouble.None() {
-			w.skip(step, ch.trouble)
-			continue
-		}
-		note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d output channels", ch.count, len(ch.pruned))}
-		w.replace(step, note, func(in io.ReaderAt) io.ReaderAt {
-			return &view{in, w.before.DType.Bits() / 8, ch.zero(w.before.DType)}
-		})
-	}
-	return nil
+	return pruneParts(ctx, step, weights(step, o.Embeddings), o.choose)
 }
 
 // channels are a weight's output channels and those that are pruned.
 type channels struct {
-	axis    span  // within one batch
-	batch   int64 // elements of one batch
-	pruned  []bool
-	count   int64
-	trouble pass.Reason // why none is pruned
+	chosen
+	axis  span  // within one batch
+	batch int64 // elements of one batch
+}
+
+func (ch *channels) detail() string {
+	return fmt.Sprintf("%d of %d output channels", ch.count, len(ch.pruned))
 }
 
 func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) (*channels, error) {
@@ -82,7 +63,7 @@ func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) 
 	}
 	g, reason := common(w, func(l layout) layer { return layer{l.along(out), l.batches()} })
 	if !reason.None() {
-		return &channels{trouble: reason}, nil
+		return &channels{chosen: chosen{trouble: reason}}, nil
 	}
 	g.axis.outer /= g.batches
 	n := g.batches * g.axis.n
