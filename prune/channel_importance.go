@@ -21,7 +21,7 @@ const (
 type Importance struct {
 	pass.Calibration
 	// Importance is magnitude, taylor, or, of heads and neurons, wanda; empty for magnitude.
-	Importance string `flag:"importance" enum:"magnitude,wanda,taylor" usage:"'importance': magnitude (L1 norm of the weights that make a channel), or by calibration samples: taylor (first-order change of the outputs without it, by gradients), wanda (of heads and neurons: L1 norm of the weights that read it, times its norm)"`
+	Importance string `flag:"importance" default:"magnitude" enum:"magnitude,wanda,taylor" usage:"'importance': magnitude (L1 norm of the weights that make a channel), or by calibration samples: taylor (first-order change of the outputs without it, by gradients), wanda (of heads and neurons only: L1 norm of the weights that read a channel, times the norm of the channel)"`
 }
 
 func (o Importance) check(k channelKind) error {

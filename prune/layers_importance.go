@@ -22,7 +22,7 @@ const (
 type LayerImportance struct {
 	// Importance is spread (the layers that stay are evenly spaced) or cosine (block influence: one minus the mean cosine similarity of a
 	// layer's input and output in calibration samples; Men et al. 2024, arXiv:2403.03853); empty for spread.
-	Importance string `flag:"importance" default:"spread" usage:"layers to keep, 'spread|cosine': evenly spaced ones, or those that change their input most in calibration samples, by cosine similarity"`
+	Importance string `flag:"importance" default:"spread" enum:"spread,cosine" usage:"'rule' that chooses the layers to keep: spread (evenly spaced ones), or cosine (those that change their input most in calibration samples, by cosine similarity)"`
 	pass.Calibration
 }
 
