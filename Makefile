@@ -120,9 +120,8 @@ ci:
 .venv/requirements.txt: internal/dev/conform/requirements.txt
 	.ci/venv
 
-# Without dependencies: those that are not in the file are not needed.
 .venv-mlflow/requirements.txt: internal/dev/conform/requirements-mlflow.txt
-	PIP_NO_DEPS=1 .ci/venv .venv-mlflow $<
+	.ci/venv .venv-mlflow $<
 
 .venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt
 	.ci/venv .venv-quality $<
@@ -139,9 +138,9 @@ ci:
 	npm ci --prefix $(@D) --no-audit --no-fund
 	touch $@
 
-# Without dependencies: those that are not in the file are in .venv-quality.
+# Dependencies that are not in the file are in .venv-quality.
 .zoo/%/requirements.txt: internal/dev/zoo/environments/%.txt .venv-quality/requirements.txt
-	PIP_NO_DEPS=1 .ci/venv .zoo/$* $<
+	.ci/venv .zoo/$* $<
 	ls -d $(CURDIR)/.venv-quality/lib/python*/site-packages > $$(ls -d .zoo/$*/lib/python*/site-packages)/torch.pth
 
 .zoo/models/wheels: internal/dev/zoo/wheels.txt
