@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/pack"
 )
@@ -23,11 +22,3 @@ func unpacked(r *source) (*source, *folder, error) {
 
 // Packed reports whether the model was opened from a packed file (.mcz). Its parts are those of the model in it, and it has one path.
 func (f *File) Packed() bool { return f.main.member != "" }
-
-// Stem is the path of a model without its suffix, .onnx or .mcz.
-func Stem(path string) string {
-	if stem, ok := strings.CutSuffix(path, ".mcz"); ok {
-		return stem
-	}
-	return strings.TrimSuffix(path, ".onnx")
-}

@@ -126,7 +126,7 @@ func (a *Artifact) addFolder(model string) error {
 
 // addCompanions adds the files that belong to the model and exist.
 func (a *Artifact) addCompanions(model, dir string) error {
-	stem := strings.TrimSuffix(filepath.Base(model), ".onnx")
+	stem := report.Stem(filepath.Base(model))
 	for _, c := range companions {
 		path := filepath.Join(dir, stem+c.suffix)
 		st, err := os.Stat(path)

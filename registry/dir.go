@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // checkDir checks that the folder, or the first of its parents that exists, is one.
@@ -59,7 +59,7 @@ func listDir(ctx context.Context, ref Reference, _ Options) (*Stored, error) {
 	}
 	var models []string
 	for _, e := range entries {
-		if onnx.Stem(e.Name()) != e.Name() && e.Type().IsRegular() {
+		if report.Stem(e.Name()) != e.Name() && e.Type().IsRegular() {
 			models = append(models, e.Name())
 		}
 	}

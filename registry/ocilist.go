@@ -12,7 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // maxManifest is the maximum size of manifests in bytes, which are read into memory (OCI distribution specification: registries limit
@@ -74,7 +74,7 @@ func modelFiles(m ocispec.Manifest) ([]File, error) {
 		}
 		files = append(files, f)
 	}
-	model := slices.IndexFunc(files, func(f File) bool { return onnx.Stem(f.Name) != f.Name })
+	model := slices.IndexFunc(files, func(f File) bool { return report.Stem(f.Name) != f.Name })
 	for i := range files {
 		f := &files[i]
 		switch m.Layers[i].MediaType {

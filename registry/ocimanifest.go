@@ -11,7 +11,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // Media types and annotations of the CNCF ModelPack specification, version 0.0.7.
@@ -98,7 +98,7 @@ func (p *packed) packModel(a *Artifact) (err error) {
 	}
 	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: mediaManifest}
 	var c modelConfig
-	c.Descriptor.Name = onnx.Stem(model.Name)
+	c.Descriptor.Name = report.Stem(model.Name)
 	c.ModelFS.Type = "layers"
 	c.Config.Format = "onnx"
 	if err := c.describe(a); err != nil {

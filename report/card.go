@@ -60,7 +60,7 @@ func (c Card) Write(w io.Writer, reports ...*Report) error {
 }
 
 func (c Card) title(reports []*Report) string {
-	return cmp.Or(c.Title, strings.TrimSuffix(main(reports[0].Result), ".onnx"))
+	return cmp.Or(c.Title, Stem(main(reports[0].Result)))
 }
 
 // cardMetadata are the keys of the YAML block that the Hub reads:

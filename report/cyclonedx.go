@@ -72,7 +72,7 @@ func (m materials) result() cdx.Component {
 	}
 	*c.Properties = append(*c.Properties, properties...)
 	c.ModelCard = m.modelCard()
-	c.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeQualityMetrics, URL: reference(strings.TrimSuffix(main(m.Result), ".onnx") + JSONSuffix)}}
+	c.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeQualityMetrics, URL: reference(Stem(main(m.Result)) + JSONSuffix)}}
 	return c
 }
 
@@ -176,7 +176,7 @@ func samplesName(d *verification.Data) string { return cmp.Or(d.Name, "samples")
 // dataComponent is a data set, or a model that a step reads, such as a teacher.
 func dataComponent(ref, name, sum, purpose string) cdx.Component {
 	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeData, Name: name, Description: purpose, Hashes: hashes(sum)}
-	if strings.HasSuffix(name, ".onnx") {
+	if Stem(name) != name {
 		c.Type = cdx.ComponentTypeMachineLearningModel
 		return c
 	}

@@ -9,7 +9,7 @@ import (
 // A Format is a form of reports.
 type Format struct {
 	Name   string // as users choose it
-	Suffix string // of the file, after the name of the model without .onnx
+	Suffix string // of the file, after the name of the model without its own
 	Doc    string // content
 	Local  bool   // it has times of the run: equal runs write other bytes, so that it is neither signed nor pushed with a model
 	Write  func(*Report, io.Writer, Card) error
@@ -41,4 +41,12 @@ func FormatNamed(name string) (Format, bool) {
 }
 
 // Path is where the report of a model is, next to the model.
-func (f Format) Path(model string) string { return strings.TrimSuffix(model, ".onnx") + f.Suffix }
+func (f Format) Path(model string) string { return Stem(model) + f.Suffix }
+
+// Stem is the path of a model without its suffix, .onnx or .mcz.
+func Stem(path string) string {
+	if stem, ok := strings.CutSuffix(path, ".mcz"); ok {
+		return stem
+	}
+	return strings.TrimSuffix(path, ".onnx")
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/url"
-	"strings"
 )
 
 // BuildType identifies how a result follows from the external parameters of its provenance; the page documents it.
@@ -123,7 +122,7 @@ func reportDocument(r *Report) (descriptor, error) {
 		return descriptor{}, err
 	}
 	return descriptor{
-		Name: strings.TrimSuffix(main(r.Result), ".onnx") + JSONSuffix, MediaType: "application/json", Digest: sha256Set(hex.EncodeToString(h.Sum(nil))),
+		Name: Stem(main(r.Result)) + JSONSuffix, MediaType: "application/json", Digest: sha256Set(hex.EncodeToString(h.Sum(nil))),
 		Annotations: map[string]string{"digest": r.Digest, "verdict": r.Verdict.Text()},
 	}, nil
 }

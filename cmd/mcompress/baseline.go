@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/registry"
@@ -44,8 +43,8 @@ func (b *baselineFlag) load(ctx context.Context, t *tool, command string, r *reg
 		return report.NewBaseline(ref.String(), rep), nil
 	}
 	path := b.source
-	if strings.HasSuffix(path, ".onnx") {
-		path = strings.TrimSuffix(path, ".onnx") + report.JSONSuffix
+	if stem := report.Stem(path); stem != path {
+		path = stem + report.JSONSuffix
 	}
 	rep, err := openReport(path)
 	if err != nil {

@@ -74,7 +74,7 @@ func formatNames() []string {
 
 func (w *writing) flags() []cli.Flag {
 	return slices.Concat(group("output", func(fs *flag.FlagSet) {
-		outPathVar(fs, &w.output, "output", "`path` of the result, or of a folder, which several models require: an existing one, or a path with a slash at the end; files next to the model, such as configuration and tokenizer, are copied to it if one is config.json or genai_config.json (default: NAME.METHOD.onnx next to the model)")
+		outPathVar(fs, &w.output, "output", "`path` of the result, packed if its name ends in .mcz, or of a folder, which several models require: an existing one, or a path with a slash at the end; files next to the model, such as configuration and tokenizer, are copied to it if one is config.json or genai_config.json (default: NAME.METHOD.onnx next to the model)")
 		fs.BoolVar(&w.dryRun, "dry-run", false, "print sizes and the ledger of all tensors, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "skip fsync")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the IR version of the model; below 4, new initializers are also graph inputs")

@@ -6,12 +6,12 @@ import (
 	"flag"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/pack"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -53,7 +53,7 @@ func (p *packing) openBase(ctx context.Context, f func([]pack.File) error) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close()) }()
-	return f(filesToPack(base))
+	return f(job.FilesToPack(base))
 }
 
 func packCommand(t *tool) *cli.Command {
@@ -96,7 +96,7 @@ func (t *tool) pack(ctx context.Context, path, output string, base []pack.File, 
 	o, stop := t.packOptions(path)
 	defer stop()
 	o.Base = base
-	files := filesToPack(f)
+	files := job.FilesToPack(f)
 	if output == "-" {
 		_, err := pack.Write(ctx, t.stdout.Unwrap(), files, o)
 		return err
@@ -139,16 +139,4 @@ func (t *tool) packOptions(name string) (o pack.Options, stop func()) {
 		o.Progress = p.show
 	}
 	return o, p.stop
-}
-
-// filesToPack are the files of a model with the places of its tensors.
-func filesToPack(f *onnx.File) []pack.File {
-	var files []pack.File
-	for _, p := range f.Parts() {
-		files = append(files, pack.File{Name: filepath.ToSlash(p.Name), Size: p.Size, R: p})
-	}
-	for _, p := range f.Payloads() {
-		files[p.Part].Tensors = append(files[p.Part].Tensors, pack.Tensor{Spec: p.Spec, Offset: p.Offset})
-	}
-	return files
 }

@@ -44,7 +44,7 @@ by side, with the Pareto front of file size and quality, in the formats json, md
 			case len(args) > 2:
 				_, err := arguments(c, 1, 2)
 				return err
-			case len(args) == 1 && strings.HasSuffix(args[0], ".onnx"):
+			case len(args) == 1 && report.Stem(args[0]) != args[0]:
 				_, err := arguments(c, 2, 2)
 				return err
 			case len(args) == 1:

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the
@@ -27,7 +27,7 @@ func Outputs(models []string, label, output string) ([]string, error) {
 		if output != "" {
 			folder = output
 		}
-		out := filepath.Join(folder, onnx.Stem(name)+"."+label+".onnx")
+		out := filepath.Join(folder, report.Stem(name)+"."+label+".onnx")
 		if other, taken := from[out]; taken {
 			return nil, fmt.Errorf("%s and %s would both become %s", other, m, out)
 		}

@@ -49,7 +49,7 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own := strings.TrimSuffix(model, ".onnx") + report.JSONSuffix
+	own := report.Stem(model) + report.JSONSuffix
 	if slices.Contains(names, own) {
 		return own, nil
 	}

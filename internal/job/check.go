@@ -10,14 +10,34 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
 )
 
 // errRejected stops an output from being saved under its path: a gate on verification did not hold.
 var errRejected = errors.New("a gate did not hold")
 
-// check verifies the output against its source, or the model that steps name for that, before it is published, and evaluates the gates on that.
-func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) (err error) {
+// check verifies the output before it is published, and evaluates the gates that were not evaluated on the plan: those on the verification, and
+// for a packed output all.
+func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []report.File) error {
+	verify := r.Verify != nil && r.verified == nil
+	if verify {
+		if err := r.verify(ctx, out); err != nil {
+			return err
+		}
+	}
+	if !verify && !packed(r.path) || len(r.Gates) == 0 || r.path != r.Output {
+		return nil
+	}
+	evaluated, err := r.evaluate(ctx, p, result)
+	if err == nil && !evaluated.Passed() {
+		err = errRejected
+	}
+	return err
+}
+
+// verify compares the output with its source, or the model that steps name for that.
+func (r *run) verify(ctx context.Context, out *onnx.File) (err error) {
 	with, before := *r.Verify, r.source
 	if r.compared != nil {
 		with.teacher, before = true, r.compared.file
@@ -32,14 +52,7 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) (err erro
 		return err
 	}
 	r.verified.Skipped = withoutFolders(r.verified.Skipped, out.Path, r.Input, r.Verify.Data.Path)
-	if len(r.Gates) == 0 || r.path != r.Output {
-		return nil
-	}
-	evaluated, err := r.evaluate(ctx, p)
-	if err == nil && !evaluated.Passed() {
-		err = errRejected
-	}
-	return err
+	return nil
 }
 
 // withoutFolders removes the folders of the given paths from a text for reports, which name files only.

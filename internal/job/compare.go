@@ -36,7 +36,7 @@ func Compare(ctx context.Context, o Options) (_ *Result, err error) {
 
 // compared names the reports of a comparison differently from those of the run that wrote the second model.
 func compared(a, b string) string {
-	return stem(b) + ".vs." + filepath.Base(stem(a)) + ".onnx"
+	return report.Stem(b) + ".vs." + filepath.Base(report.Stem(a)) + ".onnx"
 }
 
 func (r *run) compare(ctx context.Context) (*Result, error) {

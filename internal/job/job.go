@@ -190,8 +190,8 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 	if err := r.guard(plan); err != nil {
 		return nil, err
 	}
-	if o.DryRun || len(o.Gates) > 0 {
-		planned, err := r.evaluate(ctx, plan)
+	if o.DryRun || len(o.Gates) > 0 && !packed(o.Output) {
+		planned, err := r.evaluate(ctx, plan, planned(plan, r.path))
 		if err != nil || o.DryRun {
 			return &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}, err
 		}
@@ -323,7 +323,7 @@ func (r *run) environment() *report.Environment {
 // layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is
 // copied, without its metadata if that is to be stripped. A target that does not load its IR version takes the larger file.
 func (r *run) layout() *onnx.Plan {
-	name := filepath.Base(r.path)
+	name := modelName(r.path)
 	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix}
 	unchanged := r.source.Same(name)
 	if r.source.External() || r.Strip && r.source.Metadata() > 0 {

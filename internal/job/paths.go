@@ -8,12 +8,16 @@ import (
 
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // paths sets the path of the output, which is never that of the input.
 func (o *Options) paths() error {
 	if o.Output == "" {
-		o.Output = stem(o.Input) + "." + o.Label + ".onnx"
+		o.Output = report.Stem(o.Input) + "." + o.Label + ".onnx"
+	}
+	if o.DryRun && packed(o.Output) {
+		return pass.OptionErrorf("%s: the size of a packed model is known only when it is written; a dry run requires a name without .mcz", o.Output)
 	}
 	if o.Source == nil && SameFile(o.Input, o.Output) {
 		return pass.OptionErrorf("%s: the output is the input; name another file with --output", o.Output)
@@ -29,9 +33,12 @@ func withPath(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-func stem(path string) string { return onnx.Stem(path) }
-
-func rejected(path string) string { return stem(path) + ".rejected.onnx" }
+func rejected(path string) string {
+	if packed(path) {
+		return report.Stem(path) + ".rejected.mcz"
+	}
+	return report.Stem(path) + ".rejected.onnx"
+}
 
 // SameFile reports whether two paths name one file.
 func SameFile(a, b string) bool {
@@ -45,7 +52,7 @@ func SameFile(a, b string) bool {
 
 // guard rejects outputs that would overwrite one of the input's data files.
 func (r *run) guard(p *onnx.Plan) error {
-	if r.Source != nil {
+	if r.Source != nil || packed(r.path) {
 		return nil
 	}
 	for _, out := range p.Paths(r.path) {
@@ -66,5 +73,5 @@ func (r *run) reportPath(suffix string) (string, error) {
 	} else if err := r.set.MakeDir(dir); err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, filepath.Base(stem(r.path))+suffix), nil
+	return filepath.Join(dir, filepath.Base(report.Stem(r.path))+suffix), nil
 }

@@ -84,7 +84,7 @@ func combined(ctx context.Context, root string, paths []string) (_ string, err e
 
 // filesOf are the regular files of path, a file, model or folder, in a fixed order, and the folder that has them.
 func filesOf(path string) (root string, paths []string, err error) {
-	if onnx.Stem(path) != path {
+	if report.Stem(path) != path {
 		f, err := onnx.Open(path)
 		if err != nil {
 			return "", nil, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -15,45 +16,65 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// evaluate reports on the planned output and evaluates the gates: those on sizes and coverage, which are known before a
-// payload is read, and after verification those on its metrics.
-func (r *run) evaluate(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
+// evaluate reports on the output of the given files and evaluates the gates: those on sizes and coverage, which are known before a
+// payload is read unless the output is packed, and after verification those on its metrics.
+func (r *run) evaluate(ctx context.Context, p *onnx.Plan, result []report.File) (*report.Report, error) {
 	in := r.input()
 	in.NoDigest = in.NoDigest || !r.DryRun // the report on the written output replaces this one
 	in.Source.Files = files(r.source, nil)
-	in.Result = report.Model{IR: p.Model(), Planned: true, Metadata: p.Metadata()}
-	for i, path := range p.Paths(r.path) {
-		in.Result.Files = append(in.Result.Files, report.File{Name: filepath.Base(path), Bytes: p.Sizes()[i]})
-	}
+	in.Result = report.Model{IR: p.Model(), Planned: true, Metadata: p.Metadata(), Files: result}
 	return report.Build(ctx, in)
+}
+
+// planned are the files of p, whose model is called path.
+func planned(p *onnx.Plan, path string) []report.File {
+	var files []report.File
+	for i, path := range p.Paths(path) {
+		files = append(files, report.File{Name: filepath.Base(path), Bytes: p.Sizes()[i]})
+	}
+	return files
 }
 
 // stage writes the files of the result under temporary names: the model, which it opens again and verifies, exported weights, and reports.
 func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
-	written, err := p.Stage(ctx, r.set, r.path, onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress})
+	set, path := r.set, r.path
+	if packed(r.path) {
+		if set, path, err = r.unpublished(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, set.Close()) }()
+	}
+	written, err := p.Stage(ctx, set, path, onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress})
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.reopen(ctx)
+	out, err := reopen(ctx, set, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	if r.Verify != nil && r.verified == nil {
-		if err := r.check(ctx, p, out); err != nil {
-			return nil, errors.Join(err, r.discard(p))
+	var result []report.File
+	for _, w := range written {
+		result = append(result, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
+	}
+	if set != r.set {
+		if result, err = r.pack(ctx, out); err != nil {
+			return nil, err
 		}
 	}
-	return r.finish(ctx, written, out)
+	if err := r.check(ctx, p, out, result); err != nil {
+		return nil, errors.Join(err, r.discard(p))
+	}
+	return r.finish(ctx, result, out)
 }
 
-// reopen opens the output under its temporary name.
-func (r *run) reopen(ctx context.Context) (*onnx.File, error) {
-	dir, err := r.set.Folder(r.path)
+// reopen opens a model of a set under its temporary name.
+func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, error) {
+	dir, err := set.Folder(path)
 	if err != nil {
 		return nil, err
 	}
-	out, err := onnx.OpenContext(ctx, filepath.Join(dir, filepath.Base(r.path)))
+	out, err := onnx.OpenContext(ctx, filepath.Join(dir, filepath.Base(path)))
 	if err != nil {
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
 	}
@@ -81,7 +102,7 @@ func (r *run) publish(ctx context.Context) error {
 }
 
 // finish reports on the output.
-func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File) (*Result, error) {
+func (r *run) finish(ctx context.Context, result []report.File, out *onnx.File) (*Result, error) {
 	sums, err := r.sums.wait()
 	if err != nil {
 		return nil, err
@@ -93,10 +114,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File
 	}
 	in := r.input()
 	in.Source.Files = files(r.source, sums)
-	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata()}
-	for _, w := range written {
-		in.Result.Files = append(in.Result.Files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
-	}
+	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata(), Files: result}
 	in.Errors = r.Errors
 	in.Environment = r.environment()
 	if r.ExportDir != "" {

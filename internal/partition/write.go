@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // ManifestVersion is the version of the schemas of Manifest and ShardManifest. Other versions are rejected.
@@ -88,7 +89,7 @@ func newWriter(ctx context.Context, path, dir string, s onnx.SaveOptions) (*writ
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{source: f, dir: dir, name: onnx.Stem(filepath.Base(path)), save: s, set: &atomicfile.Set{Sync: s.Sync}}
+	w := &writer{source: f, dir: dir, name: report.Stem(filepath.Base(path)), save: s, set: &atomicfile.Set{Sync: s.Sync}}
 	if w.set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
 		return nil, errors.Join(err, w.close())
 	}

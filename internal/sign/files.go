@@ -27,7 +27,7 @@ func DefaultPath(path string) string {
 	if isFolder(path) {
 		return filepath.Join(path, "model"+Suffix)
 	}
-	return strings.TrimSuffix(path, ".onnx") + Suffix
+	return report.Stem(path) + Suffix
 }
 
 // Files are those that a signature covers.
