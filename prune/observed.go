@@ -88,28 +88,22 @@ type sampled struct {
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error
 	note  func(l *layer) pass.Reason
+	// compare is the comparison of prune; candidates are those for auto, and repeat records the one that was chosen.
+	compare    *string
+	candidates func(layers []*layer) []string
+	repeat     func()
+
+	trial   bool // weights are replaced for the rest of the walk only
+	samples int
 }
 
 // run prunes ws, in order of execution, and skips those without observed inputs.
 func (s *sampled) run(ctx context.Context, ws []*weight) error {
 	s.pool = op.NewPool(s.step.Env.Workers)
 	defer s.pool.Close()
-	walk, err := layerwise.New(s.step.Model, s.step.Eval, engine.Options{Workers: s.step.Env.Workers, Limits: s.step.Env.Limits})
-	if err != nil {
+	layers, err := s.layersOf(ws)
+	if err != nil || len(layers) == 0 {
 		return err
-	}
-	var layers []*layer
-	for _, w := range ws {
-		l, reason := layerOf(walk, w)
-		if !reason.None() {
-			w.skip(s.step, reason)
-			continue
-		}
-		l.amount = s.sparsity.fraction().amountOf(w.v, w.consumers)
-		layers = append(layers, l)
-	}
-	if len(layers) == 0 {
-		return nil
 	}
 	if s.step.Env.DryRun { // sizes do not depend on values
 		for _, l := range layers {
@@ -122,12 +116,53 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 			return err
 		}
 	}
-	if err := s.data.Samples(ctx, s.step, s.step.Model, walk.Add); err != nil {
+	if chosen, err := s.decide(ctx, layers, s.candidates(layers)); err != nil {
 		return err
+	} else if chosen {
+		s.repeat()
+	}
+	return s.walk(ctx, layers, nil)
+}
+
+// layersOf are the layers of ws in order of execution; the other weights are skipped.
+func (s *sampled) layersOf(ws []*weight) (layers []*layer, err error) {
+	walk, err := s.start()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range ws {
+		l, reason := layerOf(walk, w)
+		if !reason.None() {
+			w.skip(s.step, reason)
+			continue
+		}
+		l.amount = s.sparsity.fraction().amountOf(w.v, w.consumers)
+		layers = append(layers, l)
 	}
 	slices.SortStableFunc(layers, func(a, b *layer) int {
 		return cmp.Or(walk.Compare(a.node.Input(0), b.node.Input(0)), cmp.Compare(a.inputs(), b.inputs()))
 	})
+	return layers, nil
+}
+
+func (s *sampled) start() (*layerwise.Walk, error) {
+	return layerwise.New(s.step.Model, s.step.Eval, engine.Options{Workers: s.step.Env.Workers, Limits: s.step.Env.Limits})
+}
+
+// walk prunes layers, which are in order of execution, and calls visit, if there is one, with the outputs of the samples that trials measure.
+func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs map[string]*ir.Array) error) error {
+	walk, err := s.start()
+	if err != nil {
+		return err
+	}
+	s.samples = 0
+	err = s.data.Samples(ctx, s.step, s.step.Model, func(inputs map[string]*ir.Array) error {
+		s.samples++
+		return walk.Add(inputs)
+	})
+	if err != nil {
+		return err
+	}
 	for len(layers) > 0 {
 		n := 1
 		for n < len(layers) && layers[n].node.Input(0) == layers[0].node.Input(0) && layers[n].inputs() == layers[0].inputs() {
@@ -138,7 +173,16 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 		}
 		layers = layers[n:]
 	}
-	return nil
+	if visit == nil {
+		return nil
+	}
+	sample := -1
+	return walk.Finish(ctx, func(outputs map[string]*ir.Array) error {
+		if sample++; !s.measured(sample) {
+			return nil
+		}
+		return visit(outputs)
+	})
 }
 
 // inputs identifies what l reads of its input, apart from the value: layers with equal ones share the moments.
@@ -157,9 +201,11 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	for i := range ms {
 		ms[i] = s.moments(l.k)
 	}
-	sound := true
+	sound, sample := true, -1
 	err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
-		sound = sound && l.observe(a, ms)
+		if sample++; !s.heldOut(sample) {
+			sound = sound && l.observe(a, ms)
+		}
 		return nil
 	})
 	if err != nil {
@@ -170,7 +216,7 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	}
 	for _, l := range ls {
 		if !sound {
-			l.skip(s.step, pass.Reason{Code: pass.Unsupported}.At(l.node))
+			s.skip(l, pass.Reason{Code: pass.Unsupported}.At(l.node))
 			continue
 		}
 		if err := s.layer(ctx, l, ms); err != nil {
@@ -204,7 +250,7 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 		if !ok {
 			reason = pass.Reason{Code: pass.DType, Detail: l.before.DType.String()}
 		}
-		l.skip(s.step, reason)
+		s.skip(l, reason)
 		return nil
 	}
 	if err := s.prune(l, x, ms); err != nil {
@@ -212,13 +258,24 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 	}
 	after := encoded(x, l.before.DType)
 	if largest(after, l.before.DType) >= infinity(l.before.DType) {
-		l.skip(s.step, notFinite)
+		s.skip(l, notFinite)
 		return nil
 	}
 	kept, err := layerwise.Keep(ctx, s.step.Eval, l.v.Name, after)
 	if err != nil {
 		return err
 	}
-	l.set(s.step, s.note(l), &ir.Tensor{Spec: l.before.Spec, Source: kept[0].Source})
+	if t := (&ir.Tensor{Spec: l.before.Spec, Source: kept[0].Source}); s.trial {
+		l.v.SetConst(t)
+	} else {
+		l.set(s.step, s.note(l), t)
+	}
 	return nil
+}
+
+// skip adds the row of a layer that is not changed after all.
+func (s *sampled) skip(l *layer, reason pass.Reason) {
+	if !s.trial {
+		l.skip(s.step, reason)
+	}
 }

@@ -13,11 +13,14 @@ import (
 
 // SparseGPT prunes matrices and filters input by input, and changes the inputs that follow such that they compensate the output error (Frantar and
 // Alistarh 2023, SparseGPT: Massive Language Models Can Be Accurately Pruned in One-Shot, arXiv:2301.00774). The elements of smallest
-// w²/[H⁻¹]² are pruned in each block of 128 inputs, or in each group of a pattern; of equal ones those of lower index. The Hessian H of
+// w²/[H⁻¹]² are pruned in each block of 128 inputs, in each output row or in the whole weight, or in each group of a pattern; of equal ones
+// those of lower index. The Hessian H of
 // the inputs is that of calibration samples in the model whose earlier layers are pruned already.
 type SparseGPT struct {
 	pass.Selection
 	Sparsity
+	// Compare is the elements that are compared with each other: block, layer, row or auto; empty for auto. The paper's is block.
+	Compare string `flag:"compare" default:"auto" enum:"auto,block,layer,row" usage:"'comparison' of elements: block (those of 128 inputs, with the changes by earlier ones), layer (all of a weight), row (those of an output row), or auto (the one of highest output SQNR, on a fourth of the samples)"`
 	// Damp is the dampening, as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
 	pass.Calibration
@@ -53,6 +56,7 @@ func (o SparseGPT) damp() float64 {
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	s.compare, s.candidates, s.repeat = &o.Compare, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return secondMoments{hessian.New(s.pool, k)} }
 	var factored []moments // whose factors are those of the layers with the same inputs
 	var factors []*hessian.Factor
@@ -68,12 +72,36 @@ func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 				factors = append(factors, f)
 			}
 		}
+		mask := o.mask(l, x, factors)
 		for group, f := range factors {
-			o.solve(s, l, x, group, f)
+			o.solve(s, l, x, group, f, mask)
 		}
 		return nil
 	}
 	return s.run(ctx, o.weights(step))
+}
+
+// comparisons are those that differ.
+func (o *SparseGPT) comparisons([]*layer) []string {
+	if o.Pattern.M > 0 {
+		return []string{byBlock}
+	}
+	return []string{byBlock, byLayer, byRow}
+}
+
+// mask marks the elements that are pruned, row by row; nil if they are chosen block by block.
+func (o *SparseGPT) mask(l *layer, x []float32, factors []*hessian.Factor) []bool {
+	if o.Compare == byBlock || o.Pattern.M > 0 {
+		return nil
+	}
+	scores, mask := make([]float64, l.groups*l.n*l.k), []bool(nil)
+	for at := range scores {
+		row, input := at/l.k, at%l.k
+		w := float64(x[l.index(row/l.n, input, row%l.n)])
+		scores[at] = factors[row/l.n].Loss[l.k-1-input] * float64(w*w)
+	}
+	o.eachPart(l, o.Compare == byLayer, func(from, to, n int) { mask = append(mask, smallest(scores[from:to], int64(n))...) })
+	return mask
 }
 
 // secondMoments are the Hessian of inputs.
@@ -92,8 +120,8 @@ func (m secondMoments) Finite() bool {
 // blockInputs is the number of inputs among which the elements of an amount are chosen.
 const blockInputs = 128
 
-// solve prunes one group of x, the elements of l.
-func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessian.Factor) {
+// solve prunes one group of x, the elements of l, those of mask if there is one.
+func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessian.Factor, mask []bool) {
 	w := make([]float32, l.k*l.n)
 	l.copy(x, w, group, func(x, w *float32) { *w = *x })
 	tiles := make([]*tile, (l.n+hessian.Wide-1)/hessian.Wide)
@@ -105,10 +133,11 @@ func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessi
 		to := o.blockEnd(l, from)
 		scores = scores[:(to-from)*l.n]
 		s.pool.For(len(tiles), func(i int) { tiles[i].load(from, to, scores) })
-		var pruned []bool
-		if o.Pattern.M == 0 {
+		pruned := func(i, j int) bool { return mask[(group*l.n+j)*l.k+i] }
+		if mask == nil && o.Pattern.M == 0 {
 			amount := l.amount
-			pruned = smallest(scores, rounded(amount, first+int64(to*l.n))-rounded(amount, first+int64(from*l.n)))
+			block := smallest(scores, rounded(amount, first+int64(to*l.n))-rounded(amount, first+int64(from*l.n)))
+			pruned = func(i, j int) bool { return block[(i-from)*l.n+j] }
 		}
 		s.pool.For(len(tiles), func(i int) { tiles[i].solve(from, to, pruned) })
 		from = to
@@ -167,8 +196,8 @@ func (t *tile) score(u []float32, i int, scores []float64) {
 	}
 }
 
-// solve replaces the inputs [from, to): the pruned ones by 0 and the others by their best values. Without pruned, it chooses by the pattern.
-func (t *tile) solve(from, to int, pruned []bool) {
+// solve replaces the inputs [from, to): the pruned ones by 0 and the others by their best values. With a pattern, that chooses.
+func (t *tile) solve(from, to int, pruned func(input, output int) bool) {
 	for i := from; i < to; {
 		end := min(i+hessian.Lazy, to)
 		if t.pattern.M > 0 {
@@ -186,7 +215,7 @@ func (t *tile) solve(from, to int, pruned []bool) {
 				if chosen != nil {
 					return chosen[j][r-i]
 				}
-				return pruned[(r-from)*t.N+t.First+j]
+				return pruned(r, t.First+j)
 			})
 		}
 		i = end

@@ -4,18 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices, and in all filters of a convolution together (Sun et al. 2023, A Simple and
+// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices, or among all of a weight, as in the filters of a convolution (Sun et al. 2023, A Simple and
 // Effective Pruning Approach for Large Language Models, arXiv:2306.11695). The norms of inputs are those that calibration samples have in
 // the model whose earlier layers are pruned already. Existing zeros are the smallest elements; of equal products the lower index is pruned
 // first.
 type Wanda struct {
 	pass.Selection
 	Sparsity
+	// Compare is the elements that are compared with each other: row, layer, magnitude or auto; empty for auto. The paper's is row.
+	Compare string `flag:"compare" default:"auto" enum:"auto,row,layer,magnitude" usage:"'comparison' of elements: row (those of an output row), layer (all of a weight), magnitude (all of a weight, without input norms), or auto (the one of highest output SQNR, on a fourth of the samples)"`
 	pass.Calibration
 }
 
@@ -37,11 +40,18 @@ func (o Wanda) Check() error { return o.check() }
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	s.compare, s.candidates, s.repeat = &o.Compare, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
 		scores := make([]float64, l.groups*l.n*l.k)
-		s.pool.For(l.groups*l.n, func(row int) { l.scores(scores[row*l.k:][:l.k], x, row, ms[row/l.n].(*inputNorms)) })
-		o.eachPart(l, func(from, to, n int) {
+		s.pool.For(l.groups*l.n, func(row int) {
+			m := ms[row/l.n].(*inputNorms)
+			if o.Compare == byMagnitude {
+				m = nil
+			}
+			l.scores(scores[row*l.k:][:l.k], x, row, m)
+		})
+		o.eachPart(l, o.Compare != byRow, func(from, to, n int) {
 			for i, pruned := range smallest(scores[from:to], int64(n)) {
 				if pruned {
 					row, input := (from+i)/l.k, (from+i)%l.k
@@ -54,24 +64,34 @@ func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	return s.run(ctx, o.weights(step))
 }
 
-// scores sets scores to |weight|·‖input‖ of one output row; -1 for zeros.
+// comparisons are those that differ for layers.
+func (o *Wanda) comparisons(layers []*layer) []string {
+	if o.Pattern.M > 0 || !slices.ContainsFunc(layers, func(l *layer) bool { return !l.filter() }) {
+		return []string{byRow, byMagnitude}
+	}
+	return []string{byRow, byLayer, byMagnitude}
+}
+
+// scores sets scores to |weight|·‖input‖ of one output row, or to |weight| without norms; -1 for zeros.
 func (l *layer) scores(scores []float64, x []float32, row int, m *inputNorms) {
 	for i := range scores {
 		scores[i] = -1
 		if v := x[l.index(row/l.n, i, row%l.n)]; v != 0 {
-			scores[i] = math.Abs(float64(v)) * math.Sqrt(m.squares[i])
+			if scores[i] = math.Abs(float64(v)); m != nil {
+				scores[i] *= math.Sqrt(m.squares[i])
+			}
 		}
 	}
 }
 
 // eachPart calls do for the parts of a weight that are pruned separately, as ranges of its elements row by row, with the number of elements
-// to prune in each: the groups of a pattern, or whole output rows, or all filters of a convolution: rows of 9 inputs differ too much for one
-// amount. The numbers add up to the amount of the weight.
-func (o *Sparsity) eachPart(l *layer, do func(from, to, n int)) {
+// to prune in each: the groups of a pattern, or output rows, or the whole weight, as of a convolution: rows of 9 inputs differ too much for
+// one amount. The numbers add up to the amount of the weight.
+func (o *Sparsity) eachPart(l *layer, whole bool, do func(from, to, n int)) {
 	all := l.groups * l.n * l.k
 	if o.Pattern.M == 0 {
 		amount, part := l.amount, l.k
-		if l.filter() {
+		if whole || l.filter() {
 			part = all
 		}
 		for from := 0; from < all; from += part {
@@ -153,7 +173,7 @@ func (o *Sparsity) weights(s *pass.Step) (ws []*weight) {
 // note is the reason of a weight that is pruned.
 func (o *Sparsity) note(l *layer) pass.Reason {
 	k, along := int64(0), ""
-	o.eachPart(l, func(_, _, n int) { k += int64(n) })
+	o.eachPart(l, true, func(_, _, n int) { k += int64(n) })
 	if o.Pattern.M > 0 {
 		along = fmt.Sprintf(", %s along the axis of %d", &o.Pattern, l.channels)
 	}

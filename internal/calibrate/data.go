@@ -20,6 +20,8 @@ type Data struct {
 	dataset.Source
 	Lenient bool // NaN in activations is passed on instead of reported as an error
 	Most    int  // samples to run on, spread over all of them; 0 for all
+
+	noted bool
 }
 
 // NewData is the data that the options of a method specify.
@@ -64,8 +66,12 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 	return nil
 }
 
-// note records the samples, with a note if they are random.
+// note records the samples of the first run on them, with a note if they are random.
 func (d *Data) note(s *pass.Step, set *dataset.Set) {
+	if d.noted {
+		return
+	}
+	d.noted = true
 	n := set.Len()
 	if index := d.order(set).Index; index != nil {
 		n = len(index)

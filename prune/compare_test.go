@@ -1,0 +1,97 @@
+package prune
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Of the first output, everything is larger than of the second; the third input is small and the last one large.
+var compared = []float64{90, 9, 80, 7, 70, 8, 60, 0.5}
+
+// Each comparison prunes other elements; auto is the one with the smallest change of the outputs.
+func TestComparisons(t *testing.T) {
+	for name, c := range map[string]struct {
+		options []string
+		want    []float64
+	}{
+		"row":       {[]string{"compare", "row"}, []float64{0, 0, 80, 7, 0, 0, 60, 0.5}},
+		"layer":     {[]string{"compare", "layer"}, []float64{0, 0, 80, 7, 0, 0, 60, 0.5}},
+		"magnitude": {[]string{"compare", "magnitude"}, []float64{90, 0, 80, 0, 70, 0, 60, 0}},
+	} {
+		b := newBench(t)
+		w := b.weight("w", ir.Float, []int64{4, 2}, compared...)
+		b.g.AddOutput(b.node("MatMul", []*ir.Value{b.scaled(ir.Float, []int64{16, 4}, 1), w}))
+		b.run(wandaMethod, c.options...)
+		if got := b.values(w); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The rest of the model decides: after it divides the first output by 1000, the elements of the second one count. Trials leave nothing else
+// behind: the weights are those of the comparison alone.
+func TestAutoComparesTheOutputsOfTheModel(t *testing.T) {
+	for _, m := range []string{"wanda", "sparsegpt"} {
+		results := map[string][]float64{}
+		for _, compare := range []string{"auto", "row", "layer", "block"} {
+			if m == "wanda" && compare == "block" {
+				continue
+			}
+			b := newBench(t)
+			w := b.weight("w", ir.Float, []int64{4, 2}, 90, 0.9, 80, 0.8, 70, 0.7, 60, 0.6)
+			x := b.node("MatMul", []*ir.Value{b.typedInput(16, 4), w})
+			b.g.AddOutput(b.node("Mul", []*ir.Value{x, b.weight("factors", ir.Float, []int64{2}, 1e-3, 1)}))
+			method := wandaMethod
+			if m == "sparsegpt" {
+				method = sparseGPTMethod
+			}
+			b.run(method, "compare", compare)
+			results[compare] = b.values(w)
+		}
+		if !slices.Equal(results["auto"], results["row"]) || slices.Equal(results["row"], results["layer"]) {
+			t.Errorf("%s: %v", m, results)
+		}
+	}
+}
+
+// A fourth of the samples is held out, of too few none.
+func TestTrialsHoldSamplesOut(t *testing.T) {
+	count := func(s *sampled) (held, measured int) {
+		for i := range s.samples {
+			if s.heldOut(i) {
+				held++
+			}
+			if s.measured(i) {
+				measured++
+			}
+		}
+		return held, measured
+	}
+	for _, c := range []struct {
+		s              sampled
+		held, measured int
+	}{{sampled{trial: true, samples: 9}, 2, 2}, {sampled{trial: true, samples: 3}, 0, 3}, {sampled{samples: 9}, 0, 0}} {
+		if held, measured := count(&c.s); held != c.held || measured != c.measured {
+			t.Errorf("%d samples, trial %t: %d held out, %d measured", c.s.samples, c.s.trial, held, measured)
+		}
+	}
+}
+
+// NaN is worse than any error, and no error better than any.
+func TestLowestRatio(t *testing.T) {
+	type output = struct{ signal, noise float64 }
+	for want, e := range map[float64]outputErrors{
+		2:           {"a": &output{8, 4}, "b": &output{9, 1}},
+		math.Inf(1): {"a": &output{8, 0}, "b": &output{}},
+	} {
+		if got := e.lowest(); got != want {
+			t.Errorf("got %g, want %g", got, want)
+		}
+	}
+	if got := (outputErrors{"a": &output{8, math.NaN()}}).lowest(); !math.IsNaN(got) {
+		t.Errorf("%g of NaN", got)
+	}
+}
