@@ -18,6 +18,8 @@ type L1 struct {
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts    Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Biases prunes the biases of layers, too.
+	Biases bool `flag:"biases" usage:"prune biases, too"`
 }
 
 var l1Method = &pass.Method{
@@ -39,7 +41,7 @@ func (o L1) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 // Run implements pass.Options.
 func (o L1) Run(ctx context.Context, step *pass.Step) error {
 	s := &buffers{}
-	for _, w := range weights(step, o.Embeddings) {
+	for _, w := range weightsAndBiases(step, o.Embeddings, o.Biases) {
 		if err := o.prune(ctx, step, s, w); err != nil {
 			return err
 		}

@@ -16,6 +16,8 @@ type L1Global struct {
 	// Amount is the fraction of all elements that is pruned, above 0 up to 1; 0 is the default.
 	Amount     float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, above 0 up to 1"`
 	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Biases prunes the biases of layers, too.
+	Biases bool `flag:"biases" usage:"prune biases, too"`
 }
 
 var l1GlobalMethod = &pass.Method{
@@ -34,7 +36,7 @@ func (o L1Global) Check() error { return checkAmount(o.Amount) }
 
 // Run implements pass.Options.
 func (o L1Global) Run(ctx context.Context, s *pass.Step) error {
-	for ws := weights(s, o.Embeddings); len(ws) > 0; {
+	for ws := weightsAndBiases(s, o.Embeddings, o.Biases); len(ws) > 0; {
 		rest, err := o.prune(ctx, s, ws)
 		if err != nil || len(rest) == len(ws) {
 			return err

@@ -18,7 +18,9 @@ type Random struct {
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts    Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
-	Seed       uint64  `flag:"seed" usage:"'number' that the draw starts from"`
+	// Biases prunes the biases of layers, too.
+	Biases bool   `flag:"biases" usage:"prune biases, too"`
+	Seed   uint64 `flag:"seed" usage:"'number' that the draw starts from"`
 }
 
 var randomMethod = &pass.Method{
@@ -39,7 +41,7 @@ func (o Random) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 
 // Run implements pass.Options.
 func (o Random) Run(ctx context.Context, s *pass.Step) error {
-	for _, w := range weights(s, o.Embeddings) {
+	for _, w := range weightsAndBiases(s, o.Embeddings, o.Biases) {
 		if err := o.prune(ctx, s, w); err != nil {
 			return err
 		}

@@ -22,7 +22,22 @@ type weight struct {
 // weights returns the selected weights in file order. Every other constant that their operators read, such as a bias,
 // gets its ledger row here.
 func weights(s *pass.Step, embeddings bool) []*weight {
+	return weightsAnd(s, embeddings, nil)
+}
+
+// weightsAndBiases are weights, with biases if they are pruned too.
+func weightsAndBiases(s *pass.Step, embeddings, biases bool) []*weight {
+	if !biases {
+		return weights(s, embeddings)
+	}
+	return weightsAnd(s, embeddings, biasesOf(s.Model))
+}
+
+func weightsAnd(s *pass.Step, embeddings bool, more []*weight) []*weight {
 	found := map[*ir.Value]*weight{}
+	for _, w := range more {
+		found[w.v] = w
+	}
 	for _, w := range pass.UsedWeights(s.Model, supported) {
 		found[w.Value] = newWeight(w)
 	}
