@@ -7,8 +7,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// owl is outlier weighed layerwise sparsity (Yin et al. 2023, arXiv:2310.05175).
-const owl = "owl"
+// The distributions of the amount over layers: equal fractions, outlier weighed layerwise sparsity (Yin et al. 2023, arXiv:2310.05175), and
+// smaller fractions of layers whose pruning changes the outputs of the model more.
+const (
+	uniform       = "uniform"
+	owl           = "owl"
+	bySensitivity = "sensitivity"
+)
 
 // The hyper-parameters of owl, those of the paper's section 4.1: an outlier is a score of so many times the mean of its weight, and the
 // amounts differ from the mean by at most so much.
@@ -17,9 +22,53 @@ const (
 	amountSpread  = 0.08
 )
 
-// allocate distributes the amount over layers: the larger the fraction of outliers among the scores |weight|·‖input‖ of a layer of the
-// dense model, the smaller its amount. Their mean, by the number of elements, remains the amount of all.
-func (s *sampled) allocate(ctx context.Context, layers []*layer) error {
+// leastSensitive is the lowest output error that layers differ by, as a fraction of the highest.
+const leastSensitive = 1e-3
+
+// allocate distributes the amount over layers. Its mean, by the number of elements, remains the same.
+func (s *sampled) allocate(ctx context.Context, layers []*layer) (err error) {
+	var scores []float64
+	switch s.sparsity.Allocate {
+	case "", uniform:
+		return nil
+	case owl:
+		scores, err = s.outliers(ctx, layers)
+	default:
+		scores, err = s.sensitivities(ctx, layers)
+	}
+	if err == nil {
+		distribute(layers, scores)
+	}
+	return err
+}
+
+// sensitivities are the logarithms of the output error per element, if one layer alone is pruned by the amount.
+func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64, error) {
+	defer func(given string) { *s.compare = given }(*s.compare)
+	if isAuto(*s.compare) {
+		*s.compare = s.candidates(layers)[0]
+	}
+	t, err := s.trials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	noise, most := make([]float64, len(layers)), 0.0
+	for i, l := range layers {
+		ratio, err := t.prune(ctx, layers[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		noise[i] = 1 / ratio / float64(l.before.Elems())
+		most = max(most, noise[i])
+	}
+	for i, v := range noise {
+		noise[i] = math.Log(max(v, leastSensitive*most, math.SmallestNonzeroFloat64))
+	}
+	return noise, nil
+}
+
+// outliers are the fractions of outliers among the scores |weight|·‖input‖ of the layers of the dense model.
+func (s *sampled) outliers(ctx context.Context, layers []*layer) ([]float64, error) {
 	type input struct{ name, part string }
 	inputOf := func(l *layer) input { return input{l.node.Input(0).Name, l.inputs()} }
 	norms, first, names := map[input][]moments{}, map[string][]*layer{}, []string(nil)
@@ -44,20 +93,19 @@ func (s *sampled) allocate(ctx context.Context, layers []*layer) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fractions := make([]float64, len(layers))
 	for i, l := range layers {
-		if fractions[i], err = s.outliers(ctx, l, norms[inputOf(l)]); err != nil {
-			return err
+		if fractions[i], err = s.outliersOf(ctx, l, norms[inputOf(l)]); err != nil {
+			return nil, err
 		}
 	}
-	distribute(layers, fractions)
-	return nil
+	return fractions, nil
 }
 
-// outliers is the fraction of outliers among the scores of a layer.
-func (s *sampled) outliers(ctx context.Context, l *layer, ms []moments) (float64, error) {
+// outliersOf is the fraction of outliers among the scores of a layer.
+func (s *sampled) outliersOf(ctx context.Context, l *layer, ms []moments) (float64, error) {
 	b, err := s.step.Eval.ReadAll(ctx, l.before)
 	if err != nil {
 		return 0, err
@@ -81,10 +129,10 @@ func (s *sampled) outliers(ctx context.Context, l *layer, ms []moments) (float64
 	return float64(n) / float64(len(scores)), nil
 }
 
-// distribute sets the amounts of layers by their fractions of outliers.
-func distribute(layers []*layer, outliers []float64) {
+// distribute sets the amounts of layers: the larger the score, the smaller the amount.
+func distribute(layers []*layer, scores []float64) {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, f := range outliers {
+	for _, f := range scores {
 		low, high = min(low, f), max(high, f)
 	}
 	if !(high > low) {
@@ -93,12 +141,12 @@ func distribute(layers []*layer, outliers []float64) {
 	mean, elems := 0.0, 0.0
 	for i, l := range layers {
 		n := float64(l.before.Elems())
-		mean += n * (outliers[i] - low) / (high - low)
+		mean += n * (scores[i] - low) / (high - low)
 		elems += n
 	}
 	mean /= elems
 	for i, l := range layers {
 		reach := min(amountSpread, l.amount/2, (1-l.amount)/2) // so that amounts stay fractions, with the same mean
-		l.amount -= 2 * reach * ((outliers[i]-low)/(high-low) - mean)
+		l.amount -= 2 * reach * ((scores[i]-low)/(high-low) - mean)
 	}
 }

@@ -19,13 +19,15 @@ const (
 	byLayer     = "layer"
 )
 
+func isAuto(compare string) bool { return compare == "" || compare == autoCompare }
+
 // maxTrial is the size up to which layers are pruned in trials. Of larger ones the comparison is that of the paper: outputs of more weights
 // differ less by chance, and trials take longer.
 const maxTrial = 256 << 20
 
 // decide replaces auto by the best comparison of candidates for layers, of which the first is that of the paper, and reports whether it did.
 func (s *sampled) decide(ctx context.Context, layers []*layer, candidates []string) (bool, error) {
-	if *s.compare != "" && *s.compare != autoCompare {
+	if !isAuto(*s.compare) {
 		return false, nil
 	}
 	bytes := int64(0)
@@ -52,38 +54,52 @@ func (s *sampled) measured(sample int) bool { return s.heldOut(sample) || s.samp
 
 // best sets the comparison with the highest output SQNR on the held-out samples, after a trial of each in the whole model; the first of equal ones.
 func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
-	s.trial = true
-	defer func() { s.trial = false }()
-	var dense []map[string]io.ReaderAt
-	err := s.walk(ctx, nil, func(outputs map[string]*ir.Array) error {
-		kept, err := s.keep(ctx, outputs)
-		dense = append(dense, kept)
-		return err
-	})
+	t, err := s.trials(ctx)
 	if err != nil {
 		return err
 	}
 	best, highest := candidates[0], math.Inf(-1)
 	for _, c := range candidates {
 		*s.compare = c
-		e := outputErrors{}
-		err := s.walk(ctx, layers, func(outputs map[string]*ir.Array) error {
-			before := dense[0]
-			dense = append(dense[1:], before)
-			return e.add(before, outputs)
-		})
-		for _, l := range layers {
-			l.v.SetConst(l.before)
-		}
+		ratio, err := t.prune(ctx, layers)
 		if err != nil {
 			return err
 		}
-		if ratio := e.lowest(); ratio > highest {
+		if ratio > highest {
 			best, highest = c, ratio
 		}
 	}
 	*s.compare = best
 	return nil
+}
+
+// trials prune layers of a model and measure the change of its outputs on the held-out samples.
+type trials struct {
+	*sampled
+	dense []map[string]io.ReaderAt // outputs of the samples
+}
+
+// trials runs the model as it is.
+func (s *sampled) trials(ctx context.Context) (*trials, error) {
+	t := &trials{sampled: s}
+	return t, s.walk(ctx, nil, func(outputs map[string]*ir.Array) error {
+		kept, err := s.keep(ctx, outputs)
+		t.dense = append(t.dense, kept)
+		return err
+	})
+}
+
+// prune is the lowest ratio of signal and noise of an output after layers are pruned, which then have their elements again.
+func (t *trials) prune(ctx context.Context, layers []*layer) (float64, error) {
+	e, sample := outputErrors{}, -1
+	err := t.walk(ctx, layers, func(outputs map[string]*ir.Array) error {
+		sample++
+		return e.add(t.dense[sample], outputs)
+	})
+	for _, l := range layers {
+		l.v.SetConst(l.before)
+	}
+	return e.lowest(), err
 }
 
 // keep stores the floating-point outputs of a sample, larger ones in temporary files.

@@ -93,7 +93,7 @@ type sampled struct {
 	candidates func(layers []*layer) []string
 	repeat     func()
 
-	trial   bool // weights are replaced for the rest of the walk only
+	trial   bool // weights are replaced without rows in the ledger
 	samples int
 }
 
@@ -111,10 +111,8 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 		}
 		return nil
 	}
-	if s.sparsity.Allocate == owl {
-		if err := s.allocate(ctx, layers); err != nil {
-			return err
-		}
+	if err := s.allocate(ctx, layers); err != nil {
+		return err
 	}
 	if chosen, err := s.decide(ctx, layers, s.candidates(layers)); err != nil {
 		return err
@@ -149,8 +147,9 @@ func (s *sampled) start() (*layerwise.Walk, error) {
 	return layerwise.New(s.step.Model, s.step.Eval, engine.Options{Workers: s.step.Env.Workers, Limits: s.step.Env.Limits})
 }
 
-// walk prunes layers, which are in order of execution, and calls visit, if there is one, with the outputs of the samples that trials measure.
+// walk prunes layers, which are in order of execution. With visit it is a trial, and calls visit with the outputs of the samples that it measures.
 func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs map[string]*ir.Array) error) error {
+	s.trial = visit != nil
 	walk, err := s.start()
 	if err != nil {
 		return err

@@ -136,8 +136,8 @@ type Sparsity struct {
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	// Pattern keeps N of every M elements along the reduction axis, in place of an amount.
 	Pattern Pattern `flag:"pattern" usage:"'n:m' to keep n of every m elements along the reduction axis, in place of --amount"`
-	// Allocate is the distribution of the amount over weights: uniform, the zero value, or owl.
-	Allocate string `flag:"allocate" enum:"uniform,owl" usage:"'distribution' of --amount over weights: uniform, or owl (smaller fractions of weights with more outliers of |weight| times input norm)"`
+	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
+	Allocate string `flag:"allocate" default:"uniform" enum:"uniform,owl,sensitivity" usage:"'distribution' of --amount over weights: uniform, owl (smaller fractions of weights with more outliers of |weight| times input norm), or sensitivity (smaller ones where pruning this weight alone changes the outputs more)"`
 }
 
 func (o *Sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }
@@ -146,8 +146,8 @@ func (o *Sparsity) check() error {
 	if o.Pattern.M > 0 && len(o.Amounts) > 0 {
 		return pass.OptionErrorf("--pattern and --amounts exclude each other")
 	}
-	if o.Allocate == owl && (o.Pattern.M > 0 || len(o.Amounts) > 0) {
-		return pass.OptionErrorf("--allocate owl is a distribution of --amount; it excludes --pattern and --amounts")
+	if o.Allocate != "" && o.Allocate != uniform && (o.Pattern.M > 0 || len(o.Amounts) > 0) {
+		return pass.OptionErrorf("--allocate %s is a distribution of --amount; it excludes --pattern and --amounts", o.Allocate)
 	}
 	return o.fraction().check()
 }
