@@ -32,7 +32,7 @@ func TestComparisons(t *testing.T) {
 }
 
 // The rest of the model decides: after it divides the first output by 1000, the elements of the second one count. Trials leave nothing else
-// behind: the weights are those of the comparison alone.
+// in the model: the weights are those of the comparison alone.
 func TestAutoComparesTheOutputsOfTheModel(t *testing.T) {
 	for _, m := range []string{"wanda", "sparsegpt"} {
 		results := map[string][]float64{}
