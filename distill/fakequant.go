@@ -19,6 +19,8 @@ type fakeQuant struct {
 	weights     map[string]*fakeQuantWeight   // by the names of parameters
 	activations map[edge]*fakeQuantActivation // with static scales
 	dynamic     bool                          // activations are quantized by their range in each run
+	optimizer   optimizer
+	shared      bool // weights share the entries of codebooks, which are trained
 }
 
 // A fakeQuantWeight is the dequantized values of a weight.
@@ -29,7 +31,8 @@ type fakeQuantWeight struct {
 }
 
 // newFakeQuant returns the fake quantization for the method of --qat, nil without QAT.
-func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
+func newFakeQuant(s *pass.Step, o *settings) (*fakeQuant, error) {
+	method := o.QAT
 	if method == "" {
 		return nil, nil
 	}
@@ -41,7 +44,7 @@ func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
 			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", method)
 		}
 		return &fakeQuant{
-			step: step, dryRun: s.Env.DryRun,
+			step: step, dryRun: s.Env.DryRun, optimizer: o.chosenOptimizer(),
 			weights: map[string]*fakeQuantWeight{}, activations: map[edge]*fakeQuantActivation{},
 		}, nil
 	}
@@ -58,20 +61,26 @@ func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, 
 	if err != nil {
 		return err
 	}
-	if err := f.observeWeights(res.Rows, params); err != nil {
+	if err := f.observeWeights(ctx, s.Eval, res.Rows, params); err != nil {
 		return err
 	}
 	return f.observeActivations(ctx, s)
 }
 
 // observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is, is kept in float.
-func (f *fakeQuant) observeWeights(rows []pass.Row, params map[string]*parameter) error {
+func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.Row, params map[string]*parameter) error {
 	for _, w := range f.weights {
 		w.tensor = nil
 	}
 	for _, row := range rows {
 		p := params[row.Tensor]
-		if p == nil || row.Scope != "" || row.Status != pass.Changed {
+		if p == nil || row.Scope != "" || row.Status != pass.Changed || p.shared != nil {
+			continue
+		}
+		if row.Sharing != nil && isPayload(row.Before, p) {
+			if err := f.share(ctx, e, p, row); err != nil {
+				return err
+			}
 			continue
 		}
 		tensor := dequantized(row)
@@ -85,6 +94,15 @@ func (f *fakeQuant) observeWeights(rows []pass.Row, params map[string]*parameter
 		f.weights[p.name].tensor = tensor
 	}
 	return nil
+}
+
+// share makes the codebook of a weight that parameter p shares the trained array.
+func (f *fakeQuant) share(ctx context.Context, e *ir.Eval, p *parameter, row pass.Row) error {
+	if p.mask != nil {
+		return pass.OptionErrorf("--qat %s: movement pruning is not supported", row.Method)
+	}
+	f.shared = true
+	return p.share(ctx, e, row, f.optimizer, !f.dryRun)
 }
 
 // dequantized returns the dequantized tensor of a row, nil if the row has none.

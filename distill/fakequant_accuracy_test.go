@@ -22,7 +22,7 @@ func TestQATAccuracy(t *testing.T) {
 	w, data := conform.Start(t), samples(t, 300)
 	static := fmt.Sprintf("static-int8 no-bias-correction calibrate=32 labels=label data=%s", data)
 	for _, text := range []string{
-		"weight-int2 block=16", "weight-int4 symmetric", "weight-int4 per-channel algo=hqq", "weight-int8 block=32 asymmetric", "dynamic-int8", static,
+		"weight-int2 block=16", "weight-int4 symmetric", "weight-int4 per-channel algo=hqq", "weight-int8 block=32 asymmetric", "palette entries=4", "dynamic-int8", static,
 	} {
 		t.Run(strings.Fields(text)[0], func(t *testing.T) {
 			step := quantizer(t, text)

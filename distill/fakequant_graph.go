@@ -10,12 +10,15 @@ import (
 )
 
 // insert adds fake quantization to a graph, and the arrays of its inputs to feeds. f may be nil.
-func (f *fakeQuant) insert(tape *grad.Tape, feeds map[string]*ir.Array) {
+func (f *fakeQuant) insert(tape *grad.Tape, params *parameters, feeds map[string]*ir.Array) {
 	if f == nil {
 		return
 	}
 	b := &fakeQuantBuilder{Tape: tape, feeds: feeds, weights: map[*ir.Value]bool{}, quantized: map[*ir.Value]*ir.Value{}}
 	for _, param := range tape.Params {
+		if p := params.byName[param.Name]; p != nil && p.shared != nil {
+			b.share(param, p)
+		}
 		if w := f.weights[param.Name]; w != nil {
 			b.weight(param.Value, w.array)
 		}
@@ -43,18 +46,39 @@ type fakeQuantBuilder struct {
 
 // weight replaces a parameter by its dequantized values, with a straight-through gradient.
 func (b *fakeQuantBuilder) weight(v *ir.Value, values *ir.Array) {
+	b.weights[b.replace(v, func() *ir.Node { return b.New(straightThrough, []*ir.Value{b.feed(v.Name+".quantized", values), v}) })] = true
+}
+
+// share replaces a parameter by the entries that its elements share, and makes the codebook the parameter.
+func (b *fakeQuantBuilder) share(param *grad.Param, p *parameter) {
+	codebook := b.Input(param.Name+".codebook", p.array.DType, p.array.Shape...)
+	in := []*ir.Value{codebook, b.feed(param.Name+".indices", p.shared.indices)}
+	if p.shared.scales != nil {
+		in = append(in, b.feed(param.Name+".scales", p.shared.scales))
+	}
+	b.replace(param.Value, func() *ir.Node { return b.New(sharedWeightOp, in, ir.IntAttr("block", p.shared.row.Sharing.Block)) })
+	b.Graph().RemoveInput(param.Value)
+	param.Value = codebook
+}
+
+// replace replaces the uses of v by the output of the node of make, which it returns.
+func (b *fakeQuantBuilder) replace(v *ir.Value, make func() *ir.Node) *ir.Value {
 	uses := slices.Clone(v.Uses())
-	n := b.New(straightThrough, []*ir.Value{b.feed(v.Name+".quantized", values), v})
+	n := make()
 	b.Graph().InsertBefore(b.Graph().First(), n)
-	b.weights[n.Outputs[0]] = true
 	for _, u := range uses {
 		if u.Node != nil {
 			u.Node.SetInput(u.Index, n.Outputs[0])
 		}
 	}
+	return n.Outputs[0]
 }
 
-var straightThrough = ir.OpID{Domain: "mcompress", Type: "StraightThrough"}
+// The engine's operators for weights in QAT.
+var (
+	straightThrough = ir.OpID{Domain: "mcompress", Type: "StraightThrough"}
+	sharedWeightOp  = ir.OpID{Domain: "mcompress", Type: "SharedWeight"}
+)
 
 // feed adds an input for an array.
 func (b *fakeQuantBuilder) feed(hint string, a *ir.Array) *ir.Value {

@@ -92,7 +92,7 @@ func qatTrainer(t *testing.T, m *ir.Model, quantization pass.Options, o ...strin
 	tr := newTrainer(m, e, 2, s)
 	t.Cleanup(func() { tr.close() })
 	var err error
-	if tr.fakeQuant, err = newFakeQuant(&pass.Step{Later: []pass.Options{quantization}}, s.QAT); err != nil {
+	if tr.fakeQuant, err = newFakeQuant(&pass.Step{Later: []pass.Options{quantization}}, s); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.prepare(t.Context(), nil); err != nil {
@@ -135,7 +135,7 @@ func stored(t *testing.T, tr *trainer, step pass.Options) map[string][]byte {
 	m := varied()
 	for _, v := range m.Graph.Consts() {
 		if w := tr.params.byName[v.Name]; w != nil {
-			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(slices.Clone(w.array.Data))})
+			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: w.trained()})
 		}
 	}
 	e := ir.NewEval(t.TempDir())
@@ -220,7 +220,7 @@ func TestFakeQuantizedActivations(t *testing.T) {
 	f.setActivation(edge{m.Graph.Outputs[0].Name, 0}, ir.Uint8, ir.Floats(0.5), []byte{10}) // from -5 to 122.5
 	feeds := map[string]*ir.Array{"x": ir.ArrayOf([]float32{-7, -4.9, -0.3, 0.2, 122.4, 130}, 6)}
 	tape, err := grad.New(t.Context(), m, grad.Options{Inputs: map[string]ir.Spec{"x": spec}, Change: func(tape *grad.Tape) error {
-		f.insert(tape, feeds)
+		f.insert(tape, &parameters{}, feeds)
 		return nil
 	}})
 	if err != nil {
@@ -255,7 +255,7 @@ func TestFakeQuantizedActivations(t *testing.T) {
 // QAT is deterministic for any number of workers, and resumes bit-identically.
 func TestQATIsDeterministic(t *testing.T) {
 	data := samples(t, 240)
-	for _, text := range []string{"weight-int4 block=16", "static-int8 no-bias-correction calibrate=16 data=" + data + " labels=label"} {
+	for _, text := range []string{"weight-int4 block=16", "palette entries=4 block=16", "static-int8 no-bias-correction calibrate=16 data=" + data + " labels=label"} {
 		o := []string{"data", data, "labels", "label", "epochs", "2", "batch", "16"}
 		learned := func(workers int, stop int, o ...string) *trainer {
 			tr := qatTrainer(t, network(1, features, 32, 16, classes), quantizer(t, text), o...)

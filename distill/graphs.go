@@ -137,13 +137,17 @@ func (b *graphBuilder) trainingChange(ctx context.Context, st *step) func(*grad.
 func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
 		st.masked = insertMasks(tape, b.params, st.feeds)
-		b.fakeQuant.insert(tape, st.feeds)
+		b.fakeQuant.insert(tape, b.params, st.feeds)
 		return b.loader.rewrite(ctx)(tape)
 	}
 }
 
-// observeQuantization runs the quantization step of QAT on the model with its current weights.
+// observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of codebooks its weights share
+// is observed once.
 func (b *graphBuilder) observeQuantization(ctx context.Context) error {
+	if b.fakeQuant.shared {
+		return nil
+	}
 	m, params, err := b.modelCopy(ctx)
 	if err != nil {
 		return err

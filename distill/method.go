@@ -115,7 +115,7 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	if len(t.params.selected) == 0 {
 		return nil, untrainable(step)
 	}
-	t.fakeQuant, err = newFakeQuant(step, s.QAT)
+	t.fakeQuant, err = newFakeQuant(step, s)
 	return t, err
 }
 

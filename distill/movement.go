@@ -110,7 +110,7 @@ func (m *movement) apply(ctx context.Context) error {
 				pruned++
 			}
 		}
-		replace(m.step, v, a, pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements", pruned, len(w))})
+		replace(m.step, v, ir.Mem(a.Data), pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements", pruned, len(w))})
 	}
 	return nil
 }

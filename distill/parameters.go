@@ -30,8 +30,25 @@ type parameter struct {
 	gradSum *ir.Array   // accumulated gradient; without data unless the layout accumulates
 	scores  *ir.Array   // of movement pruning, with the mask; nil for other methods
 	mask    *ir.Array
-	pruned  bool // zeros stay zero
-	decays  bool // weight decay applies
+	pruned  bool          // zeros stay zero
+	decays  bool          // weight decay applies
+	shared  *sharedWeight // nil unless array is the entries of codebooks
+}
+
+// setArray makes a the trained array, without optimizer state.
+func (p *parameter) setArray(a *ir.Array, o optimizer) {
+	p.array, p.gradSum, p.states = a, withoutData(a.Spec()), nil
+	for _, s := range o.states(a.Spec()) {
+		p.states = append(p.states, withoutData(s))
+	}
+}
+
+// trained returns the payload after training.
+func (p *parameter) trained() ir.Source {
+	if p.shared != nil {
+		return p.shared.tensor(p.array).Source
+	}
+	return ir.Mem(p.array.Data)
 }
 
 // trainable reports whether a weight is selected for training.
@@ -45,10 +62,8 @@ func (ps *parameters) describe(tape *grad.Tape, o optimizer) error {
 		if p.Tensor.DType != ir.Float {
 			return fmt.Errorf("tensor %q is %s; training supports float32", p.Name, p.Tensor.DType)
 		}
-		w := &parameter{name: p.Name, tensor: p.Tensor, array: withoutData(p.Tensor.Spec), gradSum: withoutData(p.Tensor.Spec), decays: len(p.Tensor.Shape) > 1}
-		for _, s := range o.states(p.Tensor.Spec) {
-			w.states = append(w.states, withoutData(s))
-		}
+		w := &parameter{name: p.Name, tensor: p.Tensor, decays: len(p.Tensor.Shape) > 1}
+		w.setArray(withoutData(p.Tensor.Spec), o)
 		ps.byName[p.Name] = w
 		ps.weights = append(ps.weights, w)
 	}
@@ -211,23 +226,23 @@ func (ps *parameters) store(step *pass.Step, improved bool) {
 	trainable := grad.Trainable(step.Model, ps.trainable)
 	for _, v := range pass.Weights(step.Model) { // in the order of the model
 		if p := ps.byName[v.Name]; trainable[v] && p != nil && p.tensor == v.Const {
-			put(step, v, p.array)
+			put(step, v, p.trained())
 		}
 	}
 	for _, v := range step.Model.Graph.Consts() {
 		if s := ps.stat(v.Const); s != nil {
-			put(step, v, s.array)
+			put(step, v, ir.Mem(s.array.Data))
 		}
 	}
 }
 
-func skip(s *pass.Step, v *ir.Value, _ *ir.Array, _ ...pass.Reason) {
+func skip(s *pass.Step, v *ir.Value, _ ir.Source, _ ...pass.Reason) {
 	s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotImproved})
 }
 
-func replace(s *pass.Step, v *ir.Value, trained *ir.Array, notes ...pass.Reason) {
+func replace(s *pass.Step, v *ir.Value, trained ir.Source, notes ...pass.Reason) {
 	before, consumers := v.Const, pass.Consumers(v)
-	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(trained.Data)}
+	after := &ir.Tensor{Spec: before.Spec, Source: trained}
 	v.SetConst(after)
 	s.Ledger.Changed(v, before, consumers, pass.Row{
 		Form: pass.InPlace, Notes: notes, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},

@@ -95,6 +95,9 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 	largest := int64(0)
 	for _, w := range pl.params.weights {
 		m.Weights += w.array.Bytes()
+		if w.shared != nil {
+			m.Weights += w.shared.bytes()
+		}
 		if w.mask != nil {
 			m.Weights += w.mask.Bytes() + w.scores.Bytes()
 		}

@@ -77,7 +77,7 @@ func (r *rewinding) restore(ctx context.Context, step *pass.Step) error {
 		if len(a.Shape) > 1 {
 			keepZeros(ir.View[float32](a), ir.View[float32](&ir.Array{DType: a.DType, Shape: a.Shape, Data: now}))
 		}
-		replace(step, v, a)
+		replace(step, v, ir.Mem(a.Data))
 	}
 	return nil
 }

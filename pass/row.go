@@ -61,6 +61,17 @@ type Row struct {
 	// Restore makes the dense tensor, of Before's type and shape, from the parts in the order of After. It is nil if
 	// the weight cannot be compared with the original.
 	Restore func(parts []*ir.Tensor) *ir.Tensor
+
+	// Sharing is how elements share values (weight sharing); nil if they do not.
+	Sharing *Sharing
+}
+
+// A Sharing is how the elements of a weight share the entries of codebooks, which training may change: element i is entry Indices[i] times
+// Scales[i/Block]. A method stores a weight that Restore makes with other entries with these entries, unchanged.
+type Sharing struct {
+	Codebook        int        // the part in After that has the entries, as float32
+	Indices, Scales *ir.Tensor // lazy tensors of int32 and float32; Scales is nil without scales
+	Block           int64      // elements that share a scale
 }
 
 // then merges the change r and the change next that the same step made to its result, such as folding a normalization

@@ -16,6 +16,9 @@ var qatMethods = []struct {
 	{"weight-int2 per-channel", false},
 	{"weight-int2", false},
 	{"weight-int4", false},
+	{"palette entries=4 block=0", false},
+	{"palette entries=4", false},
+	{"palette", false},
 	{"static-int8", true},
 }
 

@@ -39,6 +39,7 @@ var families = [][]rule{
 	attentions,
 	seededDropout,
 	straightThrough,
+	sharedWeight,
 }
 
 type ruleKey struct{ domain, typ string }

@@ -103,6 +103,8 @@ func TestOperatorsAreDeterministic(t *testing.T) {
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
 		{"SeededDropout", []*ir.Array{big(1), step(1)}, nil},
 		{"StoreHalf", []*ir.Array{big(1)}, nil},
+		{"SharedWeight", []*ir.Array{values[float32](1, 16), sharedIndices(16), scales(60060 / 60)}, []*ir.Attr{ir.IntAttr("block", 60)}},
+		{"SharedWeightGrad", []*ir.Array{sharedIndices(16), big(1), scales(60060 / 60)}, []*ir.Attr{ir.IntAttr("block", 60), ir.IntAttr("entries", 16)}},
 	} {
 		in := clones(c.in)
 		want := results(t, c.op, 1, in, c.attrs...)
@@ -136,6 +138,8 @@ func TestWrites(t *testing.T) {
 		"ClipFactor":              {hyper, scale},
 		"SeededDropout":           {a(1), step(1)},
 		"StraightThrough":         {a(1), a(2)},
+		"SharedWeight":            {ir.ArrayOf([]float32{1, 2}, 2), ir.ArrayOf(make([]int32, 35), 5, 7)},
+		"SharedWeightGrad":        {ir.ArrayOf(make([]int32, 35), 5, 7), a(1)},
 		"Offload":                 {a(1)},
 		"Restore":                 {quantizedValues(1)},
 		"StoreHalf":               {a(1)},
@@ -149,7 +153,7 @@ func TestWrites(t *testing.T) {
 	}
 	attrs := []*ir.Attr{
 		momentum, ir.FloatAttr("max_norm", 1), ir.IntAttr("height", 1), ir.IntAttr("width", 7),
-		ir.StringAttr("path", path), ir.IntAttr("dtype", int64(ir.Float)), ir.IntsAttr("shape", 5, 7),
+		ir.StringAttr("path", path), ir.IntAttr("entries", 2), ir.IntAttr("dtype", int64(ir.Float)), ir.IntsAttr("shape", 5, 7),
 	}
 	for _, row := range Ops() {
 		before := inputs[row.Type]

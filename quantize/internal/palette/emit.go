@@ -19,7 +19,7 @@ type stored struct {
 
 func store(s *pass.Step, v *ir.Value, e *encoding) *stored {
 	st := &stored{encoding: e, of: v.Name}
-	for i, t := range e.Recipe().Derive() {
+	for i, t := range e.derive() {
 		st.parts = append(st.parts, pass.Part{
 			Role:   []pass.Role{outIndices: pass.Payload, outCodebook: pass.Scales, outScales: pass.Scales}[i],
 			Value:  v.Graph().AddConst(v.Name+[]string{outIndices: "_q", outCodebook: "_c", outScales: "_s"}[i], t),
