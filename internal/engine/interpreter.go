@@ -79,6 +79,9 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if err := e.prog.each((*program).count); err != nil {
 		return err
 	}
+	if err := e.prog.each(l.freeUnused); err != nil {
+		return err
+	}
 	e.streamed = chooseStreamed(c.consts, e.opt.Limits.Weights)
 	if err := e.prog.each(l.foldAndPrepare); err != nil {
 		return err
@@ -106,6 +109,9 @@ func (p *program) held() int64 {
 			if s.constant != nil && !seen[s.constant] {
 				seen[s.constant] = true
 				bytes += int64(len(s.constant.array.Data))
+				if s.constant.packed != nil {
+					bytes += s.constant.packed.Bytes()
+				}
 			}
 		}
 		return nil

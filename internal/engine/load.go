@@ -106,6 +106,9 @@ func (l *loader) read(k *constant) error {
 	if op.Known(k.array) {
 		return nil
 	}
+	if k.packed != nil {
+		return l.decode(k)
+	}
 	if k.tensor == nil {
 		return fmt.Errorf("constant of type %s was released too early", k.array)
 	}
@@ -124,7 +127,7 @@ func (l *loader) read(k *constant) error {
 // release drops one use of k; the last one frees its memory.
 func (l *loader) release(k *constant) {
 	if k.uses--; k.uses == 0 {
-		k.array.Data, k.array.Text = nil, nil
+		k.array.Data, k.array.Text, k.packed = nil, nil, nil
 		l.account.Release(k.counted)
 		k.counted = 0
 	}
@@ -194,22 +197,36 @@ func (p *program) count() error {
 	return nil
 }
 
+// freeUnused drops the data of constants that only folded steps used.
+func (l *loader) freeUnused(p *program) error {
+	for _, s := range p.slots {
+		if k := s.constant; k != nil && k.uses == 0 {
+			k.uses = 1
+			l.release(k)
+		}
+	}
+	return nil
+}
+
 // foldAndPrepare processes the steps in order: it folds constants, and operators prepack their weights. Each large constant is read just
 // before and released right after, so that few are held twice.
 func (l *loader) foldAndPrepare(p *program) error {
 	kept := p.steps[:0:0]
-	fixed := map[int]bool{}
+	fixed, packable := map[int]bool{}, p.packable()
 	for _, s := range p.steps {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if p.foldable(s) && l.foldStep(p, s) {
+		if p.foldable(s) && (l.pack(p, s, packable) || l.foldStep(p, s)) {
 			l.moveUses(p, s)
 			continue
 		}
 		kept = append(kept, s)
 		s.Fixed = p.invariant(s, fixed)
-		if s.op.Prepare == nil {
+		if packed, err := l.takePacked(p, s); packed || err != nil || s.op.Prepare == nil {
+			if err != nil {
+				return s.wrap(err)
+			}
 			continue
 		}
 		if s.Const = p.constants(s); l.planOnly {
@@ -299,7 +316,7 @@ func (l *loader) moveUses(p *program, s *step) {
 // readRest reads the remaining constants, those that steps use unprepared.
 func (l *loader) readRest(p *program) error {
 	for _, s := range p.slots {
-		if s.constant != nil && s.constant.uses > 0 && !s.constant.stream {
+		if s.constant != nil && s.constant.uses > 0 && !s.constant.stream && s.constant.packed == nil {
 			if err := l.read(s.constant); err != nil {
 				return err
 			}

@@ -51,6 +51,7 @@ type constant struct {
 	rows   int        // uses that read only rows
 	kept   bool       // Run may fetch it
 	stream bool       // read from the file in each run
+	packed op.Packed  // the constant in packed form; nil if it is dense
 
 	counted int64 // bytes in the account
 }

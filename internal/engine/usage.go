@@ -109,7 +109,7 @@ func (e *Interpreter) planFor(in map[string]ir.Spec, pool *op.Pool) (*plan, erro
 	return e.prog.newPlan(args, pool, e.account)
 }
 
-// Constants are the constants that runs read, after constant folding. They occupy this memory all the time, except those that operators
+// Constants are the constants that runs read, after constant folding; packed ones are bytes. They occupy this memory all the time, except those that operators
 // prepacked: see Weights.
 func (e *Interpreter) Constants() []ir.Spec {
 	var specs []ir.Spec
@@ -118,7 +118,11 @@ func (e *Interpreter) Constants() []ir.Spec {
 		for _, s := range p.slots {
 			if s.constant != nil && s.constant.uses > 0 && !seen[s.constant] {
 				seen[s.constant] = true
-				specs = append(specs, ir.Spec{Name: s.name, DType: s.constant.array.DType, Shape: s.constant.array.Shape})
+				spec := ir.Spec{Name: s.name, DType: s.constant.array.DType, Shape: s.constant.array.Shape}
+				if s.constant.packed != nil {
+					spec.DType, spec.Shape = ir.Uint8, []int64{s.constant.packed.Bytes()}
+				}
+				specs = append(specs, spec)
 			}
 		}
 		return nil

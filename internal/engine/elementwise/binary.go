@@ -17,12 +17,13 @@ type binary struct {
 	result ir.DType // Undefined for that of the inputs
 	run    func(*op.Call) error
 	check  func(n *op.Node, a, b *ir.Array) error // may be nil
+	pack   func(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed
 }
 
 var binaries = []binary{
 	{name: "Add", since: 7, types: block.Numbers, run: runArithmetic},
 	{name: "Sub", since: 7, types: block.Numbers, run: runArithmetic},
-	{name: "Mul", since: 7, types: block.Numbers, run: runArithmetic},
+	{name: "Mul", since: 7, types: block.Numbers, run: runArithmetic, pack: packMul},
 	{name: "Div", since: 7, types: block.Numbers, run: runArithmetic},
 	{name: "Mod", since: 10, types: block.Numbers, run: runArithmetic, check: checkMod},
 	{name: "PRelu", since: 7, types: block.Numbers, run: runArithmetic, check: checkPRelu},
@@ -43,7 +44,7 @@ var binaries = []binary{
 func binaryOps() []op.Op {
 	ops := make([]op.Op, len(binaries))
 	for i, b := range binaries {
-		ops[i] = op.Op{Type: b.name, Since: b.since, Shape: b.shape, Run: b.run, Work: zipWork}
+		ops[i] = op.Op{Type: b.name, Since: b.since, Shape: b.shape, Run: b.run, Work: zipWork, Pack: b.pack}
 		if b.result == ir.Undefined {
 			ops[i].InPlace = []int{0, 1}
 		}

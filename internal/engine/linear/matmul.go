@@ -12,7 +12,7 @@ import (
 // matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
 // bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
-	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul}
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes}
 	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
@@ -149,7 +149,7 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	}
 	s := &scratch{counts: true}
 	p.layOut(s, in, &ir.Array{DType: in[0].DType, Shape: p.out})
-	return s.used + gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]))
+	return s.used + gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]) && n.Packed == nil)
 }
 
 // layOut provides A, bias and result as float32; B is widened during the product.
@@ -223,7 +223,9 @@ func (p *product) rightPlaces(c *op.Call) []int {
 // right sets B, at one of the offsets of rightPlaces.
 func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	b := c.In[1]
-	if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
+	if c.Packed != nil {
+		f.Panels = p.b.decoded(c.Packed, at)
+	} else if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
 		f.Packed = packed[at]
 	} else if half(b.DType) {
 		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))

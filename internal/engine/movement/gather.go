@@ -12,7 +12,7 @@ import (
 // gathers read at the positions given by an input. Work holds these positions.
 func gathers() []op.Op {
 	return []op.Op{
-		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1), Rows: gathersRows},
+		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1), Rows: gathersRows, Pack: packGather, Packs: true, Decodes: decodesGather},
 		{Type: "GatherElements", Since: 11, Shape: gatherElementsShape, Run: runGatherElements, Work: wordEach(1)},
 		{Type: "GatherND", Since: 11, Shape: gatherNDShape, Run: runGatherND, Work: wordEach(1)},
 	}
@@ -107,6 +107,10 @@ func runGather(c *op.Call) error {
 		return readRows(c.Rows, dst.Data, at)
 	}
 	inner := op.Product(data.Shape[axis+1:])
+	if c.Packed != nil {
+		decodeRows(c, at, int(inner))
+		return nil
+	}
 	for i := range at {
 		at[i] *= inner
 	}

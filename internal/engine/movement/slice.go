@@ -13,7 +13,7 @@ import (
 func cuts() []op.Op {
 	return []op.Op{
 		{Type: "Slice", Since: 1, Shape: sliceShape(listAttribute), Run: runSlice(listAttribute)},
-		{Type: "Slice", Since: 10, Shape: sliceShape(listInput), Run: runSlice(listInput)},
+		{Type: "Slice", Since: 10, Shape: sliceShape(listInput), Run: runSlice(listInput), Pack: packSlice},
 	}
 }
 

@@ -23,6 +23,7 @@ type Node struct {
 	Const    []bool // inputs that are constants in memory, passed to Prepare
 	Fixed    []bool // inputs that are the same in every run, but not in memory: they were not passed to Prepare
 	State    any    // result of Prepare
+	Packed   Packed // a constant input in packed form, which has no data; nil if there is none
 	Seed     uint64 // of the session, for random operators
 
 	attrs  map[string]*ir.Attr

@@ -31,6 +31,14 @@ type Op struct {
 	// nil result means that there is nothing to prepare.
 	Prepare func(n *Node, in []*ir.Array, p *Pool) (*Prepared, error)
 
+	// Pack, if set, returns the output of a node in packed form, nil if that is not possible: its inputs are constants. packed holds those
+	// that are packed, and in the others, without data while memory is only planned.
+	Pack func(n *Node, in []*ir.Array, packed []Packed) Packed
+	// Packs reports whether Pack packs dense inputs, too.
+	Packs bool
+	// Decodes, if set, reports whether Run accepts constant input i of this type as Node.Packed. Without a type it reports whether it may.
+	Decodes func(n *Node, i int, a *ir.Array) bool
+
 	// Rows, if set, reports whether Run reads only some rows of a constant input 0 of this type. If the constant is streamed, Run reads
 	// them through Call.Rows.
 	Rows func(n *Node, table *ir.Array) bool

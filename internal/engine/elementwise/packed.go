@@ -1,0 +1,40 @@
+package elementwise
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// packCast converts elements of a table from Float16 to Float.
+func packCast(n *op.Node, _ []*ir.Array, packed []op.Packed) op.Packed {
+	l, ok := packed[0].(*op.Lookup)
+	if !ok || n.Int("to", 0) != int64(ir.Float) {
+		return nil
+	}
+	return l.As(ir.Float)
+}
+
+// packMul multiplies blocks of packed elements by their scales, one for each index of all axes but the last.
+func packMul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
+	for i := range in {
+		x, scale, last := in[i], in[1-i], len(in[i].Shape)-1
+		if packed[i] == nil || x.DType != ir.Float || last < 0 || !slices.Equal(append(slices.Clone(x.Shape[:last]), 1), scale.Shape) {
+			continue
+		}
+		s := &op.Scaled{Values: packed[i], Block: int(x.Shape[last])}
+		switch l, ok := packed[1-i].(*op.Lookup); {
+		case ok:
+			s.Scales = l
+		case packed[1-i] != nil:
+			return nil
+		case op.Known(scale):
+			s.Floats = ir.View[float32](scale)
+		default:
+			s.Floats = make([]float32, scale.Elems())
+		}
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// packable marks the slots whose consumers all accept packed constants, or would make packed ones of them.
+func (p *program) packable() []bool {
+	ok := make([]bool, len(p.slots))
+	for i, s := range p.slots {
+		ok[i] = !s.keep
+	}
+	for _, i := range p.outputs {
+		if i != absent {
+			ok[i] = false
+		}
+	}
+	for _, s := range slices.Backward(p.steps) {
+		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent && ok[s.out[0]]
+		for k, i := range s.in {
+			if i != absent && !passes && (s.op.Decodes == nil || !s.op.Decodes(s.Node, k, nil)) {
+				ok[i] = false
+			}
+		}
+	}
+	return ok
+}
+
+// pack makes a packed constant of the output of s, whose inputs are constants, and reports whether it did.
+func (l *loader) pack(p *program, s *step, packable []bool) bool {
+	if s.op.Pack == nil && !s.op.View || len(s.out) != 1 || s.out[0] == absent || !packable[s.out[0]] {
+		return false
+	}
+	in, packed, some := make([]*ir.Array, len(s.in)), make([]op.Packed, len(s.in)), s.op.Packs
+	for i, j := range s.in {
+		if j == absent {
+			continue
+		}
+		k := p.slots[j].constant
+		in[i], packed[i] = k.array, k.packed
+		some = some || k.packed != nil
+	}
+	if !some || l.readUnpacked(p, s, packed) != nil {
+		return false
+	}
+	specs, err := s.shape(in)
+	if err != nil || specs[0].Bytes() <= smallConstant {
+		return false
+	}
+	var made op.Packed
+	switch {
+	case !s.op.View:
+		made = s.op.Pack(s.Node, in, packed)
+	case specs[0].DType == in[0].DType:
+		made = packed[0]
+	}
+	if made == nil || made.Bytes() > l.budget || l.account.Take(made.Bytes()) != nil {
+		return false
+	}
+	l.budget -= made.Bytes()
+	p.slots[s.out[0]].constant = &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes()}
+	return true
+}
+
+// readUnpacked reads the inputs of s that are not packed, unless memory is only planned.
+func (l *loader) readUnpacked(p *program, s *step, packed []op.Packed) error {
+	for i, j := range s.in {
+		if j == absent || packed[i] != nil || l.planOnly {
+			continue
+		}
+		if err := l.read(p.slots[j].constant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takePacked passes a packed constant to s, and reports whether there is one that it accepts. Other packed inputs are decoded.
+func (l *loader) takePacked(p *program, s *step) (bool, error) {
+	for i, j := range s.in {
+		if j == absent || p.slots[j].constant == nil || p.slots[j].constant.packed == nil {
+			continue
+		}
+		k := p.slots[j].constant
+		switch {
+		case s.Packed == nil && s.op.Decodes != nil && s.op.Decodes(s.Node, i, k.array):
+			s.Packed = k.packed
+			s.dropped = append(s.dropped, i)
+		case !l.planOnly:
+			if err := l.read(k); err != nil {
+				return false, err
+			}
+		}
+	}
+	return s.Packed != nil, nil
+}
+
+// decode makes the data of a packed constant dense.
+func (l *loader) decode(k *constant) error {
+	n := k.array.Bytes()
+	if err := l.account.Take(n); err != nil {
+		return err
+	}
+	k.counted += n
+	k.array.Data = ir.AlignedBytes(n)
+	const piece = 1 << 14
+	l.pool.Rows(int(k.array.Elems()), piece, func(from, to int) {
+		part := op.Part{At: from, Rows: 1, Cols: to - from, DstCol: 1}
+		if k.array.DType == ir.Float {
+			k.packed.Decode(ir.View[float32](k.array)[from:to], part)
+			return
+		}
+		x := make([]float32, to-from)
+		k.packed.Decode(x, part)
+		kernel.F16FromF32(ir.View[uint16](k.array)[from:to], x)
+	})
+	return nil
+}

@@ -1,0 +1,179 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A sharedWeight is a weight as indices into a codebook, and scales of blocks as indices into a table of float16.
+type sharedWeight struct {
+	shape   []int64
+	entries int
+	block   int64 // 0 without scales
+	floats  bool  // scales are stored as floats
+}
+
+// value adds the nodes that compute the weight.
+func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
+	constant := func(name string, dt ir.DType, src ir.Mem, shape ...int64) *ir.Value {
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: src})
+	}
+	indices := func(n int64, entries int) *ir.Value {
+		at := make([]int32, n)
+		for i := range at {
+			at[i] = int32(r.IntN(entries))
+		}
+		return constant("indices", ir.Int32, ir.Int32s(at...), n)
+	}
+	elems := (ir.Spec{Shape: w.shape}).Elems()
+	n := elems
+	if w.block > 0 {
+		n = (elems + w.block - 1) / w.block * w.block
+	}
+	table := make([]float32, w.entries)
+	for i := range table {
+		table[i] = float32(r.NormFloat64())
+	}
+	x := g.Insert(nil, "Gather", []*ir.Value{constant("codebook", ir.Float, ir.Floats(table...), int64(w.entries)), indices(n, w.entries)})
+	if w.block > 0 {
+		x = g.Insert(nil, "Reshape", []*ir.Value{x, constant("blocks", ir.Int64, ir.Ints(-1, w.block), 2)})
+		steps, halves := make([]float32, 256), make([]uint16, 256)
+		for i := range steps {
+			steps[i] = float32(r.NormFloat64())
+		}
+		kernel.F16FromF32(halves, steps)
+		kernel.F32FromF16(steps, halves)
+		at := g.Insert(nil, "Reshape", []*ir.Value{indices(n/w.block, 256), constant("column", ir.Int64, ir.Ints(-1, 1), 2)})
+		if w.floats {
+			of := make([]float32, n/w.block)
+			for i := range of {
+				of[i] = float32(r.NormFloat64())
+			}
+			x = g.Insert(nil, "Mul", []*ir.Value{x, constant("scales", ir.Float, ir.Floats(of...), n/w.block, 1)})
+		} else {
+			s := g.Insert(nil, "Gather", []*ir.Value{constant("steps", ir.Float16, ir.Mem(kernel.Bytes(halves)), 256), at})
+			x = g.Insert(nil, "Mul", []*ir.Value{x, g.Insert(nil, "Cast", []*ir.Value{s}, ir.IntAttr("to", int64(ir.Float)))})
+		}
+	}
+	if n != elems {
+		x = g.Insert(nil, "Reshape", []*ir.Value{x, constant("vector", ir.Int64, ir.Ints(-1), 1)})
+		x = g.Insert(nil, "Slice", []*ir.Value{x, constant("start", ir.Int64, ir.Ints(0), 1), constant("end", ir.Int64, ir.Ints(elems), 1)})
+	}
+	return g.Insert(nil, "Reshape", []*ir.Value{x, constant("shape", ir.Int64, ir.Ints(w.shape...), int64(len(w.shape)))})
+}
+
+// Weights that share values stay packed in memory, and results are those of the dense weights, bit by bit.
+func TestPackedWeights(t *testing.T) {
+	for i, c := range []struct {
+		weight sharedWeight
+		apply  func(g *ir.Graph, x, w *ir.Value) *ir.Value
+		x      []int64
+		most   float64 // of the dense size
+	}{
+		{sharedWeight{[]int64{300, 130}, 16, 8, false}, matMul, []int64{7, 300}, 0.27},
+		{sharedWeight{[]int64{300, 129}, 16, 8, false}, matMul, []int64{2, 3, 300}, 0.27}, // blocks across rows
+		{sharedWeight{[]int64{300, 131}, 4, 0, false}, matMul, []int64{1, 300}, 0.13},
+		{sharedWeight{[]int64{333, 131}, 16, 10, false}, matMul, []int64{3, 333}, 0.26}, // an incomplete block
+		{sharedWeight{[]int64{300, 130}, 200, 16, true}, matMul, []int64{7, 300}, 0.34},
+		{sharedWeight{[]int64{300, 130}, 700, 0, false}, matMul, []int64{7, 300}, 0.54},
+		{sharedWeight{[]int64{130, 300}, 16, 8, false}, gemmTransposed, []int64{7, 300}, 0.27},
+		{sharedWeight{[]int64{2, 300, 70}, 16, 8, false}, matMul, []int64{2, 5, 300}, 0.27},
+		{sharedWeight{[]int64{900, 50}, 16, 8, false}, embedding, []int64{4, 6}, 0.27},
+		{sharedWeight{[]int64{900, 50}, 16, 8, false}, tied, []int64{4, 50}, 0.27},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			m := ir.NewModel()
+			m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+			r := rand.New(rand.NewPCG(1, uint64(i)))
+			x := m.Graph.AddValue("x")
+			x.Type = &ir.Type{Elem: ir.Float, Shape: make([]ir.Dim, len(c.x))}
+			a := ir.NewArray(ir.Float, c.x...)
+			for k := range a.Shape {
+				x.Type.Shape[k] = ir.Dim{N: a.Shape[k]}
+			}
+			for k := range ir.View[float32](a) {
+				ir.View[float32](a)[k] = float32(100 * r.Float64())
+			}
+			m.Graph.Inputs = []*ir.Value{x}
+			w := c.weight.value(m.Graph, r)
+			m.Graph.AddOutput(c.apply(m.Graph, x, w))
+			in := map[string]*ir.Array{"x": a}
+			want, dense := runPacked(t, m, in, engine.Options{Workers: 1, Keep: []string{w.Name}})
+			got, held := runPacked(t, m, in, engine.Options{Workers: 3})
+			if !slices.Equal(got.Data, want.Data) {
+				t.Error("the results differ from those of the dense weight")
+			}
+			if size := float64((ir.Spec{DType: ir.Float, Shape: c.weight.shape}).Bytes()); float64(dense) < size || float64(held) > c.most*size {
+				t.Errorf("%d bytes are held, %d dense, want at most %.0f", held, dense, c.most*size)
+			}
+			planned, err := engine.Open(t.Context(), m, engine.Options{PlanOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer planned.Close()
+			if p := float64(planned.ConstantBytes()); p < 0.95*float64(held) || p > 1.1*float64(held)+4096 {
+				t.Errorf("%.0f bytes are planned, %d held", p, held)
+			}
+		})
+	}
+}
+
+// runPacked runs m, and returns its output and the memory of its weights.
+func runPacked(t *testing.T, m *ir.Model, in map[string]*ir.Array, o engine.Options) (*ir.Array, int64) {
+	t.Helper()
+	s, err := engine.Open(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	out, err := s.Run(t.Context(), in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, _ := s.Weights()
+	return out[m.Graph.Outputs[0].Name], held
+}
+
+func matMul(g *ir.Graph, x, w *ir.Value) *ir.Value { return g.Insert(nil, "MatMul", []*ir.Value{x, w}) }
+
+func gemmTransposed(g *ir.Graph, x, w *ir.Value) *ir.Value {
+	return g.Insert(nil, "Gemm", []*ir.Value{x, w}, ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5))
+}
+
+func embedding(g *ir.Graph, x, w *ir.Value) *ir.Value {
+	return g.Insert(nil, "Gather", []*ir.Value{w, g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))})
+}
+
+// tied uses the weight as an embedding and as a matrix.
+func tied(g *ir.Graph, x, w *ir.Value) *ir.Value {
+	y := g.Insert(nil, "Gemm", []*ir.Value{x, w}, ir.IntAttr("transB", 1))
+	row := g.Insert(nil, "ArgMax", []*ir.Value{y}, ir.IntAttr("axis", 1), ir.IntAttr("keepdims", 0))
+	return g.Insert(nil, "Gather", []*ir.Value{w, row})
+}
+
+// Operators that do not accept packed constants receive dense ones.
+func TestPackedConstantsAreDecoded(t *testing.T) {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 50}}}
+	m.Graph.Inputs = []*ir.Value{x}
+	w := sharedWeight{[]int64{900, 50}, 16, 8, false}.value(m.Graph, rand.New(rand.NewPCG(1, 2)))
+	// Mul may pack its result, but x is no constant.
+	m.Graph.AddOutput(matMul(m.Graph, x, m.Graph.Insert(nil, "Transpose", []*ir.Value{m.Graph.Insert(nil, "Mul", []*ir.Value{w, x})})))
+	a := ir.NewArray(ir.Float, 50)
+	for i := range ir.View[float32](a) {
+		ir.View[float32](a)[i] = float32(i)
+	}
+	in := map[string]*ir.Array{"x": a}
+	want, _ := runPacked(t, m, in, engine.Options{Workers: 1, Keep: []string{w.Name}})
+	if got, _ := runPacked(t, m, in, engine.Options{Workers: 1}); !slices.Equal(got.Data, want.Data) {
+		t.Error("results differ")
+	}
+}
