@@ -20,7 +20,7 @@ type fakeQuant struct {
 	activations map[edge]*fakeQuantActivation // with static scales
 	dynamic     bool                          // activations are quantized by their range in each run
 	optimizer   optimizer
-	shared      bool // weights share the entries of codebooks, which are trained
+	shared      bool // elements of weights are entries of codebooks, which are trained
 }
 
 // A fakeQuantWeight is the dequantized values of a weight.
@@ -78,7 +78,7 @@ func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.
 			continue
 		}
 		if row.Sharing != nil && isPayload(row.Before, p) {
-			if err := f.share(ctx, e, p, row); err != nil {
+			if err := f.tie(ctx, e, p, row); err != nil {
 				return err
 			}
 			continue
@@ -96,13 +96,13 @@ func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.
 	return nil
 }
 
-// share makes the codebook of a weight that parameter p shares the trained array.
-func (f *fakeQuant) share(ctx context.Context, e *ir.Eval, p *parameter, row pass.Row) error {
+// tie makes the codebook of p's weight the trained array.
+func (f *fakeQuant) tie(ctx context.Context, e *ir.Eval, p *parameter, row pass.Row) error {
 	if p.mask != nil {
 		return pass.OptionErrorf("--qat %s: movement pruning is not supported", row.Method)
 	}
 	f.shared = true
-	return p.share(ctx, e, row, f.optimizer, !f.dryRun)
+	return p.tie(ctx, e, row, f.optimizer, !f.dryRun)
 }
 
 // dequantized returns the dequantized tensor of a row, nil if the row has none.

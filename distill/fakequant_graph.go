@@ -17,7 +17,7 @@ func (f *fakeQuant) insert(tape *grad.Tape, params *parameters, feeds map[string
 	b := &fakeQuantBuilder{Tape: tape, feeds: feeds, weights: map[*ir.Value]bool{}, quantized: map[*ir.Value]*ir.Value{}}
 	for _, param := range tape.Params {
 		if p := params.byName[param.Name]; p != nil && p.shared != nil {
-			b.share(param, p)
+			b.tie(param, p)
 		}
 		if w := f.weights[param.Name]; w != nil {
 			b.weight(param.Value, w.array)
@@ -49,8 +49,8 @@ func (b *fakeQuantBuilder) weight(v *ir.Value, values *ir.Array) {
 	b.weights[b.replace(v, func() *ir.Node { return b.New(straightThrough, []*ir.Value{b.feed(v.Name+".quantized", values), v}) })] = true
 }
 
-// share replaces a parameter by the entries that its elements share, and makes the codebook the parameter.
-func (b *fakeQuantBuilder) share(param *grad.Param, p *parameter) {
+// tie replaces a parameter by the entries of its elements, and makes the codebook the parameter.
+func (b *fakeQuantBuilder) tie(param *grad.Param, p *parameter) {
 	codebook := b.Input(param.Name+".codebook", p.array.DType, p.array.Shape...)
 	in := []*ir.Value{codebook, b.feed(param.Name+".indices", p.shared.indices)}
 	if p.shared.scales != nil {

@@ -142,7 +142,7 @@ func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*gra
 	}
 }
 
-// observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of codebooks its weights share
+// observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of codebooks the elements have
 // is observed once.
 func (b *graphBuilder) observeQuantization(ctx context.Context) error {
 	if b.fakeQuant.shared {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A sharedWeight is a weight whose elements share the entries of codebooks. Training updates the entries, by the sum of the gradients of
+// A sharedWeight is a weight whose elements are entries of codebooks (weight sharing). Training updates the entries, by the sum of the gradients of
 // their elements (Han et al., Deep Compression, ICLR 2016, section 3.3); which entry an element has does not change.
 type sharedWeight struct {
 	row             pass.Row
@@ -17,8 +17,8 @@ type sharedWeight struct {
 	parts           []*ir.Tensor // in memory; the codebook is that before training
 }
 
-// share makes the entries of codebooks the trained array of p. Without read, no data is read or created.
-func (p *parameter) share(ctx context.Context, e *ir.Eval, row pass.Row, o optimizer, read bool) error {
+// tie makes the entries of codebooks the trained array of p. Without read, no data is read or created.
+func (p *parameter) tie(ctx context.Context, e *ir.Eval, row pass.Row, o optimizer, read bool) error {
 	sh := row.Sharing
 	w := &sharedWeight{row: row, indices: withoutData(sh.Indices.Spec)}
 	if sh.Scales != nil {

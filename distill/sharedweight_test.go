@@ -140,7 +140,7 @@ func TestCodebookGradient(t *testing.T) {
 	}
 }
 
-// Weights that training stores are those of the palette step, which keeps their codebooks, and no others share codebooks.
+// Weights that training stores are those of the palette step, which keeps their codebooks.
 func TestTrainedCodebooksAreStored(t *testing.T) {
 	data := samples(t, 240)
 	step := quantizer(t, "palette entries=4")

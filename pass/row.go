@@ -62,11 +62,11 @@ type Row struct {
 	// the weight cannot be compared with the original.
 	Restore func(parts []*ir.Tensor) *ir.Tensor
 
-	// Sharing is how elements share values (weight sharing); nil if they do not.
+	// Sharing is the entries of codebooks that elements have (weight sharing); nil without codebooks.
 	Sharing *Sharing
 }
 
-// A Sharing is how the elements of a weight share the entries of codebooks, which training may change: element i is entry Indices[i] times
+// A Sharing is the entries of codebooks that the elements of a weight have. Training may change the entries: element i is entry Indices[i] times
 // Scales[i/Block]. A method stores a weight that Restore makes with other entries with these entries, unchanged.
 type Sharing struct {
 	Codebook        int        // the part in After that has the entries, as float32

@@ -68,7 +68,7 @@ func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	return g.Insert(nil, "Reshape", []*ir.Value{x, constant("shape", ir.Int64, ir.Ints(w.shape...), int64(len(w.shape)))})
 }
 
-// Weights that share values stay packed in memory, and results are those of the dense weights, bit by bit.
+// Weights with codebooks stay packed in memory, and results are those of the dense weights, bit by bit.
 func TestPackedWeights(t *testing.T) {
 	for i, c := range []struct {
 		weight sharedWeight
