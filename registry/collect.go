@@ -53,7 +53,8 @@ type CollectOptions struct {
 // names other digests of the model's files is a *ContentError: it describes another model.
 func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, error) {
 	a := &Artifact{}
-	if err := a.addModel(ctx, path); err != nil {
+	packed, err := a.addModel(ctx, path)
+	if err != nil {
 		return nil, err
 	}
 	parts := len(a.Files)
@@ -72,23 +73,31 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 			return nil, err
 		}
 	}
-	return a, a.checkReport(a.Files[:parts])
+	return a, a.checkReport(a.Files[:parts], packed)
 }
 
-// addModel adds the model and its external data.
-func (a *Artifact) addModel(ctx context.Context, path string) (err error) {
+// addModel adds the model and its external data. A packed model is one file; those in it are returned with their digests.
+func (a *Artifact) addModel(ctx context.Context, path string) (packed []File, err error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	paths := f.Paths()
 	if f.Packed() {
 		st, err := os.Stat(path)
-		if err == nil {
-			a.Files = append(a.Files, File{Name: filepath.Base(path), Path: path, Size: st.Size(), Role: Model})
+		if err != nil {
+			return nil, err
 		}
-		return err
+		a.Files = append(a.Files, File{Name: filepath.Base(path), Path: path, Size: st.Size(), Role: Model})
+		for _, p := range f.Parts() {
+			sum, err := p.SHA256(ctx)
+			if err != nil {
+				return nil, err
+			}
+			packed = append(packed, File{Name: p.Name, Size: p.Size, SHA256: sum})
+		}
+		return packed, nil
 	}
 	for i, p := range f.Parts() {
 		role := Data
@@ -97,7 +106,7 @@ func (a *Artifact) addModel(ctx context.Context, path string) (err error) {
 		}
 		a.Files = append(a.Files, File{Name: p.Name, Path: paths[i], Size: p.Size, Role: role})
 	}
-	return nil
+	return nil, nil
 }
 
 // addFolder adds the files that a model in a folder with configuration needs besides its own.
@@ -149,8 +158,8 @@ func (f *File) sum(ctx context.Context, m *meter) (err error) {
 	return err
 }
 
-// checkReport compares the digests of the model's files with those in the report.
-func (a *Artifact) checkReport(parts []File) error {
+// checkReport compares the digests of the model's files with those in the report, which may be of the files in a packed model.
+func (a *Artifact) checkReport(parts, packed []File) error {
 	report, ok := a.Find(ReportJSON)
 	if !ok {
 		return nil
@@ -158,6 +167,9 @@ func (a *Artifact) checkReport(parts []File) error {
 	listed, err := reportedFiles(report.Path)
 	if err != nil {
 		return &ContentError{report.Path, err}
+	}
+	if packed != nil && !slices.ContainsFunc(listed, func(l File) bool { return l.Name == parts[0].Name }) {
+		parts = packed
 	}
 	for _, f := range parts {
 		i := slices.IndexFunc(listed, func(l File) bool { return l.Name == f.Name })

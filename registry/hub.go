@@ -148,7 +148,7 @@ func (h *hub) files(ctx context.Context) error {
 		case f.Role == Model:
 			f.Name = hubFolder + "/" + name
 		case c >= 0 && name != model.Name:
-			if f, err = h.made(ctx, hubFolder+"/"+strings.TrimSuffix(name, ".onnx")+companions[c].suffix, f.Role, func(w io.Writer) error { return h.write(w, companions[c].suffix, r) }); err != nil {
+			if f, err = h.made(ctx, hubFolder+"/"+report.Stem(name)+companions[c].suffix, f.Role, func(w io.Writer) error { return h.write(w, companions[c].suffix, r) }); err != nil {
 				return err
 			}
 		default:
@@ -159,11 +159,11 @@ func (h *hub) files(ctx context.Context) error {
 	return h.addCard(ctx, r)
 }
 
-// renamed reports whether the model is to be called model.onnx. Names of variants stay; so do those of a model with external data, which contains the
-// names of its files, and of a signed one.
+// renamed reports whether the model is to be called model.onnx. Names of variants stay; so do those of a packed model, of a model with external data,
+// which contains the names of its files, and of a signed one.
 func (h *hub) renamed(name string) bool {
-	stem := strings.TrimSuffix(name, ".onnx")
-	return stem != "model" && !strings.HasPrefix(stem, "model_") &&
+	stem, unpacked := strings.CutSuffix(name, ".onnx")
+	return unpacked && stem != "model" && !strings.HasPrefix(stem, "model_") &&
 		!slices.ContainsFunc(h.artifact.Files, func(f File) bool { return f.Role == Data || f.Role == Signature })
 }
 

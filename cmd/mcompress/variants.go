@@ -248,7 +248,7 @@ func (s *variantSet) check(o *mcli.MethodOptions) error {
 func (s *variantSet) outputs(models []string, dir string) ([]string, error) {
 	outs := make([]string, len(models))
 	for i, m := range models {
-		name := strings.TrimSuffix(filepath.Base(m), ".onnx")
+		name := report.Stem(filepath.Base(m))
 		if len(models) == 1 && !slices.Contains(sessions, name) {
 			name = "model"
 		}
@@ -268,7 +268,7 @@ func (s *variantSet) compress(ctx context.Context, t *tool, o *mcli.MethodOption
 	}
 	batch := mcli.Batch{{Model: model, Variant: sourceVariant, Result: source}}
 	for _, v := range s.chosen {
-		path := strings.TrimSuffix(out, ".onnx") + v.suffix + ".onnx"
+		path := report.Stem(out) + v.suffix + ".onnx"
 		steps, err := s.steps(ctx, t, v, o, w, model, path)
 		var res *job.Result
 		if err == nil {

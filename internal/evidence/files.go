@@ -15,6 +15,7 @@ import (
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // Files are the files of a model and its evidence, by slash-separated names.
@@ -25,6 +26,8 @@ type Files interface {
 	Digest(ctx context.Context, name string) (sum string, size int64, err error)
 	// Read is the content of a document of at most MaxDocument bytes.
 	Read(ctx context.Context, name string) ([]byte, error)
+	// Packed are the files in a packed model with their digests; ErrAbsent if its bytes are elsewhere.
+	Packed(ctx context.Context, name string) ([]report.File, error)
 	// Metadata is the metadata_props of a model; ErrAbsent if its bytes are elsewhere.
 	Metadata(ctx context.Context, name string) ([]ir.Entry, error)
 }
@@ -95,8 +98,34 @@ func (d Folder) Read(_ context.Context, name string) ([]byte, error) {
 	return b, err
 }
 
+// Packed decodes all files of a packed model.
+func (d Folder) Packed(ctx context.Context, name string) (files []report.File, err error) {
+	f, err := d.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for _, p := range f.Parts() {
+		sum, err := p.SHA256(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		files = append(files, report.File{Name: p.Name, Bytes: p.Size, SHA256: sum})
+	}
+	return files, nil
+}
+
 // Metadata reads the graph of a model, not its weights.
 func (d Folder) Metadata(ctx context.Context, name string) ([]ir.Entry, error) {
+	f, err := d.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return f.Model.Meta, f.Close()
+}
+
+// open opens a model; ErrAbsent for a pointer.
+func (d Folder) open(ctx context.Context, name string) (*onnx.File, error) {
 	path, err := d.path(name)
 	if err != nil {
 		return nil, err
@@ -104,11 +133,7 @@ func (d Folder) Metadata(ctx context.Context, name string) ([]ir.Entry, error) {
 	if _, ok := readPointer(path); ok {
 		return nil, ErrAbsent
 	}
-	f, err := onnx.OpenContext(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return f.Model.Meta, f.Close()
+	return onnx.OpenContext(ctx, path)
 }
 
 // path is the path of a name, which a report may have from anywhere.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/report"
 )
 
 // A Stored is the files of an artifact in a registry. Digests are those of the registry: models are not downloaded.
@@ -35,6 +36,11 @@ func (s Stored) Read(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	return s.Stored.Read(ctx, f, MaxDocument)
+}
+
+// Packed are not read.
+func (s Stored) Packed(context.Context, string) ([]report.File, error) {
+	return nil, fmt.Errorf("%w: the packed model was not downloaded", ErrAbsent)
 }
 
 // Metadata is not read.

@@ -169,7 +169,18 @@ func (v *verifier) files(r *report.Report) error {
 		v.res.mismatch(v.res.Report, "the report is of a dry run: there is no model")
 		return nil
 	}
+	names, err := v.Names(v.ctx)
+	if err != nil {
+		return err
+	}
+	packed, err := v.packed(r.Result.Files, names)
+	if err != nil {
+		return err
+	}
 	for _, f := range r.Result.Files {
+		if packed && !slices.Contains(names, v.at(f.Name)) {
+			continue
+		}
 		v.res.Files = append(v.res.Files, v.at(f.Name))
 		if err := v.file(f, true); err != nil {
 			return err
@@ -191,6 +202,36 @@ func (v *verifier) files(r *report.Report) error {
 	return nil
 }
 
+// packed compares files with those in the packed model of names, NAME.mcz for the model NAME.onnx. It reports whether there is one.
+func (v *verifier) packed(files []report.File, names []string) (bool, error) {
+	name := report.Stem(v.res.Model) + ".mcz"
+	if len(files) == 0 || name == v.res.Model || !slices.Contains(names, name) {
+		return false, nil
+	}
+	v.res.Files = append(v.res.Files, name)
+	if !slices.Contains(names, v.res.Model) {
+		v.res.Model = name
+	}
+	members, err := v.Packed(v.ctx, name)
+	if errors.Is(err, ErrAbsent) {
+		v.res.Unchecked = append(v.res.Unchecked, name+": "+err.Error())
+		return true, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	for _, f := range files {
+		i := slices.IndexFunc(members, func(m report.File) bool { return m.Name == f.Name })
+		if i < 0 {
+			v.res.mismatch(name, "it has no file %s; the report names it", f.Name)
+			continue
+		}
+		v.compare(name+": "+f.Name, f, members[i].SHA256, members[i].Bytes)
+	}
+	v.res.Checked = append(v.res.Checked, name)
+	return true, nil
+}
+
 // file compares a file. The size is compared unless it is negative.
 func (v *verifier) file(f report.File, required bool) error {
 	sum, size, err := v.Digest(v.ctx, v.at(f.Name))
@@ -203,16 +244,23 @@ func (v *verifier) file(f report.File, required bool) error {
 		return nil
 	case err != nil:
 		return err
-	case f.SHA256 == "":
-		v.res.mismatch(v.at(f.Name), "the report has no SHA-256 of it")
-	case sum != f.SHA256:
-		v.res.mismatch(v.at(f.Name), "the SHA-256 is %s, the report has %s", sum, f.SHA256)
 	}
-	if f.Bytes >= 0 && size != f.Bytes {
-		v.res.mismatch(v.at(f.Name), "%d bytes, the report has %d", size, f.Bytes)
-	}
+	v.compare(v.at(f.Name), f, sum, size)
 	v.res.Checked = append(v.res.Checked, f.Name)
 	return nil
+}
+
+// compare compares digest and size of what is called name with those of f.
+func (v *verifier) compare(name string, f report.File, sum string, size int64) {
+	switch {
+	case f.SHA256 == "":
+		v.res.mismatch(name, "the report has no SHA-256 of it")
+	case sum != f.SHA256:
+		v.res.mismatch(name, "the SHA-256 is %s, the report has %s", sum, f.SHA256)
+	}
+	if f.Bytes >= 0 && size != f.Bytes {
+		v.res.mismatch(name, "%d bytes, the report has %d", size, f.Bytes)
+	}
 }
 
 // metadata compares the metadata of the model with the report.
