@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-quality bench-language ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-quality bench-language bench-pack ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -113,6 +113,10 @@ bench-quality: .venv-quality/requirements.txt
 # Language models in int4, compared with onnxruntime-genai's builder and ONNX Runtime's quantizer: half an hour and 16 GB; BENCH=-quick takes a tiny model.
 bench-language: $(environment) .zoo/genai/requirements.txt
 	$(run_bench) -only language $(BENCH)
+
+# Packed models compared with zstd, xz and ZipNN, half an hour: needs zstd and xz; BENCH="-only pack-large" pipes a model of up to 30 GB instead.
+bench-pack: .venv-quality/requirements.txt
+	$(run_bench) -only pack -python .venv-quality/bin/python $(BENCH)
 
 ci:
 	.ci/run

@@ -62,6 +62,57 @@ func TestDifferencesFromBase(t *testing.T) {
 	}
 }
 
+// A pruned model takes little more than the entropy of its mask, whatever its weights are.
+func TestPrunedModelTakesItsMask(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for _, dtype := range []ir.DType{ir.Float, ir.BFloat16, ir.Int8, ir.Int4} {
+		raw, width := make([]byte, 1<<20), max(1, int(dtype.Bits()/8))
+		for i := range raw {
+			raw[i] = byte(r.Uint32())
+		}
+		pruned, elems := bytes.Clone(raw), int64(0)
+		for i := 0; i < len(raw); i += width {
+			if dtype.Bits() == 4 {
+				pruned[i] &= []byte{0, 15, 15, 255}[r.IntN(4)]
+			} else if r.IntN(2) == 0 {
+				clear(pruned[i : i+width])
+			}
+			elems += 8 / min(8, dtype.Bits())
+		}
+		base, files := model(dtype, map[string][]byte{"w": raw}, "w"), model(dtype, map[string][]byte{"w": pruned}, "w")
+		b, index := packed(t, files, Options{Workers: 2, Base: base})
+		if int64(len(b)) > elems/8*101/100+1000 {
+			t.Errorf("%s: %d bytes for a mask of %d: %v", dtype, len(b), elems/8, index.Tensors)
+		}
+		got := &output{}
+		open := func(FileInfo) (Output, error) { return got, nil }
+		if _, err := Read(context.Background(), bytes.NewReader(b), "m.mcz", open, Options{Workers: 2, Base: base}); err != nil || !bytes.Equal(got.Bytes(), content(t, files[0])) {
+			t.Errorf("%s: %v", dtype, err)
+		}
+	}
+}
+
+// Every element is restored, from every element of the base.
+func TestEveryDifference(t *testing.T) {
+	for b := range 256 {
+		src, base, got := make([]byte, 256), bytes.Repeat([]byte{byte(b)}, 256), make([]byte, 256)
+		for i := range src {
+			src[i] = byte(i)
+		}
+		for name, f := range map[string]struct{ from, to func() }{
+			"bytes":   {func() { differencesFrom(got, src, base, 1) }, func() { restoreFrom(got, base, 1) }},
+			"nibbles": {func() { differencesFrom4(got, src, base) }, func() { restoreFrom4(got, base) }},
+		} {
+			if f.from(); name == "bytes" && (got[b] != 0 || b != 0 && got[0] != 1) {
+				t.Errorf("base %d: the same is %d, zero is %d", b, got[b], got[0])
+			}
+			if f.to(); !bytes.Equal(got, src) {
+				t.Errorf("%s, base %d: got %v", name, b, got)
+			}
+		}
+	}
+}
+
 // A place outside of the base is an error.
 func TestPlaceOutsideOfBase(t *testing.T) {
 	base := model(ir.Int8, map[string][]byte{"w": make([]byte, 2000)}, "w")

@@ -63,7 +63,7 @@ func (a *Archive) decode(number int) ([]byte, error) {
 	}
 	c, _ := a.cache.chunkers.Get().(*chunker)
 	if c == nil {
-		c = newChunker()
+		c = newChunker(small(a.Index.Files))
 	}
 	defer a.cache.chunkers.Put(c)
 	raw := make([]byte, h.raw)

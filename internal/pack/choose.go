@@ -72,7 +72,10 @@ func (c *chunker) coderOf(plane []byte, worth int, float bool) (coder, int) {
 	if float && random(plane) {
 		return best, least
 	}
-	for _, k := range []coder{huffman, match, ans} { // by the time of decoding
+	for _, k := range []coder{huffman, match, ans, mix} { // by the time of decoding
+		if k == mix && !c.small {
+			break
+		}
 		if _, out := c.code(k, plane); len(out)+worth < least {
 			best, least = k, len(out)
 		}

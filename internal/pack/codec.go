@@ -13,7 +13,7 @@ type codec struct {
 
 // String names the codec in the index.
 func (c codec) String() string {
-	names := [...]string{stored: "stored", fill: "stored", huffman: "huffman", ans: "fse", match: "zstd"}
+	names := [...]string{stored: "stored", fill: "stored", huffman: "huffman", ans: "fse", match: "zstd", mix: "mix"}
 	n, _ := c.symbols(int(c.width))
 	var used []string
 	for _, k := range c.coders[:n] {
@@ -30,7 +30,7 @@ type chunker struct {
 	planes     []byte
 }
 
-func newChunker() *chunker { return &chunker{entropy: newEntropy()} }
+func newChunker(small bool) *chunker { return &chunker{entropy: newEntropy(small)} }
 
 // grow returns *b with n bytes.
 func grow(b *[]byte, n int) []byte {
@@ -49,7 +49,11 @@ func (c *chunker) symbolsOf(f form, raw []byte) []byte {
 		differences(src, raw, int(f.width))
 	case baseValue:
 		src = grow(&c.difference, len(raw))
-		differencesFrom(src, raw, c.base, int(f.width))
+		if f.layout == nibbles {
+			differencesFrom4(src, raw, c.base)
+		} else {
+			differencesFrom(src, raw, c.base, int(f.width))
+		}
 	}
 	if f.width == 1 && f.layout == planes {
 		return src
@@ -103,7 +107,11 @@ func (c *chunker) decode(f form, raw, payload []byte) error {
 	case previousValue:
 		restore(raw, int(f.width))
 	case baseValue:
-		restoreFrom(raw, c.base, int(f.width))
+		if f.layout == nibbles {
+			restoreFrom4(raw, c.base)
+		} else {
+			restoreFrom(raw, c.base, int(f.width))
+		}
 	}
 	return nil
 }

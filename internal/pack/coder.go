@@ -20,14 +20,15 @@ const (
 	huffman       // huff0, four streams
 	ans           // FSE, tabled asymmetric numeral systems
 	match         // zstd
+	mix           // context mixing, only in small containers
 	coders        // the number of coders
 )
 
 // blockSize is the number of symbols that share a Huffman code. Other blocks have the rest of the plane.
 const blockSize = 128 << 10
 
-// blockHeader is the size of the header of a block: the size of its payload with the coder in the upper byte, and the number of symbols.
-const blockHeader = 8
+// last is added to the coder of a block with all symbols that are left of the plane.
+const last = 8
 
 // An entropy has the memory of the coders. It is used by one goroutine at a time.
 type entropy struct {
@@ -38,9 +39,24 @@ type entropy struct {
 	enc    *zstd.Encoder
 	dec    *zstd.Decoder
 	out    []byte
+	small  bool // whether mix is allowed
 }
 
-func newEntropy() *entropy {
+// smallSize is the maximum size of the files of a container that has mix, which codes less than a megabyte per second.
+const smallSize = 1 << 20
+
+// small reports whether files are small enough for mix.
+func small(files []FileInfo) bool {
+	rest := int64(smallSize)
+	for _, f := range files {
+		if rest -= f.Size; rest < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func newEntropy(small bool) *entropy {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(maxChunk), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(err) // the options are constants
@@ -49,7 +65,7 @@ func newEntropy() *entropy {
 	if err != nil {
 		panic(err)
 	}
-	return &entropy{enc: enc, dec: dec, unhuff: &huff0.Scratch{}}
+	return &entropy{enc: enc, dec: dec, unhuff: &huff0.Scratch{}, small: small}
 }
 
 // code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until the next call.
@@ -68,6 +84,9 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 		out, err = fse.Compress(in, &e.fse)
 	case match:
 		e.out = e.enc.EncodeAll(in, e.out[:0])
+		out = e.out
+	case mix:
+		e.out = mixed(e.out[:0], in)
 		out = e.out
 	default:
 		err = errors.ErrUnsupported
@@ -89,12 +108,59 @@ func (e *entropy) appendPlane(dst []byte, c coder, plane []byte) []byte {
 			b = b[:min(len(b), blockSize)]
 		}
 		used, out := e.code(c, b)
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(out))|uint32(used)<<24)
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
+		dst = appendBlock(dst, used, len(b), len(out), len(b) == len(plane))
 		dst = append(dst, out...)
 		plane = plane[len(b):]
 	}
 	return dst
+}
+
+// appendBlock appends the header of a block: the coder, the number of symbols unless they are all that are left, and the size of the payload
+// unless the coder implies it.
+func appendBlock(dst []byte, c coder, symbols, size int, rest bool) []byte {
+	if rest {
+		dst = append(dst, byte(c)+last)
+	} else {
+		dst = binary.AppendUvarint(append(dst, byte(c)), uint64(symbols))
+	}
+	if c != stored && c != fill {
+		dst = binary.AppendUvarint(dst, uint64(size))
+	}
+	return dst
+}
+
+// block reads the header of a block, where n symbols are left, and returns the rest of payload.
+func block(payload []byte, n int) (c coder, symbols, size int, rest []byte, err error) {
+	if len(payload) == 0 {
+		return 0, 0, 0, nil, errBlock
+	}
+	number := func() int {
+		v, n := binary.Uvarint(payload)
+		if n <= 0 || v > maxChunk*2 {
+			err = errBlock
+			return 0
+		}
+		payload = payload[n:]
+		return int(v)
+	}
+	c, symbols = coder(payload[0]), n
+	payload = payload[1:]
+	if c < last {
+		symbols = number()
+	}
+	c &^= last
+	switch c {
+	case stored:
+		size = symbols
+	case fill:
+		size = 1
+	default:
+		size = number()
+	}
+	if err == nil && (size > len(payload) || symbols < 1 || symbols > n) {
+		err = errBlock
+	}
+	return c, symbols, size, payload, err
 }
 
 // A plane that is one stored block needs no copy: it is a part of the payload.
@@ -105,19 +171,15 @@ var errBlock = errors.New("malformed block")
 func (e *entropy) plane(dst, payload []byte, n int) (plane, rest []byte, err error) {
 	dst = dst[:n]
 	for done := 0; done < n; {
-		if len(payload) < blockHeader {
-			return nil, nil, errBlock
+		c, symbols, size, rest, err := block(payload, n-done)
+		if err != nil {
+			return nil, nil, err
 		}
-		word, symbols := binary.LittleEndian.Uint32(payload), int(binary.LittleEndian.Uint32(payload[4:]))
-		size := int(word & (1<<24 - 1))
-		payload = payload[blockHeader:]
-		if size > len(payload) || symbols < 1 || symbols > n-done {
-			return nil, nil, errBlock
-		}
-		if coder(word>>24) == stored && symbols == n && size == n {
+		payload = rest
+		if c == stored && symbols == n {
 			return payload[:n], payload[n:], nil
 		}
-		if err := e.decode(coder(word>>24), dst[done:done+symbols:done+symbols], payload[:size]); err != nil {
+		if err := e.decode(c, dst[done:done+symbols:done+symbols], payload[:size]); err != nil {
 			return nil, nil, err
 		}
 		payload, done = payload[size:], done+symbols
@@ -154,6 +216,12 @@ func (e *entropy) decode(c coder, dst, in []byte) error {
 		out, err = fse.Decompress(in, &e.unfse)
 	case match:
 		out, err = e.dec.DecodeAll(in, dst[:0])
+	case mix:
+		if !e.small {
+			return errBlock
+		}
+		unmixed(dst, in)
+		return nil
 	default:
 		return errBlock
 	}

@@ -12,7 +12,7 @@ func differences(dst, src []byte, width int) {
 
 func zigzag(d, mask, sign uint64) uint64 {
 	if d &= mask; d&sign != 0 {
-		return ^(d << 1)
+		return ^(d << 1) & mask
 	}
 	return d << 1
 }
@@ -26,33 +26,74 @@ func restore(b []byte, width int) {
 	})
 }
 
-// differencesFrom writes the elements of src minus those of base into dst, as differences does.
+// differencesFrom writes the elements of src as differences from those of base into dst, as differences does, but for zero: it becomes 1, and the
+// numbers up to its difference move up by one. The elements of a pruned weight are thus 0, unchanged, and 1, pruned.
 func differencesFrom(dst, src, base []byte, width int) {
-	if width == 4 {
+	if width == 4 { // without calls for each element
 		for i := 0; i < len(src); i += 4 {
-			d := binary.LittleEndian.Uint32(src[i:]) - binary.LittleEndian.Uint32(base[i:])
-			binary.LittleEndian.PutUint32(dst[i:], d<<1^uint32(int32(d)>>31))
+			x, b := binary.LittleEndian.Uint32(src[i:]), binary.LittleEndian.Uint32(base[i:])
+			binary.LittleEndian.PutUint32(dst[i:], uint32(fromBase(uint64(x), uint64(b), 1<<32-1, 1<<31)))
 		}
 		return
 	}
 	each(width, len(src), func(i int, mask, sign uint64) {
-		put(dst, i, width, zigzag(element(src, i, width)-element(base, i, width), mask, sign))
+		put(dst, i, width, fromBase(element(src, i, width), element(base, i, width), mask, sign))
 	})
+}
+
+func fromBase(x, b, mask, sign uint64) uint64 {
+	if x == b {
+		return 0
+	}
+	d, zero := zigzag(x-b, mask, sign), zigzag(-b, mask, sign)
+	switch {
+	case x == 0:
+		return 1
+	case d < zero:
+		return d + 1
+	}
+	return d
 }
 
 // restoreFrom replaces the differences in b by the elements.
 func restoreFrom(b, base []byte, width int) {
 	if width == 4 {
 		for i := 0; i < len(b); i += 4 {
-			d := binary.LittleEndian.Uint32(b[i:])
-			binary.LittleEndian.PutUint32(b[i:], (d>>1^-(d&1))+binary.LittleEndian.Uint32(base[i:]))
+			d, from := binary.LittleEndian.Uint32(b[i:]), binary.LittleEndian.Uint32(base[i:])
+			binary.LittleEndian.PutUint32(b[i:], uint32(toElement(uint64(d), uint64(from), 1<<32-1, 1<<31)))
 		}
 		return
 	}
-	each(width, len(b), func(i int, _, _ uint64) {
-		d := element(b, i, width)
-		put(b, i, width, (d>>1^-(d&1))+element(base, i, width))
+	each(width, len(b), func(i int, mask, sign uint64) {
+		put(b, i, width, toElement(element(b, i, width), element(base, i, width), mask, sign))
 	})
+}
+
+func toElement(d, b, mask, sign uint64) uint64 {
+	if d == 0 {
+		return b
+	}
+	zero := zigzag(-b, mask, sign)
+	switch {
+	case d == 1 && zero > 0:
+		return 0
+	case d <= zero:
+		d--
+	}
+	return b + (d>>1 ^ -(d & 1))
+}
+
+// differencesFrom4 and restoreFrom4 are those of the halves of bytes.
+func differencesFrom4(dst, src, base []byte) {
+	for i, b := range base {
+		dst[i] = byte(fromBase(uint64(src[i]&15), uint64(b&15), 15, 8) | fromBase(uint64(src[i]>>4), uint64(b>>4), 15, 8)<<4)
+	}
+}
+
+func restoreFrom4(b, base []byte) {
+	for i, from := range base {
+		b[i] = byte(toElement(uint64(b[i]&15), uint64(from&15), 15, 8)&15 | toElement(uint64(b[i]>>4), uint64(from>>4), 15, 8)<<4)
+	}
 }
 
 // each calls f with the offset of each element, and the bits and the sign bit of elements.

@@ -16,13 +16,13 @@ func TestIntegersAreCodedByTheirEntropy(t *testing.T) {
 		int8s[i] = byte(int8(min(max(r.NormFloat64()*32, -128), 127)))
 		int4s[i] = byte(int8(r.NormFloat64()*2))&15 | byte(int8(r.NormFloat64()*2))<<4
 	}
-	c := newChunker()
+	c := newChunker(false)
 	for _, tensor := range []struct {
 		name    string
 		t       ir.DType
 		raw     []byte
 		symbols []byte
-	}{{"int8", ir.Int8, int8s, int8s}, {"int4", ir.Int4, int4s, newChunker().symbolsOf(form{0, 1, nibbles}, int4s)}} {
+	}{{"int8", ir.Int8, int8s, int8s}, {"int4", ir.Int4, int4s, newChunker(false).symbolsOf(form{0, 1, nibbles}, int4s)}} {
 		want := orderZero(tensor.symbols)
 		got := float64(len(c.encode(nil, c.choose(tensor.t, tensor.raw[:maxSample], nil), tensor.raw)))
 		if t.Logf("%s: %.3f %% above the entropy", tensor.name, 100*(got/want-1)); got > 1.002*want {

@@ -71,7 +71,11 @@ func forms(t ir.DType, base bool) []form {
 		width /= 2
 	}
 	if base {
-		return append([]form{{baseValue, width, planes}}, forms(t, false)...)
+		fs = append(fs, form{baseValue, width, planes})
+		if width == 1 {
+			fs = append(fs, form{baseValue, 1, nibbles})
+		}
+		return append(fs, forms(t, false)...)
 	}
 	switch {
 	case t.IsFloat() || t == ir.Complex64 || t == ir.Complex128:

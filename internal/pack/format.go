@@ -123,15 +123,13 @@ type TensorInfo struct {
 	Name   string  `json:"name"`
 	Type   string  `json:"type"`
 	Shape  []int64 `json:"shape"`
-	File   int     `json:"file"`   // number of the file
-	Offset int64   `json:"offset"` // in the file
+	File   int     `json:"file,omitempty"` // number of the file
+	Offset int64   `json:"offset"`         // in the file
 	Size   int64   `json:"size"`
-	At     int64   `json:"at"`     // offset of its first record in the container
 	Chunk  int     `json:"chunk"`  // number of its first record
 	Chunks int     `json:"chunks"` // number of its records
 	Packed int64   `json:"packed"` // bytes of its records
 	Codec  string  `json:"codec"`  // of its first record
-	CRC32C string  `json:"crc32c"` // of its bytes, in hexadecimal
 }
 
 // A chunkRecord is a row of the table of records, in the order of the container.

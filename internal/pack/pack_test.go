@@ -103,14 +103,18 @@ func TestUnpackedFilesAreIdentical(t *testing.T) {
 
 func TestIndexHasCodecsAndSizes(t *testing.T) {
 	b, index := packed(t, sample(), Options{Workers: 2})
+	a, err := Open(bytes.NewReader(b), int64(len(b)), "m.mcz")
+	if err != nil {
+		t.Fatal(err)
+	}
 	limits := map[string]float64{"weight": 0.86, "bf16": 0.75, "rows": 0.10, "int4": 0.80, "tied": 0.01, "zeros": 0.01}
 	for _, x := range index.Tensors {
 		t.Logf("%s %s %d of %d", x.Name, x.Codec, x.Packed, x.Size)
 		if limit, ok := limits[x.Name]; !ok || float64(x.Packed) > limit*float64(x.Size) {
 			t.Errorf("%s: %d of %d bytes", x.Name, x.Packed, x.Size)
 		}
-		if b[x.At] != byte(dataRecord) && b[x.At] != byte(referenceRecord) {
-			t.Errorf("%s: no record at %d", x.Name, x.At)
+		if at := a.records[x.Chunk].at; b[at] != byte(dataRecord) && b[at] != byte(referenceRecord) {
+			t.Errorf("%s: no record at %d", x.Name, at)
 		}
 		delete(limits, x.Name)
 	}

@@ -24,6 +24,7 @@ const chunkMemory = 3 * maxChunk
 // A pipeline processes chunks by workers and passes them on in order.
 type pipeline struct {
 	workers int
+	small   bool                         // whether the container is small
 	next    func(*chunk) (bool, error)   // fills in the next chunk, false after the last one
 	work    func(*chunker, *chunk) error // runs in the workers
 	emit    func(*chunk) error           // gets the chunks in order
@@ -70,7 +71,7 @@ func (p pipeline) run(ctx context.Context) error {
 	})
 	for range p.workers {
 		g.Go(func() error {
-			worker := newChunker()
+			worker := newChunker(p.small)
 			for c := range todo {
 				if c.err = context.Cause(ctx); c.err == nil {
 					c.err = p.work(worker, c)

@@ -62,7 +62,7 @@ func Read(ctx context.Context, r io.Reader, name string, open func(FileInfo) (Ou
 	if u.parts, err = newAssembler(u.head.Files, u.write); err != nil {
 		return nil, err
 	}
-	if err := (pipeline{width(o.Workers, o.Memory), u.next, u.decode, u.emit}).run(ctx); err != nil {
+	if err := (pipeline{width(o.Workers, o.Memory), small(u.head.Files), u.next, u.decode, u.emit}).run(ctx); err != nil {
 		return nil, err
 	}
 	if err := u.check(); err != nil {

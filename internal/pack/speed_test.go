@@ -24,7 +24,7 @@ func BenchmarkChunk(b *testing.B) {
 		}
 	}
 	for t, raw := range map[ir.DType][]byte{ir.Float: raw, ir.BFloat16: halves} {
-		c := newChunker()
+		c := newChunker(false)
 		k := c.choose(t, raw[:maxSample], nil)
 		var payload []byte
 		b.Run(fmt.Sprintf("%s/encode", t), func(b *testing.B) {

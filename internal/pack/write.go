@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
@@ -32,7 +31,6 @@ type writer struct {
 	sums   *assembler
 	chunks map[uint64]original
 	done   int64
-	tensor uint32 // CRC-32C of the current tensor so far
 }
 
 // Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second time.
@@ -62,7 +60,7 @@ func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, e
 	if p.sums, err = newAssembler(p.index.Files, func(int, []byte) error { return nil }); err != nil {
 		return nil, err
 	}
-	if err := (pipeline{width(o.Workers, o.Memory), p.next, p.encode, p.emit}).run(ctx); err != nil {
+	if err := (pipeline{width(o.Workers, o.Memory), small(p.index.Files), p.next, p.encode, p.emit}).run(ctx); err != nil {
 		return nil, err
 	}
 	return &p.index, p.end()
@@ -123,6 +121,9 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 		raw = raw[s.size:]
 	}
 	k := codec{form: plain, coders: [8]coder{match}}
+	if worker.small {
+		k.coders[0] = mix
+	}
 	c.kind = skeletonRecord
 	s := c.task.segment
 	if s != nil {
@@ -236,15 +237,12 @@ func (p *writer) list(c *chunk) {
 	}
 	if c.task.from[0].offset == s.offset {
 		t := s.tensor
-		p.tensor = 0
-		p.index.Tensors = append(p.index.Tensors, TensorInfo{Name: t.Name, Type: t.DType.String(), Shape: t.Shape, File: s.file, Offset: s.offset, Size: s.size, At: p.at, Chunk: c.number, Codec: s.codec.String()})
+		p.index.Tensors = append(p.index.Tensors, TensorInfo{Name: t.Name, Type: t.DType.String(), Shape: t.Shape, File: s.file, Offset: s.offset, Size: s.size, Chunk: c.number, Codec: s.codec.String()})
 		if c.kind == referenceRecord {
 			p.index.Tensors[len(p.index.Tensors)-1].Codec = "reference"
 		}
 	}
-	p.tensor = crc32.Update(p.tensor, castagnoli, c.raw)
 	t := &p.index.Tensors[len(p.index.Tensors)-1]
 	t.Chunks++
 	t.Packed += int64(headerSize + c.packed)
-	t.CRC32C = fmt.Sprintf("%08x", p.tensor)
 }

@@ -95,6 +95,8 @@ var sections = []struct {
 	{"palette", (*bench).palette, true},
 	{"prune-samples", (*bench).pruneSamples, true},
 	{"prune-heads", (*bench).pruneHeads, true},
+	{"pack", (*bench).pack, true},
+	{"pack-large", (*bench).packLarge, true},
 }
 
 // A bench is one run.
