@@ -9,6 +9,7 @@ package kernel
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
 //go:generate go -C gen run . -family bits -pkg kernel -out ../bits_amd64.s -stubs ../bits_amd64.go
 //go:generate go -C gen run . -family blocks -pkg kernel -out ../blocks_amd64.s -stubs ../blocks_amd64.go
+//go:generate go -C gen run . -family codebook -pkg kernel -out ../codebook_amd64.s -stubs ../codebook_amd64.go
 //go:generate go -C gen run . -family conv -pkg kernel -out ../conv_amd64.s -stubs ../conv_amd64.go
 //go:generate go -C gen run . -family double -pkg kernel -out ../double_amd64.s -stubs ../double_amd64.go
 //go:generate go -C gen run . -family gemm -pkg kernel -out ../gemm_amd64.s -stubs ../gemm_amd64.go

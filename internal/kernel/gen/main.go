@@ -13,18 +13,19 @@ import (
 // ../generated_test.go finds it by its file.
 func families() map[string]func() {
 	return map[string]func(){
-		"avx2":    quantizationFamily,
-		"bits":    bitsFamily,
-		"blocks":  blocksFamily,
-		"conv":    convFamily,
-		"double":  doubleFamily,
-		"gemm":    gemmFamily,
-		"half":    halfFamily,
-		"math":    mathFamily,
-		"planes":  planesFamily,
-		"round":   roundFamily,
-		"small":   smallFamily,
-		"storage": storageFamily,
+		"avx2":     quantizationFamily,
+		"bits":     bitsFamily,
+		"blocks":   blocksFamily,
+		"codebook": codebookFamily,
+		"conv":     convFamily,
+		"double":   doubleFamily,
+		"gemm":     gemmFamily,
+		"half":     halfFamily,
+		"math":     mathFamily,
+		"planes":   planesFamily,
+		"round":    roundFamily,
+		"small":    smallFamily,
+		"storage":  storageFamily,
 	}
 }
 

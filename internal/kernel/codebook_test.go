@@ -1,0 +1,141 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// codebookOf is a codebook of k random entries with its limits, and scales of equal ratios.
+func codebookOf(r *rand.Rand, k int) (c *Codebook, entries, scales []float32) {
+	entries, limits, scales := make([]float32, k), make([]float32, k), make([]float32, 128)
+	for i := range entries {
+		entries[i] = r.Float32()*2 - 1
+	}
+	slices.Sort(entries)
+	for i := range limits[1:] {
+		limits[i] = entries[i]/2 + entries[i+1]/2
+	}
+	for i := range scales {
+		scales[i] = float32(math.Exp2(float64(i-127) / 8))
+	}
+	return NewCodebook(entries, limits, scales), entries, scales
+}
+
+// blocksOf are blocks of numbers with the magnitudes of their scales.
+func blocksOf(r *rand.Rand, n, block int, scales []float32) (magnitudes []byte, x []float32) {
+	magnitudes, x = make([]byte, n), gaussian(r, n*block)
+	for b := range magnitudes {
+		s, most := float32(math.Exp2(-float64(r.IntN(20)))), float32(0)
+		if b%13 == 0 {
+			s = 0
+		}
+		for i := range block {
+			x[b*block+i] *= s / 4
+			most = max(most, x[b*block+i], -x[b*block+i])
+		}
+		for magnitudes[b] < maxMagnitude && scales[magnitudes[b]] < most {
+			magnitudes[b]++
+		}
+	}
+	return magnitudes, x
+}
+
+func FuzzCodebook(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed, uint8(seed), uint8(seed*3), uint8(seed*5))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, k, n, block uint8) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		c, _, scales := codebookOf(r, 1+int(k)%CodebookEntries)
+		size := 1 + int(block)%40
+		if block%2 == 0 {
+			size = 8 + int(block)%4*8
+		}
+		want, x := blocksOf(r, int(n), size, scales)
+		peaks := make([]uint32, len(want))
+		BlockPeaks(peaks, x, size)
+		for b, got := range peaks {
+			if want := absMaxBitsGo(x[b*size:][:size]); got != want {
+				t.Fatalf("peak of block %d is %#x, want %#x", b, got, want)
+			}
+		}
+		got := slices.Clone(want)
+		c.SearchScale(got, x, size)
+		inverse := make([]float32, len(want))
+		for b, m := range want {
+			if m > 0 {
+				want[b] = c.searchScaleGo(x[b*size:][:size], int(m))
+				inverse[b] = 1 / scales[m]
+			}
+		}
+		wantSame(t, got, want)
+		indices, check := guarded[byte](len(x), 0x5a)
+		c.Nearest(indices, x, inverse, size)
+		check(t)
+		for i, v := range x {
+			if want := c.nearest(v * inverse[i/size]); indices[i] != want {
+				t.Fatalf("index %d of %d is %d, want %d", i, len(x), indices[i], want)
+			}
+		}
+	})
+}
+
+// The scale has about the least error of all that are tried, and the entries are the nearest ones.
+func TestCodebookErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	c, entries, scales := codebookOf(r, 16)
+	magnitudes, x := blocksOf(r, 400, 8, scales)
+	errorOf := func(block []float32, s float32) (sum float64) {
+		for _, v := range block {
+			least := math.Inf(1)
+			for _, e := range entries {
+				least = min(least, math.Abs(float64(v-e*s)))
+			}
+			sum += least * least
+		}
+		return sum
+	}
+	got := slices.Clone(magnitudes)
+	c.SearchScale(got, x, 8)
+	found, least, first := 0., 0., 0.
+	for b, m := range magnitudes {
+		block, best := x[b*8:][:8], math.Inf(1)
+		if m == 0 {
+			continue
+		}
+		for i := max(1, int(m)-1); i <= min(127, int(m)+stepsUp); i++ {
+			best = min(best, errorOf(block, scales[i]), errorOf(block, -scales[i]))
+		}
+		s := scales[got[b]&127]
+		if got[b] > 127 {
+			s = -s
+		}
+		found, least, first = found+errorOf(block, s), least+best, first+errorOf(block, scales[m])
+	}
+	if found > 1.02*least || found > 0.8*first {
+		t.Errorf("squared error %g, least %g, %g of the first scales", found, least, first)
+	}
+}
+
+func BenchmarkCodebook(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 0))
+	c, _, scales := codebookOf(r, 16)
+	magnitudes, x := blocksOf(r, 1<<13, 8, scales)
+	b.Run("SearchScale", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(x)))
+		got := make([]byte, len(magnitudes))
+		for b.Loop() {
+			copy(got, magnitudes)
+			c.SearchScale(got, x, 8)
+		}
+	})
+	b.Run("Nearest", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(x)))
+		inverse, indices := make([]float32, len(magnitudes)), make([]byte, len(x))
+		for b.Loop() {
+			c.Nearest(indices, x, inverse, 8)
+		}
+	})
+}

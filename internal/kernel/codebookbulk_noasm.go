@@ -1,0 +1,9 @@
+//go:build !amd64 || noasm
+
+package kernel
+
+func (c *Codebook) searchScaleBulk([]byte, []float32, int) int { return 0 }
+
+func (c *Codebook) nearestBulk([]byte, []float32, []float32, int) int { return 0 }
+
+func blockPeaksBulk([]uint32, []float32, int) int { return 0 }
