@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/palette"
 )
@@ -22,6 +23,9 @@ type Palette struct {
 	// Block is the number of elements that share a scale, or with per-block a codebook. The default is 8, 16 with 64 entries, 32 with 256, and
 	// 64 times the entries for codebooks.
 	Block *int `flag:"block" usage:"'number' of elements that share an 8-bit scale, 0 for none (default 8; 16 with 64 entries, 32 with 256); with --granularity per-block, number of elements that share a codebook (default 64 times the entries)"`
+	// Importance is the weight of elements in k-means: none, or samples.
+	Importance string `flag:"importance" default:"none" enum:"none,samples" usage:"'weights' of squared errors in k-means: none, or samples (mean square of the input of each channel of MatMul, Gemm, Conv and ConvTranspose on calibration samples)"`
+	Calibration
 }
 
 var paletteMethod = &pass.Method{
@@ -63,6 +67,10 @@ func (o Palette) Run(ctx context.Context, s *pass.Step) error {
 		block = 64 * entries
 	}
 	q := &palette.Quantizer{Entries: entries, Block: int64(block)}
+	if o.Importance == "samples" {
+		data := calibrate.NewData(o.Calibration, false)
+		q.Samples = &data
+	}
 	switch o.Granularity {
 	case "per-group":
 		q.Channels = int64(o.Group)

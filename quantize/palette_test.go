@@ -22,6 +22,8 @@ var palettes = []variant{
 	{Palette{}.Method(), []string{"granularity=per-group", "group=5", "entries=64", "block=0"}},
 	{Palette{}.Method(), []string{"granularity=per-block"}},
 	{Palette{}.Method(), []string{"granularity=per-block", "entries=4", "block=100"}},
+	{Palette{}.Method(), []string{"importance=samples"}},
+	{Palette{}.Method(), []string{"importance=samples", "granularity=per-group", "entries=64"}},
 }
 
 // In ONNX Runtime models compute with the restored weights.
@@ -102,6 +104,33 @@ func TestPaletteErrors(t *testing.T) {
 				t.Errorf("%s: error %g, %g with fewer entries", v, sum/weight, last/weight)
 			}
 			last = sum
+		}
+	}
+}
+
+// With samples, channels of large inputs have smaller errors.
+func TestPaletteImportance(t *testing.T) {
+	for _, options := range [][]string{{"entries=16"}, {"entries=4", "block=0"}, {"entries=64"}} {
+		sum := map[string]float64{}
+		for _, importance := range []string{"none", "samples"} {
+			s := newBuilder(t, 13)
+			const k, n = 64, 96
+			x, scale := make([]float32, k*n), make([]float32, k)
+			for i := range x {
+				x[i] = float32(s.random.NormFloat64())
+			}
+			for i := range scale {
+				scale[i] = float32(math.Exp(s.random.NormFloat64() * 2))
+			}
+			scaled := s.node("Mul", []*ir.Value{s.input("x", 2, k), s.AddConst("scale", quanttest.TensorOf(ir.Float, []int64{k}, scale))})
+			s.output("y", s.node("MatMul", []*ir.Value{scaled, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{k, n}, x))}), 2, n)
+			got, _ := written(t, variant{Palette{}.Method(), append([]string{"importance=" + importance}, options...)}, s.save())
+			for i, v := range got["w"] {
+				sum[importance] += math.Pow(float64(x[i]-v)*float64(scale[i/n]), 2)
+			}
+		}
+		if sum["samples"] > 0.97*sum["none"] {
+			t.Errorf("%s: squared error %g, %g without samples", options, sum["samples"], sum["none"])
 		}
 	}
 }

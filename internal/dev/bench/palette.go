@@ -9,16 +9,21 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // paletteModels are the shared models of the table; those without data have random inputs.
 var paletteModels = []string{
 	"transformer/minilm_l6_v2_vocab3086", "text/magika_v3_3", "vision/mlperf_resnet8", "vision/mnist_cnn_max3", "vision/mnist_softmax_head",
 	"vision/mnist_sigmoid", "transformer/mnist_self_attention", "transformer/gpt2_tiny_fp32", "vision/yolox_nano", "text/byte_bidi_lstm",
-	"vision/super_resolution", "vision/espcn_float",
+	"vision/super_resolution", "vision/espcn_float", "vision/traffic_sign", "vision/cifar_wide_kw",
 }
 
-// A compressed is what the report of one result holds: bytes of the file, and SQNR of its weights and of its worst output on held-out samples.
+// A compressed is what the report of one result holds: bytes of the file, and SQNR of all its quantized weights together and of its worst
+// output on held-out samples.
 type compressed struct {
 	bytes           int64
 	weights, output float64
@@ -32,7 +37,7 @@ func (b *bench) palette(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var t strings.Builder
-	t.WriteString("## Palettes and 4-bit integers\n\n`quantize --method palette` (16 entries, scales of blocks of 8) and `weight-int4` (blocks of 32), without samples; output SQNR on held-out samples.\n\n")
+	t.WriteString("## Palettes and 4-bit integers\n\n`quantize --method palette` (16 entries, scales of blocks of 8) and `weight-int4` (blocks of 32), without samples. SQNR of weights is that of all\nquantized weights together; output SQNR is on held-out samples.\n\n")
 	t.WriteString("| model | bytes: palette | int4 | SQNR of weights: palette | int4 | of outputs: palette | int4 |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, name := range paletteModels {
 		ours, err := b.compressed(ctx, folder, name, "palette")
@@ -52,8 +57,8 @@ func (b *bench) palette(ctx context.Context) (string, error) {
 
 // compressed quantizes a shared model by a method and reads the report.
 func (b *bench) compressed(ctx context.Context, folder, name, method string) (*compressed, error) {
-	out := filepath.Join(folder, "out.onnx")
-	args := []string{"quantize", "--quiet", "--method", method, "-o", out, "--report", "json", filepath.Join(b.shared, "fixtures", "models", name, "model.onnx")}
+	out, in := filepath.Join(folder, "out.onnx"), filepath.Join(b.shared, "fixtures", "models", name, "model.onnx")
+	args := []string{"quantize", "--quiet", "--method", method, "-o", out, "--report", "json", in}
 	samples := filepath.Join(folder, filepath.Base(name)+".test.npz")
 	if _, err := os.Stat(samples); err == nil {
 		args = append(args, "--data", samples, "--limit", "256")
@@ -70,10 +75,10 @@ func (b *bench) compressed(ctx context.Context, folder, name, method string) (*c
 			FileBytes struct{ After int64 } `json:"file_bytes"`
 		}
 		Weights []struct {
+			Tensor  string
 			Changed bool
-			Shape   []int64
 			Error   struct {
-				SQNR float64 `json:"sqnr_db"`
+				SQNR *float64 `json:"sqnr_db"`
 			}
 		}
 		Verification struct {
@@ -87,25 +92,53 @@ func (b *bench) compressed(ctx context.Context, folder, name, method string) (*c
 	if err := json.Unmarshal(text, &report); err != nil {
 		return nil, err
 	}
-	c, elems := &compressed{bytes: report.Totals.FileBytes.After, output: math.Inf(1)}, 0.
+	energy, err := energies(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	c, all, errors := &compressed{bytes: report.Totals.FileBytes.After, output: math.Inf(1)}, 0., 0.
 	for _, w := range report.Weights {
 		if !w.Changed {
 			continue
 		}
-		n := 1.
-		for _, d := range w.Shape {
-			n *= float64(d)
+		all += energy[w.Tensor]
+		if w.Error.SQNR != nil {
+			errors += energy[w.Tensor] * math.Pow(10, -*w.Error.SQNR/10)
 		}
-		c.weights += n * w.Error.SQNR
-		elems += n
 	}
-	c.weights /= elems
+	c.weights = 10 * math.Log10(all/errors)
 	for _, o := range report.Verification.Outputs {
 		if o.Errors.SQNR != nil {
 			c.output = min(c.output, *o.Errors.SQNR)
 		}
 	}
 	return c, nil
+}
+
+// energies are the sums of the squares of a model's constants, by name.
+func energies(ctx context.Context, path string) (map[string]float64, error) {
+	f, err := onnx.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	e, energy := ir.NewEval(""), map[string]float64{}
+	defer e.Close()
+	for v := range f.Model.Values() {
+		if v.Const == nil || v.Const.DType != ir.Float {
+			continue
+		}
+		err := pass.Scan(ctx, e, v.Const, func(x []float32, _ int64) error {
+			for _, y := range x {
+				energy[v.Name] += float64(y) * float64(y)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return energy, nil
 }
 
 // paletteSpeed measures palettes of 16 entries.

@@ -2,7 +2,6 @@ package biascorrection
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
@@ -43,32 +42,18 @@ type layer struct {
 // calibration samples. It runs before weights are replaced, with the restored ones.
 func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
 	e := rescale.New(s)
-	by := map[string][]*layer{}
+	of := map[*rescale.Layer]*layer{}
 	var all []*layer
-	var names []string
+	var layers []*rescale.Layer
 	for n := range s.Model.Graph.Nodes() {
 		l, reason := e.Layer(n)
 		if !reason.None() || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
 			continue
 		}
-		k := &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
-		name := n.Input(0).Name
-		if by[name] == nil {
-			names = append(names, name)
-		}
-		by[name], all = append(by[name], k), append(all, k)
+		of[l] = &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
+		all, layers = append(all, of[l]), append(layers, l)
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	err := d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
-		for _, k := range by[name] {
-			if err := k.add(a); err != nil {
-				return fmt.Errorf("value %q: %w", name, err)
-			}
-		}
-		return nil
-	})
+	err := rescale.VisitInputs(ctx, s, d, layers, func(l *rescale.Layer, channel int, x []float32) { of[l].add(channel, x) })
 	if err != nil {
 		return err
 	}
@@ -84,26 +69,14 @@ func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[
 	return nil
 }
 
-// add adds one run's input of the layer.
-func (k *layer) add(a *ir.Array) error {
-	axis := len(a.Shape) - 1
-	if k.Spatial() {
-		axis = 1
+// add adds elements of an input channel.
+func (k *layer) add(channel int, x []float32) {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v)
 	}
-	if a.Kind != ir.Dense || a.DType != ir.Float || axis < 0 || axis >= len(a.Shape) || a.Shape[axis] != k.Inputs {
-		return fmt.Errorf("it is %s, and not floats of %d channels", a, k.Inputs)
-	}
-	inner := int((ir.Spec{Shape: a.Shape[axis+1:]}).Elems())
-	x := ir.View[float32](a)
-	for i := 0; inner > 0 && i < len(x); i += inner {
-		sum := 0.0
-		for _, v := range x[i : i+inner] {
-			sum += float64(v)
-		}
-		k.sums[i/inner%len(k.sums)] += sum
-	}
-	k.seen += float64(len(x) / len(k.sums))
-	return nil
+	k.sums[channel] += sum
+	k.seen += float64(len(x)) / float64(len(k.sums))
 }
 
 // measure computes the shift of the bias.

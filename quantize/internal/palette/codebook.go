@@ -2,34 +2,32 @@ package palette
 
 import (
 	"math"
-	"math/bits"
-	"slices"
+
+	"github.com/mcompress/mcompress/internal/kernel"
 )
 
 // A codebook is the entries of one group, relative to the maximum magnitude of the weight.
 type codebook struct {
-	entries []float32 // ascending
-	limits  []float32 // between an entry and the next one, and +Inf
-	first   []byte    // the first entry that a value of each of equal intervals from -1 to 1 may have
-	zero    byte      // the entry that is nearest to 0
-	*steps            // nil without scales
+	entries []float32        // ascending
+	limits  []float32        // between an entry and the next one, and +Inf
+	first   []byte           // the first entry that a value of each of equal intervals from -1 to 1 may have
+	*steps                   // with scales
+	kernel  *kernel.Codebook // with scales, of up to 16 entries
 }
 
-// steps find entries without a search: a value near a limit may have the entry on its other side.
-type steps struct {
-	entry [256]float32
-	index [numSteps]byte // the entry that is nearest to the middle of each of equal intervals from -1 to 1
-}
+// steps find entries without a search: those that are nearest to the middle of each of equal intervals from -1 to 1. A value near a limit
+// may have the entry on its other side.
+type steps [numSteps]byte
 
 const numSteps = 1 << 12
 
-// newCodebook makes the lookup tables, that of steps for weights with scales.
-func newCodebook(entries []float32, scaled bool) *codebook {
+// newCodebook makes the lookup tables, those of scaled values if there are scales.
+func newCodebook(entries []float32, scales *scaler) *codebook {
 	c := &codebook{entries: entries, limits: make([]float32, len(entries)), first: make([]byte, 4*len(entries))}
 	for i := range entries {
 		c.limits[i] = float32(math.Inf(1))
 		if i+1 < len(entries) {
-			c.limits[i] = entries[i]/2 + entries[i+1]/2
+			c.limits[i] = between(entries[i], entries[i+1])
 		}
 	}
 	n, at := len(c.first), 0
@@ -39,24 +37,34 @@ func newCodebook(entries []float32, scaled bool) *codebook {
 		}
 		c.first[i] = byte(at)
 	}
-	c.zero = byte(c.nearest(0))
-	if scaled {
-		c.steps = &steps{}
-		copy(c.entry[:], entries)
-		at = 0
-		for i := range c.index {
-			for float32(2*i+1)/numSteps-1 > c.limits[at] {
-				at++
-			}
-			c.index[i] = byte(at)
+	if scales == nil {
+		return c
+	}
+	if len(entries) <= kernel.CodebookEntries {
+		c.kernel = kernel.NewCodebook(entries, c.limits, scales.of[:])
+	}
+	c.steps = &steps{}
+	at = 0
+	for i := range c.steps {
+		for float32(2*i+1)/numSteps-1 > c.limits[at] {
+			at++
 		}
+		c.steps[i] = byte(at)
 	}
 	return c
 }
 
+// between is the middle of a and b, and a where there is no number between them.
+func between(a, b float32) float32 {
+	if m := a/2 + b/2; m < b {
+		return m
+	}
+	return a
+}
+
 // step is the entry of the interval of v.
 func (s *steps) step(v float32) byte {
-	return s.index[min(max(int32(float32(v*(numSteps/2))+numSteps/2), 0), numSteps-1)&(numSteps-1)]
+	return s[min(max(int32(float32(v*(numSteps/2))+numSteps/2), 0), numSteps-1)&(numSteps-1)]
 }
 
 // nearest is the entry that is nearest to v.
@@ -68,155 +76,24 @@ func (c *codebook) nearest(v float32) int {
 	return i
 }
 
-// A trainer finds codebooks.
-type trainer struct {
-	*Layout
-	*scaler
-}
-
-// rounds is the number of times that scales and entries are fitted to each other.
-const rounds = 2
-
-// train finds the codebook of a sample of whole blocks, which it divides by their scales. Values are relative to the maximum magnitude of the
-// weight.
-func (t *trainer) train(x []float32) *codebook {
-	block := len(x)
-	if t.Block > 0 {
-		block = int(t.Block)
+// assign writes the indices of the entries that are nearest to the values of each block of x times its inverse scale, to dst.
+func (c *codebook) assign(dst []byte, x, inverse []float32, block int) {
+	if c.kernel != nil {
+		c.kernel.Nearest(dst, x, inverse, block)
+		return
 	}
-	scales, y, zeros := make([]float32, 0, len(x)/max(1, block)+1), make([]float32, len(x)), 0
-	for i := 0; i < len(x); i += block {
-		b := x[i:min(i+block, len(x))]
-		s := float32(1)
-		if t.Block > 0 {
-			s = t.of[t.first(b, 1)]
-		}
-		scales = append(scales, s)
-		for j, v := range b {
-			y[i+j] = over(v, s)
-			if v == 0 {
-				zeros++
-			}
+	for b, by := range inverse {
+		for i := b * block; i < (b+1)*block; i++ {
+			dst[i] = c.step(float32(x[i] * by))
 		}
 	}
-	entries := kmeans(pointsOf(y, t.intervals()), t.Entries)
-	pinned := zeros*t.Entries > len(x) // zeros stay exact
-	c := t.rounded(entries, pinned)
-	if t.Block == 0 {
-		return c
-	}
-	for range rounds {
-		c = t.refit(c, x, y, scales, pinned)
-	}
-	return c
 }
 
-// intervals is the number of those that values are counted in.
-func (t *trainer) intervals() int { return min(max(64*t.Entries, 1024), 4096) }
-
-// rounded are entries as float32. With scales the largest magnitude is 1, so that no product exceeds the largest weight.
-func (t *trainer) rounded(entries []float64, pinned bool) *codebook {
-	if pinned {
-		at := 0
-		for i, e := range entries {
-			if math.Abs(e) < math.Abs(entries[at]) {
-				at = i
-			}
-		}
-		entries[at] = 0
+// errorOf is the weighted squared error of a block with a scale and its inverse.
+func (c *codebook) errorOf(block values, scale, inverse float32) (sum float32) {
+	for i, x := range block.x {
+		d := x - float32(c.entries[c.step(float32(x*inverse))]*scale)
+		sum += float32(float32(d*d) * block.weight(i))
 	}
-	slices.Sort(entries)
-	unit := 1.
-	if t.Block > 0 {
-		if unit = max(math.Abs(entries[0]), math.Abs(entries[len(entries)-1])); unit == 0 {
-			unit = 1
-		}
-	}
-	c := make([]float32, len(entries))
-	for i, e := range entries {
-		c[i] = float32(e / unit)
-	}
-	return newCodebook(c, t.Block > 0)
-}
-
-// refit fits the scales of blocks x to c, and then the entries to them.
-func (t *trainer) refit(c *codebook, x, y, scales []float32, pinned bool) *codebook {
-	sum, weight := make([]float64, t.Entries), make([]float64, t.Entries)
-	for i := range scales {
-		first := i * int(t.Block)
-		b := x[first:min(first+int(t.Block), len(x))]
-		s := t.of[t.second(c, b, scales[i], 1)]
-		scales[i] = s
-		if s == 0 {
-			continue
-		}
-		square, inverse := float64(s)*float64(s), 1/s
-		for _, v := range b {
-			e := c.step(float32(v * inverse))
-			sum[e] += float64(float64(v) * float64(s))
-			weight[e] += square
-		}
-	}
-	entries := make([]float64, t.Entries)
-	for i := range entries {
-		if entries[i] = float64(c.entries[i]); weight[i] > 0 {
-			entries[i] = sum[i] / weight[i]
-		}
-	}
-	return t.rounded(entries, pinned)
-}
-
-// fit is the scale that minimizes the squared error of b · unit with the entries that are nearest with scale s.
-func (c *codebook) fit(b []float32, s, unit float32) float32 {
-	if s == 0 {
-		return 0
-	}
-	var product, square float32
-	inverse := unit / s
-	for _, v := range b {
-		y := float32(v * inverse)
-		e := c.entry[c.step(y)]
-		product += float32(y * e)
-		square += float32(e * e)
-	}
-	if square == 0 || product <= 0 {
-		return s
-	}
-	return min(max(float32(s*float32(product/square)), -1), 1)
-}
-
-// fittedEntries is the number of entries up to which scales are fitted: with more, clipping costs more than the fit gains.
-const fittedEntries = 16
-
-// first is the byte of the scale of b · unit by its largest element.
-func (t *trainer) first(b []float32, unit float32) byte {
-	if t.Entries > fittedEntries {
-		return t.cover(peak(b) * unit)
-	}
-	return t.round(peak(b) * unit)
-}
-
-// second is the byte of the scale of b · unit that fits the entries of c, from its first scale s.
-func (t *trainer) second(c *codebook, b []float32, s, unit float32) byte {
-	if t.Entries > fittedEntries {
-		return t.round(s)
-	}
-	return t.round(c.fit(b, s, unit))
-}
-
-// over is v / s, and 0 for blocks of zeros.
-func over(v, s float32) float32 {
-	if s == 0 {
-		return 0
-	}
-	return v / s
-}
-
-// peak is the element of the largest magnitude, the negative one of equal ones.
-func peak(b []float32) float32 {
-	most := uint32(0) // with the sign as the lowest bit
-	for _, v := range b {
-		most = max(most, bits.RotateLeft32(math.Float32bits(v), 1))
-	}
-	return math.Float32frombits(bits.RotateLeft32(most, -1))
+	return sum
 }

@@ -10,14 +10,15 @@ import (
 // codebooks finds the codebooks of a weight, those of a panel of neighbouring groups at a time, from samples of its values.
 type codebooks struct {
 	trainer
-	floats   *pass.Floats
-	peak     float32
-	inverse  float32
-	exact    bool // the entries are all values of the weight, and no scale changes them
-	all      []*codebook
-	from, to int64 // the groups of all
-	stored   []float32
-	buf      []float32
+	importance *importance
+	floats     *pass.Floats
+	peak       float32
+	over       float32 // 1 / peak
+	exact      bool    // the entries are all values of the weight, and no scale changes them
+	all        []*codebook
+	from, to   int64 // the groups of all
+	stored     []float32
+	buf        values
 }
 
 const (
@@ -29,31 +30,42 @@ const (
 	runElems = 1 << 10
 )
 
-func newCodebooks(l *Layout, f *pass.Floats, o observation) *codebooks {
-	c := &codebooks{trainer: trainer{l, scaleTable()}, floats: f, peak: 1, inverse: 1}
+func newCodebooks(e *encoding, f *pass.Floats, o observation) *codebooks {
+	l := e.Layout
+	c := &codebooks{trainer: trainer{l, scaleTable()}, importance: e.importance, floats: f, peak: 1}
 	if o.distinct != nil {
 		entries := make([]float32, l.Entries)
 		for i := range entries {
 			entries[i] = o.distinct[min(i, len(o.distinct)-1)]
 		}
-		only := newCodebook(entries, l.Block > 0)
+		only := newCodebook(entries, nil)
 		for range l.Groups {
 			c.stored = append(c.stored, entries...)
 		}
 		c.exact, c.all, c.to = true, []*codebook{only}, l.Groups
 		return c
 	}
-	c.peak, c.inverse = o.peak, 1/o.peak
+	c.peak, c.over = o.peak, 1/o.peak
 	return c
 }
 
-// sample reads elements relative to the maximum magnitude.
-func (c *codebooks) sample(x []float32, first int64) error {
-	if err := c.floats.Read(x, first); err != nil || c.exact {
+// newValues are n elements.
+func (c *codebooks) newValues(n int64) values {
+	v := values{x: make([]float32, n)}
+	if c.importance != nil {
+		v.important = make([]float32, n)
+	}
+	return v
+}
+
+// read reads elements relative to the maximum magnitude.
+func (c *codebooks) read(v values, first int64) error {
+	if err := c.floats.Read(v.x, first); err != nil || c.exact {
 		return err
 	}
-	for i := range x {
-		x[i] *= c.inverse
+	kernel.MulScalar(v.x, v.x, c.over)
+	if c.importance != nil {
+		c.importance.write(v.important, first)
 	}
 	return nil
 }
@@ -87,28 +99,28 @@ func (c *codebooks) trainPanel() error {
 		c.all, c.from = c.all[:0], c.to
 	}
 	if end := min(c.Elems, (c.to+1)*c.Inner); c.Outer == 1 && end-c.to*c.Inner > limit {
-		x, err := c.spread(c.to*c.Inner, end, limit)
+		v, err := c.spread(c.to*c.Inner, end, limit)
 		if err != nil {
 			return err
 		}
-		c.add(x)
+		c.add(v)
 		return nil
 	}
-	samples := make([][]float32, n)
+	samples := make([]values, n)
 	for r := range rows {
 		row := r * c.Outer / rows
 		first := (row*c.Groups + c.to) * c.Inner
-		x := c.buffer(min(n*c.Inner, c.Elems-first))
-		if err := c.sample(x, first); err != nil {
+		v := c.buffer(min(n*c.Inner, c.Elems-first))
+		if err := c.read(v, first); err != nil {
 			return err
 		}
 		for g := range samples {
 			at := int64(g) * c.Inner
-			samples[g] = append(samples[g], x[at:min(at+c.Inner, int64(len(x)))]...)
+			samples[g] = samples[g].join(v.part(at, min(at+c.Inner, int64(len(v.x)))))
 		}
 	}
-	for _, x := range samples {
-		c.add(x)
+	for _, v := range samples {
+		c.add(v)
 	}
 	return nil
 }
@@ -120,28 +132,28 @@ func (c *codebooks) sampledRows() (rows, limit int64) {
 }
 
 // spread reads about n of the elements from first to end, in runs of whole blocks, evenly spaced.
-func (c *codebooks) spread(first, end, n int64) ([]float32, error) {
+func (c *codebooks) spread(first, end, n int64) (values, error) {
 	block := max(1, c.Block)
 	run := max(1, runElems/block) * block
-	x, runs := c.buffer(n/run*run), n/run
+	v, runs := c.buffer(n/run*run), n/run
 	for i := range runs {
-		if err := c.sample(x[i*run:][:run], first+(end-first-run)/block*i/max(1, runs-1)*block); err != nil {
-			return nil, err
+		if err := c.read(v.part(i*run, (i+1)*run), first+(end-first-run)/block*i/max(1, runs-1)*block); err != nil {
+			return v, err
 		}
 	}
-	return x, nil
+	return v, nil
 }
 
-func (c *codebooks) buffer(n int64) []float32 {
-	if int64(cap(c.buf)) < n {
-		c.buf = make([]float32, n)
+func (c *codebooks) buffer(n int64) values {
+	if int64(len(c.buf.x)) < n {
+		c.buf = c.newValues(n)
 	}
-	return c.buf[:n]
+	return c.buf.part(0, n)
 }
 
 // add finds the codebook of the next group from a sample.
-func (c *codebooks) add(x []float32) {
-	book := c.train(x)
+func (c *codebooks) add(v values) {
+	book := c.train(v)
 	for _, e := range book.entries {
 		c.stored = append(c.stored, e*c.peak)
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// nodeBytes is an upper bound of the file size of the nodes of one weight and their small constants.
-const nodeBytes = 1000
+// About the file size of the nodes of one weight and their small constants, of nodes for each of the cases of more, and of the table of
+// scales, which weights share.
+const nodeBytes, moreBytes, tableBytes = 450, 150, 560
 
 // A stored is a weight whose indices, codebooks and scales are constants of the model.
 type stored struct {

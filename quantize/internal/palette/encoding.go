@@ -16,7 +16,8 @@ import (
 // An encoding is a weight as indices, codebooks and scales.
 type encoding struct {
 	*Layout
-	weight *ir.Tensor
+	weight     *ir.Tensor
+	importance *importance // nil if all elements are equally important
 }
 
 // Bytes is the size of the stored tensors.
@@ -55,7 +56,7 @@ func (e *encoding) Check(ctx context.Context, in io.ReaderAt) error {
 // Same reports whether o stores an equal weight in equal values.
 func (e *encoding) Same(o spec.Encoding) bool {
 	p, ok := o.(*encoding)
-	return ok && *e.Layout == *p.Layout
+	return ok && *e.Layout == *p.Layout && e.importance == p.importance
 }
 
 // chunk is the number of elements that are read at a time: whole blocks that fill whole bytes.
@@ -113,11 +114,11 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	if err != nil {
 		return err
 	}
-	w := &encoder{encoding: e, codebooks: newCodebooks(e.Layout, f, o), out: out}
+	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out}
 	n := e.chunk()
-	w.x, w.indices = make([]float32, n), make([]byte, n)
+	w.chunk, w.indices = w.newValues(n), make([]byte, n)
 	if e.Block > 0 {
-		w.scales = make([]byte, n/e.Block)
+		w.scales, w.inverse = make([]byte, n/e.Block), make([]float32, n/e.Block)
 	}
 	for i := int64(0); i < e.padded(); i += n {
 		if err := ctx.Err(); err != nil {
@@ -135,17 +136,18 @@ type encoder struct {
 	*encoding
 	*codebooks
 	out     []io.Writer
-	x       []float32
+	chunk   values
 	indices []byte
 	scales  []byte
+	inverse []float32 // of scales
 }
 
 // encode writes the indices and scales of n elements from first on.
 func (w *encoder) encode(first, n int64) error {
-	x := w.x[:n]
+	v := w.chunk.part(0, n)
 	held := min(n, max(0, w.Elems-first))
-	clear(x[held:])
-	if err := w.floats.Read(x[:held], first); err != nil {
+	clear(v.x[held:])
+	if err := w.read(v.part(0, held), first); err != nil {
 		return err
 	}
 	for i := int64(0); i < n; {
@@ -154,8 +156,7 @@ func (w *encoder) encode(first, n int64) error {
 			return err
 		}
 		end = min(end-first, n)
-		w.fitScales(c, x[i:end], i)
-		w.assign(c, x[i:end], w.indices[i:end], i)
+		w.assign(c, v.part(i, end), w.indices[i:end], i)
 		i = end
 	}
 	if w.Block > 0 {
@@ -166,47 +167,27 @@ func (w *encoder) encode(first, n int64) error {
 	return w.write(w.indices[:n])
 }
 
-// fitScales fits the scales of the blocks of x, which begins at element first of the chunk.
-func (w *encoder) fitScales(c *codebook, x []float32, first int64) {
-	if w.Block == 0 {
-		return
+// assign finds the scales of v, which begins at element first of the chunk, and the entries of c that are nearest.
+func (w *encoder) assign(c *codebook, v values, indices []byte, first int64) {
+	var scales []byte
+	block := int(w.Block)
+	if block > 0 {
+		scales = w.scales[first/w.Block:][:len(v.x)/block]
 	}
-	scales := w.scales[first/w.Block:]
-	for b := range int64(len(x)) / w.Block {
-		block := x[b*w.Block:][:w.Block]
-		if scales[b] = largest; !w.exact {
-			scales[b] = w.second(c, block, w.of[w.first(block, w.inverse)], w.inverse)
+	if block == 0 || w.exact {
+		for i, x := range v.x {
+			indices[i] = byte(c.nearest(x))
 		}
-	}
-}
-
-// assign finds the entries of c that are nearest to x, which begins at element first of the chunk.
-func (w *encoder) assign(c *codebook, x []float32, indices []byte, first int64) {
-	if w.Block == 0 {
-		for i, v := range x {
-			indices[i] = byte(c.nearest(float32(v * w.inverse)))
+		for b := range scales {
+			scales[b] = largest // the scale 1
 		}
 		return
 	}
-	for i := 0; i < len(x); i += int(w.Block) {
-		s := w.of[w.scales[(first+int64(i))/w.Block]]
-		block, to := x[i:i+int(w.Block)], indices[i:i+int(w.Block)]
-		switch {
-		case s == 0:
-			for j := range to {
-				to[j] = c.zero
-			}
-		case w.exact:
-			for j, v := range block {
-				to[j] = byte(c.nearest(v))
-			}
-		default:
-			inverse := w.inverse / s
-			for j, v := range block {
-				to[j] = c.step(float32(v * inverse))
-			}
-		}
-	}
+	w.magnitudes(scales, v.x, block)
+	w.search(scales, v, block, c)
+	inverse := w.inverse[:len(scales)]
+	w.inverses(inverse, scales)
+	c.assign(indices, v.x, inverse, block)
 }
 
 // write packs indices and writes them.

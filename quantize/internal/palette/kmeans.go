@@ -1,6 +1,7 @@
 package palette
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -102,31 +103,43 @@ func (c *costs) layer(last, next []float64, start []int32, lo, hi, from, to int)
 	c.layer(last, next, start, mid+1, hi, at, to)
 }
 
-// pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more.
-func pointsOf(values []float32, intervals int) []point {
-	if len(values) <= intervals {
-		sorted := slices.Clone(values)
-		slices.Sort(sorted)
-		var points []point
-		for _, v := range sorted {
-			if n := len(points); n > 0 && points[n-1].value == float64(v) {
-				points[n-1].weight++
-				continue
-			}
-			points = append(points, point{float64(v), 1})
+// pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more. Weights are equal if nil.
+func pointsOf(values, weights []float32, intervals int) []point {
+	points := make([]point, len(values))
+	for i, v := range values {
+		points[i] = point{float64(v), 1}
+		if weights != nil {
+			points[i].weight = float64(weights[i])
 		}
-		return points
 	}
-	sum, count := make([]float64, intervals), make([]float64, intervals)
-	for _, v := range values {
-		i := cell(v, intervals)
-		sum[i] += float64(v)
-		count[i]++
+	if len(points) > intervals {
+		return counted(points, intervals)
 	}
-	var points []point
-	for i, n := range count {
-		if n > 0 {
-			points = append(points, point{sum[i] / n, n})
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.value, b.value) })
+	n := 0
+	for _, p := range points {
+		if n > 0 && points[n-1].value == p.value {
+			points[n-1].weight += p.weight
+			continue
+		}
+		points[n] = p
+		n++
+	}
+	return points[:n]
+}
+
+// counted are the means of points in each of equal intervals.
+func counted(points []point, intervals int) []point {
+	sum, weight := make([]float64, intervals), make([]float64, intervals)
+	for _, p := range points {
+		i := cell(float32(p.value), intervals)
+		sum[i] += float64(p.value * p.weight)
+		weight[i] += p.weight
+	}
+	points = points[:0]
+	for i, w := range weight {
+		if w > 0 {
+			points = append(points, point{sum[i] / w, w})
 		}
 	}
 	return points

@@ -59,8 +59,8 @@ func TestNearestEntry(t *testing.T) {
 			entries[i] = float32(r.NormFloat64())
 		}
 		slices.Sort(entries)
-		for _, scaled := range []bool{false, true} {
-			c := newCodebook(entries, scaled)
+		for _, scales := range []*scaler{nil, scaleTable()} {
+			c := newCodebook(entries, scales)
 			for range 1000 {
 				v := float32(r.NormFloat64())
 				got := math.Abs(float64(v - entries[c.nearest(v)]))

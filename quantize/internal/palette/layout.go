@@ -120,10 +120,16 @@ func (l *Layout) specs(name string) []ir.Spec {
 	return out
 }
 
-// offsetBytes is the size of the offsets of groups in the file.
-func (l *Layout) offsetBytes() int64 {
-	if l.Groups > 1 {
-		return 4 * l.Groups
+// graphBytes is about the size of the nodes in the file, with the offsets of groups.
+func (l *Layout) graphBytes() (n int64) {
+	n = nodeBytes
+	for _, more := range []bool{l.Groups > 1, l.padded() != l.Elems, l.packed() && l.bits() == 6} {
+		if more {
+			n += moreBytes
+		}
 	}
-	return 0
+	if l.Groups > 1 {
+		n += 4 * l.Groups
+	}
+	return n
 }

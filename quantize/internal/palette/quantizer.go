@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
@@ -20,6 +21,7 @@ type Quantizer struct {
 	Block   int64 // elements that share a scale; 0 without scales
 	// Channels is the number of output channels that share a codebook, Run that of consecutive elements; 0 for one codebook for the tensor.
 	Channels, Run int64
+	Samples       *calibrate.Data // of k-means weighted by importance; nil without
 }
 
 // typeOpset is the first one that has 4-bit integers.
@@ -44,8 +46,11 @@ func (q *Quantizer) Apply(ctx context.Context, s *pass.Step) error {
 		}
 		plans = append(plans, p)
 	}
-	plans, err := spec.Precheck(ctx, s, plans, func(p *plan) (*ir.Value, spec.Encoding) { return p.weight, p.encoding })
+	plans, err := spec.Precheck(ctx, s, q.worthTable(s, plans), func(p *plan) (*ir.Value, spec.Encoding) { return p.weight, p.encoding })
 	if err != nil {
+		return err
+	}
+	if err := q.importances(ctx, s, plans); err != nil {
 		return err
 	}
 	return q.replace(ctx, s, plans)
@@ -53,10 +58,30 @@ func (q *Quantizer) Apply(ctx context.Context, s *pass.Step) error {
 
 func second[A, B any](_ A, b B) B { return b }
 
-// A plan is a weight and its encoding.
+// A plan is a weight, its encoding, and bytes in the file before and after.
 type plan struct {
-	weight   *ir.Value
-	encoding *encoding
+	weight        *ir.Value
+	encoding      *encoding
+	before, after int64
+}
+
+func larger(before, after int64) pass.Reason {
+	return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
+}
+
+// worthTable are plans, none if the table of scales is larger than what they save together.
+func (q *Quantizer) worthTable(s *pass.Step, plans []*plan) []*plan {
+	saved := int64(0)
+	for _, p := range plans {
+		saved += p.before - p.after
+	}
+	if q.Block == 0 || saved > tableBytes {
+		return plans
+	}
+	for _, p := range plans {
+		s.Ledger.Skip(p.weight, pass.Consumers(p.weight), larger(p.before, p.after+tableBytes))
+	}
+	return nil
 }
 
 func (q *Quantizer) plan(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
@@ -73,11 +98,12 @@ func (q *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason)
 	if !reason.None() {
 		return nil, reason
 	}
-	e := &encoding{q.layout(s, v, us), v.Const}
-	if before, after := v.Const.Bytes(), e.Bytes()+e.offsetBytes()+rewrite.GraphBytes(nodeBytes, 1, v); after >= before {
-		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
+	e := &encoding{Layout: q.layout(s, v, us), weight: v.Const}
+	before, after := v.Const.Bytes(), e.Bytes()+rewrite.GraphBytes(e.graphBytes(), 1, v)
+	if after >= before {
+		return nil, larger(before, after)
 	}
-	return &plan{v, e}, pass.Reason{}
+	return &plan{v, e, before, after}, pass.Reason{}
 }
 
 // layout is that of v. Indices of 4 bits have a data type where the target and the opset have it.

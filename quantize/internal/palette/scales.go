@@ -2,6 +2,7 @@ package palette
 
 import (
 	"math"
+	"math/bits"
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -17,9 +18,9 @@ const (
 
 // A scaler is the table of scales.
 type scaler struct {
-	half [256]uint16   // by their bytes, as they are stored
-	of   [256]float32  // likewise
-	near [1 << 15]byte // the byte of the nearest scale, by the upper bits of a positive float32
+	half      [256]uint16   // by their bytes, as they are stored
+	of, under [256]float32  // likewise, and their inverses, 0 for 0
+	near      [1 << 15]byte // the byte of the nearest scale, by the upper bits of a positive float32
 }
 
 // scaleTable are powers of two to eighths.
@@ -33,6 +34,11 @@ var scaleTable = sync.OnceValue(func() *scaler {
 	}
 	kernel.F16FromF32(t.half[:], t.of[:])
 	kernel.F32FromF16(t.of[:], t.half[:])
+	for i, s := range t.of {
+		if s != 0 {
+			t.under[i] = 1 / s
+		}
+	}
 	at := 0
 	for key := range t.near {
 		v := math.Float32frombits(uint32(key)<<16 | 1<<15)
@@ -53,11 +59,52 @@ func (r *scaler) round(s float32) byte {
 	return 0
 }
 
-// cover is the byte of a scale that is at least as large as s, so that the largest element of a block is not clipped.
-func (r *scaler) cover(s float32) byte {
-	b := r.round(s)
-	if b > 0 && b&largest < largest && max(r.of[b], -r.of[b]) < max(s, -s) {
-		b++
+// magnitudes writes the bytes of the scales that are nearest to the largest magnitudes of blocks of x.
+func (r *scaler) magnitudes(dst []byte, x []float32, block int) {
+	var peaks [256]uint32
+	for from := 0; from < len(dst); from += len(peaks) {
+		to := dst[from:min(from+len(peaks), len(dst))]
+		kernel.BlockPeaks(peaks[:len(to)], x[from*block:], block)
+		for b := range to {
+			to[b] = r.near[peaks[b]>>16&0x7fff]
+		}
 	}
-	return b
+}
+
+// stepsDown and stepsUp are the numbers of scales below and above that of the largest element that search tries, as the kernel does.
+const stepsDown, stepsUp = 1, 3
+
+// search replaces magnitudes, those of the largest elements of blocks of v, by the scales of least squared error with the entries of c, among
+// the nearest ones and of both signs. A scale of the other sign often fits better, as entries are not symmetric.
+func (r *scaler) search(magnitudes []byte, v values, block int, c *codebook) {
+	if c.kernel != nil && v.important == nil {
+		c.kernel.SearchScale(magnitudes, v.x, block)
+		return
+	}
+	for b, m := range magnitudes {
+		least, part := float32(math.Inf(1)), v.part(int64(b*block), int64((b+1)*block))
+		for i := max(1, m-stepsDown); m > 0 && i <= min(largest, m+stepsUp); i++ {
+			for _, s := range [2]byte{i, i | scaleSign} {
+				if e := c.errorOf(part, r.of[s], r.under[s]); e < least {
+					least, magnitudes[b] = e, s
+				}
+			}
+		}
+	}
+}
+
+// inverses writes those of scales, 0 for 0.
+func (r *scaler) inverses(dst []float32, scales []byte) {
+	for i, s := range scales {
+		dst[i] = r.under[s]
+	}
+}
+
+// peak is the element of the largest magnitude, the negative one of equal ones.
+func peak(b []float32) float32 {
+	most := uint32(0) // with the sign as the lowest bit
+	for _, v := range b {
+		most = max(most, bits.RotateLeft32(math.Float32bits(v), 1))
+	}
+	return math.Float32frombits(bits.RotateLeft32(most, -1))
 }

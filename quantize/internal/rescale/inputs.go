@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -23,6 +24,50 @@ func (l *Layer) InputSizes(ctx context.Context) (largest, squares []float64, err
 		return nil
 	})
 	return largest, squares, err
+}
+
+// InputChannel is the input channel that element i of the weight is multiplied with.
+func (l *Layer) InputChannel(i int64) int64 { return l.in.channel(i) }
+
+// VisitInputs runs the model of s on calibration samples, and calls do for all elements x of the inputs of layers, those of one channel at a
+// time.
+func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []*Layer, do func(l *Layer, channel int, x []float32)) error {
+	by, names := map[string][]*Layer{}, []string(nil)
+	for _, l := range layers {
+		name := l.Node.Input(0).Name
+		if by[name] == nil {
+			names = append(names, name)
+		}
+		by[name] = append(by[name], l)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
+		for _, l := range by[name] {
+			if err := l.visit(a, do); err != nil {
+				return fmt.Errorf("value %q: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// visit calls do for the elements of an input.
+func (l *Layer) visit(a *ir.Array, do func(l *Layer, channel int, x []float32)) error {
+	axis := len(a.Shape) - 1
+	if l.Spatial() {
+		axis = 1
+	}
+	if a.Kind != ir.Dense || a.DType != ir.Float || axis < 0 || axis >= len(a.Shape) || a.Shape[axis] != l.Inputs {
+		return fmt.Errorf("it is %s, and not floats of %d channels", a, l.Inputs)
+	}
+	inner := int((ir.Spec{Shape: a.Shape[axis+1:]}).Elems())
+	x := ir.View[float32](a)
+	for i := 0; inner > 0 && i < len(x); i += inner {
+		do(l, i/inner%int(l.Inputs), x[i:i+inner])
+	}
+	return nil
 }
 
 // Overflow is the reason why the weight multiplied by f is not finite, none if it is. It reads the weight, once more than the result.
