@@ -16,6 +16,8 @@ type Palette struct {
 	pass.Selection
 	// Entries is the number of entries of a codebook: 4, 16, 64 or 256.
 	Entries string `flag:"entries" default:"16" enum:"4,16,64,256" usage:"'number' of entries of a codebook: 4, 16, 64 or 256 (2, 4, 6 or 8 bits for each weight)"`
+	// Vector is the number of consecutive elements that share an index: 1, 2 or 4.
+	Vector string `flag:"vector" default:"1" enum:"1,2,4" usage:"'number' of consecutive elements that share an index, an entry being a vector (product quantization): 1, 2 or 4"`
 	// Granularity is the part of a weight that has a codebook of its own: per-tensor, per-group (of output channels) or per-block.
 	Granularity string `flag:"granularity" default:"per-tensor" enum:"per-tensor,per-group,per-block" usage:"'part' of a weight that has a codebook of its own: per-tensor, per-group (output channels) or per-block (consecutive elements, without scales)"`
 	// Group is the number of output channels of a group.
@@ -59,14 +61,18 @@ func (o Palette) Run(ctx context.Context, s *pass.Step) error {
 	if err != nil {
 		return fmt.Errorf("entries: %w", err)
 	}
-	block := map[int]int{4: 8, 16: 8, 64: 16, 256: 32}[entries]
+	vector, err := strconv.Atoi(o.Vector)
+	if err != nil {
+		return fmt.Errorf("vector: %w", err)
+	}
+	block := max(map[int]int{4: 8, 16: 8, 64: 16, 256: 32}[entries], 8*vector*min(1, vector-1))
 	switch {
 	case o.Block != nil:
 		block = *o.Block
 	case o.Granularity == "per-block":
 		block = 64 * entries
 	}
-	q := &palette.Quantizer{Entries: entries, Block: int64(block)}
+	q := &palette.Quantizer{Entries: entries, Vector: vector, Block: int64(block)}
 	if o.Importance == "samples" {
 		data := calibrate.NewData(o.Calibration, false)
 		q.Samples = &data

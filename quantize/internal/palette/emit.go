@@ -58,7 +58,7 @@ func (e *emitter) integers(shape []int64, xs ...int32) *ir.Value {
 func (e *emitter) dense(st *stored) *ir.Value {
 	x := e.indices(st.Layout, st.parts[outIndices].Value)
 	if st.Groups > 1 {
-		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner)), e.offsets(st.Layout))
+		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())), e.offsets(st.Layout))
 	}
 	x = e.node("Gather", st.parts[outCodebook].Value, x)
 	if st.Block > 0 {

@@ -34,7 +34,7 @@ func (e *encoding) Recipe() *ir.Recipe {
 		Name: "palette",
 		In:   []*ir.Tensor{e.weight},
 		Out:  e.specs(e.weight.Name),
-		Work: 12*e.chunk() + 16*panelElems + e.tables(),
+		Work: 12*e.chunk() + 24*panelElems + e.tables(),
 		Run:  e.run,
 	}
 }
@@ -62,7 +62,7 @@ func (e *encoding) Same(o spec.Encoding) bool {
 // chunk is the number of elements that are read at a time: whole blocks that fill whole bytes.
 func (e *encoding) chunk() int64 {
 	n, _ := e.unit()
-	step := e.step(n)
+	step := e.step(n * e.entry())
 	return min(e.padded(), max(1, pass.Block/step)*step)
 }
 
@@ -77,7 +77,7 @@ const smallestPeak, largestPeak = 0x1p-110, 0x1p126
 
 // observe reads the whole weight. A weight that no codebook represents is a *pass.Unfit.
 func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, error) {
-	o, bits, few := observation{}, uint32(0), true
+	o, bits, few := observation{}, uint32(0), e.Vector == 1
 	buf := make([]float32, min(e.Elems, pass.Block))
 	for i := int64(0); i < e.Elems; i += pass.Block {
 		x := buf[:min(pass.Block, e.Elems-i)]
@@ -116,7 +116,7 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	}
 	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out}
 	n := e.chunk()
-	w.chunk, w.indices = w.newValues(n), make([]byte, n)
+	w.chunk, w.indices = w.newValues(n), make([]byte, n/e.entry())
 	if e.Block > 0 {
 		w.scales, w.inverse = make([]byte, n/e.Block), make([]float32, n/e.Block)
 	}
@@ -156,7 +156,7 @@ func (w *encoder) encode(first, n int64) error {
 			return err
 		}
 		end = min(end-first, n)
-		w.assign(c, v.part(i, end), w.indices[i:end], i)
+		w.assign(c, v.part(i, end), w.indices[i/w.entry():end/w.entry()], i)
 		i = end
 	}
 	if w.Block > 0 {
@@ -164,7 +164,7 @@ func (w *encoder) encode(first, n int64) error {
 			return err
 		}
 	}
-	return w.write(w.indices[:n])
+	return w.write(w.indices[:n/w.entry()])
 }
 
 // assign finds the scales of v, which begins at element first of the chunk, and the entries of c that are nearest.
@@ -173,6 +173,14 @@ func (w *encoder) assign(c *codebook, v values, indices []byte, first int64) {
 	block := int(w.Block)
 	if block > 0 {
 		scales = w.scales[first/w.Block:][:len(v.x)/block]
+	}
+	if c.vectors != nil {
+		if block > 0 {
+			w.magnitudes(scales, v.x, block)
+			w.divide(v.x, scales)
+		}
+		c.vectors.assign(indices, v.x)
+		return
 	}
 	if block == 0 || w.exact {
 		for i, x := range v.x {

@@ -76,8 +76,8 @@ func (v values) part(from, to int64) values {
 }
 
 // padded are v and zeros, whole blocks.
-func (v values) padded(block int) values {
-	zeros := make([]float32, (block-len(v.x)%block)%block)
+func (v values) padded(block int64) values {
+	zeros := make([]float32, (block-int64(len(v.x))%block)%block)
 	v.x = slices.Concat(v.x, zeros)
 	if v.important != nil {
 		v.important = slices.Concat(v.important, zeros)

@@ -10,6 +10,7 @@ import (
 // A Layout divides a weight into elements (o, g, i) of Outer × Groups × Inner, in the order of the file. Codebook g has the elements (·, g, ·).
 type Layout struct {
 	Entries              int   // of a codebook
+	Vector               int   // consecutive elements of an entry
 	Block                int64 // consecutive elements that share a scale; 0 without scales
 	Outer, Groups, Inner int64
 	Elems                int64    // of the weight; with Outer 1 the last group may have fewer elements than Inner
@@ -17,8 +18,8 @@ type Layout struct {
 }
 
 // newLayout divides elements of shape into groups of channels along axis, or into runs of elements with axis -1. With size 0 there is one group.
-func newLayout(shape []int64, axis int, size, block int64, entries int) *Layout {
-	l := &Layout{Entries: entries, Block: block, Outer: 1, Groups: 1, Inner: (ir.Spec{Shape: shape}).Elems(), Index: ir.Uint8}
+func newLayout(shape []int64, axis int, size, block int64, entries, vector int) *Layout {
+	l := &Layout{Entries: entries, Vector: vector, Block: block, Outer: 1, Groups: 1, Inner: (ir.Spec{Shape: shape}).Elems(), Index: ir.Uint8}
 	l.Elems = l.Inner
 	switch {
 	case size == 0 || l.Elems == 0:
@@ -55,6 +56,12 @@ func (l *Layout) bits() int64 { return int64(bits.Len(uint(l.Entries - 1))) }
 // packed reports whether bytes hold several indices.
 func (l *Layout) packed() bool { return l.Index == ir.Uint8 && l.Entries < 256 }
 
+// entry is the number of elements of an entry.
+func (l *Layout) entry() int64 { return int64(l.Vector) }
+
+// stored is the number of floats of a codebook.
+func (l *Layout) stored() int64 { return int64(l.Entries) * l.entry() }
+
 // unit is the number of indices that fill whole bytes, and that of these bytes.
 func (l *Layout) unit() (indices, bytes int64) {
 	if bits := l.bits(); bits != 6 {
@@ -63,17 +70,17 @@ func (l *Layout) unit() (indices, bytes int64) {
 	return 4, 3
 }
 
-// padded is the number of indices that are stored: whole units, whole blocks and, with several runs of elements, whole runs.
+// padded is the number of elements whose indices are stored: whole units, whole blocks and, with several runs of elements, whole runs.
 func (l *Layout) padded() int64 {
 	n, _ := l.unit()
-	step := l.step(n)
+	step := l.step(n * l.entry())
 	if l.Groups > 1 {
 		step = lcm(step, l.Inner)
 	}
 	return ceilDiv(l.Elems, step) * step
 }
 
-// step is the least number of elements of whole blocks and whole units of n.
+// step is the least number of elements of whole blocks and whole units of n elements.
 func (l *Layout) step(n int64) int64 { return lcm(n, max(1, l.Block)) }
 
 func lcm(a, b int64) int64 {
@@ -88,9 +95,9 @@ func lcm(a, b int64) int64 {
 func (l *Layout) indexShape() []int64 {
 	n, bytes := l.unit()
 	if !l.packed() {
-		return []int64{l.padded()}
+		return []int64{l.padded() / l.entry()}
 	}
-	return []int64{l.padded() / n, bytes}
+	return []int64{l.padded() / l.entry() / n, bytes}
 }
 
 // scales is the number of scales.
@@ -113,6 +120,9 @@ func (l *Layout) specs(name string) []ir.Spec {
 	out := []ir.Spec{
 		{Name: name, DType: l.Index, Shape: l.indexShape()},
 		{Name: name, DType: ir.Float, Shape: []int64{l.Groups * int64(l.Entries)}},
+	}
+	if l.Vector > 1 {
+		out[outCodebook].Shape = append(out[outCodebook].Shape, l.entry())
 	}
 	if l.Block > 0 {
 		out = append(out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{l.scales(), 1}})

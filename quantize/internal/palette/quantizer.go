@@ -18,6 +18,7 @@ import (
 // A Quantizer stores the weights of a model as indices into codebooks.
 type Quantizer struct {
 	Entries int   // of a codebook: 4, 16, 64 or 256
+	Vector  int   // consecutive elements of an entry: 1, 2 or 4
 	Block   int64 // elements that share a scale; 0 without scales
 	// Channels is the number of output channels that share a codebook, Run that of consecutive elements; 0 for one codebook for the tensor.
 	Channels, Run int64
@@ -99,6 +100,9 @@ func (q *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason)
 		return nil, reason
 	}
 	e := &encoding{Layout: q.layout(s, v, us), weight: v.Const}
+	if l := e.Layout; l.Inner%l.entry() != 0 && l.Groups > 1 || l.Block%l.entry() != 0 {
+		return nil, pass.Reason{Code: pass.Unsupported, Detail: fmt.Sprintf("vectors of %d in groups of %d elements and blocks of %d", l.Vector, l.Inner, l.Block)}
+	}
 	before, after := v.Const.Bytes(), e.Bytes()+rewrite.GraphBytes(e.graphBytes(), 1, v)
 	if after >= before {
 		return nil, larger(before, after)
@@ -112,7 +116,7 @@ func (q *Quantizer) layout(s *pass.Step, v *ir.Value, us []*weights.Use) *Layout
 	if axes := us[0].ScaleAxes; q.Channels > 0 && len(axes) > 0 {
 		axis, size = axes[len(axes)-1], q.Channels
 	}
-	l := newLayout(v.Const.Shape, axis, size, q.Block, q.Entries)
+	l := newLayout(v.Const.Shape, axis, size, q.Block, q.Entries, q.Vector)
 	if q.Entries == 16 && v.Graph().Opset("") >= typeOpset && s.Env.Target.Can(pass.Cast4) {
 		l.Index = ir.Uint4
 	}

@@ -11,9 +11,9 @@ import (
 
 // Restore is the float weight: entries times scales.
 func (e *encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: e.restoreName(), In: parts, Out: []ir.Spec{e.weight.Spec}, Work: 12*e.chunk() + e.Groups*int64(e.Entries)*4}
+	r := &ir.Recipe{Name: e.restoreName(), In: parts, Out: []ir.Spec{e.weight.Spec}, Work: 12*e.chunk() + e.Groups*e.stored()*4}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-		entries := make([]float32, e.Groups*int64(e.Entries))
+		entries := make([]float32, e.Groups*e.stored())
 		if err := ir.ReadFull(in[outCodebook], kernel.Bytes(entries), 0); err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func (e *encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 		indices, x := make([]byte, n), make([]float32, n)
 		for first := int64(0); first < e.Elems; first += n {
 			count := min(n, e.padded()-first)
-			if err := e.readIndices(in[outIndices], indices[:count], first); err != nil {
+			if err := e.readIndices(in[outIndices], indices[:count/e.entry()], first/e.entry()); err != nil {
 				return err
 			}
 			y := x[:min(count, e.Elems-first)]
@@ -63,9 +63,9 @@ func (e *encoding) readIndices(r io.ReaderAt, indices []byte, first int64) error
 func (e *encoding) lookUp(y []float32, indices []byte, entries []float32, first int64) {
 	for i := int64(0); i < int64(len(y)); {
 		g, end := e.group(first + i)
-		book := entries[g*int64(e.Entries):][:e.Entries]
+		book := entries[g*e.stored():][:e.stored()]
 		for end = min(end-first, int64(len(y))); i < end; i++ {
-			y[i] = book[indices[i]]
+			y[i] = book[int64(indices[i/e.entry()])*e.entry()+i%e.entry()]
 		}
 	}
 }

@@ -16,6 +16,9 @@ const rounds = 4
 
 // train finds the codebook of a sample of whole blocks. Values are relative to the maximum magnitude of the weight.
 func (t *trainer) train(v values) *codebook {
+	if t.Vector > 1 {
+		return t.trainVectors(v)
+	}
 	zeros := 0
 	for _, x := range v.x {
 		if x == 0 {
@@ -26,7 +29,7 @@ func (t *trainer) train(v values) *codebook {
 	if t.Block == 0 {
 		return t.rounded(kmeans(pointsOf(v.x, v.important, t.intervals()), t.Entries), pinned)
 	}
-	v = v.padded(int(t.Block)) // the last group may end within a block
+	v = v.padded(t.Block) // the last group may end within a block
 	blocks := len(v.x) / int(t.Block)
 	f := &fitting{trainer: t, values: v, first: make([]byte, blocks), inverse: make([]float32, blocks), indices: make([]byte, len(v.x))}
 	c := t.rounded(kmeans(f.points(), t.Entries), pinned)
