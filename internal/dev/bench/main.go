@@ -93,6 +93,7 @@ var sections = []struct {
 	{"language", (*bench).language, true},
 	{"perplexity", (*bench).perplexity, true},
 	{"palette", (*bench).palette, true},
+	{"palette-speed", (*bench).paletteSpeed, true},
 	{"prune-samples", (*bench).pruneSamples, true},
 	{"prune-heads", (*bench).pruneHeads, true},
 	{"pack", (*bench).pack, true},
