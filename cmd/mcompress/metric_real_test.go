@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,4 +75,35 @@ func mustRun(t *testing.T, args ...string) []byte {
 		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
 	}
 	return stdout.Bytes()
+}
+
+// A model with fewer layers has fewer caches, and decodes a sample in several runs as in one.
+func TestPerplexityOfFewerLayers(t *testing.T) {
+	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "gpt2_tiny_fp32", "model.onnx")
+	dir := t.TempDir()
+	tokens, pruned := filepath.Join(dir, "tokens.bin"), filepath.Join(dir, "pruned.onnx")
+	var ids []byte
+	for i := range 48 {
+		ids = binary.LittleEndian.AppendUint16(ids, uint16(i*i*7919%1000))
+	}
+	if err := os.WriteFile(tokens, ids, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	samples := []string{tokens, "--dim", "seq_len=12"}
+	mustRun(t, slices.Concat([]string{"prune", model, "--method", "layers", "-o", pruned, "--report", "none", "--data"}, samples)...)
+	var perplexity [2]float64
+	for i, step := range []string{"1", "12"} {
+		var r struct{ Verification verification.Result }
+		if err := json.Unmarshal(mustRun(t, slices.Concat([]string{"verify", model, pruned, "--json", "--step", step, "--perplexity"}, samples)...), &r); err != nil {
+			t.Fatal(err)
+		}
+		v := r.Verification
+		if len(v.Outputs) != 1 || len(v.Notes) == 0 || !strings.HasPrefix(v.Notes[0], "outputs present_* are not compared") {
+			t.Errorf("outputs %v, notes %q", v.Outputs, v.Notes)
+		}
+		perplexity[i] = *v.Metric.After
+	}
+	if math.Abs(perplexity[0]/perplexity[1]-1) > 1e-5 {
+		t.Errorf("perplexity is %v in runs of one token, %v in one run", perplexity[0], perplexity[1])
+	}
 }

@@ -35,7 +35,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 		return nil, err
 	}
 	names, fewer := fewerHeads(names, a.Outputs(), b.Outputs())
-	c, err := newComparison(names, set, o)
+	c, err := newComparison(names, set, o, a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ type comparison struct {
 	accuracy metric.Scorer // top-1 accuracy; nil if outputs and labels have none
 	metric   metric.Scorer // nil for none
 	drop     likelihoodDrop
-	states   [2]*dataset.State // of the models
+	states   []*dataset.State // of the models
 }
 
 // An outputSums accumulates the comparison of one output.
@@ -170,15 +170,24 @@ type outputSums struct {
 	numeric bool
 }
 
-func newComparison(names []string, set *dataset.Set, o Options) (*comparison, error) {
+func newComparison(names []string, set *dataset.Set, o Options, models ...engine.Session) (*comparison, error) {
 	switch {
 	case len(names) == 0:
 		return nil, &SideError{First, errors.New("the model has no outputs")}
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch), states: [2]*dataset.State{dataset.NewState(set.Carry()), dataset.NewState(set.Carry())}}
+	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}
+	for _, s := range models {
+		c.states = append(c.states, dataset.NewState(carried(s, set)))
+	}
 	return c, c.openMetrics()
+}
+
+// carried are the outputs of s that are inputs of the next run. A model with fewer layers has fewer caches.
+func carried(s engine.Session, set *dataset.Set) []dataset.Pair {
+	has := portNames(s.Outputs())
+	return slices.DeleteFunc(set.Carry(), func(p dataset.Pair) bool { return !slices.Contains(has, p.Output) })
 }
 
 // layerSamples is the number of samples on which layers are compared: enough to rank them.
