@@ -72,6 +72,8 @@ func (o Channel) Run(ctx context.Context, s *pass.Step) error {
 
 // remove removes channels of one kind.
 func (o Channel) remove(ctx context.Context, s *pass.Step) error {
+	shared := separate(s.Model)
+	defer shared.join()
 	plan, err := coupling.Find(s, func(v *ir.Value) (none pass.Reason) {
 		if storedSmaller(v.Const) {
 			return pass.Reason{Code: pass.StoredSparse, Detail: v.Name}
@@ -106,10 +108,12 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 	}
 	s.Ledger.ConfigChanged(o.configValues(plan, groups, pruned))
 	for _, k := range plan.Remove(pruned) {
-		remove(s, k)
+		remove(s, k, shared.copies[k.Value])
 	}
 	for _, r := range plan.Skipped {
-		s.Ledger.Skip(r.Value, pass.Consumers(r.Value), r.Reason)
+		if !shared.copies[r.Value] {
+			s.Ledger.Skip(r.Value, pass.Consumers(r.Value), r.Reason)
+		}
 	}
 	return nil
 }
@@ -158,10 +162,13 @@ func (o Channel) stay(n, each int, a float64) int {
 	return left
 }
 
-// remove removes channels from a constant and adds its row.
-func remove(s *pass.Step, k coupling.Kept) {
+// remove removes channels from a constant and adds its row, which copies of shared vectors have none of.
+func remove(s *pass.Step, k coupling.Kept, copied bool) {
 	v, consumers := k.Value, pass.Consumers(k.Value)
 	if !k.Pruned {
+		if copied {
+			return
+		}
 		if k.Reason.None() {
 			k.Reason = pass.Reason{Code: pass.ChannelsLarger}
 		}
@@ -172,7 +179,7 @@ func remove(s *pass.Step, k coupling.Kept) {
 	after := ir.IndexSelect(s.Method, whole, k.Places)
 	v.SetConst(after)
 	v.Type = typeOf(after)
-	if !pass.IsWeight(before) {
+	if !pass.IsWeight(before) || copied {
 		return
 	}
 	s.Ledger.Changed(v, before, consumers, pass.Row{

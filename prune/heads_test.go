@@ -53,6 +53,45 @@ var attentions = []struct {
 		a := d.node("Transpose", ints("perm", 0, 2, 1, 3), d.scored(q, repeat(k), repeat(v)))
 		return d.node("Reshape", nil, a, d.node("Concat", number("axis", 0), size(x, 0), size(x, 1), d.ints(16)))
 	}},
+	{"one bias of queries, keys, values and a normalization", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
+		bias := d.weight("bias", 16)
+		project := func(name string) *ir.Value {
+			return d.split(d.node("Add", nil, d.node("MatMul", nil, x, d.byHead(name, 8, 1, 4)), d.node("Identity", nil, bias)), 4)
+		}
+		a := d.merged(d.scored(project("q"), project("k"), project("v")))
+		x = d.node("MatMul", nil, x, d.weight("wide", 8, 16))
+		d.output(d.node("LayerNormalization", nil, x, bias, d.node("Identity", nil, bias)), 2, 5, 16)
+		return a
+	}},
+	{"mask expanded to a computed shape", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
+		x.Type.Shape[0], x.Type.Shape[1] = ir.Dim{N: -1, Param: "b"}, ir.Dim{N: -1, Param: "s"}
+		size := func(v *ir.Value, i int64) *ir.Value { return d.node("Gather", nil, d.node("Shape", nil, v), d.ints(i)) }
+		split := func(name string) *ir.Value {
+			shape := d.node("Concat", number("axis", 0), size(x, 0), size(x, 1), d.ints(4, 4))
+			return d.node("Transpose", ints("perm", 0, 2, 1, 3), d.node("Reshape", nil, d.projected(x, name, 4), shape))
+		}
+		q, k, v := split("q"), split("k"), split("v")
+		shape := d.node("Concat", number("axis", 0), size(x, 0), d.ints(1), size(x, 1), size(x, 1))
+		ones := d.node("Add", nil, d.node("Cast", number("to", int64(ir.Int64)), d.node("ConstantOfShape", nil, d.node("Shape", nil, shape))), d.ints(1))
+		shape = d.node("Where", nil, d.node("Equal", nil, shape, d.node("Mul", nil, ones, d.ints(-1))), ones, shape)
+		mask := d.node("Expand", nil, d.node("Unsqueeze", nil, d.node("ReduceMax", ints("axes", 2), x), d.ints(1)), shape)
+		mask = d.node("Sub", nil, d.factors(1), mask)
+		mask = d.node("Where", nil, d.node("Cast", number("to", int64(ir.Bool)), d.node("Relu", nil, mask)), d.factors(-9), mask)
+		mask = d.node("Slice", nil, mask, d.ints(0), size(k, 2), d.ints(3))
+		s := d.node("Add", nil, d.node("MatMul", nil, q, d.node("Transpose", ints("perm", 0, 1, 3, 2), k)), mask)
+		a := d.node("MatMul", nil, d.node("Softmax", number("axis", -1), s), v)
+		return d.node("Reshape", nil, d.node("Transpose", ints("perm", 0, 2, 1, 3), a), d.node("Concat", number("axis", 0), size(x, 0), size(x, 1), d.ints(16)))
+	}},
+	{"width of the input as target", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
+		x.Type.Shape[0], x.Type.Shape[1] = ir.Dim{N: -1, Param: "b"}, ir.Dim{N: -1, Param: "s"}
+		size := func(i int64) *ir.Value { return d.node("Gather", nil, d.node("Shape", nil, x), d.ints(i)) }
+		split := func(name string) *ir.Value {
+			shape := d.node("Concat", number("axis", 0), size(0), size(1), d.ints(4), d.ints(4))
+			return d.node("Transpose", ints("perm", 0, 2, 1, 3), d.node("Reshape", nil, d.projected(x, name, 4), shape))
+		}
+		a := d.node("Transpose", ints("perm", 0, 2, 1, 3), d.scored(split("q"), split("k"), split("v")))
+		return d.node("Reshape", nil, a, d.node("Concat", number("axis", 0), size(0), size(1), d.node("Mul", nil, size(2), d.ints(2))))
+	}},
 	{"batch and heads merged", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
 		x.Type.Shape[0] = ir.Dim{N: -1, Param: "b"}
 		q, k, v := d.split(d.projected(x, "q", 4), 4), d.split(d.projected(x, "k", 4), 4), d.split(d.projected(x, "v", 4), 4)

@@ -305,6 +305,25 @@ func crossed(layers []int) *ir.Model {
 	return d.finish(d.norm(x, "final"))
 }
 
+// starting has another attention in layer 9, and a mask whose length is that of the embedded positions: GPT-2 and T5 from Optimum.
+func starting(layers []int) *ir.Model {
+	d := newDecoder()
+	embedded := d.gather(d.weight("embedding", vocabulary, width), d.input("input_ids", ir.Int64, 1, seq))
+	d.mask = d.op("Mul", d.cast(d.gather(d.op("Shape", embedded), d.ints(nil, 1)), ir.Float), d.weight("mask", 1))
+	x := d.op("Add", embedded, d.weight("positions", 1, seq, width))
+	for _, id := range layers {
+		name := func(part string) string { return fmt.Sprintf("%d.%s", id, part) }
+		n := d.norm(x, name("norm1"))
+		v := d.heads(d.matmul(n, name("v"), width, width))
+		if id == 9 {
+			v = d.op("Tanh", v)
+		}
+		x = d.op("Add", x, d.attention(d.heads(d.matmul(n, name("q"), width, width)), d.heads(d.matmul(n, name("k"), width, width)), v, name("o")))
+		x = d.op("Add", x, d.mlp(d.norm(x, name("norm2")), fmt.Sprintf("mlp.%d", id)))
+	}
+	return d.finish(d.norm(x, "final"))
+}
+
 // quantized has inputs of layers that are quantized with a scale of the layer, for two products.
 func quantized(layers []int) *ir.Model {
 	d := newDecoder()
@@ -331,6 +350,7 @@ func TestModelsWithoutLayersAreThoseBuiltWithoutThem(t *testing.T) {
 		"separate":  separate("past_key_values.%d.%s", "present.%d.%s", func(int) int { return 0 }),
 		"caches":    separate("cache_%d_%s_in", "cache_%d_%s_out", func(n int) int { return n - 1 }),
 		"crossed":   crossed,
+		"starting":  starting,
 		"quantized": quantized,
 		"together":  together,
 		"embedded":  embedded,

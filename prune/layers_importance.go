@@ -77,7 +77,9 @@ func (o LayerImportance) influences(ctx context.Context, s *pass.Step, found []r
 	})
 	for r, list := range influences {
 		for i := range list {
-			list[i] /= float64(max(1, rows[r][i]))
+			if list[i] /= float64(rows[r][i]); rows[r][i] == 0 {
+				list[i] = math.Inf(1) // no input and output that can be compared, such as of other lengths
+			}
 		}
 		if last := (*r)[len(list)-1]; last.normalization != "" && sumOf(last.last) == nil {
 			list[len(list)-1] = math.Inf(1) // only the normalized sum is computed: it is no residual stream, and the layer stays

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A repetition is two or more successive layers of one kind: each reads what the one before it makes.
@@ -17,7 +19,7 @@ func repetitions(nodes []*ir.Node) []repetition {
 		if !t.repeats() || slices.ContainsFunc(t, func(n *ir.Node) bool { return found[n] }) {
 			continue
 		}
-		list := repeated(t.segments(nodes))
+		list := slices.Concat(repeated(t.segments(nodes, true)), repeated(t.segments(nodes, false)))
 		for _, r := range list {
 			r.mark(found)
 		}
@@ -101,15 +103,15 @@ func repeated(segments []segment) []repetition {
 	for period := 1; period <= min(maxPeriod, len(segments)/2); period++ {
 		counts := counts(segments, period)
 		for from := 0; from < len(counts); {
-			n := counts[from]
-			if n < 2 || weighty[from] == weighty[from+period] {
+			at, ok := start(segments, counts, from, period)
+			if !ok || weighty[at] == weighty[at+period] {
 				from++
 				continue
 			}
-			if r := layers(segments[start(segments, counts, from, period):], period, n); r.numbered() {
+			if r := layers(segments[at:], period, counts[at]); r.numbered() {
 				out = append(out, r)
 			}
-			from += n * period
+			from = at + counts[at]*period
 		}
 	}
 	return out
@@ -130,16 +132,35 @@ func counts(segments []segment, period int) []int {
 	return list
 }
 
-// start is where layers begin, from on: of the segments that are repeated as often, the one before which most branches begin, as those of
-// the residual and of queries, keys and values.
-func start(segments []segment, counts []int, from, period int) int {
-	best := from
-	for i := from + 1; i < from+period && counts[i] == counts[from]; i++ {
-		if branches(segments[i]) > branches(segments[best]) {
-			best = i
+// start is where layers begin, from on, ok is false where none does. A layer with attention begins with it, after a feed-forward network. Other layers
+// begin with the segment before which most branches begin, as those of the residual, of those that are repeated as often.
+func start(segments []segment, counts []int, from, period int) (at int, ok bool) {
+	if counts[from] < 2 {
+		return from, false
+	}
+	attends := make([]bool, period)
+	for i := range attends {
+		attends[i] = slices.ContainsFunc(segments[from+i].nodes, isAttention)
+	}
+	whole := !slices.Contains(attends, true) || !slices.Contains(attends, false)
+	for at = from; at < from+period && counts[at] > 1; at++ {
+		if i := at - from; attends[i] && !attends[(i+period-1)%period] {
+			return at, true
 		}
 	}
-	return best
+	at = from
+	for i := from + 1; i < from+period && counts[i] == counts[from]; i++ {
+		if branches(segments[i]) > branches(segments[at]) {
+			at = i
+		}
+	}
+	return at, whole
+}
+
+// isAttention reports whether n is the operator, or a product of two activations.
+func isAttention(n *ir.Node) bool {
+	f := operator.Of(n)
+	return f.Attention || f.Product() && pass.Trace(n.Input(0)) == nil && pass.Trace(n.Input(1)) == nil
 }
 
 // branches is the number of uses of the results before a segment.

@@ -22,21 +22,23 @@ type segment struct {
 
 // A partition divides the nodes of a graph between the segments of a trunk.
 type partition struct {
-	trunk  trunk
-	nodes  []*ir.Node        // of the graph, in topological order
-	depth  map[*ir.Node]int  // of nodes that descend from the trunk: position of the last node of the trunk that they descend from, or are
-	entry  *ir.Node          // before the first node of the trunk, which reads no other; nil if there is none
-	bounds []int             // positions of the nodes between segments, -1 for the entry
-	of     map[*ir.Node]int  // the segment of a node
-	readBy map[*ir.Value]int // the segment that alone reads a graph input
+	trunk    trunk
+	nodes    []*ir.Node        // of the graph, in topological order
+	depth    map[*ir.Node]int  // of nodes that descend from the trunk: position of the last node of the trunk that they descend from, or are
+	entry    *ir.Node          // before the first node of the trunk, which reads no other; nil if there is none
+	bypassed bool              // other nodes that read the entry bypass those of the trunk
+	bounds   []int             // positions of the nodes between segments, -1 for the entry
+	of       map[*ir.Node]int  // the segment of a node
+	readBy   map[*ir.Value]int // the segment that alone reads a graph input
 }
 
 // elsewhere is the segment of what several segments read, or none.
 const elsewhere = -1
 
-// segments are those of t in order, nil if there are fewer than two.
-func (t trunk) segments(nodes []*ir.Node) []segment {
-	p := &partition{trunk: t, nodes: nodes, entry: t.entry(), of: map[*ir.Node]int{}, readBy: map[*ir.Value]int{}}
+// segments are those of t in order, nil if there are fewer than two. The entry may be before the first layer, whose residual bypasses the nodes of t then, or
+// inside of it, such as keys whose number is that of past positions: bypassed is the first.
+func (t trunk) segments(nodes []*ir.Node, bypassed bool) []segment {
+	p := &partition{trunk: t, nodes: nodes, entry: t.entry(), bypassed: bypassed, of: map[*ir.Node]int{}, readBy: map[*ir.Value]int{}}
 	p.descend()
 	p.cut()
 	if len(p.bounds) < 3 {
@@ -95,7 +97,11 @@ func (p *partition) cut() {
 			continue
 		}
 		for _, v := range outer(n) {
-			if from, ok := p.depth[v.Producer()]; ok && from < p.position(n) {
+			from, ok := p.depth[v.Producer()]
+			if p.bypassed && p.entry != nil && v.Producer() == p.entry {
+				from, ok = -1, true
+			}
+			if ok && from < p.position(n) {
 				change[from+1]++
 				change[p.position(n)+1]--
 			}

@@ -229,7 +229,7 @@ func (f *inference) broadcasts(inputs []*ir.Value) []requirement {
 		if i > 0 {
 			list = append(list, aligned(all, s)...)
 		}
-		all = merge(all, s)
+		all = Broadcast(all, s)
 	}
 	return list
 }

@@ -133,13 +133,13 @@ func broadcast(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 		if !ok {
 			return nil, false
 		}
-		out = merge(out, s)
+		out = Broadcast(out, s)
 	}
 	return out, true
 }
 
-// merge is the shape that a and b broadcast to.
-func merge(a, b []ir.Dim) []ir.Dim {
+// Broadcast is the shape that a and b broadcast to.
+func Broadcast(a, b []ir.Dim) []ir.Dim {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
@@ -176,7 +176,7 @@ func matmul(a, b int) shapeRule {
 		if len(x) == 1 || len(y) == 1 {
 			return unknown(max(len(x), len(y)) - 1), true
 		}
-		out := merge(x[:len(x)-2], y[:len(y)-2])
+		out := Broadcast(x[:len(x)-2], y[:len(y)-2])
 		return append(out, x[len(x)-2], y[len(y)-1]), true
 	}
 }

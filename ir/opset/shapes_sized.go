@@ -89,7 +89,7 @@ func expand(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	if sizes == nil {
 		return unknown(max(len(s), rank)), true
 	}
-	return merge(s, dims(sizes)), true
+	return Broadcast(s, dims(sizes)), true
 }
 
 // spatial keeps the batch and the channels; a window moves over the rest, or covers all of it.

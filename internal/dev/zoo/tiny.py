@@ -95,13 +95,18 @@ def configuration(name):
 
 
 def build(name, dtype=torch.float32):
-    """A model with random weights."""
+    """A model with random weights. Biases and scales differ too, as those of trained models: exporters store equal ones once."""
     import transformers
     torch.manual_seed(0)
     kind, config = configuration(name)
     if kind is None:
-        return transformers.AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
-    return kind(config).to(dtype).eval()
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
+    else:
+        model = kind(config).to(dtype)
+    for p in model.parameters():
+        if p.dim() == 1:
+            p.data += 0.02 * torch.randn_like(p)
+    return model.eval()
 
 
 def tokenizer(folder):

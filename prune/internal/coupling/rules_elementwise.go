@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -12,6 +13,7 @@ import (
 func elementwise(p *propagation, n *ir.Node) {
 	lead := p.lead(n)
 	if lead == nil {
+		p.resolveBroadcast(n)
 		return
 	}
 	if n.Attr("broadcast") != nil || n.Attr("consumed_inputs") != nil {
@@ -42,6 +44,32 @@ func (p *propagation) resolve(n *ir.Node, v *ir.Value, lead *axis) {
 	if len(given) <= len(dims) {
 		p.resolved[v] = dims
 	}
+}
+
+// resolveBroadcast gives n's outputs the sizes that follow from inputs without channels, some of which are resolved, such as those of masks.
+func (p *propagation) resolveBroadcast(n *ir.Node) {
+	dims, resolved := []ir.Dim{}, false
+	for _, v := range n.Inputs() {
+		in, ok := p.operandDims(v)
+		if v != nil && !ok {
+			return
+		}
+		dims, resolved = opset.Broadcast(dims, in), resolved || p.resolved[v] != nil
+	}
+	if resolved {
+		for _, v := range n.Outputs {
+			p.resolved[v] = dims
+		}
+	}
+}
+
+// operandDims are the sizes of an operand's axes, ok is false if their number is not known.
+func (p *propagation) operandDims(v *ir.Value) (dims []ir.Dim, ok bool) {
+	if o := pass.Trace(v); o != nil && o.Trouble.None() {
+		return known(o.Shape), true
+	}
+	dims = p.dims(v)
+	return dims, dims != nil
 }
 
 // lead is the axis with most channels among n's inputs.
@@ -79,11 +107,7 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 // one element on that axis.
 func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
-	dims := p.dims(v)
-	ok := dims != nil
-	if o := pass.Trace(v); o != nil && o.Trouble.None() {
-		dims, ok = known(o.Shape), true
-	}
+	dims, ok := p.operandDims(v)
 	k := len(dims) + lead.at
 	switch {
 	case !ok:

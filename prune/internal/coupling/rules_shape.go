@@ -171,7 +171,7 @@ func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel)
 	if t.complete {
 		p.targets = append(p.targets, counts{n, t, at, channels})
 	}
-	if at < 0 || t.sizes[at] <= 0 {
+	if at < 0 || t.sizes[at] <= 0 && !p.isFixed(t.from[at]) {
 		return
 	}
 	if t.places[at] == nil {
@@ -179,6 +179,12 @@ func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel)
 		return
 	}
 	p.onRemoval(channels, func(k *removal) { p.write(n, t.places[at], int64(len(k.left(channels)))) })
+}
+
+// isFixed reports whether an element of a shape is computed, but not from a number of channels, with which it would follow.
+func (p *propagation) isFixed(e size) bool {
+	a := p.axes[e.of]
+	return e == unknownSize || e.of != nil && (a == nil || len(p.dims(e.of))+a.at != e.axis)
 }
 
 // expand repeats other axes.
@@ -217,7 +223,7 @@ type target struct {
 	in, to   []ir.Dim // sizes before and after, as far as they are known
 	sizes    []int64  // as the model gives them: -1 and 0 follow from in, and so do computed ones, which are 0 here
 	from     []size   // of the elements
-	places   []*place // of the elements that are constants
+	places   []*place // where the elements can be written
 	complete bool     // all elements are known
 }
 

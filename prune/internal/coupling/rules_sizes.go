@@ -15,10 +15,10 @@ type size struct {
 	times int64
 	of    *ir.Value // nil for a number
 	axis  int       // from the first one
-	place *place    // of a number
+	place *place    // nil if a number cannot be written there
 }
 
-// A place is the constant input of a node that has an element of a shape.
+// A place is the input of a node that has an element of a shape: a constant, or one element that is computed.
 type place struct {
 	node        *ir.Node
 	input, item int
@@ -132,6 +132,9 @@ func (s shapes) joined(n *ir.Node) []size {
 		part := s.elements(n, i)
 		if part == nil {
 			part = []size{unknownSize}
+		}
+		if len(part) == 1 && part[0].of != nil {
+			part[0].place = &place{node: n, input: i}
 		}
 		list = append(list, part...)
 	}
@@ -306,7 +309,11 @@ func (p *propagation) write(n *ir.Node, at *place, number int64) {
 			c = whole.Producer()
 		}
 	}
-	is, _ := c.Input(at.input).Ints()
+	is, ok := c.Input(at.input).Ints()
+	if !ok {
+		p.setInts(c, at.input, []int64{number})
+		return
+	}
 	is = slices.Clone(is)
 	is[at.item] = number
 	p.setLike(c, at.input, is)

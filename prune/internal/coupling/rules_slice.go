@@ -16,6 +16,7 @@ type window struct{ start, end, axis, step int64 }
 func slice(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
+		p.resolveSlice(n)
 		return
 	}
 	ws := p.windows(n)
@@ -41,7 +42,22 @@ func slice(p *propagation, n *ir.Node) {
 	p.set(n.Outputs[0], a.at, a.channels)
 }
 
-// run is a slice of channels from start to end.
+// resolveSlice gives n's output the resolved sizes of the axes that it leaves whole.
+func (p *propagation) resolveSlice(n *ir.Node) {
+	dims := slices.Clone(p.resolved[n.Input(0)])
+	axes, ok := n.Input(3).Ints()
+	if dims == nil || !ok {
+		return
+	}
+	for _, x := range axes {
+		if at := counted(x, len(dims)); at >= 0 && at < len(dims) {
+			dims[at] = ir.Dim{N: -1}
+		}
+	}
+	p.resolved[n.Outputs[0]] = dims
+}
+
+// sliceChannels is a slice of channels from start to end.
 func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
 	total := int64(len(a.channels))
 	start, end := clamp(ws[i].start, total), clamp(ws[i].end, total)
