@@ -21,6 +21,7 @@ type Report struct {
 	Digest        string   `json:"digest,omitempty"` // of Digest
 	Tool          Tool     `json:"tool"`
 	Recipe        *Recipe  `json:"recipe,omitempty"`
+	Request       string   `json:"request_sha256,omitempty"` // of the options and inputs of the run; empty where it was not recorded
 	Source        Side     `json:"source"`
 	Reference     *Side    `json:"reference,omitempty"` // the teacher of a given student: figures before, errors of outputs and gates compare with it; nil where they compare with the source
 	Result        Side     `json:"result"`
@@ -109,6 +110,7 @@ type Opset struct {
 type Input struct {
 	Tool, Version  string
 	Recipe         *Recipe // nil if there was none
+	Request        string
 	Source, Result Model
 	Reference      *Model     // nil if the result is compared with Source
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
@@ -170,6 +172,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		SchemaVersion: SchemaVersion,
 		Tool:          Tool{in.Tool, in.Version},
 		Recipe:        in.Recipe,
+		Request:       in.Request,
 		Source:        side(in.Source),
 		Result:        side(in.Result),
 		Weights:       c.weights(),

@@ -18,6 +18,7 @@ import (
 // run runs the program with the given arguments and streams, and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	t := newTool(stdout, stderr)
+	defer close(t.ended)
 	app := t.app()
 	switch {
 	case len(args) > 1 && args[1] == completeCommand:

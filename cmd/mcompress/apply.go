@@ -36,9 +36,13 @@ func applyCommand(t *tool) *cli.Command {
 
 The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
 of data are relative to the working folder. A recipe writes no files but the outputs.`,
-		Flags: slices.Concat(w.target.flags(), w.flags(), test.flags()),
+		Flags: slices.Concat(w.target.flags(), w.flags(), test.flags(), w.fleet.flags()),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 2, math.MaxInt)
+			args, err := arguments(c, 1, math.MaxInt)
+			if err != nil {
+				return err
+			}
+			models, err := w.fleet.models(c, args[1:])
 			if err != nil {
 				return err
 			}
@@ -51,7 +55,7 @@ of data are relative to the working folder. A recipe writes no files but the out
 			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
 				return err
 			}
-			return w.compress(c, t, args[1:], recipeName(args[0]), steps)
+			return w.compress(c, t, models, recipeName(args[0]), steps)
 		},
 	}
 }

@@ -180,6 +180,11 @@ func (a *automatic) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models [
 	defer temporary.Close()
 	dir := temporary.Path
 	if a.sensitivity {
+		for _, name := range listFlags {
+			if c.IsSet(name) {
+				return usagef("--sensitivity and --%s exclude each other", name)
+			}
+		}
 		return a.sensitivities(c, t, dir, o, models, v, w.gates)
 	}
 	if err := w.proving.adopt(o.Given(), test); err != nil {

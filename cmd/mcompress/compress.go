@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,6 +41,11 @@ type writing struct {
 
 	target targetFlag
 	folder []string // the models, if the output is a folder
+
+	fleet     fleetFlags
+	options   *mcli.MethodOptions // those given of methods; nil for none
+	requested string              // digest of the request; empty without --if-changed
+	stream    *mcli.Stream        // of a list of models; nil for models of the command line
 
 	mustChange bool   // see job.Options
 	dataSuffix string // see job.Options
@@ -112,7 +119,7 @@ func (w *writing) gateFlags(more func(*flag.FlagSet)) []cli.Flag {
 
 // compress runs the steps on each model and prints the results.
 func (w *writing) compress(c *cli.Context, t *tool, models []string, label string, steps []pass.Options) error {
-	outs, err := mcli.Outputs(models, label, w.output)
+	outs, err := w.fleet.outputs(models, label, w.output)
 	if err != nil {
 		return &usageError{err}
 	}
@@ -136,33 +143,46 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	w.card.warn(t, c.Command.Name, w.pushing.dest)
 	t.warnOrder(c.Command.Name, steps)
-	if w.output != "" && outs[0] != w.output {
+	mine, share, err := w.fleet.share(c.Context, t, c.Command.Name, models, outs)
+	if err != nil {
+		return err
+	}
+	if w.output != "" && len(outs) > 0 && outs[0] != w.output {
 		w.folder = models
-		if !w.dryRun {
-			undo, err := atomicfile.MakeDir(w.output)
-			if err != nil {
-				return err
-			}
-			defer undo()
+	}
+	if w.requested, err = w.request(c, t, steps); err != nil {
+		return err
+	}
+	if w.fleet.from != "" {
+		if w.stream, err = mcli.NewStream(t.stdout, t.style(), t.json, share); err != nil {
+			return err
 		}
 	}
-	batch := make(mcli.Batch, len(models))
-	for i, m := range models {
-		recorder := w.measured.recorder()
-		res, err := w.one(c.Context, t, m, outs[i], label, distill.WithRecorder(steps, recorder), settings)
-		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
-			return err
+	var batch mcli.Batch
+	var codes []int
+	for _, m := range mine {
+		outcome, err := w.outcome(c, t, m, label, steps, settings)
+		if outcome.Err != nil && (len(models) == 1 && w.stream == nil || c.Context.Err() != nil) {
+			return outcome.Err
+		}
+		if outcome.Err != nil {
+			printError(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, outcome.Err))
+		}
+		codes = append(codes, outcomeCode(outcome))
+		if w.stream != nil {
+			err = errors.Join(err, w.stream.Model(outcome, outcomeCode(outcome)))
+		} else {
+			batch = append(batch, outcome)
 		}
 		if err != nil {
-			printError(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, err))
-		}
-		if res != nil && res.NotRun != "" {
-			t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
-		}
-		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err, Alternative: w.better(c.Context, t, m, outs[i], res), Profile: recorder.Profile()}
-		if err := w.measured.write(m, recorder); err != nil {
 			return err
 		}
+		if w.fleet.failFast && codes[len(codes)-1] != exitDone {
+			break
+		}
+	}
+	if w.stream != nil {
+		return errors.Join(w.stream.End(first(codes)), ended(codes))
 	}
 	for _, h := range batch.TerminalHints(settings != nil && !settings.Backend.Embedded()) {
 		if !t.quiet {
@@ -179,9 +199,27 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	return w.pushing.push(c.Context, t, batch[0].Result.Output, w.reportDir, card)
 }
 
+// outcome compresses a model, unless its result is there.
+func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps []pass.Options, settings *job.Verification) (mcli.Outcome, error) {
+	if w.folder != nil && !w.dryRun {
+		undo, err := atomicfile.MakeDir(filepath.Dir(m.output))
+		if err != nil {
+			return mcli.Outcome{Model: m.model, Err: err}, nil
+		}
+		defer undo()
+	}
+	recorder := w.measured.recorder()
+	res, err := w.one(c.Context, t, m.model, m.output, label, distill.WithRecorder(steps, recorder), settings)
+	if res != nil && res.NotRun != "" {
+		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
+	}
+	o := mcli.Outcome{Model: m.model, Result: res, Err: err, Alternative: w.better(c.Context, t, m.model, m.output, res), Profile: recorder.Profile()}
+	return o, w.measured.write(m.model, recorder)
+}
+
 // better compares the result with that of the alternative step, by a dry run. An error of the latter is not one of the result.
 func (w *writing) better(ctx context.Context, t *tool, model, out string, res *job.Result) string {
-	if w.alternative == nil || res == nil || t.json || !mcli.NeedsAlternative(res.Report) {
+	if w.alternative == nil || res == nil || t.json || w.stream != nil || !mcli.NeedsAlternative(res.Report) {
 		return ""
 	}
 	o, err := w.job(t, model, out, []pass.Options{w.alternative})
@@ -225,12 +263,21 @@ func (w *writing) conclude(t *tool, batch mcli.Batch) error {
 	}
 	var codes []int
 	for _, o := range batch {
-		code := exitCode(o.Err)
-		if o.Err == nil && o.Result.Rejected {
-			code = exitGate
-		}
-		codes = append(codes, code)
+		codes = append(codes, outcomeCode(o))
 	}
+	return ended(codes)
+}
+
+// outcomeCode is the exit code of the outcome of a model.
+func outcomeCode(o mcli.Outcome) int {
+	if o.Err == nil && o.Result.Rejected {
+		return exitGate
+	}
+	return exitCode(o.Err)
+}
+
+// ended is the end of a program with the exit codes of several models.
+func ended(codes []int) error {
 	if code := first(codes); code != exitDone {
 		return exit{code}
 	}
@@ -249,8 +296,17 @@ func (t *tool) warnNotRun(command, model, why string) {
 	printError(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
 }
 
-// one compresses a model by the steps, or by those that a search chooses.
+// one compresses a model by the steps, or by those that a search chooses, unless its result is there.
 func (w *writing) one(ctx context.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
+	if w.fleet.ifChanged {
+		res, different, err := job.Done(ctx, job.Options{Input: model, Output: out, Request: w.requested, ReportDir: w.reportDir})
+		if res != nil || err != nil {
+			return res, err
+		}
+		if different != "" && !t.quiet {
+			fmt.Fprintf(t.stderr, "mcompress: %s: not up to date: %s\n", model, different)
+		}
+	}
 	var search *pass.Search
 	if w.choose != nil {
 		if steps, search, err = w.choose(ctx, model); err != nil {
@@ -261,8 +317,10 @@ func (w *writing) one(ctx context.Context, t *tool, model, out, label string, st
 	if err != nil {
 		return nil, err
 	}
-	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder = label, search, settings, w.exportDir, w.folder
-	if p := t.newProgress(model); p != nil {
+	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = label, search, settings, w.exportDir, w.folder, w.requested
+	if w.stream != nil && t.json {
+		o.Progress, o.Trained = w.stream.Written(model), w.stream.Trained(model)
+	} else if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -29,6 +28,7 @@ type methodCommand struct {
 func (m methodCommand) build(t *tool) *cli.Command {
 	w := newWriting()
 	options := &mcli.MethodOptions{Methods: offered(m.command)}
+	w.options = options
 	chosen := &methodChoice{Enum: mcli.Enum{Value: m.method, Words: names(options.Methods)}}
 	common := w.flags() // declares those that methods share
 	options.Shared = func(name string) bool { return flagNamed(common, name) != nil }
@@ -52,7 +52,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	if m.command == "quantize" || m.command == "sparse" {
 		own = append(own, w.target.flags()...)
 	}
-	flags := distinct(own, methodFlags(options, common), m.testFlags(options, &test), common)
+	flags := distinct(own, methodFlags(options, common), m.testFlags(options, &test), common, w.fleet.flags())
 	chosen.limitHelp(flags, options)
 	return &cli.Command{
 		Name:        m.command,
@@ -61,12 +61,12 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		Description: describe(m.choose, options.Methods) + fmt.Sprintf("\n\nThe options of a method: mcompress %s --%s NAME --help", m.command, m.choose),
 		Flags:       flags,
 		Action: func(c *cli.Context) error {
-			models, err := arguments(c, 1, math.MaxInt)
+			models, err := w.fleet.models(c, c.Args().Slice())
 			if err != nil {
 				return err
 			}
 			if m.variants != nil && m.variants.chosen != nil {
-				for _, name := range []string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir"} {
+				for _, name := range append([]string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir"}, listFlags...) {
 					if c.IsSet(name) {
 						return usagef("--variants and --%s exclude each other", name)
 					}

@@ -31,15 +31,8 @@ func TestSignalStopsTheRun(t *testing.T) {
 // interrupted quantizes the model until a run ends; longer returns the delay of the next run.
 func interrupted(t *testing.T, model string, longer func(time.Duration) time.Duration) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "mcompress") // by that name the test binary is the program
-	if err := os.Symlink(exe, bin); err != nil {
-		t.Fatal(err)
-	}
+	bin := program(t, dir)
 	for delay := time.Millisecond; delay < 2*time.Minute; delay = longer(delay) {
 		out := filepath.Join(dir, "out.onnx")
 		var stderr bytes.Buffer
@@ -81,6 +74,46 @@ func interrupted(t *testing.T, model string, longer func(time.Duration) time.Dur
 		}
 	}
 	t.Fatal("the program did not end in 2 minutes")
+}
+
+// program makes a link to this binary in dir by which it is the program.
+func program(t *testing.T, dir string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "mcompress")
+	if err := os.Symlink(exe, bin); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// A run that cannot be interrupted, as it reads a pipe, ends after the grace period.
+func TestGracePeriod(t *testing.T) {
+	dir := t.TempDir()
+	var stderr bytes.Buffer
+	c := exec.Command(program(t, dir), "quantize", "--files-from", "-", "--grace", "200ms")
+	c.Stderr = &stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // until the program handles signals
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); c.ProcessState.ExitCode() != exitIO {
+		t.Errorf("%v, want exit code %d", err, exitIO)
+	}
+	if got, want := stderr.String(), "mcompress: interrupted; ended after the grace period of 200ms\n"; got != want {
+		t.Errorf("stderr %q, want %q", got, want)
+	}
 }
 
 // many writes a model with 40,000 initializers, in sums of 1,000.

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8/cwriter"
@@ -26,6 +29,8 @@ type tool struct {
 	memory   mcli.Size
 	limited  bool // memory was given
 	maxSteps int64
+	grace    time.Duration
+	ended    chan struct{} // closed when the run has ended
 	version  bool
 	color    mcli.Enum
 	policy   string
@@ -34,8 +39,8 @@ type tool struct {
 func newTool(stdout, stderr io.Writer) *tool {
 	return &tool{
 		stdout: mcli.NewTerminal(stdout), stderr: mcli.NewTerminal(stderr),
-		memory: 256 << 20,
-		color:  mcli.Enum{Value: "auto", Words: []string{"auto", "always", "never"}},
+		memory: 256 << 20, ended: make(chan struct{}),
+		color: mcli.Enum{Value: "auto", Words: []string{"auto", "always", "never"}},
 	}
 }
 
@@ -46,6 +51,7 @@ func (t *tool) globalFlags() []cli.Flag {
 		fs.IntVar(&t.workers, "workers", 0, "`number` of worker threads (default: one per CPU)")
 		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB (default: 256 MiB for weights, half of the available memory for runs)")
 		fs.Int64Var(&t.maxSteps, "max-steps", memory.DefaultSteps, "maximum `number` of steps of one run of a model, which bounds loops")
+		fs.DurationVar(&t.grace, "grace", 25*time.Second, "`duration` after SIGTERM or SIGINT at which the process ends with exit code 1, if it has not ended by itself")
 		fs.Var(&t.color, "color", "`mode` of colored output: auto, always, never")
 		fs.StringVar(&t.policy, "policy", "", "`file` of gates that are not given, or none (default: mcompress.yaml in the working folder or above it in the repository)")
 		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")
@@ -57,6 +63,10 @@ func (t *tool) begin(c *cli.Context) error {
 	if t.workers < 0 {
 		return usagef("--workers %d: must be a positive number", t.workers)
 	}
+	if t.grace <= 0 {
+		return usagef("--grace %v: must be positive", t.grace)
+	}
+	go t.endAfterGrace(c.Context)
 	if t.maxSteps < 1 {
 		return usagef("--max-steps %d: must be a positive number", t.maxSteps)
 	}
@@ -69,6 +79,22 @@ func (t *tool) begin(c *cli.Context) error {
 		return errors.Join(t.printVersion(), exit{exitDone})
 	}
 	return nil
+}
+
+// endAfterGrace ends the process if the run does not end within the grace period after a signal: a read of a pipe or of a file system that does not
+// answer cannot be interrupted.
+func (t *tool) endAfterGrace(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-t.ended:
+		return
+	}
+	select {
+	case <-time.After(t.grace):
+		printError(t.stderr, fmt.Errorf("interrupted; ended after the grace period of %v", t.grace))
+		os.Exit(exitIO)
+	case <-t.ended:
+	}
 }
 
 // style returns the style of stdout, with colours if enabled.

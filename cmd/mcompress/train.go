@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +23,9 @@ type training struct {
 }
 
 func newTraining(m *pass.Method) *training {
-	return &training{options: &mcli.MethodOptions{Methods: []*pass.Method{m}}, w: newWriting()}
+	tr := &training{options: &mcli.MethodOptions{Methods: []*pass.Method{m}}, w: newWriting()}
+	tr.w.options = tr.options
+	return tr
 }
 
 // flags returns the flags of the command (own), the method and the output, in this order.
@@ -69,9 +70,9 @@ func finetuneCommand(t *tool) *cli.Command {
 		Description: `Trains on the labels of the data, or on the outputs of --teacher if there are none. Pruned weights
 stay zero. --qat "weight-int4 block=64" does quantization-aware training (QAT) for that method and its options, and
 then quantizes the result with it.`,
-		Flags: tr.flags(nil),
+		Flags: append(tr.flags(nil), tr.w.fleet.flags()...),
 		Action: func(c *cli.Context) error {
-			models, err := arguments(c, 1, math.MaxInt)
+			models, err := tr.w.fleet.models(c, c.Args().Slice())
 			if err != nil {
 				return err
 			}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcompress/mcompress/report"
 )
@@ -20,16 +22,37 @@ func Outputs(models []string, label, output string) ([]string, error) {
 			return nil, fmt.Errorf("--output %s: several models need a folder", output)
 		}
 	}
+	return distinctOutputs(models, label, func(folder string) (string, error) { return cmp.Or(output, folder), nil })
+}
+
+// OutputsBelow are the paths of the outputs of a list: NAME.LABEL.onnx in the folder of the input, below the folder output. Of an absolute path the
+// root is left out, as tar does; one that leaves the working folder is an error.
+func OutputsBelow(models []string, label, output string) ([]string, error) {
+	if exists(output) && !isFolder(output) {
+		return nil, fmt.Errorf("--output %s: a list of models needs a folder", output)
+	}
+	return distinctOutputs(models, label, func(folder string) (string, error) {
+		folder = strings.TrimLeft(folder[len(filepath.VolumeName(folder)):], string(os.PathSeparator)+"/")
+		if folder != "" && !filepath.IsLocal(folder) {
+			return "", fmt.Errorf("%s is not below the working folder: list it with an absolute path", folder)
+		}
+		return filepath.Join(output, folder), nil
+	})
+}
+
+// distinctOutputs are NAME.LABEL.onnx in the folders that place returns for those of the models.
+func distinctOutputs(models []string, label string, place func(folder string) (string, error)) ([]string, error) {
 	outs := make([]string, len(models))
 	from := map[string]string{}
 	for i, m := range models {
 		folder, name := filepath.Split(m)
-		if output != "" {
-			folder = output
+		folder, err := place(folder)
+		if err != nil {
+			return nil, err
 		}
 		out := filepath.Join(folder, report.Stem(name)+"."+label+".onnx")
 		if other, taken := from[out]; taken {
-			return nil, fmt.Errorf("%s and %s would both become %s", other, m, out)
+			return nil, fmt.Errorf("%s and %s would both become %s; with --files-from results have the paths of the list", other, m, out)
 		}
 		from[out], outs[i] = m, out
 	}

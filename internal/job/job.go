@@ -29,6 +29,8 @@ type Options struct {
 	Steps  []pass.Options
 	Recipe *report.Recipe // recorded for the steps; nil for that of the steps, with the digests of their inputs
 
+	Request string // SHA-256 of all options and inputs but the source, by which Done recognizes a result; empty for none
+
 	Version string        // in reports and in the metadata of the output; empty for that of this module
 	Workers int           // 0 for one per CPU
 	Memory  int64         // bytes for running recipes; 0 for 128 MiB
@@ -69,6 +71,7 @@ type Result struct {
 	NotRun   string // why verification was skipped; empty if it was not
 	Reports  []string
 	Report   *report.Report
+	Done     bool // an earlier run made it, see Done
 }
 
 // Unchanged is the error of a result that must change and does not: the steps support none of the weights, or do not make the file smaller.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,11 +68,15 @@ func (r *run) guard(p *onnx.Plan) error {
 
 // reportPath returns the path of a document on the result, of which suffix is the end of the name, and creates its folder.
 func (r *run) reportPath(suffix string) (string, error) {
-	dir := r.ReportDir
-	if dir == "" {
-		dir = filepath.Dir(r.path)
-	} else if err := r.set.MakeDir(dir); err != nil {
-		return "", err
+	if r.ReportDir != "" {
+		if err := r.set.MakeDir(r.ReportDir); err != nil {
+			return "", err
+		}
 	}
-	return filepath.Join(dir, filepath.Base(report.Stem(r.path))+suffix), nil
+	return r.Options.reportPath(r.path, suffix), nil
+}
+
+// reportPath is the path of a document on an output, of which suffix is the end of the name.
+func (o *Options) reportPath(output, suffix string) string {
+	return filepath.Join(cmp.Or(o.ReportDir, filepath.Dir(output)), filepath.Base(report.Stem(output))+suffix)
 }

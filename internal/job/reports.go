@@ -140,7 +140,7 @@ func (r *run) input() report.Input {
 	}
 	in := report.Input{
 		Copied: copied,
-		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe,
+		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe, Request: r.Request,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
 		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Config: r.config, Training: r.trained, Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
 		NoDigest: !r.Digest,

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// fleetFlags are the flags of commands that compress many models, as tasks of a scheduler do.
+type fleetFlags struct {
+	from      string
+	shard     shardFlag
+	ifChanged bool
+	keepGoing bool
+	failFast  bool
+}
+
+func (f *fleetFlags) flags() []cli.Flag {
+	return group("many models", func(fs *flag.FlagSet) {
+		fs.StringVar(&f.from, "files-from", "", "`file` of paths of models or patterns, separated by newlines or NUL; - for standard input. Results in the folder of --output have the paths of the list")
+		fs.Var(&f.shard, "shard", "`index/count`, such as 0/16: compress only this part of the models, of about equal bytes (default with --files-from: that of the array job of Kubernetes, Slurm, GitLab, CircleCI, Buildkite, AWS Batch, Cloud Run or Google Batch, by their environment variables)")
+		fs.BoolVar(&f.ifChanged, "if-changed", false, "skip models whose result is there: its report has the digests of source, options, inputs and files, and this version of mcompress")
+		fs.BoolVar(&f.keepGoing, "keep-going", false, "compress the other models after one that failed or was rejected; this is the default for several models")
+		fs.BoolVar(&f.failFast, "fail-fast", false, "end after the first model that failed or was rejected")
+	})
+}
+
+// listFlags are the flags of runs that write one result for each model.
+var listFlags = []string{"files-from", "shard", "if-changed", "keep-going", "fail-fast"}
+
+// A shardFlag is the value of --shard.
+type shardFlag struct {
+	fleet.Shard
+	given bool
+}
+
+// String is empty for a shard that is not given.
+func (s *shardFlag) String() string {
+	if !s.given {
+		return ""
+	}
+	return s.Shard.String()
+}
+
+// Set accepts INDEX/COUNT.
+func (s *shardFlag) Set(text string) (err error) {
+	s.Shard, err = fleet.ParseShard(text)
+	s.given = true
+	return err
+}
+
+// models returns the models of the arguments and of --files-from.
+func (f *fleetFlags) models(c *cli.Context, args []string) ([]string, error) {
+	switch {
+	case f.failFast && f.keepGoing:
+		return nil, usagef("--keep-going and --fail-fast exclude each other")
+	case f.from == "" && len(args) == 0:
+		return nil, usagef("%s expected; see mcompress %s --help", c.Command.ArgsUsage, c.Command.Name)
+	case f.from != "" && len(args) > 0:
+		return nil, usagef("--files-from and %s exclude each other", args[0])
+	}
+	if f.from != "" {
+		var err error
+		if args, err = readList(f.from); err != nil {
+			return nil, err
+		}
+	}
+	models, err := fleet.Expand(args)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return models, nil
+}
+
+// readList reads the list of --files-from.
+func readList(path string) ([]string, error) {
+	in := os.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	list, err := fleet.ReadList(in)
+	if err != nil {
+		return nil, fmt.Errorf("--files-from %s: %w", path, err)
+	}
+	return list, nil
+}
+
+// outputs are the paths of the results: those of the list, below the folder of --output.
+func (f *fleetFlags) outputs(models []string, label, output string) ([]string, error) {
+	if f.from == "" || output == "" {
+		return mcli.Outputs(models, label, output)
+	}
+	return mcli.OutputsBelow(models, label, output)
+}
+
+// A listed is a model of the list and the path of its result.
+type listed struct {
+	model, output string
+	bytes         int64
+}
+
+// share returns the models of this shard, and prints how many they are.
+func (f *fleetFlags) share(ctx context.Context, t *tool, command string, models, outs []string) (mine []listed, s mcli.Share, err error) {
+	shard := f.shard.Shard
+	if !f.shard.given {
+		shard = fleet.Whole
+		if f.from != "" {
+			if shard, err = fleet.FromEnvironment(os.Getenv); err != nil {
+				return nil, s, &usageError{err}
+			}
+		}
+	}
+	s = mcli.Share{Shard: shard, OfModels: len(models)}
+	var sizes []int64
+	for _, m := range models {
+		if err := context.Cause(ctx); err != nil {
+			return nil, s, err
+		}
+		n := int64(0)
+		if shard.Count > 1 {
+			n = modelBytes(m)
+		}
+		sizes = append(sizes, n)
+		s.OfBytes += n
+	}
+	for i, k := range fleet.Assign(sizes, shard.Count) {
+		if k == shard.Index {
+			mine = append(mine, listed{models[i], outs[i], sizes[i]})
+			s.Bytes += sizes[i]
+		}
+	}
+	s.Models = len(mine)
+	if shard.Count > 1 && !t.quiet && !t.json {
+		fmt.Fprintf(t.stderr, "mcompress: %s: %s\n", command, s)
+	}
+	return mine, s, nil
+}
+
+// modelBytes is the size of the files of a model; 0 for one that cannot be read, of which the run reports the error.
+func modelBytes(path string) int64 {
+	f, err := onnx.Open(path)
+	if err != nil {
+		if st, err := os.Stat(path); err == nil {
+			return st.Size()
+		}
+		return 0
+	}
+	defer f.Close()
+	var n int64
+	for _, p := range f.Parts() {
+		n += p.Size
+	}
+	return n
+}
+
+// neutral are flags that do not change results.
+var neutral = []string{
+	"workers", "memory-limit", "quiet", "json", "color", "output", "no-sync", "dry-run", "files-from", "shard", "if-changed", "keep-going", "fail-fast", "grace",
+	"trace", "save", "resume", "prefetch", "loaders", "report-dir", "export", "policy",
+}
+
+// request is the digest of the options of the run, by which --if-changed recognizes its results; empty without --if-changed.
+func (w *writing) request(c *cli.Context, t *tool, steps []pass.Options) (string, error) {
+	switch {
+	case !w.fleet.ifChanged:
+		return "", nil
+	case w.digest.Value == "none" || !slices.Contains(w.formats.Chosen, "json"):
+		return "", usagef("--if-changed requires the digests of JSON reports, which --report and --digest turn off")
+	}
+	o, err := w.job(t, "", "", steps)
+	if err != nil {
+		return "", err
+	}
+	var given []pass.Option
+	names := c.LocalFlagNames()
+	slices.Sort(names)
+	for _, name := range names {
+		if !slices.Contains(neutral, longName(name)) {
+			given = append(given, pass.Option{Name: name, Value: fmt.Sprint(c.Generic(name))})
+		}
+	}
+	if w.options != nil {
+		for _, g := range w.options.Given() {
+			if !slices.Contains(neutral, g.Name) {
+				given = append(given, g)
+			}
+		}
+	}
+	return job.Request(c.Context, o, given)
+}
+
+// longName is the name of a flag, of which name may be the short one.
+func longName(name string) string {
+	for long, short := range shorts {
+		if name == short {
+			return long
+		}
+	}
+	return name
+}

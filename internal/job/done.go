@@ -1,0 +1,93 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/report"
+)
+
+// Done returns the result of an earlier run of the same request: the source, o.Request and the version of the program are those of the report next to
+// the output, and the files are those that the report names. Otherwise it returns nil and what is different, "" if there is no report. An error is one of reading, or a source
+// that is not valid.
+func Done(ctx context.Context, o Options) (_ *Result, different string, err error) {
+	o.defaults()
+	if err := o.paths(); err != nil {
+		return nil, "", err
+	}
+	res, different, err := done(ctx, o, o.Output)
+	if res != nil || err != nil {
+		return res, different, err
+	}
+	// A later run may have been rejected.
+	if res, _, err = done(ctx, o, rejected(o.Output)); res != nil || err != nil {
+		different = ""
+	}
+	return res, different, err
+}
+
+// done is Done for an output at path.
+func done(ctx context.Context, o Options, path string) (*Result, string, error) {
+	text, err := os.ReadFile(o.reportPath(path, report.JSONSuffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	rep, err := report.Read(bytes.NewReader(text))
+	if err != nil {
+		return nil, "the report is not valid", nil
+	}
+	sum, err := report.Digest(text)
+	switch {
+	case err != nil || sum != rep.Digest:
+		return nil, "the report was edited", nil
+	case rep.Tool.Version != o.Version:
+		return nil, fmt.Sprintf("version %s, now %s", rep.Tool.Version, o.Version), nil
+	case rep.Request == "" || rep.Request != o.Request:
+		return nil, "other options or inputs", nil
+	}
+	different, err := differentFile(ctx, filepath.Dir(path), rep.Result.Files)
+	if different != "" || err != nil {
+		return nil, different, err
+	}
+	var not *NotReproducibleError
+	if err := sameSource(ctx, rep, o.Input); errors.As(err, &not) {
+		return nil, "the source changed", nil
+	} else if err != nil {
+		return nil, "", err
+	}
+	return &Result{Input: o.Input, Output: path, Rejected: !rep.Passed(), Report: rep, Done: true}, "", nil
+}
+
+// differentFile describes the first file in a folder that is not the one of a report, "" if all are.
+func differentFile(ctx context.Context, folder string, files []report.File) (string, error) {
+	for _, f := range files {
+		path := filepath.Join(folder, filepath.FromSlash(f.Name))
+		st, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return f.Name + " is missing", nil
+		case err != nil:
+			return "", err
+		case st.Size() != f.Bytes:
+			return f.Name + " is not that of the report", nil
+		}
+		sum, _, err := digest.File(ctx, path, nil)
+		if err != nil {
+			return "", err
+		}
+		if !strings.EqualFold(sum, f.SHA256) {
+			return f.Name + " is not that of the report", nil
+		}
+	}
+	return "", nil
+}
