@@ -119,7 +119,6 @@ func boundedVariants() []bounded {
 		{variant{WeightInt2{}.Method(), nil}, 32, nil, int2, noMore},
 		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: range of the block, including 0, / 6"},
 		{variant{Palette{}.Method(), []string{"block=0"}}, -1, even(0.25), nil, "distance to the nearest entry of the codebook, at most 2 × the maximum magnitude of the tensor"},
-		{variant{Palette{}.Method(), []string{"vector=2", "block=0"}}, -1, even(0.25), nil, "distance to the nearest entry of the codebook, at most 2 × the maximum magnitude of the tensor"},
 		{variant{Palette{}.Method(), []string{"entries=256", "block=0"}}, -1, even(10), nil, "distance to the nearest entry of the codebook, below 1/20 of the maximum magnitude of the tensor"},
 		{variant{Float16{}.Method(), nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
 		{variant{BFloat16{}.Method(), nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},

@@ -23,6 +23,7 @@ var palettes = []variant{
 	{Palette{}.Method(), []string{"granularity=per-group", "group=5", "entries=64", "block=0"}},
 	{Palette{}.Method(), []string{"granularity=per-block"}},
 	{Palette{}.Method(), []string{"granularity=per-block", "entries=4", "block=100"}},
+	{Palette{}.Method(), []string{"granularity=per-block", "entries=4", "block=51"}},
 	{Palette{}.Method(), []string{"vector=2", "entries=256"}},
 	{Palette{}.Method(), []string{"vector=4", "block=0"}},
 	{Palette{}.Method(), []string{"vector=2", "granularity=per-group", "entries=64"}},
@@ -139,6 +140,29 @@ func TestPaletteImportance(t *testing.T) {
 		}
 		if sum["samples"] > 0.97*sum["none"] {
 			t.Errorf("%s: squared error %g, %g without samples", options, sum["samples"], sum["none"])
+		}
+	}
+}
+
+// An element of a vector is wrong by at most twice the maximum magnitude, and vectors of 2 with 8 bits are about as exact as numbers with 4.
+func TestPaletteVectorErrors(t *testing.T) {
+	random := newBuilder(t, 13).random
+	x, most := make([]float32, 64*96), 0.
+	for i := range x {
+		x[i] = float32(random.NormFloat64())
+		most = max(most, math.Abs(float64(x[i])))
+	}
+	for options, ratio := range map[string]float64{"vector=2 entries=256 block=16": 0.02, "vector=2 entries=256 block=0": 0.02, "vector=4 entries=256 block=0": 0.1} {
+		sum, squares := 0., 0.
+		for i, got := range palettized(t, variant{Palette{}.Method(), strings.Fields(options)}, x) {
+			e := math.Abs(float64(x[i] - got))
+			if e > 2*most {
+				t.Errorf("%s: %g became %g", options, x[i], got)
+			}
+			sum, squares = sum+float64(x[i])*float64(x[i]), squares+e*e
+		}
+		if squares > ratio*sum {
+			t.Errorf("%s: squared error %g of the weight's", options, squares/sum)
 		}
 	}
 }

@@ -57,6 +57,9 @@ func (e *emitter) integers(shape []int64, xs ...int32) *ir.Value {
 // dense is the weight: entries of codebooks, looked up by Gather, times scales.
 func (e *emitter) dense(st *stored) *ir.Value {
 	x := e.indices(st.Layout, st.parts[outIndices].Value)
+	if st.whole() != st.padded() {
+		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.whole()/st.entry()))
+	}
 	if st.Groups > 1 {
 		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())), e.offsets(st.Layout))
 	}
@@ -64,7 +67,7 @@ func (e *emitter) dense(st *stored) *ir.Value {
 	if st.Block > 0 {
 		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st))
 	}
-	if st.padded() != st.Elems {
+	if st.whole() != st.Elems {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
 	}
 	x = e.node("Reshape", x, e.dims(st.weight.Shape...))

@@ -160,7 +160,7 @@ func (w *encoder) encode(first, n int64) error {
 		i = end
 	}
 	if w.Block > 0 {
-		if _, err := w.out[outScales].Write(w.scales[:n/w.Block]); err != nil {
+		if _, err := w.out[outScales].Write(w.scales[:max(0, min(n, w.whole()-first))/w.Block]); err != nil {
 			return err
 		}
 	}

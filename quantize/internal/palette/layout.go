@@ -70,14 +70,22 @@ func (l *Layout) unit() (indices, bytes int64) {
 	return 4, 3
 }
 
-// padded is the number of elements whose indices are stored: whole units, whole blocks and, with several runs of elements, whole runs.
+// padded is the number of elements whose indices are stored: whole units, whole blocks and, with several groups, whole ones.
 func (l *Layout) padded() int64 {
 	n, _ := l.unit()
-	step := l.step(n * l.entry())
+	step, elems := l.step(n*l.entry()), l.Elems
 	if l.Groups > 1 {
-		step = lcm(step, l.Inner)
+		elems = l.Outer * l.Groups * l.Inner
 	}
-	return ceilDiv(l.Elems, step) * step
+	return ceilDiv(elems, step) * step
+}
+
+// whole is the number of elements that are looked up: those that are stored, without the rest of a unit after whole groups.
+func (l *Layout) whole() int64 {
+	if l.Groups > 1 {
+		return l.Outer * l.Groups * l.Inner
+	}
+	return l.padded()
 }
 
 // step is the least number of elements of whole blocks and whole units of n elements.
@@ -105,7 +113,7 @@ func (l *Layout) scales() int64 {
 	if l.Block == 0 {
 		return 0
 	}
-	return l.padded() / l.Block
+	return l.whole() / l.Block
 }
 
 // The outputs of a recipe, in order.
@@ -133,7 +141,7 @@ func (l *Layout) specs(name string) []ir.Spec {
 // graphBytes is about the size of the nodes in the file, with the offsets of groups.
 func (l *Layout) graphBytes() (n int64) {
 	n = nodeBytes
-	for _, more := range []bool{l.Groups > 1, l.padded() != l.Elems, l.packed() && l.bits() == 6} {
+	for _, more := range []bool{l.Groups > 1, l.whole() != l.Elems, l.whole() != l.padded(), l.packed() && l.bits() == 6} {
 		if more {
 			n += moreBytes
 		}
