@@ -20,10 +20,11 @@ func packCast(n *op.Node, _ []*ir.Array, packed []op.Packed) op.Packed {
 func packMul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	for i := range in {
 		x, scale, last := in[i], in[1-i], len(in[i].Shape)-1
-		if packed[i] == nil || x.DType != ir.Float || last < 0 || !slices.Equal(append(slices.Clone(x.Shape[:last]), 1), scale.Shape) {
+		values, ok := packed[i].(*op.Lookup)
+		if !ok || x.DType != ir.Float || last < 0 || !slices.Equal(append(slices.Clone(x.Shape[:last]), 1), scale.Shape) {
 			continue
 		}
-		s := &op.Scaled{Values: packed[i], Block: int(x.Shape[last])}
+		s := &op.Scaled{Values: values, Block: int(x.Shape[last])}
 		switch l, ok := packed[1-i].(*op.Lookup); {
 		case ok:
 			s.Scales = l

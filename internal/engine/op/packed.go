@@ -1,6 +1,10 @@
 package op
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"encoding/binary"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // Packed is a constant of type Float that is in memory in a smaller form, such as indices into a codebook. Operators that accept it decode
 // the part that they compute with. Its elements have no shape: they are in the order of the dense tensor.
@@ -99,46 +103,57 @@ func (l *Lookup) at(i int) float32 {
 // Decode implements Packed.
 func (l *Lookup) Decode(dst []float32, p Part) {
 	for i := range p.Rows {
-		at, row := p.At+i*p.Stride, dst[i*p.DstRow:]
-		switch {
-		case p.DstCol != 1:
-			for j := range p.Cols {
-				row[j*p.DstCol] = l.at(at + j)
-			}
-		case l.bits == 4:
-			l.nibbles(row[:p.Cols], at)
-		case l.bits == 8:
-			table := (*[256]float32)(l.table)
-			for j, k := range l.indices[at : at+p.Cols] {
-				row[j] = table[k]
-			}
-		default:
-			for j, k := range l.wide[at : at+p.Cols] {
-				row[j] = l.table[k]
-			}
+		l.run(dst[i*p.DstRow:], p.DstCol, p.At+i*p.Stride, p.Cols, 1)
+	}
+}
+
+// run decodes n elements from at on, times scale.
+func (l *Lookup) run(dst []float32, step, at, n int, scale float32) {
+	switch {
+	case step != 1:
+		for j := range n {
+			dst[j*step] = l.at(at+j) * scale
+		}
+	case l.bits == 4:
+		l.nibbles(dst[:n], at, scale)
+	case l.bits == 8:
+		table := (*[256]float32)(l.table)
+		dst = dst[:n]
+		for j, k := range l.indices[at : at+n] {
+			dst[j] = table[k] * scale
+		}
+	default:
+		dst = dst[:n]
+		for j, k := range l.wide[at : at+n] {
+			dst[j] = l.table[k] * scale
 		}
 	}
 }
 
-// nibbles decodes elements from at on, two of a byte at a time.
-func (l *Lookup) nibbles(dst []float32, at int) {
+// nibbles decodes elements from at on, eight or two at a time.
+func (l *Lookup) nibbles(dst []float32, at int, scale float32) {
 	table := (*[16]float32)(l.table)
 	if at%2 == 1 && len(dst) > 0 {
-		dst[0] = l.at(at)
+		dst[0] = l.at(at) * scale
 		dst, at = dst[1:], at+1
 	}
-	for j, k := range l.indices[at/2 : at/2+len(dst)/2] {
-		pair := dst[2*j : 2*j+2 : 2*j+2]
-		pair[0], pair[1] = table[k&15], table[k>>4]
+	src := l.indices[at/2:]
+	for len(dst) >= 8 {
+		to, k := (*[8]float32)(dst), binary.LittleEndian.Uint32(src)
+		to[0], to[1] = table[k&15]*scale, table[k>>4&15]*scale
+		to[2], to[3] = table[k>>8&15]*scale, table[k>>12&15]*scale
+		to[4], to[5] = table[k>>16&15]*scale, table[k>>20&15]*scale
+		to[6], to[7] = table[k>>24&15]*scale, table[k>>28]*scale
+		dst, src = dst[8:], src[4:]
 	}
-	if n := len(dst); n%2 == 1 {
-		dst[n-1] = l.at(at + n - 1)
+	for j := range dst {
+		dst[j] = table[src[j/2]>>(j%2*4)&15] * scale
 	}
 }
 
-// A Scaled is Packed values times a scale for each block of consecutive elements.
+// A Scaled is the elements of a Lookup times a scale for each block of consecutive ones.
 type Scaled struct {
-	Values Packed
+	Values *Lookup
 	Scales *Lookup   // the scales, or
 	Floats []float32 // the same
 	Block  int
@@ -152,30 +167,31 @@ func (s *Scaled) Bytes() int64 {
 	return s.Values.Bytes() + 4*int64(len(s.Floats))
 }
 
-// Decode implements Packed.
+// scale is that of a block.
+func (s *Scaled) scale(block int) float32 {
+	if s.Scales != nil {
+		return s.Scales.at(block)
+	}
+	return s.Floats[block]
+}
+
+// Decode implements Packed. Divisions would take longer than the lookups of a row.
 func (s *Scaled) Decode(dst []float32, p Part) {
-	s.Values.Decode(dst, p)
+	block, off := p.At/s.Block, p.At%s.Block
+	blocks, rest := p.Stride/s.Block, p.Stride%s.Block
 	for i := range p.Rows {
-		at, row := p.At+i*p.Stride, dst[i*p.DstRow:]
-		for j := 0; j < p.Cols; {
-			block := (at + j) / s.Block
-			end := min(p.Cols, (block+1)*s.Block-at)
-			var scale float32
-			if s.Scales != nil {
-				scale = s.Scales.at(block)
-			} else {
-				scale = s.Floats[block]
-			}
-			if p.DstCol == 1 {
-				for k := range row[j:end] {
-					row[j+k] *= scale
-				}
-			} else {
-				for k := j; k < end; k++ {
-					row[k*p.DstCol] *= scale
-				}
-			}
-			j = end
+		s.row(dst[i*p.DstRow:], p, p.At+i*p.Stride, block, off)
+		if block, off = block+blocks, off+rest; off >= s.Block {
+			block, off = block+1, off-s.Block
 		}
+	}
+}
+
+// row decodes a row of p from element at on, which is element off of a block.
+func (s *Scaled) row(dst []float32, p Part, at, block, off int) {
+	for j := 0; j < p.Cols; block, off = block+1, 0 {
+		n := min(p.Cols-j, s.Block-off)
+		s.Values.run(dst[j*p.DstCol:], p.DstCol, at+j, n, s.scale(block))
+		j += n
 	}
 }
