@@ -21,8 +21,8 @@ const (
 
 func isAuto(compare string) bool { return compare == "" || compare == autoCompare }
 
-// maxTrial is the size up to which layers are pruned in trials. Of larger ones the comparison is that of the paper: outputs of more weights
-// differ less by chance, and trials take longer.
+// maxTrial is the size up to which layers are pruned in trials. Of larger ones, and without data, the comparison is that of the paper: outputs
+// of more weights differ less by chance, and those of random inputs are no evidence.
 const maxTrial = 256 << 20
 
 // decide replaces auto by the best comparison of candidates for layers, of which the first is that of the paper, and reports whether it did.
@@ -34,25 +34,28 @@ func (s *sampled) decide(ctx context.Context, layers []*layer, candidates []stri
 	for _, l := range layers {
 		bytes += l.before.Bytes()
 	}
-	if len(candidates) == 1 || bytes > maxTrial {
+	if len(candidates) == 1 || bytes > maxTrial || s.data.Path == "" {
 		*s.compare = candidates[0]
 		return true, nil
 	}
 	return true, s.best(ctx, layers, candidates)
 }
 
-// holdOut is the interval of held-out samples: without them in the statistics, a comparison has no advantage by overfitting.
+// holdOut is the interval of samples that trials of methods which fit values to samples hold out, as they overfit. Norms do not: trials of other
+// methods measure all samples, and depend less on single ones.
 const holdOut = 4
 
 // heldOut reports whether trials measure outputs on a sample instead of observing it. Of fewer samples than holdOut trials do both on all.
 func (s *sampled) heldOut(sample int) bool {
-	return s.trial && s.samples >= holdOut && sample%holdOut == holdOut-1
+	return s.trial && s.fits && s.samples >= holdOut && sample%holdOut == holdOut-1
 }
 
 // measured reports whether trials measure outputs on a sample.
-func (s *sampled) measured(sample int) bool { return s.heldOut(sample) || s.samples < holdOut }
+func (s *sampled) measured(sample int) bool {
+	return s.heldOut(sample) || !s.fits || s.samples < holdOut
+}
 
-// best sets the comparison with the highest output SQNR on the held-out samples, after a trial of each in the whole model; the first of equal ones.
+// best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole model; the first of equal ones.
 func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
 	t, err := s.trials(ctx)
 	if err != nil {
@@ -73,7 +76,7 @@ func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string
 	return nil
 }
 
-// trials prune layers of a model and measure the change of its outputs on the held-out samples.
+// trials prune layers of a model and measure the change of its outputs.
 type trials struct {
 	*sampled
 	dense []map[string]io.ReaderAt // outputs of the samples

@@ -1,7 +1,12 @@
 package prune
 
 import (
+	"encoding/binary"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -34,6 +39,7 @@ func TestComparisons(t *testing.T) {
 // The rest of the model decides: after it divides the first output by 1000, the elements of the second one count. Trials leave nothing else
 // in the model: the weights are those of the comparison alone.
 func TestAutoComparesTheOutputsOfTheModel(t *testing.T) {
+	samples := sampleFile(t, 16, 4)
 	for _, m := range []string{"wanda", "sparsegpt"} {
 		results := map[string][]float64{}
 		for _, compare := range []string{"auto", "row", "layer", "block"} {
@@ -48,7 +54,7 @@ func TestAutoComparesTheOutputsOfTheModel(t *testing.T) {
 			if m == "sparsegpt" {
 				method = sparseGPTMethod
 			}
-			b.run(method, "compare", compare)
+			b.run(method, "compare", compare, "data", samples)
 			results[compare] = b.values(w)
 		}
 		if !slices.Equal(results["auto"], results["row"]) || slices.Equal(results["row"], results["layer"]) {
@@ -57,7 +63,23 @@ func TestAutoComparesTheOutputsOfTheModel(t *testing.T) {
 	}
 }
 
-// A fourth of the samples is held out, of too few none.
+// sampleFile is a file of random samples.
+func sampleFile(t *testing.T, rows, cols int) string {
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }\n", rows, cols)
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), 0)
+	b = append(b, header...)
+	r := rand.New(rand.NewPCG(5, 6))
+	for range rows * cols {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(r.NormFloat64())))
+	}
+	path := filepath.Join(t.TempDir(), "samples.npy")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A fourth of the samples is held out, of too few none, nor for norms.
 func TestTrialsHoldSamplesOut(t *testing.T) {
 	count := func(s *sampled) (held, measured int) {
 		for i := range s.samples {
@@ -73,7 +95,7 @@ func TestTrialsHoldSamplesOut(t *testing.T) {
 	for _, c := range []struct {
 		s              sampled
 		held, measured int
-	}{{sampled{trial: true, samples: 9}, 2, 2}, {sampled{trial: true, samples: 3}, 0, 3}, {sampled{samples: 9}, 0, 0}} {
+	}{{sampled{trial: true, fits: true, samples: 9}, 2, 2}, {sampled{trial: true, fits: true, samples: 3}, 0, 3}, {sampled{trial: true, samples: 9}, 0, 9}, {sampled{fits: true, samples: 9}, 0, 0}} {
 		if held, measured := count(&c.s); held != c.held || measured != c.measured {
 			t.Errorf("%d samples, trial %t: %d held out, %d measured", c.s.samples, c.s.trial, held, measured)
 		}

@@ -84,6 +84,7 @@ type sampled struct {
 	pool     *op.Pool
 	data     calibrate.Data
 	moments  func(k int) moments
+	fits     bool // prune fits the elements that stay to the samples
 
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error

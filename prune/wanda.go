@@ -18,7 +18,7 @@ type Wanda struct {
 	pass.Selection
 	Sparsity
 	// Compare is the elements that are compared with each other: row, layer, magnitude or auto; empty for auto. The paper's is row.
-	Compare string `flag:"compare" default:"auto" enum:"auto,row,layer,magnitude" usage:"'comparison' of elements: row (those of an output row), layer (all of a weight), magnitude (all of a weight, without input norms), or auto (the one of highest output SQNR, on a fourth of the samples)"`
+	Compare string `flag:"compare" default:"auto" enum:"auto,row,layer,magnitude" usage:"'comparison' of elements: row (those of an output row), layer (all of a weight), magnitude (all of a weight, without input norms), or auto (the one of highest output SQNR)"`
 	pass.Calibration
 }
 
