@@ -17,12 +17,13 @@ type methodCommand struct {
 	choose   string // the flag that names the method
 	method   string // the default
 	usage    string
-	more     func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
-	prepare  *preparing                                            // puts steps in front; may be nil
-	other    pass.Options                                          // the alternative for results that are hardly smaller; may be nil
-	auto     *automatic                                            // lets methods be chosen by measurement; may be nil
-	gradual  bool                                                  // --schedule runs the method in steps, with training after each
-	variants *variantSet                                           // writes several results; may be nil
+	more     func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing)            // flags of its own; may be nil
+	prepare  *preparing                                                       // puts steps in front; may be nil
+	other    pass.Options                                                     // the alternative for results that are hardly smaller; may be nil
+	auto     *automatic                                                       // lets methods be chosen by measurement; may be nil
+	then     func(name string, o *mcli.MethodOptions) ([]pass.Options, error) // the steps after the method; may be nil
+	gradual  bool                                                             // --schedule runs the method in steps, with training after each
+	variants *variantSet                                                      // writes several results; may be nil
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
@@ -91,11 +92,19 @@ func (m methodCommand) build(t *tool) *cli.Command {
 					return err
 				}
 			}
+			steps = append(steps, step)
+			if m.then != nil {
+				after, err := m.then(chosen.Value, options)
+				if err != nil {
+					return err
+				}
+				steps = append(steps, after...)
+			}
 			if err := w.adopt(step, options, common, test); err != nil {
 				return err
 			}
 			w.alternative = m.other
-			return w.compress(c, t, models, chosen.Value, append(steps, step))
+			return w.compress(c, t, models, chosen.Value, steps)
 		},
 	}
 }

@@ -19,7 +19,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := solve.GPTQ(p, []float32{0.4, 0.4}, 1, f, solve.Spec{Low: -1, High: 1, Symmetric: true, Block: 2})
+	c := solve.GPTQ(p, []float32{0.4, 0.4}, 1, f, solve.Spec{Low: -1, High: 1, Symmetric: true, Block: 2}, nil)
 	fmt.Println(c.Weight(0, 0)+c.Weight(1, 0) > 0.7)
 	// Output: true
 }

@@ -8,11 +8,12 @@ import (
 )
 
 // GPTQ quantizes w, K×N, row by row with error feedback: each row is rounded to nearest at the value that compensates the errors of
-// the rows before, see hessian.Columns.
-func GPTQ(p gemm.Pool, w []float32, n int, f *hessian.Factor, g Spec) *Quantized {
+// the rows before, see hessian.Columns. Pruned elements, none if nil, become zero, and the others compensate their errors, too, as in
+// SparseGPT.
+func GPTQ(p gemm.Pool, w []float32, n int, f *hessian.Factor, g Spec, pruned []bool) *Quantized {
 	c := newQuantized(f.K, n, g)
 	p.For((n+wide-1)/wide, func(i int) {
-		s := &sweep{Quantized: c, Columns: f.Columns(w, n, i*wide)}
+		s := &sweep{Quantized: c, Columns: f.Columns(w, n, i*wide), pruned: pruned}
 		s.u = make([]float32, max(g.Block, hessian.Lazy)*wide)
 		s.run()
 	})
@@ -25,7 +26,8 @@ const wide = hessian.Wide
 type sweep struct {
 	*Quantized
 	*hessian.Columns
-	u []float32 // of the current block, rows of wide
+	u      []float32 // of the current block, rows of wide
+	pruned []bool    // K×N; nil for none
 }
 
 func (s *sweep) run() {
@@ -48,6 +50,7 @@ func (s *sweep) start(end int) int {
 // block quantizes the positions [first, end).
 func (s *sweep) block(first, end int) {
 	s.Load(s.u, first, end)
+	s.clear(first, end)
 	s.fit(s.Order[end-1]/s.Spec.Block, s.u, s.Loss[first:end])
 	for to := end; to > first; {
 		from := max(first, to-hessian.Lazy)
@@ -60,10 +63,35 @@ func (s *sweep) block(first, end int) {
 	}
 }
 
+// clear zeroes the pruned elements of the positions [first, end), so that scales fit the others.
+func (s *sweep) clear(first, end int) {
+	for i := first; i < end; i++ {
+		u := s.u[(i-first)*wide:]
+		for j, pruned := range s.prunedOf(s.Order[i]) {
+			if pruned {
+				u[j] = 0
+			}
+		}
+	}
+}
+
+// prunedOf marks the pruned elements of a row of W; nil for none.
+func (s *sweep) prunedOf(row int) []bool {
+	if s.pruned == nil {
+		return nil
+	}
+	return s.pruned[row*s.Columns.N+s.First:][:s.Cols]
+}
+
 // place quantizes one row; the feedback of errors from position to on is included in u already.
 func (s *sweep) place(i int, u []float32, to int) {
 	s.FeedBackRow(u, i, to)
 	row := s.Order[i]
+	for j, pruned := range s.prunedOf(row) {
+		if pruned {
+			u[j] = 0 // which is rounded to the zero point
+		}
+	}
 	scale, zero := s.affine(row / s.Spec.Block)
 	quantized, errors := s.Values[row*s.Columns.N+s.First:][:s.Cols], s.Errors[i*wide:]
 	for j, w := range s.Row(i) {

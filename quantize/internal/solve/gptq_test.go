@@ -146,7 +146,7 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 				f := l.factor(t, o)
 				rows := slices.Clone(f.Order)
 				slices.Reverse(rows)
-				c := GPTQ(pool(t, 2), l.w, l.n, f, g)
+				c := GPTQ(pool(t, 2), l.w, l.n, f, g, nil)
 				different := 0
 				for i, want := range roundByInverse(l, l.damped(o.Damp), rows, c) {
 					if byte(want) != c.Values[i] {
@@ -163,7 +163,7 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 
 // nearest rounds to nearest without a Hessian, with scales of the same granularity.
 func nearest(t testing.TB, l *layer, g Spec) *Quantized {
-	return GPTQ(pool(t, 2), l.w, l.n, flat(l.k), g)
+	return GPTQ(pool(t, 2), l.w, l.n, flat(l.k), g, nil)
 }
 
 // flat is the factor of uncorrelated inputs.
@@ -184,7 +184,7 @@ func TestGPTQLosesLessThanNearest(t *testing.T) {
 		for _, g := range specs {
 			for _, o := range orders {
 				o.Block = g.Block
-				got, want := l.loss(h, GPTQ(pool(t, 2), l.w, l.n, l.factor(t, o), g).Weight), l.loss(h, nearest(t, l, g).Weight)
+				got, want := l.loss(h, GPTQ(pool(t, 2), l.w, l.n, l.factor(t, o), g, nil).Weight), l.loss(h, nearest(t, l, g).Weight)
 				if got > want {
 					t.Errorf("%+v, %+v: loss %.4g, rounded to nearest %.4g", g, o, got, want)
 				}
@@ -201,7 +201,7 @@ func TestGPTQBesideBruteForce(t *testing.T) {
 	for range 30 {
 		l := newLayer(r, 5, 1, 50)
 		h := l.damped(0.01)
-		c := GPTQ(pool(t, 1), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: g.Block}), g)
+		c := GPTQ(pool(t, 1), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: g.Block}), g, nil)
 		least := math.Inf(1)
 		for n := range 1 << (2 * l.k) {
 			least = min(least, l.loss(h, func(i, _ int) float32 { return float32(n>>(2*i)&3-2) * c.Scale[0] }))
@@ -261,7 +261,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := GPTQ(pool(t, workers), l.w, l.n, f, specs[0])
+		c := GPTQ(pool(t, workers), l.w, l.n, f, specs[0], nil)
 		if first == nil {
 			first = c
 		}
@@ -282,7 +282,7 @@ func TestDegenerate(t *testing.T) {
 	zero := newLayer(r, 24, 6, 100)
 	clear(zero.w)
 	for name, l := range map[string]*layer{"an input that is always zero": dead, "few samples": few, "no inputs but zero": none, "no weights but zero": zero} {
-		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: 24}), Spec{Low: -127, High: 127, Symmetric: true, Block: 24})
+		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: 24}), Spec{Low: -127, High: 127, Symmetric: true, Block: 24}, nil)
 		for i, w := range l.w {
 			if got := c.Weight(i/l.n, i%l.n); math.Abs(float64(got-w)) > 0.5 || math.IsNaN(float64(got)) {
 				t.Errorf("%s: weight %v became %v", name, w, got)
@@ -304,8 +304,36 @@ func BenchmarkGPTQ(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				GPTQ(p, l.w, l.n, f, Spec{Low: -8, High: 7, Symmetric: true, Block: 32})
+				GPTQ(p, l.w, l.n, f, Spec{Low: -8, High: 7, Symmetric: true, Block: 32}, nil)
 			}
 		})
+	}
+}
+
+// Pruned elements are exactly zero, the others compensate their errors, and scales fit the others only.
+func TestGPTQPrunes(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	l := newLayer(r, 96, 150, 400)
+	pruned, zeroed := make([]bool, len(l.w)), slices.Clone(l.w)
+	for i := range pruned {
+		if pruned[i] = r.IntN(2) == 0; pruned[i] {
+			zeroed[i] = 0
+		}
+	}
+	h := l.damped(0.01)
+	for _, g := range specs {
+		for _, o := range orders {
+			o.Block = g.Block
+			f := l.factor(t, o)
+			c, apart := GPTQ(pool(t, 2), l.w, l.n, f, g, pruned), GPTQ(pool(t, 2), zeroed, l.n, f, g, pruned)
+			for i, p := range pruned {
+				if w := c.Weight(i/l.n, i%l.n); p && w != 0 {
+					t.Fatalf("%+v, %+v: pruned element %d is %g", g, o, i, w)
+				}
+			}
+			if joint, other := l.loss(h, c.Weight), l.loss(h, apart.Weight); joint > 0.9*other {
+				t.Errorf("%+v, %+v: loss %.4g, without compensation of the pruned elements %.4g", g, o, joint, other)
+			}
+		}
 	}
 }

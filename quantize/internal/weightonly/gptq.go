@@ -134,13 +134,14 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	return nil
 }
 
-// matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs.
+// matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs. Zeros stay zero, so that a pruned matrix stays
+// sparse.
 func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) error {
 	w, err := s.read(ctx, l)
 	if err != nil {
 		return err
 	}
-	quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec)
+	quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec, zerosOf(w))
 	zeros := make([]byte, len(quantized.Zero))
 	for i, z := range quantized.Zero {
 		zeros[i] = byte(z)
@@ -151,6 +152,17 @@ func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) erro
 	quantized.Weights(s.pool, w)
 	s.walk.Replace(l.weight, l.tensor(w))
 	return nil
+}
+
+// zerosOf marks the zeros of w; nil if there are none.
+func zerosOf(w []float32) (zeros []bool) {
+	if !slices.Contains(w, 0) {
+		return nil
+	}
+	for _, v := range w {
+		zeros = append(zeros, v == 0)
+	}
+	return zeros
 }
 
 // read is the matrix K×N.
