@@ -1,6 +1,6 @@
 """Peers of pack: ZipNN, and the entropy of quantized values.
 
-    zipnn [MODEL TYPE]...       a line for each: bytes of the tensors of a float type; bytes of ZipNN for them and of zstd -19 for the rest
+    zipnn [MODEL TYPE]...       a line for each: bytes of the tensors of a float type; bytes of ZipNN for the file; for them alone, and of zstd -19 for the rest
     entropy [MODEL PACKED]...   a line for each: bytes of the packed integer tensors; order-0 entropy of their values
     compress IN TYPE OUT        a file by ZipNN
     decompress IN TYPE OUT
@@ -75,10 +75,12 @@ def entropy(path, packed):
 
 
 def both(path, kind):
-    """Bytes of the floats, and of the compressed model."""
+    """Bytes of the floats, of the compressed file, and of the floats compressed alone with the rest by zstd."""
+    with open(path, "rb") as f:
+        whole = len(zipnn(kind).compress(f.read()))
     floats, rest = split(path, kind)
     rest = subprocess.run(["zstd", "-19", "-c", "-q"], input=rest, capture_output=True, check=True).stdout
-    return len(floats), (len(zipnn(kind).compress(floats)) if floats else 0) + len(rest)
+    return len(floats), whole, (len(zipnn(kind).compress(floats)) if floats else 0) + len(rest)
 
 
 def main(what, *args):
