@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-quality bench-language bench-pack ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-language bench-pack ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -105,6 +105,10 @@ bench-train: $(environment) $(torch)
 # Accuracy after fine-tuning, distillation and QAT on real data: about an hour; BENCH=-quick takes minutes, to test the benchmark.
 bench-distill: $(environment)
 	$(run_bench) -only distill,lenet,finetune,qat $(BENCH)
+
+# Deep Compression of LeNet-300-100 and LeNet-5 by fixtures/recipes/deep-compression.yaml, with their training: half an hour. BENCH=-quick takes a minute.
+bench-deep-compression: $(environment)
+	$(run_bench) -only deep-compression $(BENCH)
 
 # Quantizers compared with ONNX Runtime's and NNCF's, and pruning by samples, most of an hour; BENCH=-quick omits the larger real models.
 bench-quality: .venv-quality/requirements.txt

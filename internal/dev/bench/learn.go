@@ -36,10 +36,19 @@ const tested = 5000
 
 // do runs a command that writes a model, without options that cost time and are not measured here, and returns its report.
 func (b *bench) do(ctx context.Context, args ...string) (*report.Report, error) {
+	return b.doIn(ctx, "", args...)
+}
+
+// doIn runs such a command in a folder, "" for the working folder.
+func (b *bench) doIn(ctx context.Context, folder string, args ...string) (*report.Report, error) {
 	fmt.Fprintln(os.Stderr, "mcompress", strings.Join(args, " "))
+	tool, err := filepath.Abs(b.tool)
+	if err != nil {
+		return nil, err
+	}
 	var complaint strings.Builder
-	cmd := exec.CommandContext(ctx, b.tool, append(args, "--json", "--report", "none", "--no-verify", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet")...)
-	cmd.Stderr = &complaint
+	cmd := exec.CommandContext(ctx, tool, append(args, "--json", "--report", "none", "--no-verify", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet")...)
+	cmd.Dir, cmd.Stderr = folder, &complaint
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", args[0], err, last(complaint.String()))

@@ -84,6 +84,7 @@ var sections = []struct {
 	{"hinton", (*bench).hinton, true},
 	{"lenet", (*bench).lenet, true},
 	{"iterative", (*bench).iterative, true},
+	{"deep-compression", (*bench).deepCompression, true},
 	{"finetune", (*bench).finetune, true},
 	{"qat", (*bench).qat, true},
 	{"defaults", (*bench).defaults, true},

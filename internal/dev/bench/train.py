@@ -2,6 +2,7 @@
 
   mlp OUT UNITS...                    layers of so many units for images of 28x28, with Relu between them
   cnn OUT                             three convolutions for images of 3x32x32, each with Relu and a pool, and a layer of ten classes
+  lenet5 OUT                          LeNet-5 as in Caffe, for images of 28x28: two convolutions of 5x5 with pools, and layers of 500 and 10 units
   samples OUT INPUT COUNT CLASSES SHAPE...
                                       an archive of normally distributed samples for this input, and of labels
   tokens OUT COUNT LENGTH             an archive of random token ids for MiniLM
@@ -54,6 +55,19 @@ def cnn(path):
     weights |= {"fc.weight": rectified(rng, 10, 2048, fan=2048), "fc.bias": np.zeros(10, np.float32)}
     nodes += [helper.make_node("Flatten", [x], ["flat"]), helper.make_node("Gemm", ["flat", "fc.weight", "fc.bias"], ["y"], "fc", transB=1)]
     save(path, nodes, weights, [3, 32, 32], 10)
+
+
+def lenet5(path):
+    rng, shapes = np.random.default_rng(0), [(20, 1, 5, 5), (50, 20, 5, 5), (500, 800), (10, 500)]
+    weights = {f"w{i}": rectified(rng, *s, fan=int(np.prod(s[1:]))) for i, s in enumerate(shapes)} | {f"b{i}": np.zeros(s[0], np.float32) for i, s in enumerate(shapes)}
+    nodes, x = [], "x"
+    for i in range(2):
+        nodes += [helper.make_node("Conv", [x, f"w{i}", f"b{i}"], [f"c{i}"], f"conv{i}", kernel_shape=[5, 5]),
+                  helper.make_node("MaxPool", [f"c{i}"], [f"p{i}"], kernel_shape=[2, 2], strides=[2, 2])]
+        x = f"p{i}"
+    nodes += [helper.make_node("Flatten", [x], ["flat"]), helper.make_node("Gemm", ["flat", "w2", "b2"], ["h"], "fc2", transB=1),
+              helper.make_node("Relu", ["h"], ["a"]), helper.make_node("Gemm", ["a", "w3", "b3"], ["y"], "fc3", transB=1)]
+    save(path, nodes, weights, [1, 28, 28], 10)
 
 
 def samples(path, name, count, classes, *shape):
