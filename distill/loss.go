@@ -103,12 +103,14 @@ func (s *settings) labelWeight(labelled bool) float64 {
 	return 1
 }
 
-// outputTerms returns the terms that compare the outputs of student and teachers, in their order.
+// outputTerms returns the terms that compare the outputs of student and teachers, in their order. Caches are not compared: a teacher with more layers or heads
+// has others.
 func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight float64) ([]term, error) {
-	ys := student.Graph.Outputs
-	for _, t := range teachers {
-		if n := len(t.Graph.Outputs); n != len(ys) {
-			return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match and --loss none", n, len(ys))
+	ys := uncached(student.Graph)
+	theirs := make([][]*ir.Value, len(teachers))
+	for k, t := range teachers {
+		if theirs[k] = uncached(t.Graph); len(theirs[k]) != len(ys) {
+			return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match and --loss none", len(theirs[k]), len(ys))
 		}
 	}
 	var ts []term
@@ -130,12 +132,20 @@ func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight f
 			return v.Name
 		}
 		next := term{kind: kind, student: of(y), weight: weight}
-		for k, t := range teachers {
-			next.soft = append(next.soft, soft{k, of(t.Graph.Outputs[i])})
+		for k := range teachers {
+			next.soft = append(next.soft, soft{k, of(theirs[k][i])})
 		}
 		ts = append(ts, next)
 	}
 	return ts, nil
+}
+
+// uncached are the outputs of g that are not caches of the next run.
+func uncached(g *ir.Graph) []*ir.Value {
+	caches := dataset.Caches(g)
+	return slices.DeleteFunc(slices.Clone(g.Outputs), func(y *ir.Value) bool {
+		return slices.ContainsFunc(caches, func(p dataset.Pair) bool { return p.Output == y.Name })
+	})
 }
 
 // scores returns the input of the Softmax that computes v, or v itself.

@@ -1,9 +1,11 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
@@ -18,6 +20,7 @@ type teacher struct {
 	held    int64    // bytes of its weights
 	nodes   int      // of its graph
 	values  []string // values of its graph that losses use
+	caches  map[string]ownCache
 }
 
 // newTeacher opens a model for these values of it. add appends nodes to its canonical graph; nil for none.
@@ -35,7 +38,7 @@ func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader, ad
 		outputs = append(outputs, v)
 	}
 	tape.Graph().SetOutputs(outputs...)
-	t := &teacher{values: values, nodes: tape.Graph().NodeCount()}
+	t := &teacher{values: values, nodes: tape.Graph().NodeCount(), caches: l.ownCaches(m)}
 	if t.held, err = weightBytes(ctx, tape.Model, l.session()); err != nil {
 		return nil, err
 	}
@@ -61,8 +64,12 @@ func (l *loader) teacherTape(ctx context.Context, m *ir.Model, add func(*grad.Ta
 	if l.fixedBatch > 0 {
 		batch = l.fixedBatch
 	}
+	caches := l.ownCaches(m)
 	for _, in := range inputs {
 		spec, ok := l.specs(batch)[in.Name]
+		if c, own := caches[in.Name]; own {
+			spec, ok = ir.Spec{DType: c.t.Elem, Shape: c.shape(l.specs(batch)[c.like].Shape)}, true
+		}
 		if !ok && len(inputs) == 1 && len(l.inputs) == 1 {
 			spec, ok = l.specs(batch)[l.inputs[0].Name], true // the only inputs may differ in name
 		}
@@ -95,11 +102,52 @@ func (t *teacher) outputs(ctx context.Context, in map[string]*ir.Array) (map[str
 	return out, nil
 }
 
+// An ownCache is a cache of a teacher that the student does not have, or has with fewer heads. It is empty like one of the student's.
+type ownCache struct {
+	like string // the input of the student
+	t    *ir.Type
+}
+
+// shape is that of the cache, by the shape of the student's.
+func (c ownCache) shape(like []int64) []int64 {
+	shape := slices.Clone(like)
+	for k, d := range c.t.Shape {
+		if d.Known() {
+			shape[k] = d.N
+		}
+	}
+	return shape
+}
+
+var layerNumber = regexp.MustCompile(`[0-9]+`)
+
+// ownCaches are those of a teacher, by input. They have the layout of the student's cache whose name differs in the number of the layer only.
+func (l *loader) ownCaches(m *ir.Model) map[string]ownCache {
+	own, student := map[string]ownCache{}, map[string]string{}
+	for _, p := range dataset.Caches(l.model.Graph) {
+		student[p.Input], student[layerNumber.ReplaceAllString(p.Input, "")] = p.Input, p.Input
+	}
+	caches := dataset.Caches(m.Graph)
+	for _, v := range m.Graph.Inputs {
+		if v.Type == nil || !slices.ContainsFunc(caches, func(p dataset.Pair) bool { return p.Input == v.Name }) {
+			continue
+		}
+		c := ownCache{cmp.Or(student[v.Name], student[layerNumber.ReplaceAllString(v.Name, "")]), v.Type}
+		like := l.sample[c.like].Shape
+		if len(like) == len(v.Type.Shape) && (c.like != v.Name || !slices.Equal(c.shape(like), like)) {
+			own[v.Name] = c
+		}
+	}
+	return own
+}
+
 // inputs returns the teacher's inputs.
 func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 	out := map[string]*ir.Array{}
 	for _, p := range t.session.Inputs() {
-		if in[p.Name] != nil {
+		if c, own := t.caches[p.Name]; own {
+			out[p.Name] = ir.NewArray(c.t.Elem, c.shape(in[c.like].Shape)...)
+		} else if in[p.Name] != nil {
 			out[p.Name] = in[p.Name]
 		}
 	}

@@ -69,6 +69,7 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 		return worth, nil, nil
 	}
 	data := calibrate.NewData(o.Calibration, false)
+	data.Step = math.MaxInt // gradients are those of whole samples
 	if t == nil {
 		data.Most = 1 // for its shapes
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
@@ -167,8 +168,12 @@ func others(rank, axis int) (list []int64) {
 // seeds adds the gradients of the outputs.
 func (s *taylorStep) seeds(tape *grad.Tape, m *ir.Model) map[*ir.Value]*ir.Value {
 	all := map[*ir.Value]*ir.Value{}
+	caches := dataset.Caches(m.Graph)
 	for _, y := range m.Graph.Outputs {
 		n, v := y.Producer(), tape.Value(y.Name)
+		if slices.ContainsFunc(caches, func(p dataset.Pair) bool { return p.Output == y.Name }) {
+			continue // they have an effect on later runs only
+		}
 		if n != nil && operator.Of(n).Distribution && tape.Value(n.Input(0).Name) != nil && len(tape.Shape(tape.Value(n.Input(0).Name))) == 2 {
 			v = tape.Value(n.Input(0).Name)
 			all[v] = s.fisher(tape, v)

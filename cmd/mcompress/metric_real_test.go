@@ -77,11 +77,11 @@ func mustRun(t *testing.T, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// A model with fewer layers has fewer caches, and decodes a sample in several runs as in one.
-func TestPerplexityOfFewerLayers(t *testing.T) {
+// Models with fewer layers or heads have other caches. They decode a sample in several runs as in one.
+func TestPerplexityWithFewerCaches(t *testing.T) {
 	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "gpt2_tiny_fp32", "model.onnx")
 	dir := t.TempDir()
-	tokens, pruned := filepath.Join(dir, "tokens.bin"), filepath.Join(dir, "pruned.onnx")
+	tokens := filepath.Join(dir, "tokens.bin")
 	var ids []byte
 	for i := range 48 {
 		ids = binary.LittleEndian.AppendUint16(ids, uint16(i*i*7919%1000))
@@ -90,20 +90,26 @@ func TestPerplexityOfFewerLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples := []string{tokens, "--dim", "seq_len=12"}
-	mustRun(t, slices.Concat([]string{"prune", model, "--method", "layers", "-o", pruned, "--report", "none", "--data"}, samples)...)
-	var perplexity [2]float64
-	for i, step := range []string{"1", "12"} {
-		var r struct{ Verification verification.Result }
-		if err := json.Unmarshal(mustRun(t, slices.Concat([]string{"verify", model, pruned, "--json", "--step", step, "--perplexity"}, samples)...), &r); err != nil {
-			t.Fatal(err)
+	for _, c := range []struct{ method, importance, note string }{
+		{"layers", "cosine", "outputs present_* are not compared: the second model has 3 of 5"},
+		{"heads", "taylor", "5 outputs are not compared: they have fewer heads in the second model"},
+	} {
+		pruned := filepath.Join(dir, c.method+".onnx")
+		mustRun(t, slices.Concat([]string{"prune", model, "--method", c.method, "--importance", c.importance, "-o", pruned, "--report", "none", "--data"}, samples)...)
+		var perplexity [2]float64
+		for i, step := range []string{"1", "12"} {
+			var r struct{ Verification verification.Result }
+			if err := json.Unmarshal(mustRun(t, slices.Concat([]string{"verify", model, pruned, "--json", "--step", step, "--perplexity"}, samples)...), &r); err != nil {
+				t.Fatal(err)
+			}
+			v := r.Verification
+			if len(v.Outputs) != 1 || !slices.Contains(v.Notes, c.note) {
+				t.Errorf("%s: outputs %v, notes %q", c.method, v.Outputs, v.Notes)
+			}
+			perplexity[i] = *v.Metric.After
 		}
-		v := r.Verification
-		if len(v.Outputs) != 1 || len(v.Notes) == 0 || !strings.HasPrefix(v.Notes[0], "outputs present_* are not compared") {
-			t.Errorf("outputs %v, notes %q", v.Outputs, v.Notes)
+		if math.Abs(perplexity[0]/perplexity[1]-1) > 1e-5 {
+			t.Errorf("%s: perplexity is %v in runs of one token, %v in one run", c.method, perplexity[0], perplexity[1])
 		}
-		perplexity[i] = *v.Metric.After
-	}
-	if math.Abs(perplexity[0]/perplexity[1]-1) > 1e-5 {
-		t.Errorf("perplexity is %v in runs of one token, %v in one run", perplexity[0], perplexity[1])
 	}
 }

@@ -35,8 +35,16 @@ func (s *Set) Carry() []Pair {
 	if !ok || t.derive == nil || len(t.outputs) > 0 {
 		return pairs
 	}
-	for _, in := range t.derive.made {
-		if out := in.continued(); out != "" && in.role() == cache && !s.opts.carries(in.Name) {
+	made := caches(t.derive.made)
+	return append(pairs, slices.DeleteFunc(made, func(p Pair) bool { return s.opts.carries(p.Input) })...)
+}
+
+// Caches are the outputs of g that are inputs of the next run: keys and values, or other states.
+func Caches(g *ir.Graph) []Pair { return caches(Inputs(g)) }
+
+func caches(inputs []Input) (pairs []Pair) {
+	for _, in := range inputs {
+		if out := in.continued(); out != "" && in.role() == cache {
 			pairs = append(pairs, Pair{out, in.Name})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -219,10 +220,17 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 
 // reads is the model that samples are read for.
 func (v Verification) reads(a, b *onnx.File) *ir.Model {
-	if v.teacher {
+	if v.teacher && !hasInputs(a.Model.Graph, b.Model.Graph) {
 		return b.Model
 	}
 	return a.Model
+}
+
+// hasInputs reports whether g has all inputs of other. A teacher with more layers than its student has more caches.
+func hasInputs(g, other *ir.Graph) bool {
+	return !slices.ContainsFunc(other.Inputs, func(v *ir.Value) bool {
+		return !slices.ContainsFunc(g.Inputs, func(w *ir.Value) bool { return w.Name == v.Name })
+	})
 }
 
 // named returns the first session, with the names of the second one if it is its teacher.

@@ -45,7 +45,7 @@ func shorter(t, of *ir.Type) int {
 // firstHeads is x with as many elements on each axis as t declares, if it has more: a cache of a model with fewer heads. Caches before the first token
 // are empty, so that it does not matter which heads these are.
 func firstHeads(x *ir.Array, t *ir.Type) *ir.Array {
-	if t == nil || x.Kind != ir.Dense || x.Data == nil || len(t.Shape) != len(x.Shape) {
+	if t == nil || x.Kind != ir.Dense || x.Data == nil && x.Elems() > 0 || len(t.Shape) != len(x.Shape) {
 		return x
 	}
 	for k, d := range t.Shape {
