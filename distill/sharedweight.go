@@ -26,7 +26,7 @@ func (p *parameter) tie(ctx context.Context, e *ir.Eval, row pass.Row, o optimiz
 	}
 	codebook := row.After[sh.Codebook].Tensor
 	p.shared = w
-	p.setArray(withoutData(codebook.Spec), o)
+	p.setArray(withoutData(ir.Spec{DType: codebook.DType, Shape: []int64{codebook.Elems()}}), o) // entries may be vectors
 	if !read {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (p *parameter) tie(ctx context.Context, e *ir.Eval, row pass.Row, o optimiz
 // tensor returns the weight with these entries.
 func (w *sharedWeight) tensor(entries *ir.Array) *ir.Tensor {
 	parts := slices.Clone(w.parts)
-	parts[w.row.Sharing.Codebook] = &ir.Tensor{Spec: entries.Spec(), Source: ir.Mem(entries.Data)}
+	parts[w.row.Sharing.Codebook] = &ir.Tensor{Spec: parts[w.row.Sharing.Codebook].Spec, Source: ir.Mem(entries.Data)}
 	return w.row.Restore(parts)
 }
 

@@ -16,6 +16,7 @@ import (
 var palettes = []string{
 	"palette", "palette entries=4", "palette entries=64 block=12", "palette entries=256", "palette block=0", "palette entries=64 block=0",
 	"palette granularity=per-group group=4", "palette entries=4 granularity=per-group group=4 block=0", "palette entries=4 granularity=per-block block=64",
+	"palette vector=2", "palette vector=4 entries=256 block=0",
 }
 
 // Training computes with the weights that the quantized model stores, whatever the entries of codebooks are.

@@ -37,17 +37,17 @@ func (st *stored) numbers(part int, dt ir.DType, shape []int64, write func(r io.
 	return r.Derive()[0]
 }
 
-// writeIndices writes the positions of entries in the codebooks of all groups, one after the other.
+// writeIndices writes the positions of elements in the codebooks of all groups, one after the other.
 func (e *encoding) writeIndices(r io.ReaderAt, w io.Writer, first, n int64) error {
 	unit, _ := e.unit()
-	indices, at := make([]byte, ceilDiv(n, unit)*unit), make([]int32, n)
-	if err := e.readIndices(r, indices, first); err != nil {
+	indices, at := make([]byte, ceilDiv(n, unit*e.entry())*unit), make([]int32, n)
+	if err := e.readIndices(r, indices, first/e.entry()); err != nil {
 		return err
 	}
 	for i := int64(0); i < n; {
 		g, end := e.group(first + i)
 		for end = min(end-first, n); i < end; i++ {
-			at[i] = int32(g)*int32(e.Entries) + int32(indices[i])
+			at[i] = int32(g*e.stored() + int64(indices[i/e.entry()])*e.entry() + i%e.entry())
 		}
 	}
 	_, err := w.Write(kernel.Bytes(at))
