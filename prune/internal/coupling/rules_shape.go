@@ -171,7 +171,7 @@ func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel)
 	if t.complete {
 		p.targets = append(p.targets, counts{n, t, at, channels})
 	}
-	if at < 0 || t.sizes[at] <= 0 && !p.isFixed(t.from[at]) {
+	if at < 0 || t.sizes[at] <= 0 && !isFixed(p, t.from[at]) {
 		return
 	}
 	if t.places[at] == nil {
@@ -182,7 +182,7 @@ func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel)
 }
 
 // isFixed reports whether an element of a shape is computed, but not from a number of channels, with which it would follow.
-func (p *propagation) isFixed(e size) bool {
+func isFixed(p *propagation, e size) bool {
 	a := p.axes[e.of]
 	return e == unknownSize || e.of != nil && (a == nil || len(p.dims(e.of))+a.at != e.axis)
 }

@@ -43,8 +43,8 @@ func slice(p *propagation, n *ir.Node) {
 }
 
 // resolveSlice gives n's output the resolved sizes of the axes that it leaves whole.
-func (p *propagation) resolveSlice(n *ir.Node) {
-	dims := slices.Clone(p.resolved[n.Input(0)])
+func (s shapes) resolveSlice(n *ir.Node) {
+	dims := slices.Clone(s.resolved[n.Input(0)])
 	axes, ok := n.Input(3).Ints()
 	if dims == nil || !ok {
 		return
@@ -54,7 +54,7 @@ func (p *propagation) resolveSlice(n *ir.Node) {
 			dims[at] = ir.Dim{N: -1}
 		}
 	}
-	p.resolved[n.Outputs[0]] = dims
+	s.resolved[n.Outputs[0]] = dims
 }
 
 // sliceChannels is a slice of channels from start to end.
