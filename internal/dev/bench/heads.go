@@ -78,37 +78,23 @@ func (b *bench) withoutHeads(ctx context.Context, in, out string, amount float64
 	return err
 }
 
-// headsOfMiniLM compares importances by accuracy.
+// headsOfMiniLM compares importances at the same multiplications, before and after distillation with several seeds.
 func (b *bench) headsOfMiniLM(ctx context.Context, t *strings.Builder) error {
-	splits, err := b.sms(ctx)
+	m, err := b.miniLM(ctx, "heads")
 	if err != nil {
 		return err
 	}
-	model, c := filepath.Join(b.shared, "fixtures", "models", "transformer", "minilm_l6_v2_vocab3086", "model.onnx"), splits[0]
-	dense, err := b.byCentroids(ctx, model, c)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(t, "\nMiniLM: spam by the nearest centroid among 400 test texts, in %%; %s before. Samples are the other 400 texts. Distillation:\n`finetune --teacher DENSE --loss mse --epochs 1 --batch 16 --lr 3e-4`.\n\n", percent(dense))
-	t.WriteString("| amount | importance | pruned | after 1 epoch |\n|---:|---|---:|---:|\n")
+	fmt.Fprintf(t, "\nMiniLM. %s", likenessText)
+	t.WriteString("| amount | importance | cosine, pruned | after 1 epoch | accuracy, pruned | after 1 epoch |\n|---:|---|---:|---:|---:|---:|\n")
 	for _, amount := range []float64{0.25, 0.5} {
-		for _, importance := range []string{"magnitude", "wanda"} {
-			pruned, trained := b.trainFile("minilm.pruned.onnx"), b.trainFile("minilm.trained.onnx")
-			if err := b.withoutHeads(ctx, model, pruned, amount, slices.Concat([]string{"--importance", importance}, c.train)...); err != nil {
-				return err
-			}
-			if _, err := b.learn(ctx, c.train, "finetune", pruned, "-o", trained, "--teacher", model, "--loss", "mse", "--epochs", "1", "--batch", "16", "--lr", "3e-4", "--validate", "0"); err != nil {
-				return err
-			}
-			before, err := b.byCentroids(ctx, pruned, c)
+		for _, importance := range []string{"magnitude", "wanda", "taylor"} {
+			before, after, err := m.distilled(ctx, fmt.Sprintf("%v %s", amount, importance), func(out string) error {
+				return b.withoutHeads(ctx, m.dense, out, amount, slices.Concat([]string{"--importance", importance}, m.data.train)...)
+			})
 			if err != nil {
 				return err
 			}
-			after, err := b.byCentroids(ctx, trained, c)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(t, "| %v | %s | %s | %s |\n", amount, importance, percent(before), percent(after))
+			fmt.Fprintf(t, "| %v | %s | %.3f | %s | %s | %s |\n", amount, importance, before.cosine, after.cosines(), percent(before.accuracy), after.accuracies())
 		}
 	}
 	return nil

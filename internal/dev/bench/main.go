@@ -97,6 +97,7 @@ var sections = []struct {
 	{"palette-speed", (*bench).paletteSpeed, true},
 	{"prune-samples", (*bench).pruneSamples, true},
 	{"prune-heads", (*bench).pruneHeads, true},
+	{"prune-layers", (*bench).pruneLayers, true},
 	{"pack", (*bench).pack, true},
 	{"pack-large", (*bench).packLarge, true},
 }

@@ -12,6 +12,7 @@
   halves IN A B                       a file of CIFAR-10, every other image to each of two
   texts IN TRAIN                      the token ids of the SMS texts that embeddings are trained on
   spam IN MODEL...                    for each model, the fraction of test texts nearest to the right centroid of the train texts
+  likeness IN DENSE MODEL...          for each model, that fraction, and the mean cosine similarity of the embeddings of test texts to those of DENSE
 """
 import gzip
 import sys
@@ -171,14 +172,26 @@ def embeddings(path, feed):
     return e / np.linalg.norm(e, axis=1, keepdims=True)
 
 
+def nearest(e, labels, test):
+    """The fraction of test texts that are nearest to the right centroid of the train texts."""
+    classes = np.unique(labels)
+    centroids = np.stack([e[~test & (labels == c)].mean(0) for c in classes])
+    cosines = e[test] @ (centroids / np.linalg.norm(centroids, axis=1, keepdims=True)).T
+    return (classes[cosines.argmax(1)] == labels[test]).mean()
+
+
 def spam(src, *models):
     feed, labels, test = messages(src)
-    classes = np.unique(labels)
+    for path in models:
+        print(nearest(embeddings(path, feed), labels, test))
+
+
+def likeness(src, dense, *models):
+    feed, labels, test = messages(src)
+    d = embeddings(dense, feed)
     for path in models:
         e = embeddings(path, feed)
-        centroids = np.stack([e[~test & (labels == c)].mean(0) for c in classes])
-        cosines = e[test] @ (centroids / np.linalg.norm(centroids, axis=1, keepdims=True)).T
-        print((classes[cosines.argmax(1)] == labels[test]).mean())
+        print(nearest(e, labels, test), (e * d)[test].sum(1).mean())
 
 
 if __name__ == "__main__":
