@@ -143,7 +143,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	w.card.warn(t, c.Command.Name, w.pushing.dest)
 	t.warnOrder(c.Command.Name, steps)
-	mine, share, err := w.fleet.share(c.Context, t, c.Command.Name, models, outs)
+	mine, selected, err := w.fleet.pick(c.Context, t, c.Command.Name, models, outs)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		return err
 	}
 	if w.fleet.from != "" {
-		if w.stream, err = mcli.NewStream(t.stdout, t.style(), t.json, share); err != nil {
+		if w.stream, err = mcli.NewStream(t.stdout, t.style(), t.json, selected); err != nil {
 			return err
 		}
 	}

@@ -114,8 +114,8 @@ type listed struct {
 	bytes         int64
 }
 
-// share returns the models of this shard, and prints how many they are.
-func (f *fleetFlags) share(ctx context.Context, t *tool, command string, models, outs []string) (mine []listed, s mcli.Share, err error) {
+// pick returns the models of this shard, and prints how many they are.
+func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, outs []string) (mine []listed, s mcli.Selected, err error) {
 	shard := f.shard.Shard
 	if !f.shard.given {
 		shard = fleet.Whole
@@ -125,7 +125,7 @@ func (f *fleetFlags) share(ctx context.Context, t *tool, command string, models,
 			}
 		}
 	}
-	s = mcli.Share{Shard: shard, OfModels: len(models)}
+	s = mcli.Selected{Shard: shard, OfModels: len(models)}
 	var sizes []int64
 	for _, m := range models {
 		if err := context.Cause(ctx); err != nil {

@@ -51,7 +51,7 @@ func (t *tool) globalFlags() []cli.Flag {
 		fs.IntVar(&t.workers, "workers", 0, "`number` of worker threads (default: one per CPU)")
 		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB (default: 256 MiB for weights, half of the available memory for runs)")
 		fs.Int64Var(&t.maxSteps, "max-steps", memory.DefaultSteps, "maximum `number` of steps of one run of a model, which bounds loops")
-		fs.DurationVar(&t.grace, "grace", 25*time.Second, "`duration` after SIGTERM or SIGINT at which the process ends with exit code 1, if it has not ended by itself")
+		fs.DurationVar(&t.grace, "grace", 25*time.Second, "`duration` after SIGTERM or SIGINT at which the process ends with exit code 1, if it has not ended before")
 		fs.Var(&t.color, "color", "`mode` of colored output: auto, always, never")
 		fs.StringVar(&t.policy, "policy", "", "`file` of gates that are not given, or none (default: mcompress.yaml in the working folder or above it in the repository)")
 		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")

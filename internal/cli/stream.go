@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A Share is the part of a list of models that one run compresses.
-type Share struct {
+// A Selected is the part of a list of models that one run compresses.
+type Selected struct {
 	fleet.Shard
 	Models   int   `json:"models"`
 	OfModels int   `json:"of_models"`
@@ -23,8 +23,8 @@ type Share struct {
 	OfBytes  int64 `json:"of_bytes,omitempty"`
 }
 
-// String describes the share in words.
-func (s Share) String() string {
+// String describes the part in words.
+func (s Selected) String() string {
 	from := ""
 	if s.From != "" {
 		from = " (" + s.From + ")"
@@ -101,17 +101,17 @@ type summary struct {
 
 // startFacts is the first line.
 type startFacts struct {
-	Event string `json:"event"`
-	Share Share  `json:"shard"`
+	Event string   `json:"event"`
+	Shard Selected `json:"shard"`
 }
 
-// NewStream begins a stream with the share of this run.
-func NewStream(w io.Writer, s Style, asJSON bool, share Share) (*Stream, error) {
+// NewStream begins a stream with the models of this run.
+func NewStream(w io.Writer, s Style, asJSON bool, selected Selected) (*Stream, error) {
 	st := &Stream{w: w, style: s, json: asJSON}
 	if !asJSON {
 		return st, nil
 	}
-	return st, st.line(startFacts{startEvent, share})
+	return st, st.line(startFacts{startEvent, selected})
 }
 
 func (s *Stream) line(facts any) error {

@@ -32,7 +32,7 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Index: i, Count: n}, nil
 }
 
-// A scheduler is the environment variables by which one tells a task its index and the number of tasks. The index begins at base, or at the value
+// A scheduler is the environment variables that give a task its index and the number of tasks. The index begins at base, or at the value
 // of first, and counts in steps of the value of step.
 type scheduler struct {
 	index, count string
