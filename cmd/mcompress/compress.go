@@ -149,6 +149,13 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	if w.output != "" && len(outs) > 0 && outs[0] != w.output {
 		w.folder = models
+		if !w.dryRun {
+			undo, err := atomicfile.MakeDir(w.output)
+			if err != nil {
+				return err
+			}
+			defer undo()
+		}
 	}
 	if w.requested, err = w.request(c, t, steps); err != nil {
 		return err
@@ -201,7 +208,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 
 // outcome compresses a model, unless its result is there.
 func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps []pass.Options, settings *job.Verification) (mcli.Outcome, error) {
-	if w.folder != nil && !w.dryRun {
+	if w.folder != nil && w.stream != nil && !w.dryRun { // a folder of the list
 		undo, err := atomicfile.MakeDir(filepath.Dir(m.output))
 		if err != nil {
 			return mcli.Outcome{Model: m.model, Err: err}, nil
