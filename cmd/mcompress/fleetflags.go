@@ -109,10 +109,7 @@ func (f *fleetFlags) outputs(models []string, label, output string) ([]string, e
 }
 
 // A listed is a model of the list and the path of its result.
-type listed struct {
-	model, output string
-	bytes         int64
-}
+type listed struct{ model, output string }
 
 // pick returns the models of this shard, and prints how many they are.
 func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, outs []string) (mine []listed, s mcli.Selected, err error) {
@@ -140,7 +137,7 @@ func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, 
 	}
 	for i, k := range fleet.Assign(sizes, shard.Count) {
 		if k == shard.Index {
-			mine = append(mine, listed{models[i], outs[i], sizes[i]})
+			mine = append(mine, listed{models[i], outs[i]})
 			s.Bytes += sizes[i]
 		}
 	}
