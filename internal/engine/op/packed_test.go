@@ -26,7 +26,13 @@ func packedElements(entries, n, block int) ([]float32, *Scaled) {
 		at[i] = int64(r.IntN(entries))
 		dense[i] = table[at[i]] * steps[scaleAt[i/block]]
 	}
-	return dense, &Scaled{Values: NewLookup(ir.Float, entries, table, n, at), Scales: NewLookup(ir.Float, 256, steps, len(scaleAt), scaleAt), Block: block}
+	packed := &Scaled{Values: NewLookup(ir.Float, entries, table, n, at), Scales: NewLookup(ir.Float, 256, steps, len(scaleAt), scaleAt), Block: block}
+	if packed.Scales == nil { // a few scales, which a table would make larger
+		for _, i := range scaleAt {
+			packed.Floats = append(packed.Floats, steps[i])
+		}
+	}
+	return dense, packed
 }
 
 // Every part of packed elements is that of the dense ones, along rows and columns.
@@ -34,12 +40,13 @@ func FuzzDecode(f *testing.F) {
 	for _, entries := range []uint16{2, 16, 17, 256, 300} {
 		f.Add(entries, uint8(8), uint16(0), uint16(100), uint8(7), uint8(16))
 		f.Add(entries, uint8(7), uint16(3), uint16(33), uint8(16), uint8(29))
+		f.Add(entries, uint8(255), uint16(5), uint16(180), uint8(20), uint8(16))
 	}
 	f.Fuzz(func(t *testing.T, entries uint16, block uint8, at, stride uint16, rows, cols uint8) {
 		const n = 1 << 15
 		dense, packed := packedElements(max(2, int(entries)%2000), n, max(1, int(block)))
 		p := Part{At: int(at) % n, Stride: int(stride) % 1000, Rows: int(rows) % 32, Cols: int(cols), DstCol: 1, DstRow: int(cols)}
-		if p.Rows == 0 || p.At+(p.Rows-1)*p.Stride+p.Cols > n {
+		if p.Rows == 0 || p.Cols == 0 || p.At+(p.Rows-1)*p.Stride+p.Cols > n {
 			return
 		}
 		for _, q := range []Part{p, {p.At, p.Stride, p.Rows, p.Cols, 1, p.Rows}} {
