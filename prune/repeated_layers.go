@@ -99,11 +99,20 @@ const maxPeriod = 256
 // repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds repeat.
 func repeated(segments []segment) []repetition {
 	var out []repetition
+	attends := make([]bool, len(segments))
+	for i, s := range segments {
+		attends[i] = slices.ContainsFunc(s.nodes, isAttention)
+	}
 	weighty := weighty(segments)
 	for period := 1; period <= min(maxPeriod, len(segments)/2); period++ {
 		counts := counts(segments, period)
 		for from := 0; from < len(counts); {
-			at, ok := start(segments, counts, from, period)
+			// No layer that begins in this period has weights.
+			if counts[from] < 2 || weighty[from] == weighty[min(from+2*period, len(segments))] {
+				from++
+				continue
+			}
+			at, ok := start(segments, attends, counts, from, period)
 			if !ok || weighty[at] == weighty[at+period] {
 				from++
 				continue
@@ -134,14 +143,8 @@ func counts(segments []segment, period int) []int {
 
 // start is where layers begin, from on, ok is false where none does. A layer with attention begins with it, after a feed-forward network. Other layers
 // begin with the segment before which most branches begin, as those of the residual, of those that are repeated as often.
-func start(segments []segment, counts []int, from, period int) (at int, ok bool) {
-	if counts[from] < 2 {
-		return from, false
-	}
-	attends := make([]bool, period)
-	for i := range attends {
-		attends[i] = slices.ContainsFunc(segments[from+i].nodes, isAttention)
-	}
+func start(segments []segment, attends []bool, counts []int, from, period int) (at int, ok bool) {
+	attends = attends[from : from+period]
 	whole := !slices.Contains(attends, true) || !slices.Contains(attends, false)
 	for at = from; at < from+period && counts[at] > 1; at++ {
 		if i := at - from; attends[i] && !attends[(i+period-1)%period] {

@@ -30,6 +30,15 @@ func Rank(v *ir.Value) (int, bool) {
 // or axes, visits a bounded number of values, and does not change the model.
 func Shape(v *ir.Value) ([]ir.Dim, bool) { return newInference(visits).shape(v) }
 
+// Shapes answers questions about the values of a model that does not change meanwhile: all of them together visit each value once.
+type Shapes struct{ found *inference }
+
+// NewShapes returns the answers of a model, none of them found yet.
+func NewShapes() Shapes { return Shapes{newInference(unbounded)} }
+
+// Of is Shape of v.
+func (s Shapes) Of(v *ir.Value) ([]ir.Dim, bool) { return s.found.shape(v) }
+
 // Elem is v's element type by the same means, Undefined if it is not known.
 func Elem(v *ir.Value) ir.DType { return newInference(visits).elem(v) }
 

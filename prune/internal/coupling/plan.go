@@ -41,7 +41,7 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 		channels: ch, step: s, unfit: unfit,
 		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},
 	}
-	p := &propagation{channelMap: ch, constants: k, shapes: shapes{s, map[*ir.Value][]ir.Dim{}, map[*ir.Value][]size{}}}
+	p := &propagation{channelMap: ch, constants: k, shapes: newShapes(s)}
 	p.caches(s.Model.Graph)
 	for g := range s.Model.Graphs() {
 		nodes, err := g.Order()

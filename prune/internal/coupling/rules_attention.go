@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -128,7 +127,7 @@ func (x *attentionNode) setOutput(i, at int, us []Channel) {
 // after other movements, reads.
 func (p *propagation) caches(g *ir.Graph) {
 	for _, v := range g.Inputs {
-		dims, _ := opset.Shape(v)
+		dims, _ := p.inferred.Of(v)
 		if v.Const == nil && len(dims) > 3 && dims[len(dims)-3].Known() && dims[len(dims)-3].N <= maxWidth && slices.ContainsFunc(v.Uses(), isCache) {
 			p.set(v, -3, p.classes.fresh(dims[len(dims)-3].N))
 		}

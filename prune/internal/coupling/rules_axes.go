@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -15,7 +14,7 @@ func concat(p *propagation, n *ir.Node) {
 		return
 	}
 	i := slices.IndexFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && p.axes[v] != nil })
-	rank, ok := opset.Rank(n.Input(i))
+	rank, ok := p.rank(n.Input(i))
 	at := counted(n.Int("axis", 1), rank) - rank
 	switch {
 	case !ok:
@@ -52,7 +51,7 @@ func (p *propagation) concatChannels(n *ir.Node, at int) {
 			all = append(all, a.channels...)
 			continue
 		}
-		dims, ok := opset.Shape(v)
+		dims, ok := p.inferred.Of(v)
 		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() || dims[len(dims)+at].N > maxWidth {
 			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "unknown channels"})
 			return

@@ -2,7 +2,6 @@ package coupling
 
 import (
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -13,7 +12,7 @@ func (p *propagation) axisOf(n *ir.Node) (a *axis, at, rank int, ok bool) {
 	if a == nil {
 		return nil, 0, 0, false
 	}
-	rank, ok = opset.Rank(n.Input(0))
+	rank, ok = p.rank(n.Input(0))
 	return a, rank + a.at, rank, ok && rank+a.at >= 0
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -144,7 +143,7 @@ func matrix(o *pass.Operand) bool {
 
 // leftMatrix is a product with a constant left matrix.
 func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
-	rank, ok := opset.Rank(n.Input(1))
+	rank, ok := p.rank(n.Input(1))
 	if !ok || rank == 0 || b != nil && b.at != -min(rank, 2) {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "columns"})
 		return

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -20,7 +19,7 @@ func flatten(p *propagation, n *ir.Node) {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "first axis"})
 		return
 	}
-	dims, _ := opset.Shape(n.Input(0))
+	dims, _ := p.inferred.Of(n.Input(0))
 	if channels := p.merged(n, a.channels, dims[from:at], dims[at+1:]); channels != nil {
 		p.set(n.Outputs[0], -1, channels)
 	}
@@ -71,7 +70,7 @@ func product(dims []ir.Dim) (int64, bool) {
 
 // width is the length of v's last axis, from its type, or else from its consumers.
 func (s shapes) width(v *ir.Value) (int64, bool) {
-	if dims, ok := opset.Shape(v); ok && len(dims) > 0 && dims[len(dims)-1].Known() {
+	if dims, ok := s.inferred.Of(v); ok && len(dims) > 0 && dims[len(dims)-1].Known() {
 		return dims[len(dims)-1].N, true
 	}
 	for _, u := range v.Uses() {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
-	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -80,7 +79,7 @@ func sizeRules() map[string]func(shapes, *ir.Node) []size {
 
 // axesOfShape are the sizes that Shape returns.
 func (s shapes) axesOfShape(n *ir.Node) []size {
-	rank, ok := opset.Rank(n.Input(0))
+	rank, ok := s.rank(n.Input(0))
 	from, to := clamp(n.Int("start", 0), int64(rank)), clamp(n.Int("end", int64(rank)), int64(rank))
 	if !ok || from > to {
 		return nil
@@ -225,19 +224,25 @@ func (p *propagation) sizeOf(e size) (d ir.Dim, given int64) {
 }
 
 // origin is the first value whose axis at, counted from the end, has the size of that of v, as operators with constants keep it.
-func origin(v *ir.Value, at int) *ir.Value {
+func (s shapes) origin(v *ir.Value, at int) *ir.Value {
+	first := v
 	for n := v.Producer(); n != nil; n = v.Producer() {
-		from := keeps(n, at)
+		from := s.keeps(n, at)
 		if from < 0 {
-			return v
+			break
 		}
 		v = n.Input(from)
+		if known := s.origins[end{v, at}]; known != nil {
+			v = known
+			break
+		}
 	}
+	s.origins[end{first, at}] = v
 	return v
 }
 
 // keeps is the input of n whose axis at, counted from the end, has the size of that of the outputs; -1 where none is known to have.
-func keeps(n *ir.Node, at int) int {
+func (s shapes) keeps(n *ir.Node, at int) int {
 	f := operator.Of(n)
 	switch {
 	case f.Elementwise != operator.NotElementwise:
@@ -245,7 +250,7 @@ func keeps(n *ir.Node, at int) int {
 	case len(f.With(operator.Gain)) > 0 || f.Distribution || f.Product() && at < -1 && pass.Trace(n.Input(1)) != nil:
 		return 0
 	case n.Op.Is("Split"):
-		if rank, ok := opset.Rank(n.Input(0)); ok && counted(n.Int("axis", 0), rank) != rank+at {
+		if rank, ok := s.rank(n.Input(0)); ok && counted(n.Int("axis", 0), rank) != rank+at {
 			return 0
 		}
 	}
@@ -272,7 +277,7 @@ func onlyInput(n *ir.Node, at int) int {
 func (p *propagation) dims(v *ir.Value) []ir.Dim {
 	dims, ok := p.resolved[v]
 	if !ok {
-		dims, _ = opset.Shape(v)
+		dims, _ = p.inferred.Of(v)
 	}
 	dims = slices.Clone(dims)
 	for i := range dims {
@@ -280,7 +285,7 @@ func (p *propagation) dims(v *ir.Value) []ir.Dim {
 			continue
 		}
 		at := i - len(dims)
-		from := origin(v, at)
+		from := p.origin(v, at)
 		dims[i] = ir.Dim{N: -1, Param: fmt.Sprintf("\x00%s:%d", from.Name, at)}
 		if made := p.resolved[from]; len(made)+at >= 0 && made != nil && same(made[len(made)+at], made[len(made)+at]) {
 			dims[i] = made[len(made)+at]
