@@ -38,6 +38,9 @@ type Environment struct {
 	// WriteFile writes a file besides the model, which is published with it; nil writes it at once.
 	WriteFile func(path string, content []byte) error
 
+	// Journal keeps the results of long computations across interruptions; nil for none.
+	Journal Journal
+
 	// Alone reports that the process does nothing else: a method may limit its memory to what the method plans.
 	Alone bool
 	// Minimum returns the least memory, in bytes, that the process has after the steps besides the program, such as for verification, for

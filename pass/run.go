@@ -33,7 +33,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
 	for i, o := range steps {
-		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], consts: consts}
+		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts}
 		if err := s.run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}

@@ -12,6 +12,7 @@ type Step struct {
 	Later  []Options   // the steps after this one
 	Ledger Ledger      // records the results of the step
 
+	index  int        // of the step in the run
 	consts constCache // of the run
 }
 

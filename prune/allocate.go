@@ -48,13 +48,10 @@ func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64
 	if isAuto(*s.compare) {
 		*s.compare = s.candidates(layers)[0]
 	}
-	t, err := s.trials(ctx)
-	if err != nil {
-		return nil, err
-	}
+	t := &trials{sampled: s}
 	noise, most := make([]float64, len(layers)), 0.0
 	for i, l := range layers {
-		ratio, err := t.prune(ctx, layers[i:i+1])
+		ratio, err := t.prune(ctx, "sensitivity of "+l.v.Name, layers[i:i+1])
 		if err != nil {
 			return nil, err
 		}

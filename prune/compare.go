@@ -2,6 +2,7 @@ package prune
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 	"math"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // The comparisons: which elements the smallest are chosen among. Magnitudes are compared in the whole weight.
@@ -57,14 +59,11 @@ func (s *sampled) measured(sample int) bool {
 
 // best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole model; the first of equal ones.
 func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
-	t, err := s.trials(ctx)
-	if err != nil {
-		return err
-	}
+	t := &trials{sampled: s}
 	best, highest := candidates[0], math.Inf(-1)
 	for _, c := range candidates {
 		*s.compare = c
-		ratio, err := t.prune(ctx, layers)
+		ratio, err := t.prune(ctx, "compare "+c, layers)
 		if err != nil {
 			return err
 		}
@@ -79,21 +78,33 @@ func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string
 // trials prune layers of a model and measure the change of its outputs.
 type trials struct {
 	*sampled
-	dense []map[string]io.ReaderAt // outputs of the samples
+	dense []map[string]io.ReaderAt // outputs of the samples; nil before the first trial
 }
 
-// trials runs the model as it is.
-func (s *sampled) trials(ctx context.Context) (*trials, error) {
-	t := &trials{sampled: s}
-	return t, s.walk(ctx, nil, func(outputs map[string]*ir.Array) error {
-		kept, err := s.keep(ctx, outputs)
-		t.dense = append(t.dense, kept)
-		return err
+// prune is the lowest ratio of signal and noise of an output after layers are pruned, which then have their elements again. An interrupted run
+// left it under the name of the trial.
+func (t *trials) prune(ctx context.Context, trial string, layers []*layer) (float64, error) {
+	b, err := pass.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), func() ([]byte, error) {
+		ratio, err := t.measure(ctx, layers)
+		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(ratio)), err
 	})
+	if err != nil {
+		return 0, err
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
 }
 
-// prune is the lowest ratio of signal and noise of an output after layers are pruned, which then have their elements again.
-func (t *trials) prune(ctx context.Context, layers []*layer) (float64, error) {
+func (t *trials) measure(ctx context.Context, layers []*layer) (float64, error) {
+	if t.dense == nil {
+		err := t.walk(ctx, nil, func(outputs map[string]*ir.Array) error {
+			kept, err := t.keep(ctx, outputs)
+			t.dense = append(t.dense, kept)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
 	e, sample := outputErrors{}, -1
 	err := t.walk(ctx, layers, func(outputs map[string]*ir.Array) error {
 		sample++

@@ -201,9 +201,10 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	for i := range ms {
 		ms[i] = s.moments(l.k)
 	}
+	unknown := s.trial || slices.ContainsFunc(ls, func(l *layer) bool { return !layerwise.Known(s.step, l.v.Name) })
 	sound, sample := true, -1
 	err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
-		if sample++; !s.heldOut(sample) {
+		if sample++; unknown && !s.heldOut(sample) {
 			sound = sound && l.observe(a, ms)
 		}
 		return nil
@@ -240,6 +241,9 @@ func (l *layer) observe(a *ir.Array, ms []moments) bool {
 
 // layer prunes one weight.
 func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
+	if !s.trial && layerwise.Known(s.step, l.v.Name) {
+		return s.replace(ctx, l, nil)
+	}
 	b, err := s.step.Eval.ReadAll(ctx, l.before)
 	if err != nil {
 		return err
@@ -261,7 +265,17 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 		s.skip(l, notFinite)
 		return nil
 	}
-	kept, err := layerwise.Keep(ctx, s.step.Eval, l.v.Name, after)
+	return s.replace(ctx, l, after)
+}
+
+// replace replaces the payload of l, by that of an interrupted run if its result is known.
+func (s *sampled) replace(ctx context.Context, l *layer, after []byte) (err error) {
+	var kept []*ir.Tensor
+	if s.trial {
+		kept, err = layerwise.Keep(ctx, s.step.Eval, l.v.Name, after)
+	} else {
+		kept, err = layerwise.Once(ctx, s.step, l.v.Name, func() ([][]byte, error) { return [][]byte{after}, nil })
+	}
 	if err != nil {
 		return err
 	}

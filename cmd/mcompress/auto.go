@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -126,12 +127,13 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 }
 
 // chooser returns the search that finds the steps for a model, and warns of their order, which is that of the candidates.
-func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Options, *pass.Search, error) {
-	return func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error) {
+func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string, pass.Journal) ([]pass.Options, *pass.Search, error) {
+	return func(ctx context.Context, model string, j pass.Journal) ([]pass.Options, *pass.Search, error) {
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
 			return nil, nil, err
 		}
+		s.Journal = j
 		if p := t.newProgress(model); p != nil {
 			s.Progress = p.searched
 			defer p.stop()
@@ -143,14 +145,19 @@ func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions,
 }
 
 // sensitivities prints the sensitivity of each weight.
-func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
+func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, models []string, v job.Verification, w *writing) error {
 	for _, model := range models {
-		s, err := a.search(t, model, dir, o, v, gates)
+		s, err := a.search(t, model, dir, o, v, w.gates)
 		if err != nil {
 			return err
 		}
-		found, err := tune.Sensitivity(c.Context, s)
+		j, err := w.journal(c, t, model, report.Stem(model)+".sensitivity", nil)
 		if err != nil {
+			return err
+		}
+		s.Journal = j
+		found, err := tune.Sensitivity(c.Context, s)
+		if err = errors.Join(err, leave(j, err)); err != nil {
 			return fmt.Errorf("%s: %w", model, err)
 		}
 		print := mcli.Sensitivity
@@ -185,7 +192,7 @@ func (a *automatic) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models [
 				return usagef("--sensitivity and --%s exclude each other", name)
 			}
 		}
-		return a.sensitivities(c, t, dir, o, models, v, w.gates)
+		return a.sensitivities(c, t, dir, o, models, v, w)
 	}
 	if err := w.proving.adopt(o.Given(), test); err != nil {
 		return err

@@ -29,6 +29,7 @@ type writing struct {
 	digest    mcli.Enum
 	dryRun    bool
 	noSync    bool
+	restart   bool
 	keepIR    bool
 	strip     bool
 	gates     []report.Limit
@@ -51,7 +52,7 @@ type writing struct {
 	dataSuffix string // see job.Options
 
 	// choose searches the steps for a model; nil if they are given.
-	choose func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error)
+	choose func(ctx context.Context, model string, j pass.Journal) ([]pass.Options, *pass.Search, error)
 
 	// alternative is the step that the summary names where the result is hardly smaller than the source; nil for none.
 	alternative pass.Options
@@ -84,6 +85,7 @@ func (w *writing) flags() []cli.Flag {
 		outPathVar(fs, &w.output, "output", "`path` of the result, packed if its name ends in .mcz, or of a folder, which several models require: an existing one, or a path with a slash at the end; files next to the model, such as configuration and tokenizer, are copied to it if one is config.json or genai_config.json (default: NAME.METHOD.onnx next to the model)")
 		fs.BoolVar(&w.dryRun, "dry-run", false, "print sizes and the ledger of all tensors, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "skip fsync")
+		fs.BoolVar(&w.restart, "restart", false, "remove the results of an interrupted run, in the folder OUTPUT.partial, instead of continuing it")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the IR version of the model; below 4, new initializers are also graph inputs")
 		fs.BoolVar(&w.strip, "strip-metadata", false, "leave out the doc strings and metadata of graphs, functions, nodes, attributes, values and tensors, such as stack traces of exporters; those of the model itself stay")
 	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
@@ -157,7 +159,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 			defer undo()
 		}
 	}
-	if w.requested, err = w.request(c, t, steps); err != nil {
+	if w.requested, err = w.recognized(c, t, steps); err != nil {
 		return err
 	}
 	if w.fleet.from != "" {
@@ -216,7 +218,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 		defer undo()
 	}
 	recorder := w.measured.recorder()
-	res, err := w.one(c.Context, t, m.model, m.output, label, distill.WithRecorder(steps, recorder), settings)
+	res, err := w.one(c, t, m.model, m.output, label, distill.WithRecorder(steps, recorder), settings)
 	if res != nil && res.NotRun != "" {
 		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
 	}
@@ -304,9 +306,16 @@ func (t *tool) warnNotRun(command, model, why string) {
 }
 
 // one compresses a model by the steps, or by those that a search chooses, unless its result is there.
-func (w *writing) one(ctx context.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
+func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
+	ctx := c.Context
 	if w.fleet.ifChanged {
 		res, different, err := job.Done(ctx, job.Options{Input: model, Output: out, Request: w.requested, ReportDir: w.reportDir})
+		if res != nil {
+			// A run that was killed after it had published the result left its journal.
+			if j, err := w.journal(c, t, model, out, steps); err == nil {
+				_ = j.Remove()
+			}
+		}
 		if res != nil || err != nil {
 			return res, err
 		}
@@ -314,9 +323,18 @@ func (w *writing) one(ctx context.Context, t *tool, model, out, label string, st
 			fmt.Fprintf(t.stderr, "mcompress: %s: not up to date: %s\n", model, different)
 		}
 	}
+	var kept pass.Journal
+	if !w.dryRun {
+		j, failed := w.journal(c, t, model, out, steps)
+		if failed != nil {
+			return nil, failed
+		}
+		kept = j
+		defer func() { err = errors.Join(err, leave(j, err)) }()
+	}
 	var search *pass.Search
 	if w.choose != nil {
-		if steps, search, err = w.choose(ctx, model); err != nil {
+		if steps, search, err = w.choose(ctx, model, kept); err != nil {
 			return nil, fmt.Errorf("%s: %w", model, err)
 		}
 	}
@@ -324,6 +342,7 @@ func (w *writing) one(ctx context.Context, t *tool, model, out, label string, st
 	if err != nil {
 		return nil, err
 	}
+	o.Journal = kept
 	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = label, search, settings, w.exportDir, w.folder, w.requested
 	if w.stream != nil && t.json {
 		o.Progress, o.Trained = w.stream.Written(model), w.stream.Trained(model)

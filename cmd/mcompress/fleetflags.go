@@ -167,18 +167,23 @@ func modelBytes(path string) int64 {
 
 // neutral are flags that do not change results.
 var neutral = []string{
-	"workers", "memory-limit", "quiet", "json", "color", "output", "no-sync", "dry-run", "files-from", "shard", "if-changed", "keep-going", "fail-fast", "grace",
+	"workers", "memory-limit", "quiet", "json", "color", "output", "no-sync", "dry-run", "files-from", "shard", "if-changed", "keep-going", "fail-fast", "grace", "restart",
 	"trace", "save", "resume", "prefetch", "loaders", "report-dir", "export", "policy",
 }
 
-// request is the digest of the options of the run, by which --if-changed recognizes its results; empty without --if-changed.
-func (w *writing) request(c *cli.Context, t *tool, steps []pass.Options) (string, error) {
+// recognized is the digest of the options of the run, by which --if-changed recognizes its results; empty without --if-changed.
+func (w *writing) recognized(c *cli.Context, t *tool, steps []pass.Options) (string, error) {
 	switch {
 	case !w.fleet.ifChanged:
 		return "", nil
 	case w.digest.Value == "none" || !slices.Contains(w.formats.Chosen, "json"):
 		return "", usagef("--if-changed requires the digests of JSON reports, which --report and --digest turn off")
 	}
+	return w.request(c, t, steps)
+}
+
+// request is the digest of the options of the run.
+func (w *writing) request(c *cli.Context, t *tool, steps []pass.Options) (string, error) {
 	o, err := w.job(t, "", "", steps)
 	if err != nil {
 		return "", err

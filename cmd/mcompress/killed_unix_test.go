@@ -7,43 +7,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/journal"
 )
 
 // TestKilledTrainingResumes kills training repeatedly, after increasing delays, and resumes it each time: the model is bit-identical
 // to that of an uninterrupted run, and no partial file is left.
 func TestKilledTrainingResumes(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixtures, scratch := filepath.Dir(conform.Fixtures(t)[0]), t.TempDir()
+	scratch := t.TempDir()
 	train := func(dir string) *exec.Cmd {
 		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "4", "--dropout", "0.1",
 			"--save", "state.zip", "--save-every", "1", "--resume", "-o", "out.onnx", "--report", "none", "-q", "--no-verify")
 		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+scratch) // a killed process leaves temporary files there
 		return c
 	}
-	folder := func() string {
-		dir := t.TempDir()
-		for _, name := range []string{"cnn.onnx", "digits_test.npz"} {
-			b, err := os.ReadFile(filepath.Join(fixtures, name))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, name), b, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.Symlink(exe, filepath.Join(dir, "mcompress")); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	plain, broken := folder(), folder()
+	plain, broken := programFolder(t, "cnn.onnx", "digits_test.npz"), programFolder(t, "cnn.onnx", "digits_test.npz")
 	if out, err := train(plain).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -78,5 +61,100 @@ func TestKilledTrainingResumes(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(broken, "out.onnx")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("after %d kills the model differs: %v", kills, err)
+	}
+}
+
+// programFolder is a folder with fixtures of these names and with the program, mcompress.
+func programFolder(t *testing.T, names ...string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixtures, dir := filepath.Dir(conform.Fixtures(t)[0]), t.TempDir()
+	for _, name := range names {
+		b, err := os.ReadFile(filepath.Join(fixtures, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(exe, filepath.Join(dir, "mcompress")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestKilledJobsContinue kills jobs as soon as they have another result in their journal, and runs them again: the files are those of an undisturbed
+// run, and the journal is removed.
+func TestKilledJobsContinue(t *testing.T) {
+	t.Parallel()
+	const kills = 4
+	names := []string{"cnn.onnx", "digits_test.npz", "transformer.onnx", "transformer_tokens.npz"}
+	for _, args := range []string{
+		"quantize transformer.onnx --method weight-int4 --algo gptq --data transformer_tokens.npz -o out.onnx",
+		"quantize transformer.onnx --method weight-int4 --algo awq --data transformer_tokens.npz -o out.onnx",
+		"prune transformer.onnx --method sparsegpt --amount 0.5 --allocate sensitivity --data transformer_tokens.npz -o out.onnx",
+		"prune cnn.onnx --method wanda --amount 0.5 --data digits_test.npz --limit 64 -o out.onnx",
+		"quantize cnn.onnx --auto --max-accuracy-drop 0.01 --data digits_test.npz --limit 200 -o out.onnx",
+		"--json quantize cnn.onnx --sensitivity --data digits_test.npz --limit 200",
+	} {
+		t.Run(args, func(t *testing.T) {
+			plain, broken := programFolder(t, names...), programFolder(t, names...)
+			run := func(dir string) (*exec.Cmd, *bytes.Buffer) {
+				c, out := exec.Command(filepath.Join(dir, "mcompress"), strings.Fields(args)...), &bytes.Buffer{}
+				c.Dir, c.Stdout, c.Stderr, c.Env = dir, out, out, append(os.Environ(), "TMPDIR="+dir)
+				return c, out
+			}
+			c, want := run(plain)
+			if err := c.Run(); err != nil {
+				t.Fatalf("%v: %s", err, want)
+			}
+			path := filepath.Join(broken, "out.onnx")
+			if !strings.Contains(args, "-o out.onnx") {
+				path = filepath.Join(broken, "cnn.sensitivity")
+			}
+			log, size := filepath.Join(journal.Folder(path), "journal"), int64(0)
+			for range kills {
+				c, out := run(broken)
+				if err := c.Start(); err != nil {
+					t.Fatal(err)
+				}
+				for ended := false; !ended; time.Sleep(time.Millisecond) {
+					st, err := os.Stat(log)
+					ended = err == nil && st.Size() > size || c.Process.Signal(syscall.Signal(0)) != nil
+				}
+				_ = c.Process.Kill()
+				if err := c.Wait(); err == nil || c.ProcessState.ExitCode() >= 0 {
+					t.Fatalf("ended before it was killed: %v: %s", err, out)
+				}
+				st, err := os.Stat(log)
+				if err != nil {
+					t.Fatal(err)
+				}
+				size = st.Size()
+			}
+			c, got := run(broken)
+			if err := c.Run(); err != nil {
+				t.Fatalf("%v: %s", err, got)
+			}
+			if !bytes.Equal(got.Bytes(), want.Bytes()) {
+				t.Errorf("printed\n%s, want\n%s", got, want)
+			}
+			if _, err := os.Stat(journal.Folder(path)); err == nil {
+				t.Error("the journal is left")
+			}
+			for _, name := range []string{"out.onnx", "out.report.json"} {
+				want, err := os.ReadFile(filepath.Join(plain, name))
+				if err != nil {
+					continue // of a sensitivity analysis
+				}
+				if got, err := os.ReadFile(filepath.Join(broken, name)); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s differs after %d kills: %v", name, kills, err)
+				}
+			}
+		})
 	}
 }

@@ -135,7 +135,7 @@ func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models 
 	w.mustChange, w.dataSuffix = true, "_data"
 	var all mcli.Batch
 	for i, m := range models {
-		batch, err := s.compress(c.Context, t, o, w, m, outs[i], settings)
+		batch, err := s.compress(c, t, o, w, m, outs[i], settings)
 		if err != nil {
 			return err
 		}
@@ -261,7 +261,8 @@ func (s *variantSet) outputs(models []string, dir string) ([]string, error) {
 }
 
 // compress copies a model and writes its variants. Errors of a variant are in its outcome, except for the end of ctx.
-func (s *variantSet) compress(ctx context.Context, t *tool, o *mcli.MethodOptions, w *writing, model, out string, settings *job.Verification) (mcli.Batch, error) {
+func (s *variantSet) compress(c *cli.Context, t *tool, o *mcli.MethodOptions, w *writing, model, out string, settings *job.Verification) (mcli.Batch, error) {
+	ctx := c.Context
 	source, err := w.copySource(ctx, t, model, out)
 	if err != nil {
 		return nil, err
@@ -272,7 +273,7 @@ func (s *variantSet) compress(ctx context.Context, t *tool, o *mcli.MethodOption
 		steps, err := s.steps(ctx, t, v, o, w, model, path)
 		var res *job.Result
 		if err == nil {
-			res, err = w.one(ctx, t, model, path, v.dtype, steps, settings)
+			res, err = w.one(c, t, model, path, v.dtype, steps, settings)
 		}
 		if ctx.Err() != nil {
 			return nil, err

@@ -2,7 +2,6 @@ package atomicfile
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -25,16 +24,26 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 	if err := Check(partial); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o666&^s.Access.deny)
+	f, err := OpenLocked(partial, 0o666&^s.Access.deny)
 	if err != nil {
 		return nil, withPath(path, err)
-	}
-	if err := lockPartial(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
 	s.files = append(s.files, file)
 	return file, nil
+}
+
+// OpenLocked opens a file for reading and writing, or creates it with these permissions. It is locked until it is closed: it is an error if
+// another process has it open in this way.
+func OpenLocked(path string, perm os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockPartial(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // lockPartial locks f. Another process may have published it before: then f has no longer the name.

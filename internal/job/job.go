@@ -58,6 +58,8 @@ type Options struct {
 	ReportDir string // empty for the output's folder
 	ExportDir string // sparse weights as .npz; empty for none
 
+	Journal pass.Journal // of long computations; nil for none
+
 	Progress func(done, total int64)
 	Alone    bool                // the process does nothing else, and its memory may be limited to what a training plans
 	Trained  func(pass.Progress) // after each step of training, and once more after its end
@@ -290,7 +292,7 @@ func (r *run) writeFile(path string, content []byte) error {
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
+		Source: r.source.Model, Journal: r.Journal, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {

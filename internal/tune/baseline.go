@@ -67,9 +67,17 @@ func (t *tuner) open(ctx context.Context, b *built, k *baseline) (*engine.Interp
 }
 
 // reset drops cached activations: other layers need others.
-func (k *baseline) reset(free int64) { k.values, k.free = nil, free }
+func (k *baseline) reset(free int64) {
+	if k != nil {
+		k.values, k.free = nil, free
+	}
+}
 
+// close closes the baseline, if there is one.
 func (k *baseline) close() error {
+	if k == nil {
+		return nil
+	}
 	if k.session != nil {
 		return errors.Join(k.session.Close(), k.built.close())
 	}

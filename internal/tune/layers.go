@@ -3,8 +3,10 @@ package tune
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -82,19 +84,39 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) erro
 	for _, l := range layers {
 		t.all += len(l.variants)
 	}
-	k, err := t.baseline(ctx)
-	if err != nil {
-		return err
+	var k *baseline // of the variants that are not measured yet
+	measure := func(l *layer, v *variant) (err error) {
+		if k == nil {
+			if k, err = t.baseline(ctx); err != nil {
+				return err
+			}
+		}
+		return t.variant(ctx, k, l, v, bytes)
 	}
 	for _, l := range layers {
 		k.reset(t.Memory / baselineFraction)
 		for i := range l.variants {
-			if err := t.variant(ctx, k, l, &l.variants[i], bytes); err != nil {
+			if err := t.known(ctx, l, &l.variants[i], measure); err != nil {
 				return errors.Join(err, k.close())
 			}
 		}
 	}
 	return k.close()
+}
+
+// known sets the measurements of a variant: those of an interrupted search, or what measure sets.
+func (t *tuner) known(ctx context.Context, l *layer, v *variant, measure func(*layer, *variant) error) error {
+	name := t.Candidates[v.candidate].Name + " of " + l.names[0]
+	b, err := pass.Once(ctx, t.Journal, "sensitivity, "+name, func() ([]byte, error) {
+		err := measure(l, v)
+		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity)), err
+	})
+	if err != nil {
+		return err
+	}
+	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	t.progress(name)
+	return nil
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
@@ -238,7 +260,6 @@ func (t *tuner) variant(ctx context.Context, k *baseline, l *layer, v *variant, 
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
 	}
 	v.sensitivity = d.sensitivity(t.byScores())
-	t.progress(c.Name + " of " + l.names[0])
 	return nil
 }
 

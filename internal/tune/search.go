@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -44,7 +45,7 @@ func (t *tuner) choose(ctx context.Context) ([]pass.Options, error) {
 func (t *tuner) smallest(ctx context.Context, layers []*layer, choices []choice) error {
 	for lo, hi := 0, len(choices); lo < hi; {
 		mid := (lo + hi) / 2
-		ok, err := t.try(ctx, layers, choices[mid], nth(mid, choices))
+		ok, err := t.try(ctx, layers, choices[mid], nth(mid, choices), math.MaxInt64)
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 		}
 	}
 	t.best = choices[lo]
-	_, err = t.try(ctx, layers, t.best, fmt.Sprintf("minimum sensitivity within %s bytes", humanize.Comma(t.Bytes)))
+	_, err = t.try(ctx, layers, t.best, fmt.Sprintf("minimum sensitivity within %s bytes", humanize.Comma(t.Bytes)), math.MaxInt64)
 	t.search.Chosen = len(t.search.Trials) - 1
 	return err
 }
@@ -111,14 +112,7 @@ func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what stri
 	if t.repeats(layers, c) {
 		return nil
 	}
-	b, err := t.buildChoice(ctx, layers, c)
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	if b.size(t.Strip) < t.search.Trials[t.search.Chosen].Bytes {
-		_, err = t.evaluate(ctx, b, c, what)
-	}
+	_, err := t.try(ctx, layers, c, what, t.search.Trials[t.search.Chosen].Bytes)
 	return err
 }
 
@@ -221,40 +215,68 @@ func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*bu
 	return t.build(ctx, steps)
 }
 
-// try builds and evaluates the model of a choice.
-func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string) (bool, error) {
-	b, err := t.buildChoice(ctx, layers, c)
+// A tried is a trial, and the gates on it; nil if the file is too large for one.
+type tried struct {
+	Trial *pass.Trial
+	Gates []report.Gate
+}
+
+// try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records the smallest that does.
+func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string, below int64) (held bool, err error) {
+	text, err := pass.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), func() ([]byte, error) {
+		r, err := t.trial(ctx, layers, c, what, below)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(r)
+	})
 	if err != nil {
 		return false, err
 	}
-	defer b.close()
-	return t.evaluate(ctx, b, c, what)
+	t.tries++
+	var r tried
+	if err := json.Unmarshal(text, &r); err != nil || r.Trial == nil {
+		return false, err
+	}
+	if held = r.Trial.Accepted; !held {
+		t.missed, t.failed = r.Gates, append(t.failed, c)
+	}
+	t.search.Trials = append(t.search.Trials, *r.Trial)
+	if last := len(t.search.Trials) - 1; held && t.Bytes == 0 && (t.best == nil || r.Trial.Bytes < t.search.Trials[t.search.Chosen].Bytes) {
+		t.best, t.search.Chosen = c, last
+	}
+	t.progress(what)
+	return held, nil
 }
 
-// evaluate runs the model of a choice on all samples and evaluates the gates. It records the smallest that holds.
-func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (bool, error) {
+// trial runs the model of a choice on all samples and evaluates the gates.
+func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what string, below int64) (tried, error) {
+	b, err := t.buildChoice(ctx, layers, c)
+	if err != nil {
+		return tried{}, err
+	}
+	defer b.close()
+	if b.size(t.Strip) >= below {
+		return tried{}, nil
+	}
 	s, err := t.session(ctx, b.Model)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
+		return tried{}, fmt.Errorf("%s: %w", what, err)
 	}
 	defer s.Close()
 	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric})
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
+		return tried{}, fmt.Errorf("%s: %w", what, err)
 	}
 	gates, err := report.EvaluateGates(r, t.Gates)
 	if err != nil {
-		return false, err
+		return tried{}, err
 	}
 	certain, err := t.holdsWithMargin(r)
 	if err != nil {
-		return false, err
+		return tried{}, err
 	}
-	held := report.Passed(gates) && certain
-	trial := pass.Trial{What: what, Bytes: b.size(t.Strip), Accepted: held}
-	if !held {
-		t.missed, t.failed = gates, append(t.failed, c)
-	}
+	trial := &pass.Trial{What: what, Bytes: b.size(t.Strip), Accepted: report.Passed(gates) && certain}
 	if w := r.Worst(); w != nil && w.Errors != nil {
 		trial.SQNR = w.Errors.SQNR
 	}
@@ -266,12 +288,7 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 		drop := math.Round(m.Drop()*1e9) / 1e9
 		trial.MetricDrop = &drop
 	}
-	t.search.Trials = append(t.search.Trials, trial)
-	if last := len(t.search.Trials) - 1; held && t.Bytes == 0 && (t.best == nil || trial.Bytes < t.search.Trials[t.search.Chosen].Bytes) {
-		t.best, t.search.Chosen = c, last
-	}
-	t.progress(what)
-	return held, nil
+	return tried{trial, gates}, nil
 }
 
 // chosen records the chosen method of each layer in the search.

@@ -32,7 +32,8 @@ type Options struct {
 
 	Target *pass.Target // of the result; nil for the default
 
-	Dir      string // folder of temporary files
+	Journal  pass.Journal // of measurements and trials; nil for none
+	Dir      string       // folder of temporary files
 	Strip    bool   // sizes are without metadata: see onnx.LayoutOptions
 	Workers  int
 	Memory   int64                            // bytes for cached values
@@ -76,6 +77,7 @@ type tuner struct {
 	search             pass.Search
 	missed             []report.Gate // gates missed by the last failed trial
 	opset              int64         // highest opset that a candidate needs
+	tries              int           // calls of try
 	best               choice        // nil until one holds the gates
 	failed             []choice
 }

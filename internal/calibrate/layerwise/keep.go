@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // Keep keeps what a method computed for a weight of that name until the model is written, larger data in temporary files of eval. It returns
@@ -19,7 +20,7 @@ func Keep(ctx context.Context, eval *ir.Eval, name string, data ...[]byte) ([]*i
 		return nil
 	}}
 	for _, b := range data {
-		r.Out = append(r.Out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{int64(len(b))}})
+		r.Out = append(r.Out, specOf(name, int64(len(b))))
 	}
 	ts := r.Derive()
 	for i, t := range ts {
@@ -30,5 +31,45 @@ func Keep(ctx context.Context, eval *ir.Eval, name string, data ...[]byte) ([]*i
 		ts[i] = &ir.Tensor{Spec: t.Spec, Source: ir.Span{R: at}}
 	}
 	data = nil // r may live as long as its results
+	return ts, nil
+}
+
+func specOf(name string, n int64) ir.Spec {
+	return ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{n}}
+}
+
+// Known reports whether an interrupted run left the result of the step for a weight of that name.
+func Known(s *pass.Step, name string) bool {
+	if s.Env.Journal == nil {
+		return false
+	}
+	_, ok := s.Env.Journal.Result(s.Unit(name))
+	return ok
+}
+
+// Once is Keep of what compute returns for a weight of that name, or what an interrupted run left of it.
+func Once(ctx context.Context, s *pass.Step, name string, compute func() ([][]byte, error)) ([]*ir.Tensor, error) {
+	j := s.Env.Journal
+	if j == nil {
+		data, err := compute()
+		if err != nil {
+			return nil, err
+		}
+		return Keep(ctx, s.Eval, name, data...)
+	}
+	parts, ok := j.Result(s.Unit(name))
+	if !ok {
+		data, err := compute()
+		if err != nil {
+			return nil, err
+		}
+		if parts, err = j.Add(ctx, s.Unit(name), data...); err != nil {
+			return nil, err
+		}
+	}
+	ts := make([]*ir.Tensor, len(parts))
+	for i, p := range parts {
+		ts[i] = &ir.Tensor{Spec: specOf(name, p.Size()), Source: ir.Span{R: p}}
+	}
 	return ts, nil
 }

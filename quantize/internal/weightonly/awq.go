@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/smoothing"
@@ -73,16 +74,30 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 
 // scaleInputs searches the factors of one activation, applies them to the model, and reports whether there are any.
 func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) (bool, error) {
+	b, err := pass.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), func() ([]byte, error) {
+		by, err := s.search(ctx, p, x, o)
+		return kernel.Bytes(by), err
+	})
+	if err != nil || len(b) == 0 {
+		return false, err
+	}
+	by := make([]float64, p.Layers[0].Inputs)
+	copy(kernel.Bytes(by), b)
+	return true, p.Scale(ctx, by)
+}
+
+// search returns the factors of one activation; nil for none.
+func (s *gptqRun) search(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) ([]float64, error) {
 	k := p.Layers[0].Inputs
 	var ws []solve.Matrix
 	for _, l := range p.Layers {
 		product := weights.ConsumerAt(l.Node, false)
 		if len(x) == 0 || product == nil || !product.Unsupported.None() {
-			return false, nil
+			return nil, nil
 		}
 		w, err := s.read(ctx, &matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: product.Transposed})
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		ws = append(ws, solve.Matrix{W: w, N: int(l.Outputs)})
 	}
@@ -90,7 +105,7 @@ func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []fl
 	spec.Feedback = weights.HasMean(p.X)
 	by := solve.AWQ(s.pool, x, int(k), ws, spec)
 	if !slices.ContainsFunc(by, func(f float64) bool { return f != 1 }) {
-		return false, nil
+		return nil, nil
 	}
-	return true, p.Scale(ctx, by)
+	return by, nil
 }

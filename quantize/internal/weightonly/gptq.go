@@ -104,7 +104,11 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	}
 	h, other := s.hessian, pass.Reason{}
 	h.Reset(k)
+	unknown := slices.ContainsFunc(ls, func(l *matrix) bool { return !layerwise.Known(s.step, l.unit()) })
 	err := s.walk.To(ctx, x, func(a *ir.Array) error {
+		if !unknown {
+			return nil
+		}
 		x, ok := hessian.Rows(a, k)
 		if !ok {
 			other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
@@ -122,9 +126,11 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 		}
 		return nil
 	}
-	f, err := h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block})
-	if err != nil {
-		return err
+	var f *hessian.Factor
+	if unknown {
+		if f, err = h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block}); err != nil {
+			return err
+		}
 	}
 	for _, l := range ls {
 		if err := s.matrix(ctx, l, f); err != nil {
@@ -134,20 +140,33 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	return nil
 }
 
+// unit is the name of the result for l in a journal.
+func (l *matrix) unit() string { return l.node.Label() + ", " + l.weight.Name }
+
 // matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs. Zeros stay zero, so that a pruned matrix stays
-// sparse.
-func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) error {
-	w, err := s.read(ctx, l)
+// sparse. f is nil if the result is known.
+func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err error) {
+	var quantized *solve.Quantized
+	var w []float32
+	l.quantized, err = layerwise.Once(ctx, s.step, l.unit(), func() ([][]byte, error) {
+		if w, err = s.read(ctx, l); err != nil {
+			return nil, err
+		}
+		quantized = solve.GPTQ(s.pool, w, l.n, f, l.spec, zerosOf(w))
+		zeros := make([]byte, len(quantized.Zero))
+		for i, z := range quantized.Zero {
+			zeros[i] = byte(z)
+		}
+		return [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros}, nil
+	})
 	if err != nil {
 		return err
 	}
-	quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec, zerosOf(w))
-	zeros := make([]byte, len(quantized.Zero))
-	for i, z := range quantized.Zero {
-		zeros[i] = byte(z)
-	}
-	if l.quantized, err = layerwise.Keep(ctx, s.step.Eval, l.weight.Name, quantized.Values, kernel.Bytes(quantized.Scale), zeros); err != nil {
-		return err
+	if quantized == nil {
+		w = make([]float32, l.weight.Const.Elems())
+		if quantized, err = l.load(); err != nil {
+			return err
+		}
 	}
 	quantized.Weights(s.pool, w)
 	s.walk.Replace(l.weight, l.tensor(w))

@@ -1,0 +1,187 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+)
+
+// logName is the name of the log in the folder of a journal.
+const logName = "journal"
+
+// An Identity is what the results of a job depend on.
+type Identity struct {
+	Version string // of mcompress
+	Source  string // digest of the source
+	Request string // digest of options and of other inputs
+}
+
+// difference is what differs between the job of a journal and this one; empty if nothing does.
+func (i Identity) difference(now Identity) string {
+	switch {
+	case i.Version != now.Version:
+		return fmt.Sprintf("version %s, now %s", i.Version, now.Version)
+	case i.Source != now.Source:
+		return "another source"
+	case i.Request != now.Request:
+		return "other options or inputs"
+	}
+	return ""
+}
+
+// A ForeignError is a journal of another job.
+type ForeignError struct{ Path, Difference string }
+
+// Error names the folder and the difference.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s has the results of an interrupted run with %s; remove it, or start anew with --restart", e.Path, e.Difference)
+}
+
+// A Journal has the results of a job. Its methods may be called concurrently.
+type Journal struct {
+	dir      string
+	identify func(context.Context) (Identity, error)
+
+	mu    sync.Mutex
+	file  *os.File // nil before the first result
+	end   int64
+	known map[string][]*io.SectionReader
+}
+
+// New returns the journal of the job with an output at path. If an interrupted run left results, it opens them: an error is a *ForeignError if they are those of
+// another job. The folder is made for the first result, and identify is called at most once.
+func New(ctx context.Context, path string, identify func(context.Context) (Identity, error)) (*Journal, error) {
+	j := &Journal{dir: Folder(path), identify: identify, known: map[string][]*io.SectionReader{}}
+	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {
+		return j, nil
+	}
+	return j, j.open(ctx)
+}
+
+// Folder is the folder of the journal of an output.
+func Folder(path string) string { return path + ".partial" }
+
+// Discard removes the results that an interrupted run left. It is an error if another process uses them.
+func Discard(path string) error {
+	j := &Journal{dir: Folder(path)}
+	var err error
+	if j.file, err = atomicfile.OpenLocked(filepath.Join(j.dir, logName), 0o600); errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", j.dir, err)
+	}
+	return j.Remove()
+}
+
+// Result returns the parts of the result of a unit, ok is false if it is not known.
+func (j *Journal) Result(unit string) (parts []*io.SectionReader, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	parts, ok = j.known[unit]
+	return parts, ok
+}
+
+// Add keeps the result of a unit and returns its parts, which may be read until Close. A second result is an error: it would have been computed in
+// vain.
+func (j *Journal) Add(ctx context.Context, unit string, parts ...[]byte) ([]*io.SectionReader, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil {
+		if err := j.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := j.known[unit]; ok {
+		return nil, fmt.Errorf("%s: a second result of %q", j.dir, unit)
+	}
+	return j.append(unit, parts)
+}
+
+// open opens the log, or begins it.
+func (j *Journal) open(ctx context.Context) error {
+	now, err := j.identify(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(j.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if j.file, err = atomicfile.OpenLocked(filepath.Join(j.dir, logName), 0o600); err != nil {
+		return fmt.Errorf("%s: %w", j.dir, err)
+	}
+	if err := j.read(ctx, now); err != nil {
+		err = errors.Join(err, j.file.Close())
+		j.file = nil
+		return err
+	}
+	return nil
+}
+
+// identity is the unit whose result is the identity of the job: the first one.
+const identity = ""
+
+// read reads the results of an interrupted run, and begins a log without any.
+func (j *Journal) read(ctx context.Context, now Identity) error {
+	if err := j.scan(ctx); err != nil {
+		return err
+	}
+	first, ok := j.known[identity]
+	if !ok {
+		if j.end > 0 {
+			return &ForeignError{j.dir, "an unknown format"}
+		}
+		text, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		_, err = j.append(identity, [][]byte{text})
+		return err
+	}
+	var was Identity
+	if err := json.NewDecoder(first[0]).Decode(&was); err != nil {
+		return &ForeignError{j.dir, "an unknown format"}
+	}
+	if d := was.difference(now); d != "" {
+		return &ForeignError{j.dir, d}
+	}
+	return nil
+}
+
+// Remove removes the journal, whose results are no longer needed.
+func (j *Journal) Remove() error {
+	if err := j.Close(); err != nil {
+		return err
+	}
+	err := os.Remove(filepath.Join(j.dir, logName))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, removeEmpty(j.dir))
+}
+
+// Close closes the journal. Its results stay for the next run.
+func (j *Journal) Close() error {
+	if j.file == nil {
+		return nil
+	}
+	defer func() { j.file = nil }()
+	return j.file.Close()
+}
+
+// removeEmpty removes a folder, unless it has other files.
+func removeEmpty(dir string) error {
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return os.Remove(dir)
+}
