@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"context"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -31,19 +32,26 @@ const turnFrom = 512 << 10
 // flush at the end is then little.
 const flushAhead = 128 << 20
 
-func create(set *atomicfile.Set, path string, size int64, digest bool) (*output, error) {
-	f, err := set.Create(path)
+func create(ctx context.Context, set *atomicfile.Set, path string, size int64, o SaveOptions) (_ *output, err error) {
+	out := &output{size: size, sync: set.Sync}
+	if o.Journal != nil {
+		kept := ""
+		if kept, err = o.Journal.File(ctx, filepath.Base(path)); err == nil {
+			out.File, err = set.CreateKept(path, kept)
+		}
+	} else {
+		out.File, err = set.Create(path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	// Fails at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.
-	if err := f.Fail(f.Truncate(size)); err != nil {
+	if err := out.Fail(out.Truncate(size)); err != nil {
 		return nil, err
 	}
-	out := &output{File: f, size: size, sync: set.Sync}
-	if digest {
-		out.follow = follow(f.File, size)
+	if o.Digest {
+		out.follow = follow(out.File.File, size)
 	}
 	return out, nil
 }

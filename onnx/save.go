@@ -26,6 +26,7 @@ type SaveOptions struct {
 	Sync     bool  // flush the files to the disk before they are renamed; not of Stage, whose set has that option
 
 	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
+	Journal  ir.Journal              // keeps written payloads across interruptions; nil for none
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
 }
 
@@ -133,7 +134,7 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 	}
 	o, done := o.defaults(dir)
 	defer func() { err = errors.Join(err, done()) }()
-	files, err := p.create(set, path, o)
+	files, err := p.create(ctx, set, path, o)
 	defer func() {
 		for _, f := range files {
 			f.abandon()
@@ -149,10 +150,10 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 }
 
 // create creates the data file before the skeleton: a model never refers to data that are not there.
-func (p *Plan) create(set *atomicfile.Set, path string, o SaveOptions) (files []*output, err error) {
+func (p *Plan) create(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (files []*output, err error) {
 	paths, sizes := p.Paths(path), p.Sizes()
 	for i := len(paths) - 1; i >= 0; i-- {
-		f, err := create(set, paths[i], sizes[i], o.Digest)
+		f, err := create(ctx, set, paths[i], sizes[i], o)
 		if err != nil {
 			return files, err
 		}

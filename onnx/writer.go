@@ -1,10 +1,13 @@
 package onnx
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -88,13 +91,64 @@ func (w *writer) run(ctx context.Context) error {
 		}
 		g.Go(func() error {
 			defer budget.Release(n)
-			return w.fill(ctx, j)
+			return w.once(ctx, j)
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	return context.Cause(parent)
+}
+
+// once fills the gaps of j, unless an interrupted run did.
+func (w *writer) once(ctx context.Context, j *job) error {
+	if w.o.Journal == nil {
+		return w.fill(ctx, j)
+	}
+	unit := j.unit()
+	known, ok := w.o.Journal.Result(unit)
+	if ok {
+		want := make([]byte, known[0].Size())
+		if err := ir.ReadFull(known[0], want, 0); err != nil {
+			return err
+		}
+		// A power failure may have lost what was written before the result was.
+		if sums, err := j.sums(ctx); err != nil {
+			return err
+		} else if bytes.Equal(sums, want) {
+			for _, g := range j.gaps {
+				g.file.wrote(g.off, g.part.n)
+				w.progress(g.part.n)
+			}
+			return nil
+		}
+	}
+	if err := w.fill(ctx, j); err != nil || ok {
+		return err
+	}
+	sums, err := j.sums(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = w.o.Journal.Add(ctx, unit, sums)
+	return err
+}
+
+// unit names j by its places in the files.
+func (j *job) unit() string {
+	return fmt.Sprintf("payload %s %d %d", filepath.Base(j.gaps[0].file.Path), j.gaps[0].off, j.size)
+}
+
+// sums are the checksums of what is in the gaps, CRC-32C.
+func (j *job) sums(ctx context.Context) (sums []byte, err error) {
+	for _, g := range j.gaps {
+		h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+		if err := ir.Copy(ctx, h, io.NewSectionReader(g.file, g.off, g.part.n), g.part.n); err != nil {
+			return nil, g.file.Fail(err)
+		}
+		sums = h.Sum(sums)
+	}
+	return sums, nil
 }
 
 func (w *writer) fill(ctx context.Context, j *job) error {
@@ -153,9 +207,14 @@ func (p *place) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	p.off += int64(len(b))
-	done := p.w.done.Add(int64(len(b)))
-	if p.w.o.Progress != nil {
-		p.w.o.Progress(done, p.w.total)
-	}
+	p.w.progress(int64(len(b)))
 	return len(b), nil
+}
+
+// progress reports n more bytes.
+func (w *writer) progress(n int64) {
+	done := w.done.Add(n)
+	if w.o.Progress != nil {
+		w.o.Progress(done, w.total)
+	}
 }

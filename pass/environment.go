@@ -39,7 +39,7 @@ type Environment struct {
 	WriteFile func(path string, content []byte) error
 
 	// Journal keeps the results of long computations across interruptions; nil for none.
-	Journal Journal
+	Journal ir.Journal
 
 	// Alone reports that the process does nothing else: a method may limit its memory to what the method plans.
 	Alone bool

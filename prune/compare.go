@@ -10,7 +10,6 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // The comparisons: which elements the smallest are chosen among. Magnitudes are compared in the whole weight.
@@ -84,7 +83,7 @@ type trials struct {
 // prune is the lowest ratio of signal and noise of an output after layers are pruned, which then have their elements again. An interrupted run
 // left it under the name of the trial.
 func (t *trials) prune(ctx context.Context, trial string, layers []*layer) (float64, error) {
-	b, err := pass.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), func() ([]byte, error) {
+	b, err := ir.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), func() ([]byte, error) {
 		ratio, err := t.measure(ctx, layers)
 		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(ratio)), err
 	})

@@ -15,6 +15,7 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/tune"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -127,8 +128,8 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 }
 
 // chooser returns the search that finds the steps for a model, and warns of their order, which is that of the candidates.
-func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string, pass.Journal) ([]pass.Options, *pass.Search, error) {
-	return func(ctx context.Context, model string, j pass.Journal) ([]pass.Options, *pass.Search, error) {
+func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string, ir.Journal) ([]pass.Options, *pass.Search, error) {
+	return func(ctx context.Context, model string, j ir.Journal) ([]pass.Options, *pass.Search, error) {
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
 			return nil, nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
@@ -52,7 +53,7 @@ type writing struct {
 	dataSuffix string // see job.Options
 
 	// choose searches the steps for a model; nil if they are given.
-	choose func(ctx context.Context, model string, j pass.Journal) ([]pass.Options, *pass.Search, error)
+	choose func(ctx context.Context, model string, j ir.Journal) ([]pass.Options, *pass.Search, error)
 
 	// alternative is the step that the summary names where the result is hardly smaller than the source; nil for none.
 	alternative pass.Options
@@ -323,7 +324,7 @@ func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps [
 			fmt.Fprintf(t.stderr, "mcompress: %s: not up to date: %s\n", model, different)
 		}
 	}
-	var kept pass.Journal
+	var kept ir.Journal
 	if !w.dryRun {
 		j, failed := w.journal(c, t, model, out, steps)
 		if failed != nil {

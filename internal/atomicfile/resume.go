@@ -33,6 +33,42 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 	return file, nil
 }
 
+// CreateKept is Create of a file that is also at another path, kept: Close of the set does not remove it there, and the next call opens it with the
+// content that it had. It is like Create on file systems without hard links. OpenLocked guards kept.
+func (s *Set) CreateKept(path, kept string) (*File, error) {
+	if err := s.Access.check(path); err != nil {
+		return nil, err
+	}
+	folder, err := s.Folder(path)
+	if err != nil {
+		return nil, err
+	}
+	named := filepath.Join(folder, filepath.Base(path))
+	if err := linked(kept, named, 0o666&^s.Access.deny); err != nil {
+		return s.Create(path)
+	}
+	f, err := os.OpenFile(named, os.O_RDWR, 0)
+	if err != nil {
+		return nil, withPath(path, err)
+	}
+	s.Access.limitGroup(f)
+	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
+	s.files = append(s.files, file)
+	return file, nil
+}
+
+// linked gives the file at path, which it creates if there is none, another name.
+func linked(path, name string, perm os.FileMode) error {
+	if err := Check(path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Link(path, name))
+}
+
 // OpenLocked opens a file for reading and writing, or creates it with these permissions. It is locked until it is closed: it is an error if
 // another process has it open in this way.
 func OpenLocked(path string, perm os.FileMode) (*os.File, error) {

@@ -58,7 +58,7 @@ type Options struct {
 	ReportDir string // empty for the output's folder
 	ExportDir string // sparse weights as .npz; empty for none
 
-	Journal pass.Journal // of long computations; nil for none
+	Journal ir.Journal // of long computations; nil for none
 
 	Progress func(done, total int64)
 	Alone    bool                // the process does nothing else, and its memory may be limited to what a training plans

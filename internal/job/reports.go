@@ -44,7 +44,11 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 		}
 		defer func() { err = errors.Join(err, set.Close()) }()
 	}
-	written, err := p.Stage(ctx, set, path, onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress})
+	o := onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress}
+	if p.Size() >= resumable {
+		o.Journal = r.Journal
+	}
+	written, err := p.Stage(ctx, set, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +71,9 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	}
 	return r.finish(ctx, result, out)
 }
+
+// resumable is the size from which the payloads of a file are kept across interruptions: a smaller one is written anew in seconds.
+const resumable = 1 << 30
 
 // reopen opens a model of a set under its temporary name.
 func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, error) {

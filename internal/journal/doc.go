@@ -2,5 +2,5 @@
 // solution of a layer, the measurement of a candidate, a written payload. A unit whose result is there is not computed again, and the end result is that of
 // a run without interruption.
 //
-// It must not know what the results are.
+// It must not depend on the content of results.
 package journal

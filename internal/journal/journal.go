@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -93,15 +94,21 @@ func (j *Journal) Result(unit string) (parts []*io.SectionReader, ok bool) {
 func (j *Journal) Add(ctx context.Context, unit string, parts ...[]byte) ([]*io.SectionReader, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file == nil {
-		if err := j.open(ctx); err != nil {
-			return nil, err
-		}
+	if err := j.begin(ctx); err != nil {
+		return nil, err
 	}
 	if _, ok := j.known[unit]; ok {
 		return nil, fmt.Errorf("%s: a second result of %q", j.dir, unit)
 	}
 	return j.append(unit, parts)
+}
+
+// begin opens the log unless it is open.
+func (j *Journal) begin(ctx context.Context) error {
+	if j.file != nil {
+		return nil
+	}
+	return j.open(ctx)
 }
 
 // open opens the log, or begins it.
@@ -154,16 +161,36 @@ func (j *Journal) read(ctx context.Context, now Identity) error {
 	return nil
 }
 
-// Remove removes the journal, whose results are no longer needed.
+// filePrefix begins the names of the files of File.
+const filePrefix = "file."
+
+// File is the path of a file of the job with results that are not in the log. Remove removes it.
+func (j *Journal) File(ctx context.Context, name string) (string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return filepath.Join(j.dir, filePrefix+name), j.begin(ctx)
+}
+
+// Remove removes the journal, whose results are no longer needed. Other files in its folder stay.
 func (j *Journal) Remove() error {
 	if err := j.Close(); err != nil {
 		return err
 	}
-	err := os.Remove(filepath.Join(j.dir, logName))
+	files, err := os.ReadDir(j.dir)
 	if errors.Is(err, os.ErrNotExist) {
-		err = nil
+		return nil
 	}
-	return errors.Join(err, removeEmpty(j.dir))
+	left := len(files)
+	for _, f := range files {
+		if f.Name() == logName || strings.HasPrefix(f.Name(), filePrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(j.dir, f.Name())))
+			left--
+		}
+	}
+	if err != nil || left > 0 {
+		return err
+	}
+	return os.Remove(j.dir)
 }
 
 // Close closes the journal. Its results stay for the next run.
@@ -173,15 +200,4 @@ func (j *Journal) Close() error {
 	}
 	defer func() { j.file = nil }()
 	return j.file.Close()
-}
-
-// removeEmpty removes a folder, unless it has other files.
-func removeEmpty(dir string) error {
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	return os.Remove(dir)
 }

@@ -80,7 +80,7 @@ func TestResultsOfAnInterruptedRun(t *testing.T) {
 }
 
 // A log that ends anywhere, or has another byte anywhere in its last record, has the records before.
-func TestDamagedLogs(t *testing.T) {
+func TestBrokenLogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	j := opened(t, path)
 	add(t, j, "a", []byte("one"))
@@ -100,7 +100,7 @@ func TestDamagedLogs(t *testing.T) {
 		j := opened(t, path)
 		has(t, j, "a", []byte("one"))
 		if _, ok := j.Result("b"); ok {
-			t.Error("the result of a damaged record")
+			t.Error("the result of a broken record")
 		}
 		add(t, j, "c", []byte("three"))
 		closed(t, j)
@@ -111,9 +111,9 @@ func TestDamagedLogs(t *testing.T) {
 	}
 	for end := before; end < int64(len(whole)); end++ {
 		check(whole[:end])
-		damaged := bytes.Clone(whole)
-		damaged[end] ^= 1
-		check(damaged)
+		broken := bytes.Clone(whole)
+		broken[end] ^= 1
+		check(broken)
 	}
 }
 

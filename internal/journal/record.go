@@ -14,7 +14,7 @@ import (
 // name, the number of parts and their lengths, little-endian.
 const fixedHeader = 4 + 4 + 4
 
-// Limits of a record, so that a damaged header allocates little.
+// Limits of a record, so that a broken header allocates little.
 const (
 	maxName  = 1 << 16
 	maxParts = 1 << 8
@@ -50,7 +50,7 @@ func (j *Journal) append(unit string, parts [][]byte) ([]*io.SectionReader, erro
 	return made, nil
 }
 
-// errTorn is a record that an interruption or a damage left incomplete.
+// errTorn is a record that an interruption left incomplete.
 var errTorn = errors.New("incomplete record")
 
 // scan reads the records up to the first incomplete one, from which on the log is cut off.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -96,26 +97,26 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) erro
 	for _, l := range layers {
 		k.reset(t.Memory / baselineFraction)
 		for i := range l.variants {
-			if err := t.known(ctx, l, &l.variants[i], measure); err != nil {
+			v, name := &l.variants[i], t.Candidates[l.variants[i].candidate].Name+" of "+l.names[0]
+			if err := v.once(ctx, t.Journal, name, func() error { return measure(l, v) }); err != nil {
 				return errors.Join(err, k.close())
 			}
+			t.progress(name)
 		}
 	}
 	return k.close()
 }
 
-// known sets the measurements of a variant: those of an interrupted search, or what measure sets.
-func (t *tuner) known(ctx context.Context, l *layer, v *variant, measure func(*layer, *variant) error) error {
-	name := t.Candidates[v.candidate].Name + " of " + l.names[0]
-	b, err := pass.Once(ctx, t.Journal, "sensitivity, "+name, func() ([]byte, error) {
-		err := measure(l, v)
+// once sets the measurements of a variant: those of an interrupted search, or what measure sets.
+func (v *variant) once(ctx context.Context, j ir.Journal, name string, measure func() error) error {
+	b, err := ir.Once(ctx, j, "sensitivity, "+name, func() ([]byte, error) {
+		err := measure()
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity)), err
 	})
 	if err != nil {
 		return err
 	}
 	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
-	t.progress(name)
 	return nil
 }
 

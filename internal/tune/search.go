@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
@@ -223,7 +224,7 @@ type tried struct {
 
 // try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records the smallest that does.
 func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string, below int64) (held bool, err error) {
-	text, err := pass.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), func() ([]byte, error) {
+	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), func() ([]byte, error) {
 		r, err := t.trial(ctx, layers, c, what, below)
 		if err != nil {
 			return nil, err

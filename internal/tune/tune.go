@@ -32,9 +32,9 @@ type Options struct {
 
 	Target *pass.Target // of the result; nil for the default
 
-	Journal  pass.Journal // of measurements and trials; nil for none
-	Dir      string       // folder of temporary files
-	Strip    bool   // sizes are without metadata: see onnx.LayoutOptions
+	Journal  ir.Journal // of measurements and trials; nil for none
+	Dir      string     // folder of temporary files
+	Strip    bool       // sizes are without metadata: see onnx.LayoutOptions
 	Workers  int
 	Memory   int64                            // bytes for cached values
 	Limits   memory.Limits                    // of each session

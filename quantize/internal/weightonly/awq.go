@@ -74,7 +74,7 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 
 // scaleInputs searches the factors of one activation, applies them to the model, and reports whether there are any.
 func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) (bool, error) {
-	b, err := pass.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), func() ([]byte, error) {
+	b, err := ir.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), func() ([]byte, error) {
 		by, err := s.search(ctx, p, x, o)
 		return kernel.Bytes(by), err
 	})

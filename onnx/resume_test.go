@@ -1,0 +1,105 @@
+package onnx
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// payloads is the number of recipes of the models below. The last one is the largest, and runs first.
+const payloads = 6
+
+// A run that is interrupted after some payloads computes only the others when it is repeated, and writes the same files; a payload that was lost is
+// computed again.
+func TestPayloadsAreKept(t *testing.T) {
+	const interruption = 4
+	for _, external := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "m.onnx")
+		save := func(path string, kept ir.Journal, limit int64) (computed int64, err error) {
+			var n atomic.Int64
+			m := recipes(payloads, 0, func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+				if n.Add(1) > limit {
+					return errors.New("interrupted")
+				}
+				return double(ctx, in, out)
+			})
+			_, err = Save(t.Context(), m, path, SaveOptions{Workers: 1, Memory: 1 << 20, External: external, Digest: true, Journal: kept})
+			return n.Load(), err
+		}
+		opened := func() *journal.Journal {
+			j, err := journal.New(t.Context(), path, func(context.Context) (journal.Identity, error) { return journal.Identity{}, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		}
+		plain := filepath.Join(t.TempDir(), "m.onnx")
+		if _, err := save(plain, nil, payloads); err != nil {
+			t.Fatal(err)
+		}
+		j := opened()
+		if _, err := save(path, j, interruption); err == nil {
+			t.Fatal("not interrupted")
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(path)
+		if external {
+			name += ".data"
+		}
+		j = opened()
+		kept, err := j.File(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(t, kept)
+		computed, err := save(path, j, payloads)
+		if want := int64(payloads - interruption + 1); err != nil || computed != want {
+			t.Errorf("%d payloads are computed, want %d: %v", computed, want, err)
+		}
+		if err := j.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"m.onnx", "m.onnx.data"}[:1+btoi(external)] {
+			want, err := os.ReadFile(filepath.Join(filepath.Dir(plain), name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(filepath.Dir(path), name)); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s differs: %v", name, err)
+			}
+		}
+		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1+btoi(external) {
+			t.Errorf("%v is left: %v", left, err)
+		}
+	}
+}
+
+// spoil changes a byte of the largest payload that an interrupted run wrote.
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[bytes.Index(b, []byte{payloads - 1, 0, 0x5a})] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
