@@ -152,13 +152,13 @@ func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.M
 		if err != nil {
 			return err
 		}
-		j, err := w.journal(c, t, model, report.Stem(model)+".sensitivity", nil)
+		r, err := w.resume(c, t, model, report.Stem(model)+".sensitivity", nil)
 		if err != nil {
 			return err
 		}
-		s.Journal = j
+		s.Journal = r
 		found, err := tune.Sensitivity(c.Context, s)
-		if err = errors.Join(err, leave(j, err)); err != nil {
+		if err = errors.Join(err, r.leave(err)); err != nil {
 			return fmt.Errorf("%s: %w", model, err)
 		}
 		print := mcli.Sensitivity

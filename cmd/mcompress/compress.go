@@ -313,8 +313,8 @@ func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps [
 		res, different, err := job.Done(ctx, job.Options{Input: model, Output: out, Request: w.requested, ReportDir: w.reportDir})
 		if res != nil {
 			// A run that was killed after it had published the result left its journal.
-			if j, err := w.journal(c, t, model, out, steps); err == nil {
-				_ = j.Remove()
+			if r, err := w.resume(c, t, model, out, steps); err == nil {
+				_ = r.leave(nil)
 			}
 		}
 		if res != nil || err != nil {
@@ -325,13 +325,14 @@ func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps [
 		}
 	}
 	var kept ir.Journal
+	var source *job.Digest
 	if !w.dryRun {
-		j, failed := w.journal(c, t, model, out, steps)
+		r, failed := w.resume(c, t, model, out, steps)
 		if failed != nil {
 			return nil, failed
 		}
-		kept = j
-		defer func() { err = errors.Join(err, leave(j, err)) }()
+		kept, source = r, r.source
+		defer func() { err = errors.Join(err, r.leave(err)) }()
 	}
 	var search *pass.Search
 	if w.choose != nil {
@@ -343,7 +344,7 @@ func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps [
 	if err != nil {
 		return nil, err
 	}
-	o.Journal = kept
+	o.Journal, o.Shared = kept, source
 	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = label, search, settings, w.exportDir, w.folder, w.requested
 	if w.stream != nil && t.json {
 		o.Progress, o.Trained = w.stream.Written(model), w.stream.Trained(model)

@@ -11,31 +11,45 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// journal opens the results that an interrupted run for the output left.
-func (w *writing) journal(c *cli.Context, t *tool, model, out string, steps []pass.Options) (*journal.Journal, error) {
+// A resumption is the journal of a run, and the digest of its source.
+type resumption struct {
+	*journal.Journal
+	source *job.Digest
+}
+
+// resume opens the results that an interrupted run for the output left.
+func (w *writing) resume(c *cli.Context, t *tool, model, out string, steps []pass.Options) (*resumption, error) {
 	if w.restart {
 		if err := journal.Discard(out); err != nil {
 			return nil, err
 		}
 	}
+	source, err := job.OpenDigest(c.Context, model)
+	if err != nil {
+		return nil, err
+	}
 	j, err := journal.New(c.Context, out, func(ctx context.Context) (id journal.Identity, err error) {
 		id.Version = job.Version()
-		if id.Source, err = job.SourceDigest(ctx, model); err == nil {
-			id.Request, err = w.request(c, t, steps)
+		if id.Request, err = w.request(c, t, steps); err == nil {
+			id.Source, err = source.SHA256()
 		}
 		return id, err
 	})
-	var foreign *journal.ForeignError
-	if errors.As(err, &foreign) {
-		err = &usageError{err}
+	if err != nil {
+		var foreign *journal.ForeignError
+		if errors.As(err, &foreign) {
+			err = &usageError{err}
+		}
+		return nil, errors.Join(err, source.Close())
 	}
-	return j, err
+	return &resumption{j, source}, nil
 }
 
-// leave closes a journal after a run with this error: its results are needed only if the run is to be repeated.
-func leave(j *journal.Journal, err error) error {
+// leave ends a run with this error: its results are needed only if it is to be repeated.
+func (r *resumption) leave(err error) error {
+	end := r.Remove
 	if err != nil {
-		return j.Close()
+		end = r.Journal.Close
 	}
-	return j.Remove()
+	return errors.Join(end(), r.source.Close())
 }

@@ -59,6 +59,7 @@ type Options struct {
 	ExportDir string // sparse weights as .npz; empty for none
 
 	Journal ir.Journal // of long computations; nil for none
+	Shared  *Digest    // of the source, if others need it too; nil if not
 
 	Progress func(done, total int64)
 	Alone    bool                // the process does nothing else, and its memory may be limited to what a training plans
@@ -182,8 +183,13 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	r.sums = startSums(ctx, r.source, o.Digest)
-	defer r.sums.wait()
+	if o.Shared != nil && o.Digest {
+		r.sums = &o.Shared.sums
+		r.sums.start(o.Shared.ctx(), o.Shared.file)
+	} else {
+		r.sums = startSums(ctx, r.source, o.Digest)
+		defer r.sums.wait()
+	}
 	defer cancel()
 	if err := r.passes(ctx, precheck); err != nil {
 		return nil, err

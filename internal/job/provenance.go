@@ -14,33 +14,84 @@ import (
 
 // sums computes the digests of a model's files while the output is made.
 type sums struct {
-	done sync.WaitGroup
-	list []string
-	err  error
+	begin sync.Once
+	done  sync.WaitGroup
+	list  []string
+	err   error
 }
 
 // startSums digests f's parts in the background, or does nothing.
 func startSums(ctx context.Context, f *onnx.File, on bool) *sums {
 	s := &sums{}
-	if !on {
-		return s
+	if on {
+		s.start(ctx, f)
 	}
-	parts := f.Parts()
-	s.list = make([]string, len(parts))
-	s.done.Go(func() {
-		for i, p := range parts {
-			if s.list[i], s.err = p.SHA256(ctx); s.err != nil {
-				return
-			}
-		}
-	})
 	return s
+}
+
+// start digests f's parts in the background, once.
+func (s *sums) start(ctx context.Context, f *onnx.File) {
+	s.begin.Do(func() {
+		parts := f.Parts()
+		s.list = make([]string, len(parts))
+		s.done.Go(func() {
+			for i, p := range parts {
+				if s.list[i], s.err = p.SHA256(ctx); s.err != nil {
+					return
+				}
+			}
+		})
+	})
 }
 
 // wait returns the digest of each part, none if they are not computed.
 func (s *sums) wait() ([]string, error) {
 	s.done.Wait()
 	return s.list, s.err
+}
+
+// combined is the digest of f, whose parts s digests.
+func (s *sums) combined(f *onnx.File) (string, error) {
+	list, err := s.wait()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, p := range f.Parts() {
+		names = append(names, p.Name)
+	}
+	return onnx.Combined(names, list), nil
+}
+
+// A Digest is the digest of the files of a source, which Run and others read once for all of them.
+type Digest struct {
+	sums
+	file *onnx.File
+	stop context.CancelFunc
+	ctx  func() context.Context
+}
+
+// OpenDigest opens the files of a model. They are read when the digest is needed.
+func OpenDigest(ctx context.Context, path string) (*Digest, error) {
+	f, err := onnx.OpenContext(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	return &Digest{file: f, stop: stop, ctx: func() context.Context { return ctx }}, nil
+}
+
+// SHA256 is the digest, in hexadecimal.
+func (d *Digest) SHA256() (string, error) {
+	d.start(d.ctx(), d.file)
+	return d.combined(d.file)
+}
+
+// Close ends the computation and closes the files.
+func (d *Digest) Close() error {
+	d.stop()
+	d.done.Wait()
+	return d.file.Close()
 }
 
 // provenance records version, recipe and source of the output in its metadata. The source's digest is known only once
@@ -55,17 +106,7 @@ func (r *run) provenance() {
 	r.setMeta(ir.Entry{Key: report.KeySource, Value: strings.Repeat("0", 2*sha256.Size), Late: r.sourceSum})
 }
 
-func (r *run) sourceSum(context.Context) (string, error) {
-	list, err := r.sums.wait()
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	for _, p := range r.source.Parts() {
-		names = append(names, p.Name)
-	}
-	return onnx.Combined(names, list), nil
-}
+func (r *run) sourceSum(context.Context) (string, error) { return r.sums.combined(r.source) }
 
 func (r *run) setMeta(e ir.Entry) {
 	m := r.work.Model

@@ -18,9 +18,6 @@ type RequestedOption struct {
 	SHA256 string `json:",omitempty"`
 }
 
-// SourceDigest is the SHA-256 of the files of a model, in hexadecimal.
-func SourceDigest(ctx context.Context, path string) (string, error) { return inputDigest(ctx, path) }
-
 // Request returns the digest of a run's options and inputs, for o.Request: the given options, and the gates, the target and the recipe of the steps of o.
 func Request(ctx context.Context, o Options, given []pass.Option) (string, error) {
 	o.Digest = true

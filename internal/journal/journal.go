@@ -48,18 +48,24 @@ func (e *ForeignError) Error() string {
 // A Journal has the results of a job. Its methods may be called concurrently.
 type Journal struct {
 	dir      string
-	identify func(context.Context) (Identity, error)
+	identify func() (Identity, error)
+	cancel   context.CancelFunc // of identify
 
 	mu    sync.Mutex
 	file  *os.File // nil before the first result
 	end   int64
 	known map[string][]*io.SectionReader
+	found sync.WaitGroup // the identity of a new log
 }
 
 // New returns the journal of the job with an output at path. If an interrupted run left results, it opens them: an error is a *ForeignError if they are those of
-// another job. The folder is made for the first result, and identify is called at most once.
+// another job. Otherwise the folder is made for the first result, and identify is called in the background then; results without an identity are
+// of no use to another run.
 func New(ctx context.Context, path string, identify func(context.Context) (Identity, error)) (*Journal, error) {
-	j := &Journal{dir: Folder(path), identify: identify, known: map[string][]*io.SectionReader{}}
+	ctx, cancel := context.WithCancel(ctx)
+	j := &Journal{
+		dir: Folder(path), identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel, known: map[string][]*io.SectionReader{},
+	}
 	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {
 		return j, nil
 	}
@@ -112,53 +118,63 @@ func (j *Journal) begin(ctx context.Context) error {
 }
 
 // open opens the log, or begins it.
-func (j *Journal) open(ctx context.Context) error {
-	now, err := j.identify(ctx)
-	if err != nil {
-		return err
-	}
+func (j *Journal) open(ctx context.Context) (err error) {
 	if err := os.Mkdir(j.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if j.file, err = atomicfile.OpenLocked(filepath.Join(j.dir, logName), 0o600); err != nil {
 		return fmt.Errorf("%s: %w", j.dir, err)
 	}
-	if err := j.read(ctx, now); err != nil {
+	if err := j.read(ctx); err != nil {
 		err = errors.Join(err, j.file.Close())
 		j.file = nil
 		return err
 	}
+	if _, ok := j.known[identity]; !ok {
+		j.found.Go(j.begun)
+	}
 	return nil
 }
 
-// identity is the unit whose result is the identity of the job: the first one.
+// identity is the unit whose result is the identity of the job.
 const identity = ""
 
-// read reads the results of an interrupted run, and begins a log without any.
-func (j *Journal) read(ctx context.Context, now Identity) error {
+// read reads the results of an interrupted run of the same job. A run that ended before it knew its identity left none.
+func (j *Journal) read(ctx context.Context) error {
 	if err := j.scan(ctx); err != nil {
 		return err
 	}
-	first, ok := j.known[identity]
+	parts, ok := j.known[identity]
 	if !ok {
-		if j.end > 0 {
-			return &ForeignError{j.dir, "an unknown format"}
-		}
-		text, err := json.Marshal(now)
-		if err != nil {
-			return err
-		}
-		_, err = j.append(identity, [][]byte{text})
-		return err
+		clear(j.known)
+		j.end = 0
+		return j.file.Truncate(0)
 	}
 	var was Identity
-	if err := json.NewDecoder(first[0]).Decode(&was); err != nil {
+	if err := json.NewDecoder(parts[0]).Decode(&was); err != nil {
 		return &ForeignError{j.dir, "an unknown format"}
+	}
+	now, err := j.identify()
+	if err != nil {
+		return err
 	}
 	if d := was.difference(now); d != "" {
 		return &ForeignError{j.dir, d}
 	}
 	return nil
+}
+
+// begun adds the identity to a new log. Without it the results are of no use to another run.
+func (j *Journal) begun() {
+	now, err := j.identify()
+	if err != nil {
+		return // the job itself reads the same files
+	}
+	if text, err := json.Marshal(now); err == nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		_, _ = j.append(identity, [][]byte{text})
+	}
 }
 
 // filePrefix begins the names of the files of File.
@@ -193,11 +209,16 @@ func (j *Journal) Remove() error {
 	return os.Remove(j.dir)
 }
 
-// Close closes the journal. Its results stay for the next run.
+// Close closes the journal. Its results stay for the next run, if their identity is known by now.
 func (j *Journal) Close() error {
+	if j.cancel != nil {
+		j.cancel()
+	}
+	j.found.Wait()
 	if j.file == nil {
 		return nil
 	}
-	defer func() { j.file = nil }()
-	return j.file.Close()
+	err := j.file.Close()
+	j.file = nil
+	return err
 }

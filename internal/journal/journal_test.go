@@ -31,6 +31,7 @@ func add(t *testing.T, j *Journal, unit string, parts ...[]byte) {
 	if _, err := j.Add(t.Context(), unit, parts...); err != nil {
 		t.Fatal(err)
 	}
+	j.found.Wait()
 }
 
 func closed(t *testing.T, j *Journal) {
@@ -159,6 +160,29 @@ func TestDiscard(t *testing.T) {
 	if _, err := os.Stat(Folder(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is left: %v", err)
 	}
+}
+
+// Results of a run that ended before it knew its identity are of no use.
+func TestResultsWithoutIdentity(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	j, err := New(t.Context(), path, func(ctx context.Context) (Identity, error) {
+		<-ctx.Done()
+		return Identity{}, ctx.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Add(t.Context(), "a", []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, j)
+	j = opened(t, path)
+	if _, ok := j.Result("a"); ok {
+		t.Error("a result of nobody knows what")
+	}
+	add(t, j, "a", []byte("two"))
+	closed(t, j)
+	has(t, opened(t, path), "a", []byte("two"))
 }
 
 func FuzzLog(f *testing.F) {
