@@ -92,15 +92,20 @@ func (t *trainer) trainOn(ctx context.Context, samples []int) error {
 		if err := t.endStep(loss); err != nil {
 			return err
 		}
-		if every := t.settings.SaveEvery; every > 0 && t.state.Step%every == 0 {
+		if every := t.settings.SaveEvery; every > 0 && t.state.Step%every == 0 || ctx.Err() != nil {
 			return t.save()
 		}
 		return nil
 	})
 }
 
-// steps updates the weights by every batch of samples, with the hyperparameters of next. It calls done with the loss after each step.
-func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperparameters, done func(loss float64) error) error {
+// steps updates the weights by every batch of samples, with the hyperparameters of next. It calls done with the loss after each step. With --save a step
+// that has begun ends, as an interrupted one may have changed weights.
+func (t *trainer) steps(interruptible context.Context, samples []int, next func() hyperparameters, done func(loss float64) error) error {
+	ctx := interruptible
+	if t.settings.Save != "" {
+		ctx = context.WithoutCancel(interruptible)
+	}
 	i, sum := 0, 0.0 // micro-batch and loss of the step
 	t.elapsed.iterate(t.loader.stats())
 	t.beginStep()
@@ -123,7 +128,7 @@ func (t *trainer) steps(ctx context.Context, samples []int, next func() hyperpar
 		if err := t.accumulated(ctx, h); err != nil {
 			return err
 		}
-		if err := errors.Join(done(sum), ctx.Err()); err != nil {
+		if err := errors.Join(done(sum), interruptible.Err()); err != nil {
 			return err
 		}
 		i, sum = 0, 0

@@ -128,7 +128,7 @@ func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessi
 	for i := range tiles {
 		tiles[i] = &tile{Columns: f.Columns(w, l.n, i*hessian.Wide), layer: l, pattern: o.Pattern}
 	}
-	scores, first := make([]float64, 0, blockInputs*l.n), int64(group*l.k*l.n)
+	scores, first := make([]float64, 0, (blockInputs+o.Pattern.M)*l.n), int64(group*l.k*l.n) // the last group of a pattern may end after the block
 	for from := 0; from < l.k; {
 		to := o.blockEnd(l, from)
 		scores = scores[:(to-from)*l.n]

@@ -78,10 +78,10 @@ func TestSparseGPTIsTheAlgorithmWithTheInverse(t *testing.T) {
 	}
 }
 
-// Patterns hold, and a second run changes nothing, in matrices of several blocks and columns.
+// Patterns hold, and a second run changes nothing, in matrices of several blocks and columns; groups of 7 do not divide a block.
 func TestSparseGPTKeepsPatterns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, options := range [][]string{{"pattern", "2:4"}, {"pattern", "4:8"}, {"amount", "0.6"}} {
+	for _, options := range [][]string{{"pattern", "2:4"}, {"pattern", "4:8"}, {"pattern", "3:7"}, {"amount", "0.6"}} {
 		b := newBench(t)
 		values := make([]float64, 300*140)
 		for i := range values {
@@ -108,7 +108,7 @@ func TestSparseGPTKeepsPatterns(t *testing.T) {
 				}
 			}
 		}
-		want := map[string]int{"2:4": 21000, "4:8": 37 * 4 * 140, "0.6": 25200}[options[1]]
+		want := map[string]int{"2:4": 21000, "4:8": 37 * 4 * 140, "3:7": (42*4 + 3) * 140, "0.6": 25200}[options[1]]
 		if zeros != want {
 			t.Errorf("%v: %d zeros, want %d", options, zeros, want)
 		}

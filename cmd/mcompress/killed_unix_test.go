@@ -64,6 +64,50 @@ func TestKilledTrainingResumes(t *testing.T) {
 	}
 }
 
+// Training with --save that gets SIGTERM ends its step and stores it: the next run continues from there, and the model is that of an undisturbed one.
+func TestInterruptedTrainingKeepsItsSteps(t *testing.T) {
+	names := []string{"cnn.onnx", "digits_test.npz"}
+	plain, broken := programFolder(t, names...), programFolder(t, names...)
+	train := func(dir string) *exec.Cmd {
+		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "20", "--lr", "0.001", "--batch", "16",
+			"--save", "state.zip", "--save-every", "1000000", "--resume", "-o", "out.onnx", "--report", "none", "--json", "--no-verify")
+		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+dir)
+		return c
+	}
+	if out, err := train(plain).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	stored := 0
+	for delay := 400 * time.Millisecond; ; delay += 200 * time.Millisecond {
+		c := train(broken)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(delay, func() { _ = c.Process.Signal(syscall.SIGTERM) })
+		err := c.Wait()
+		timer.Stop()
+		if err == nil {
+			break
+		}
+		if c.ProcessState.ExitCode() != exitIO {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(broken, "state.zip")); err == nil {
+			stored++
+		}
+	}
+	if stored == 0 {
+		t.Fatal("no step was stored")
+	}
+	want, err := os.ReadFile(filepath.Join(plain, "out.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(broken, "out.onnx")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the model differs: %v", err)
+	}
+}
+
 // programFolder is a folder with fixtures of these names and with the program, mcompress.
 func programFolder(t *testing.T, names ...string) string {
 	t.Helper()
