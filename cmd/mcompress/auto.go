@@ -158,7 +158,7 @@ func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.M
 		}
 		s.Journal = r
 		found, err := tune.Sensitivity(c.Context, s)
-		if err = errors.Join(err, r.leave(err)); err != nil {
+		if err = errors.Join(err, r.leave(c.Context, err)); err != nil {
 			return fmt.Errorf("%s: %w", model, err)
 		}
 		print := mcli.Sensitivity

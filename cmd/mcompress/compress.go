@@ -314,7 +314,7 @@ func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps [
 		if res != nil {
 			// A run that was killed after it had published the result left its journal.
 			if r, err := w.resume(c, t, model, out, steps); err == nil {
-				_ = r.leave(nil)
+				_ = r.leave(ctx, nil)
 			}
 		}
 		if res != nil || err != nil {
@@ -332,7 +332,7 @@ func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps [
 			return nil, failed
 		}
 		kept, source = r, r.source
-		defer func() { err = errors.Join(err, r.leave(err)) }()
+		defer func() { err = errors.Join(err, r.leave(ctx, err)) }()
 	}
 	var search *pass.Search
 	if w.choose != nil {

@@ -45,10 +45,10 @@ func (w *writing) resume(c *cli.Context, t *tool, model, out string, steps []pas
 	return &resumption{j, source}, nil
 }
 
-// leave ends a run with this error: its results are needed only if it is to be repeated.
-func (r *resumption) leave(err error) error {
+// leave ends a run with this error: its results are kept only if repeating it may help.
+func (r *resumption) leave(ctx context.Context, err error) error {
 	end := r.Remove
-	if err != nil {
+	if ctx.Err() != nil || exitCode(err) == exitIO {
 		end = r.Journal.Close
 	}
 	return errors.Join(end(), r.source.Close())

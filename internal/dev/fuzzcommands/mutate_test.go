@@ -59,6 +59,7 @@ func TestFindings(t *testing.T) {
 		`the output has the control character '\x1b'`: {output: "a\x1b[2J"},
 		"an error without a message":                  {code: 1},
 		"a failed run left out.onnx":                  {code: 4, output: "error", args: []string{"out.onnx"}},
+		"a failed run left out.onnx.partial":          {code: 4, output: "error", args: []string{"out.onnx.partial"}},
 		"a temporary file is left: out.onnx.part":     {args: []string{"out.onnx.part"}},
 		"the output cannot be opened: ":               {args: []string{"out.onnx"}},
 	} {
