@@ -114,7 +114,7 @@ type bench struct {
 }
 
 func (b *bench) run(ctx context.Context, only, out string) error {
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+	if err := os.MkdirAll(b.trainFile(""), 0o755); err != nil {
 		return err
 	}
 	b.tool = filepath.Join(b.dir, "mcompress")
