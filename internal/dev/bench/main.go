@@ -98,6 +98,7 @@ var sections = []struct {
 	{"prune-samples", (*bench).pruneSamples, true},
 	{"prune-heads", (*bench).pruneHeads, true},
 	{"prune-layers", (*bench).pruneLayers, true},
+	{"prune-channel", (*bench).pruneChannel, true},
 	{"pack", (*bench).pack, true},
 	{"pack-large", (*bench).packLarge, true},
 }

@@ -1,7 +1,8 @@
-"""ONNX Runtime's quantizers on one model at many settings, and what their files and others are worth.
+"""Peers on one model at many settings, and what their files and others are worth.
 
   evaluate MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME
-  peers MODEL SAMPLES FOLDER NAME=FILE...     then also one for each setting
+  peers MODEL SAMPLES FOLDER NAME=FILE...     then also one for each setting of ONNX Runtime's quantizers
+  pruners MODEL SAMPLES FOLDER NAME=FILE...     then also one for each method of onnxsim and amount
 
 A line holds the bytes, the size relative to the source, the lowest SQNR of an output in dB, the top-1 accuracy if there are labels, or the reason why there is no file.
 Samples to calibrate on are in SAMPLES.npz, held-out ones in SAMPLES.test.npz.
@@ -70,6 +71,21 @@ def settings():
                 yield " ".join([f"int{bits} {size}"] + ["symmetric"] * symmetric), nbits, {"bits": bits, "block_size": size, "is_symmetric": symmetric}
     yield "int4 32 tables", nbits, {"bits": 4, "block_size": 32, "is_symmetric": False, "op_types_to_quantize": ("MatMul", "Gather")}
     yield "int4 32 k-quant", nbits, {"bits": 4, "block_size": 32, "k_quant": True}
+
+
+def pruned(dst, method, **options):
+    import onnxsim
+    m = onnx.load(MODEL)
+    weights = {w.name for w in m.graph.initializer}
+    for i in [i for i in m.graph.input if i.name in weights]:  # of old models, which it takes for inputs of samples
+        m.graph.input.remove(i)
+    onnx.save(getattr(onnxsim, f"apply_{method}_pruning")(m, calibration_data=LEARN, **options), dst)
+
+
+def pruners():
+    for amount in ({"sparsity": 0.5}, {"sparsity": 0.6}, {"n": 2, "m": 4}):
+        for method in ("wanda", "sparsegpt"):
+            yield " ".join([method, *map(str, amount.values())]), pruned, {"method": method, **amount}
 
 
 # What files are worth.
@@ -152,7 +168,7 @@ def say(name, path, make=lambda: None):
 def main():
     for named in sys.argv[5:]:
         say(*named.rsplit("=", 1))
-    for name, make, options in settings() if VERB == "peers" else ():
+    for name, make, options in {"evaluate": tuple, "peers": settings, "pruners": pruners}[VERB]():
         path = os.path.join(FOLDER, "theirs.onnx")
         say(name, path, lambda: make(path, **options))
 
