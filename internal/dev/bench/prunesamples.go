@@ -70,7 +70,7 @@ func (b *bench) pruneSamples(ctx context.Context) (string, error) {
 func (s *sampledPruning) page() string {
 	var t strings.Builder
 	t.WriteString("## Pruning by samples\n\nMatrices and filters (`--only 'op:{MatMul,Gemm,Conv}'`), pruned by magnitude (`l1`, or `nm` for 2:4), `wanda` and `sparsegpt`, and by the methods\n")
-	fmt.Fprintf(&t, "of the same names of onnxsim %s (`apply_wanda_pruning`, `apply_sparsegpt_pruning`) with the same calibration samples; output SQNR in dB on held-out\nsamples, in ONNX Runtime.\n\n", pinned("onnxsim"))
+	fmt.Fprintf(&t, "of the same names of onnxsim %s (`apply_wanda_pruning`, `apply_sparsegpt_pruning`) with the same calibration samples; output SQNR in dB on held-out\nsamples, in ONNX Runtime. onnxsim gets models that its `simplify` folded.\n\n", pinned("onnxsim"))
 	for _, table := range sampledTables {
 		if table.title != "" {
 			t.WriteString("\n" + table.title + "\n\n")
@@ -80,8 +80,7 @@ func (s *sampledPruning) page() string {
 			for _, a := range table.amounts {
 				fmt.Fprintf(&t, "| %s | `%s` |", filepath.Base(name), a.options)
 				for _, c := range table.columns(a) {
-					x, _ := s.known(sampledName(name, a, c))
-					fmt.Fprintf(&t, " %.2f |", x)
+					t.WriteString(s.cell(sampledName(name, a, c)))
 				}
 				t.WriteString("\n")
 			}
@@ -89,6 +88,18 @@ func (s *sampledPruning) page() string {
 	}
 	return t.String()
 }
+
+// cell is an output SQNR, with the fraction of zeros where a peer pruned fewer elements than an amount of 0.5 has.
+func (s *sampledPruning) cell(key string) string {
+	x, _ := s.known(key)
+	if zeros, ok := s.known(key + zerosOf); ok && zeros < 0.49 {
+		return fmt.Sprintf(" %.2f (%.1f %% zeros) |", x, 100*zeros)
+	}
+	return fmt.Sprintf(" %.2f |", x)
+}
+
+// zerosOf is the end of the names of fractions of zeros.
+const zerosOf = ", zeros"
 
 func sampledName(model string, a sampledAmount, column string) string {
 	return filepath.Base(model) + ", " + a.options + ", " + column
@@ -126,10 +137,17 @@ func (s *sampledPruning) measure(ctx context.Context, name string, table sampled
 		if o.Why != "" {
 			return fmt.Errorf("%s: %s", o.Name, o.Why)
 		}
-		if key := keys[o.Name]; key != "" {
-			if err := s.add(key, o.decibels()); err != nil {
+		key := keys[o.Name]
+		if key == "" {
+			continue
+		}
+		if o.Zeros != nil {
+			if err := s.add(key+zerosOf, *o.Zeros); err != nil {
 				return err
 			}
+		}
+		if err := s.add(key, o.decibels()); err != nil {
+			return err
 		}
 	}
 	return nil
