@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-language bench-pack ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -112,7 +112,11 @@ bench-deep-compression: $(environment)
 
 # Quantizers compared with ONNX Runtime's and NNCF's, and pruning by samples, most of an hour; BENCH=-quick omits the larger real models.
 bench-quality: .venv-quality/requirements.txt
-	$(run_bench) -only quality,real-quality,auto,prune-samples -python .venv-quality/bin/python $(BENCH)
+	$(run_bench) -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
+
+# Pruning compared with onnxsim and Torch-Pruning, and of attention heads and layers; trainings that ended are not repeated.
+bench-prune: .venv-quality/requirements.txt .zoo/genai/requirements.txt
+	$(run_bench) -only prune-samples,prune-heads,prune-layers,prune-channel -python .venv-quality/bin/python $(BENCH)
 
 # Language models in int4, compared with onnxruntime-genai's builder and ONNX Runtime's quantizer: half an hour and 16 GB; BENCH=-quick takes a tiny model.
 bench-language: $(environment) .zoo/genai/requirements.txt

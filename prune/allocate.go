@@ -46,16 +46,16 @@ func (s *sampled) allocate(ctx context.Context, layers []*layer) (err error) {
 func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64, error) {
 	defer func(given string) { *s.compare = given }(*s.compare)
 	if isAuto(*s.compare) {
-		*s.compare = s.candidates(layers)[0]
+		*s.compare = s.paper
 	}
 	t := &trials{sampled: s}
 	noise, most := make([]float64, len(layers)), 0.0
 	for i, l := range layers {
-		ratio, err := t.prune(ctx, "sensitivity of "+l.v.Name, layers[i:i+1])
+		one, err := t.prune(ctx, "sensitivity of "+l.v.Name, layers[i:i+1])
 		if err != nil {
 			return nil, err
 		}
-		noise[i] = 1 / ratio / float64(l.before.Elems())
+		noise[i] = total(one) / float64(l.before.Elems())
 		most = max(most, noise[i])
 	}
 	for i, v := range noise {

@@ -2,9 +2,10 @@ package prune
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate/hessian"
 	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
@@ -26,8 +27,8 @@ func isAuto(compare string) bool { return compare == "" || compare == autoCompar
 // of more weights differ less by chance, and those of random inputs are no evidence.
 const maxTrial = 256 << 20
 
-// decide replaces auto by the best comparison of candidates for layers, of which the first is that of the paper, and reports whether it did.
-func (s *sampled) decide(ctx context.Context, layers []*layer, candidates []string) (bool, error) {
+// decide replaces auto by the best comparison for layers, and reports whether it did.
+func (s *sampled) decide(ctx context.Context, layers []*layer) (bool, error) {
 	if !isAuto(*s.compare) {
 		return false, nil
 	}
@@ -35,8 +36,9 @@ func (s *sampled) decide(ctx context.Context, layers []*layer, candidates []stri
 	for _, l := range layers {
 		bytes += l.before.Bytes()
 	}
+	candidates := s.candidates(layers)
 	if len(candidates) == 1 || bytes > maxTrial || s.data.Path == "" {
-		*s.compare = candidates[0]
+		*s.compare = s.paper
 		return true, nil
 	}
 	return true, s.best(ctx, layers, candidates)
@@ -56,18 +58,19 @@ func (s *sampled) measured(sample int) bool {
 	return s.heldOut(sample) || !s.fits || s.samples < holdOut
 }
 
-// best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole model; the first of equal ones.
+// best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole model. One of candidates replaces those before it only
+// if its output error is lower by more than the standard error of the difference: a few samples have most of the error, and the next ones others.
 func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
 	t := &trials{sampled: s}
-	best, highest := candidates[0], math.Inf(-1)
+	best, lowest := "", []float64(nil)
 	for _, c := range candidates {
 		*s.compare = c
-		ratio, err := t.prune(ctx, "compare "+c, layers)
+		noise, err := t.prune(ctx, "compare "+c, layers)
 		if err != nil {
 			return err
 		}
-		if ratio > highest {
-			best, highest = c, ratio
+		if best == "" || lower(noise, lowest) {
+			best, lowest = c, noise
 		}
 	}
 	*s.compare = best
@@ -80,20 +83,23 @@ type trials struct {
 	dense []map[string]io.ReaderAt // outputs of the samples; nil before the first trial
 }
 
-// prune is the lowest ratio of signal and noise of an output after layers are pruned, which then have their elements again. An interrupted run
-// left it under the name of the trial.
-func (t *trials) prune(ctx context.Context, trial string, layers []*layer) (float64, error) {
+// prune is the highest error of an output by sample after layers are pruned, which then have their elements again. An interrupted run left it under
+// the name of the trial.
+func (t *trials) prune(ctx context.Context, trial string, layers []*layer) ([]float64, error) {
 	b, err := ir.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), func() ([]byte, error) {
-		ratio, err := t.measure(ctx, layers)
-		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(ratio)), err
+		noise, err := t.measure(ctx, layers)
+		return kernel.Bytes(noise), err
 	})
-	if err != nil {
-		return 0, err
+	if err != nil || len(b) == 0 {
+		return nil, err
 	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
+	noise := make([]float64, len(b)/8)
+	copy(kernel.Bytes(noise), b)
+	return noise, nil
 }
 
-func (t *trials) measure(ctx context.Context, layers []*layer) (float64, error) {
+// measure prunes layers and measures the outputs.
+func (t *trials) measure(ctx context.Context, layers []*layer) ([]float64, error) {
 	if t.dense == nil {
 		err := t.walk(ctx, nil, func(outputs map[string]*ir.Array) error {
 			kept, err := t.keep(ctx, outputs)
@@ -101,7 +107,7 @@ func (t *trials) measure(ctx context.Context, layers []*layer) (float64, error) 
 			return err
 		})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	e, sample := outputErrors{}, -1
@@ -112,7 +118,7 @@ func (t *trials) measure(ctx context.Context, layers []*layer) (float64, error) 
 	for _, l := range layers {
 		l.v.SetConst(l.before)
 	}
-	return e.lowest(), err
+	return e.highest(), err
 }
 
 // keep stores the floating-point outputs of a sample, larger ones in temporary files.
@@ -132,8 +138,13 @@ func (s *sampled) keep(ctx context.Context, outputs map[string]*ir.Array) (map[s
 	return kept, nil
 }
 
-// outputErrors are the sums of squares of each output, and of its error.
-type outputErrors map[string]*struct{ signal, noise float64 }
+// outputErrors are the sum of squares of each output, and those of its error by sample.
+type outputErrors map[string]*outputError
+
+type outputError struct {
+	signal float64
+	noise  []float64
+}
 
 // add adds the outputs of a sample, whose values before pruning are kept.
 func (e outputErrors) add(before map[string]io.ReaderAt, outputs map[string]*ir.Array) error {
@@ -144,24 +155,60 @@ func (e outputErrors) add(before map[string]io.ReaderAt, outputs map[string]*ir.
 			return err
 		}
 		if e[name] == nil {
-			e[name] = &struct{ signal, noise float64 }{}
+			e[name] = &outputError{}
 		}
+		o, noise := e[name], 0.0
 		for i, v := range want {
 			d := float64(v) - float64(got[i])
-			e[name].signal += float64(float64(v) * float64(v))
-			e[name].noise += float64(d * d)
+			o.signal += float64(float64(v) * float64(v))
+			noise += float64(d * d)
 		}
+		o.noise = append(o.noise, noise)
 	}
 	return nil
 }
 
-// lowest is the lowest ratio of signal and noise of an output.
-func (e outputErrors) lowest() float64 {
-	lowest := math.Inf(1)
-	for _, o := range e {
-		if !(o.noise <= 0) { // NaN is the worst
-			lowest = min(lowest, o.signal/o.noise)
+// highest are the errors by sample of the output with the lowest SQNR, as fractions of its sum of squares; nil if no output has an error.
+func (e outputErrors) highest() (highest []float64) {
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		var relative []float64
+		for _, v := range e[name].noise {
+			relative = append(relative, v/max(e[name].signal, math.SmallestNonzeroFloat64))
+		}
+		if total(relative) > total(highest) {
+			highest = relative
 		}
 	}
-	return lowest
+	return highest
+}
+
+// total is the error of all samples; NaN is the highest.
+func total(noise []float64) (sum float64) {
+	for _, v := range noise {
+		sum += v
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
+	}
+	return sum
+}
+
+// lower reports whether a is lower than b by more than the standard error of the difference.
+func lower(a, b []float64) bool {
+	sum, n := total(b)-total(a), float64(max(len(a), len(b)))
+	if math.IsInf(sum, 0) || math.IsNaN(sum) || n < 2 {
+		return sum > 0
+	}
+	variance := 0.0
+	for i := range int(n) {
+		d := -sum / n
+		if b != nil {
+			d += b[i]
+		}
+		if a != nil {
+			d -= a[i]
+		}
+		variance += float64(d*d) / (n - 1)
+	}
+	return sum > math.Sqrt(n*variance)
 }

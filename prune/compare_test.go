@@ -102,18 +102,44 @@ func TestTrialsHoldSamplesOut(t *testing.T) {
 	}
 }
 
-// NaN is worse than any error, and no error better than any.
-func TestLowestRatio(t *testing.T) {
-	type output = struct{ signal, noise float64 }
-	for want, e := range map[float64]outputErrors{
-		2:           {"a": &output{8, 4}, "b": &output{9, 1}},
-		math.Inf(1): {"a": &output{8, 0}, "b": &output{}},
+// The output of the lowest SQNR counts; NaN is worse than any error, and no error better than any.
+func TestHighestError(t *testing.T) {
+	for _, c := range []struct {
+		e    outputErrors
+		want []float64
+	}{
+		{outputErrors{"a": {8, []float64{3, 1}}, "b": {9, []float64{0, 1}}}, []float64{3. / 8, 1. / 8}},
+		{outputErrors{"a": {8, []float64{0, 0}}, "b": {}}, nil},
 	} {
-		if got := e.lowest(); got != want {
-			t.Errorf("got %g, want %g", got, want)
+		if got := c.e.highest(); !slices.Equal(got, c.want) {
+			t.Errorf("got %v, want %v", got, c.want)
 		}
 	}
-	if got := (outputErrors{"a": &output{8, math.NaN()}}).lowest(); !math.IsNaN(got) {
-		t.Errorf("%g of NaN", got)
+	if got := (outputErrors{"a": {8, []float64{math.NaN()}}, "b": {8, []float64{8e9}}}).highest(); !math.IsNaN(got[0]) {
+		t.Errorf("%v of NaN", got)
+	}
+}
+
+// A lower error of a single sample is no evidence; the same error spread over all is.
+func TestLowerByMoreThanTheStandardError(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		a, b []float64
+		want bool
+	}{
+		{[]float64{2, 1, 1, 1}, []float64{2, 1, 1, 9}, false},
+		{[]float64{1, 1, 1, 1}, []float64{3, 3, 4, 2}, true},
+		{[]float64{3, 3, 4, 2}, []float64{1, 1, 1, 1}, false},
+		{[]float64{1, 1}, []float64{1, 1}, false},
+		{[]float64{1}, []float64{2}, true},
+		{nil, []float64{1, 1, 1}, true},
+		{[]float64{1, 1, 1}, nil, false},
+		{[]float64{1, 1, 1}, []float64{1, nan, 1}, true},
+		{[]float64{1, nan, 1}, []float64{1, 1, 1}, false},
+		{[]float64{nan}, []float64{nan}, false},
+	} {
+		if got := lower(c.a, c.b); got != c.want {
+			t.Errorf("lower(%v, %v) = %t", c.a, c.b, got)
+		}
 	}
 }

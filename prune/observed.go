@@ -89,8 +89,10 @@ type sampled struct {
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error
 	note  func(l *layer) pass.Reason
-	// compare is the comparison of prune; candidates are those for auto, and repeat records the one that was chosen.
+	// compare is the comparison of prune, and paper that of the method's paper; candidates are those for auto, the first one that of no evidence for others, and repeat
+	// records the one that was chosen.
 	compare    *string
+	paper      string
 	candidates func(layers []*layer) []string
 	repeat     func()
 
@@ -115,7 +117,7 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 	if err := s.allocate(ctx, layers); err != nil {
 		return err
 	}
-	if chosen, err := s.decide(ctx, layers, s.candidates(layers)); err != nil {
+	if chosen, err := s.decide(ctx, layers); err != nil {
 		return err
 	} else if chosen {
 		s.repeat()

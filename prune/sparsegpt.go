@@ -56,7 +56,7 @@ func (o SparseGPT) damp() float64 {
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note, fits: true}
-	s.compare, s.candidates, s.repeat = &o.Compare, o.comparisons, func() { step.Ledger.Repeat(o) }
+	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byBlock, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return secondMoments{hessian.New(s.pool, k)} }
 	var factored []moments // whose factors are those of the layers with the same inputs
 	var factors []*hessian.Factor

@@ -40,7 +40,7 @@ func (o Wanda) Check() error { return o.check() }
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note}
-	s.compare, s.candidates, s.repeat = &o.Compare, o.comparisons, func() { step.Ledger.Repeat(o) }
+	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byRow, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
 		scores := make([]float64, l.groups*l.n*l.k)
@@ -64,12 +64,12 @@ func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	return s.run(ctx, o.weights(step))
 }
 
-// comparisons are those that differ for layers.
+// comparisons are those that differ for layers, first that of magnitude pruning: norms of inputs have to be of use.
 func (o *Wanda) comparisons(layers []*layer) []string {
 	if o.Pattern.M > 0 || !slices.ContainsFunc(layers, func(l *layer) bool { return !l.filter() }) {
-		return []string{byRow, byMagnitude}
+		return []string{byMagnitude, byRow}
 	}
-	return []string{byRow, byLayer, byMagnitude}
+	return []string{byMagnitude, byRow, byLayer}
 }
 
 // scores sets scores to |weight|·‖input‖ of one output row, or to |weight| without norms; -1 for zeros.

@@ -45,9 +45,6 @@ func (b *bench) deepCompression(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(b.trainFile(""), 0o755); err != nil {
-		return "", err
-	}
 	if err := os.Symlink(images, b.trainFile("mnist")); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}

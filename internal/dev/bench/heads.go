@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +13,12 @@ import (
 //go:embed bert.py
 var bertScript string
 
-// pruneHeads prunes attention heads and neurons of transformers: size and time of a BERT, and accuracy of MiniLM before and after one epoch of distillation.
+// pruneHeads prunes attention heads and neurons of transformers: accuracy of MiniLM before and after one epoch of distillation, whose results are kept, and then
+// size and time of a BERT.
 func (b *bench) pruneHeads(ctx context.Context) (string, error) {
 	var t strings.Builder
 	t.WriteString("## Attention heads and neurons\n\n`prune --method heads`, then `--method ffn`, each with the same fraction.\n\n")
-	for _, part := range []func(context.Context, *strings.Builder) error{b.headsOfBERT, b.headsOfMiniLM} {
+	for _, part := range []func(context.Context, *strings.Builder) error{b.headsOfMiniLM, b.headsOfBERT} {
 		if err := part(ctx, &t); err != nil {
 			return "", err
 		}
@@ -29,9 +29,6 @@ func (b *bench) pruneHeads(ctx context.Context) (string, error) {
 // headsOfBERT compares size and time with the fraction of multiplications that is left, which is that of heads and neurons: all products of the layers have as
 // many fewer columns or rows.
 func (b *bench) headsOfBERT(ctx context.Context, t *strings.Builder) error {
-	if err := os.MkdirAll(filepath.Join(b.dir, "train"), 0o755); err != nil {
-		return err
-	}
 	models := []string{b.trainFile("bert.onnx")}
 	if _, err := b.stdout(ctx, b.genai, "-c", bertScript, models[0]); err != nil {
 		return err
@@ -57,7 +54,7 @@ func (b *bench) headsOfBERT(ctx context.Context, t *strings.Builder) error {
 	if _, err := fmt.Sscan(text, &seconds[0], &seconds[1], &seconds[2]); err != nil {
 		return err
 	}
-	t.WriteString("BERT of 12 layers of 768 channels, vocabulary 2048; ONNX Runtime, one thread, 128 tokens, minimum of runs in turns.\n\n")
+	t.WriteString("\nBERT of 12 layers of 768 channels, vocabulary 2048; ONNX Runtime, one thread, 128 tokens, minimum of runs in turns.\n\n")
 	t.WriteString("| amount | multiplications removed, % | bytes | removed, % | ms | removed, % |\n|---:|---:|---:|---:|---:|---:|\n")
 	fmt.Fprintf(t, "| 0 | 0 | %d | | %.0f | |\n", bytesOf(models[0]), 1000*seconds[0])
 	for i, a := range amounts {
@@ -84,7 +81,7 @@ func (b *bench) headsOfMiniLM(ctx context.Context, t *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t, "\nMiniLM. %s", likenessText)
+	fmt.Fprintf(t, "MiniLM. %s", likenessText)
 	t.WriteString("| amount | importance | cosine, pruned | after 1 epoch | accuracy, pruned | after 1 epoch |\n|---:|---|---:|---:|---:|---:|\n")
 	for _, amount := range []float64{0.25, 0.5} {
 		for _, importance := range []string{"magnitude", "wanda", "taylor"} {

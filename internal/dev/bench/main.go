@@ -98,6 +98,7 @@ var sections = []struct {
 	{"prune-samples", (*bench).pruneSamples, true},
 	{"prune-heads", (*bench).pruneHeads, true},
 	{"prune-layers", (*bench).pruneLayers, true},
+	{"prune-channel", (*bench).pruneChannel, true},
 	{"pack", (*bench).pack, true},
 	{"pack-large", (*bench).packLarge, true},
 }
@@ -114,7 +115,7 @@ type bench struct {
 }
 
 func (b *bench) run(ctx context.Context, only, out string) error {
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+	if err := os.MkdirAll(b.trainFile(""), 0o755); err != nil {
 		return err
 	}
 	b.tool = filepath.Join(b.dir, "mcompress")

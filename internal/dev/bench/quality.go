@@ -13,6 +13,16 @@ import (
 //go:embed quality.py
 var qualityScript string
 
+//go:embed requirements-quality.txt
+var qualityRequirements string
+
+// pinned is the version of a peer.
+func pinned(name string) string {
+	_, after, _ := strings.Cut(qualityRequirements, "\n"+name+"==")
+	version, _, _ := strings.Cut(after, " ")
+	return version
+}
+
 // A match is a way to quantize that both sides have: how they are called, and on which model.
 type match struct {
 	what    string

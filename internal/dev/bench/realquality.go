@@ -67,6 +67,7 @@ type outcome struct {
 	Bytes     int64
 	SQNR      *float64 // nil where nothing differs
 	Right     *float64 // nil without labels
+	Zeros     *float64 // of weights that a peer pruned
 }
 
 func (o *outcome) decibels() float64 {

@@ -1,9 +1,10 @@
-"""ONNX Runtime's quantizers on one model at many settings, and what their files and others are worth.
+"""Peers on one model at many settings, and what their files and others are worth.
 
   evaluate MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME
-  peers MODEL SAMPLES FOLDER NAME=FILE...     then also one for each setting
+  peers MODEL SAMPLES FOLDER NAME=FILE...     then also one for each setting of ONNX Runtime's quantizers
+  pruners MODEL SAMPLES FOLDER NAME=FILE...     then also one for each method of onnxsim and amount
 
-A line holds the bytes, the size relative to the source, the lowest SQNR of an output in dB, the top-1 accuracy if there are labels, or the reason why there is no file.
+A line holds the bytes, the size relative to the source, the lowest SQNR of an output in dB, the top-1 accuracy if there are labels, or the reason why there is no file; of pruners also the fraction of zeros in weights of MatMul, Gemm and Conv.
 Samples to calibrate on are in SAMPLES.npz, held-out ones in SAMPLES.test.npz.
 """
 import contextlib, json, logging, os, sys
@@ -72,6 +73,26 @@ def settings():
     yield "int4 32 k-quant", nbits, {"bits": 4, "block_size": 32, "k_quant": True}
 
 
+def pruned(dst, method, **options):
+    import onnxsim
+    m = onnx.load(MODEL)
+    weights = {w.name for w in m.graph.initializer}
+    for i in [i for i in m.graph.input if i.name in weights]:  # of old models, which it takes for inputs of samples
+        m.graph.input.remove(i)
+    m, _ = onnxsim.simplify(m)  # folds weights that are reshaped, which it does not prune
+    m = getattr(onnxsim, f"apply_{method}_pruning")(m, calibration_data=LEARN, **options)
+    onnx.save(m, dst)
+    constants = {w.name: onnx.numpy_helper.to_array(w) for w in m.graph.initializer}
+    of_layers = [constants[n.input[1]].ravel() for n in m.graph.node if n.op_type in ("MatMul", "Gemm", "Conv") and n.input[1] in constants]
+    return {"zeros": float((np.concatenate(of_layers) == 0).mean())}
+
+
+def pruners():
+    for amount in ({"sparsity": 0.5}, {"sparsity": 0.6}, {"n": 2, "m": 4}):
+        for method in ("wanda", "sparsegpt"):
+            yield " ".join([method, *map(str, amount.values())]), pruned, {"method": method, **amount}
+
+
 # What files are worth.
 
 def weight(path):
@@ -136,7 +157,7 @@ def say(name, path, make=lambda: None):
     row = {"name": name}
     try:
         with contextlib.redirect_stdout(sys.stderr):  # they talk
-            make()
+            row |= make() or {}
     except Exception as e:
         row["why"] = "fails: " + why(e)
     else:
@@ -152,7 +173,7 @@ def say(name, path, make=lambda: None):
 def main():
     for named in sys.argv[5:]:
         say(*named.rsplit("=", 1))
-    for name, make, options in settings() if VERB == "peers" else ():
+    for name, make, options in {"evaluate": tuple, "peers": settings, "pruners": pruners}[VERB]():
         path = os.path.join(FOLDER, "theirs.onnx")
         say(name, path, lambda: make(path, **options))
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +22,7 @@ func openResults(file string) (*results, error) {
 	r := &results{file: file, value: map[string]float64{}}
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return r, os.MkdirAll(filepath.Dir(file), 0o755)
+		return r, nil
 	}
 	if err != nil {
 		return nil, err
