@@ -18,3 +18,33 @@ func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *f
 //
 //go:noescape
 func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
+
+// lookup4AVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup4AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+
+// lookup8AVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup8AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+
+// lookup4ScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup4ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+
+// lookup8ScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup8ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+
+// lookup4FloatScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup4FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)
+
+// lookup8FloatScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup8FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)

@@ -379,3 +379,263 @@ vector:
 	JNZ       block
 	VZEROUPPER
 	RET
+
+DATA lookupShifts<>+0(SB)/4, $0x00000000
+DATA lookupShifts<>+4(SB)/4, $0x00000004
+DATA lookupShifts<>+8(SB)/4, $0x00000008
+DATA lookupShifts<>+12(SB)/4, $0x0000000c
+DATA lookupShifts<>+16(SB)/4, $0x00000010
+DATA lookupShifts<>+20(SB)/4, $0x00000014
+DATA lookupShifts<>+24(SB)/4, $0x00000018
+DATA lookupShifts<>+28(SB)/4, $0x0000001c
+GLOBL lookupShifts<>(SB), RODATA|NOPTR, $32
+
+// func lookup4AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+// Requires: AVX, AVX2
+TEXT ·lookup4AVX2(SB), NOSPLIT, $0-64
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstRow+8(FP), CX
+	MOVQ    indices+16(FP), DX
+	MOVQ    table+24(FP), BX
+	MOVQ    first+32(FP), SI
+	MOVQ    stride+40(FP), DI
+	MOVQ    rows+48(FP), R8
+	MOVQ    cols+56(FP), R9
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVDQU lookupShifts<>+0(SB), Y2
+
+row:
+	MOVQ SI, BX
+	MOVQ AX, R10
+	MOVQ R9, R11
+
+vector:
+	MOVQ         BX, R12
+	SHRQ         $0x01, R12
+	VBROADCASTSS (DX)(R12*1), Y3
+	VPSRLVD      Y2, Y3, Y3
+	VPERMPS      Y1, Y3, Y4
+	VPERMPS      Y0, Y3, Y5
+	VPSLLD       $0x1c, Y3, Y3
+	VBLENDVPS    Y3, Y4, Y5, Y5
+	VMOVUPS      Y5, (R10)
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x00000008, R11
+	JNZ          vector
+	ADDQ         DI, SI
+	ADDQ         CX, AX
+	DECQ         R8
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup8AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+// Requires: AVX, AVX2
+TEXT ·lookup8AVX2(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), CX
+	MOVQ indices+16(FP), DX
+	MOVQ table+24(FP), BX
+	MOVQ first+32(FP), SI
+	MOVQ stride+40(FP), DI
+	MOVQ rows+48(FP), R8
+	MOVQ cols+56(FP), R9
+
+row:
+	MOVQ SI, R10
+	MOVQ AX, R11
+	MOVQ R9, R12
+
+vector:
+	VPMOVZXBD  (DX)(R10*1), Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (BX)(Y0*4), Y2
+	VMOVUPS    Y2, (R11)
+	ADDQ       $0x00000020, R11
+	ADDQ       $0x00000008, R10
+	SUBQ       $0x00000008, R12
+	JNZ        vector
+	ADDQ       DI, SI
+	ADDQ       CX, AX
+	DECQ       R8
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func lookup4ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+// Requires: AVX, AVX2
+TEXT ·lookup4ScaledAVX2(SB), NOSPLIT, $0-88
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstRow+8(FP), DX
+	MOVQ    indices+16(FP), BX
+	MOVQ    table+24(FP), SI
+	MOVQ    first+32(FP), DI
+	MOVQ    stride+40(FP), R8
+	MOVQ    rows+48(FP), R9
+	MOVQ    cols+56(FP), R10
+	MOVQ    scales+72(FP), R11
+	MOVQ    shift+64(FP), CX
+	MOVQ    blocks+80(FP), R12
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVDQU lookupShifts<>+0(SB), Y2
+
+row:
+	MOVQ DI, SI
+	MOVQ AX, R13
+	MOVQ R10, R14
+
+vector:
+	MOVQ         SI, R15
+	SHRQ         $0x01, R15
+	VBROADCASTSS (BX)(R15*1), Y3
+	VPSRLVD      Y2, Y3, Y3
+	VPERMPS      Y1, Y3, Y4
+	VPERMPS      Y0, Y3, Y5
+	VPSLLD       $0x1c, Y3, Y3
+	VBLENDVPS    Y3, Y4, Y5, Y5
+	MOVQ         SI, R15
+	SHRQ         CL, R15
+	MOVBLZX      (R12)(R15*1), R15
+	VBROADCASTSS (R11)(R15*4), Y3
+	VMULPS       Y3, Y5, Y5
+	VMOVUPS      Y5, (R13)
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000008, SI
+	SUBQ         $0x00000008, R14
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup8ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+// Requires: AVX, AVX2
+TEXT ·lookup8ScaledAVX2(SB), NOSPLIT, $8-88
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), DX
+	MOVQ indices+16(FP), BX
+	MOVQ table+24(FP), SI
+	MOVQ first+32(FP), DI
+	MOVQ stride+40(FP), R8
+	MOVQ rows+48(FP), R9
+	MOVQ cols+56(FP), R10
+	MOVQ scales+72(FP), R11
+	MOVQ shift+64(FP), CX
+	MOVQ blocks+80(FP), R12
+
+row:
+	MOVQ DI, R13
+	MOVQ AX, R14
+	MOVQ R10, R15
+
+vector:
+	VPMOVZXBD    (BX)(R13*1), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VGATHERDPS   Y1, (SI)(Y0*4), Y2
+	MOVQ         R13, BP
+	SHRQ         CL, BP
+	MOVBLZX      (R12)(BP*1), BP
+	VBROADCASTSS (R11)(BP*4), Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
+	ADDQ         $0x00000020, R14
+	ADDQ         $0x00000008, R13
+	SUBQ         $0x00000008, R15
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup4FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)
+// Requires: AVX, AVX2
+TEXT ·lookup4FloatScaledAVX2(SB), NOSPLIT, $0-80
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstRow+8(FP), DX
+	MOVQ    indices+16(FP), BX
+	MOVQ    table+24(FP), SI
+	MOVQ    first+32(FP), DI
+	MOVQ    stride+40(FP), R8
+	MOVQ    rows+48(FP), R9
+	MOVQ    cols+56(FP), R10
+	MOVQ    scales+72(FP), R11
+	MOVQ    shift+64(FP), CX
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVDQU lookupShifts<>+0(SB), Y2
+
+row:
+	MOVQ DI, SI
+	MOVQ AX, R12
+	MOVQ R10, R13
+
+vector:
+	MOVQ         SI, R14
+	SHRQ         $0x01, R14
+	VBROADCASTSS (BX)(R14*1), Y3
+	VPSRLVD      Y2, Y3, Y3
+	VPERMPS      Y1, Y3, Y4
+	VPERMPS      Y0, Y3, Y5
+	VPSLLD       $0x1c, Y3, Y3
+	VBLENDVPS    Y3, Y4, Y5, Y5
+	MOVQ         SI, R14
+	SHRQ         CL, R14
+	VBROADCASTSS (R11)(R14*4), Y3
+	VMULPS       Y3, Y5, Y5
+	VMOVUPS      Y5, (R12)
+	ADDQ         $0x00000020, R12
+	ADDQ         $0x00000008, SI
+	SUBQ         $0x00000008, R13
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup8FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)
+// Requires: AVX, AVX2
+TEXT ·lookup8FloatScaledAVX2(SB), NOSPLIT, $0-80
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), DX
+	MOVQ indices+16(FP), BX
+	MOVQ table+24(FP), SI
+	MOVQ first+32(FP), DI
+	MOVQ stride+40(FP), R8
+	MOVQ rows+48(FP), R9
+	MOVQ cols+56(FP), R10
+	MOVQ scales+72(FP), R11
+	MOVQ shift+64(FP), CX
+
+row:
+	MOVQ DI, R12
+	MOVQ AX, R13
+	MOVQ R10, R14
+
+vector:
+	VPMOVZXBD    (BX)(R12*1), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VGATHERDPS   Y1, (SI)(Y0*4), Y2
+	MOVQ         R12, R15
+	SHRQ         CL, R15
+	VBROADCASTSS (R11)(R15*4), Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R13)
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000008, R12
+	SUBQ         $0x00000008, R14
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET

@@ -7,3 +7,5 @@ func (c *Codebook) searchScaleBulk([]byte, []float32, int) int { return 0 }
 func (c *Codebook) nearestBulk([]byte, []float32, []float32, int) int { return 0 }
 
 func blockPeaksBulk([]uint32, []float32, int) int { return 0 }
+
+func (l *Lookup) decodeBulk([]float32, int, int, int, int, int) int { return 0 }

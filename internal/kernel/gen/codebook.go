@@ -6,11 +6,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// codebookFamily searches the entries of codebooks.
+// codebookFamily searches the entries of codebooks and looks them up.
 func codebookFamily() {
 	blockPeaks()
 	searchScale()
 	nearestEntry()
+	lookups()
 }
 
 // blockPeaks reduces eight blocks at a time: a tree of maxima of halves, which ends with one block in each lane.
