@@ -19,6 +19,16 @@ func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *f
 //go:noescape
 func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
 
+// balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.
+//
+//go:noescape
+func balanceRowAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32, part float32)
+
+// balanceRunAVX2 has n > 0 blocks of stride bytes, whole vectors, of one carry.
+//
+//go:noescape
+func balanceRunAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32)
+
 // lookup4AVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
 //
 //go:noescape

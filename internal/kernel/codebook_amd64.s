@@ -380,6 +380,172 @@ vector:
 	VZEROUPPER
 	RET
 
+// func balanceRowAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32, part float32)
+// Requires: AVX, AVX2
+TEXT ·balanceRowAVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         inverse+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         stride+40(FP), DI
+	MOVQ         limits+48(FP), R8
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMOVUPS      64(R8), Y2
+	VMOVUPS      96(R8), Y3
+	VBROADCASTSS X0, Y0
+	MOVQ         entries+56(FP), R8
+	MOVL         $0x3d800000, R9
+	VMOVD        R9, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0xbd800000, R9
+	VMOVD        R9, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         carry+64(FP), R9
+	VBROADCASTSS part+72(FP), Y6
+
+block:
+	MOVQ DI, R10
+
+vector:
+	VMULPS       (R9), Y6, Y7
+	VMOVUPS      (CX), Y8
+	VBROADCASTSS (BX), Y9
+	VMULPS       Y9, Y7, Y7
+	VMAXPS       Y5, Y7, Y7
+	VMINPS       Y4, Y7, Y7
+	VPXOR        Y10, Y10, Y10
+	VCMPPS       $0x04, Y10, Y8, Y10
+	VANDPS       Y10, Y7, Y7
+	VMULPS       Y9, Y8, Y10
+	VADDPS       Y7, Y10, Y10
+	VCMPPS       $0x1e, Y0, Y10, Y7
+	VPSRLD       $0x1f, Y7, Y7
+	VPERMPS      Y1, Y7, Y9
+	VCMPPS       $0x1e, Y9, Y10, Y9
+	VPADDD       Y7, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPERMPS      Y2, Y7, Y9
+	VCMPPS       $0x1e, Y9, Y10, Y9
+	VPADDD       Y7, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPERMPS      Y3, Y7, Y9
+	VCMPPS       $0x1e, Y9, Y10, Y9
+	VPADDD       Y7, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPERMPS      (R8), Y7, Y10
+	VPERMPS      32(R8), Y7, Y9
+	VPSLLD       $0x1c, Y7, Y11
+	VBLENDVPS    Y11, Y9, Y10, Y10
+	VPACKUSDW    Y7, Y7, Y7
+	VPERMQ       $0x08, Y7, Y7
+	VPACKUSWB    X7, X7, X7
+	VMOVQ        X7, (AX)
+	VBROADCASTSS (DX), Y9
+	VMULPS       Y9, Y10, Y10
+	VSUBPS       Y8, Y10, Y10
+	VADDPS       (R9), Y10, Y10
+	VMOVUPS      Y10, (R9)
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000008, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000020, R10
+	JNZ          vector
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DX
+	DECQ         SI
+	JNZ          block
+	VZEROUPPER
+	RET
+
+// func balanceRunAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32)
+// Requires: AVX, AVX2
+TEXT ·balanceRunAVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         inverse+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         stride+40(FP), DI
+	MOVQ         limits+48(FP), R8
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMOVUPS      64(R8), Y2
+	VMOVUPS      96(R8), Y3
+	VBROADCASTSS X0, Y0
+	MOVQ         entries+56(FP), R8
+	MOVL         $0x3d800000, R9
+	VMOVD        R9, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0xbd800000, R9
+	VMOVD        R9, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         carry+64(FP), R9
+	MOVL         $0xbe000000, R10
+	VMOVD        R10, X7
+	VPBROADCASTD X7, Y7
+	VBROADCASTSS (R9), Y6
+
+block:
+	MOVQ DI, R10
+
+vector:
+	VMULPS       Y7, Y6, Y8
+	VMOVUPS      (CX), Y9
+	VBROADCASTSS (BX), Y10
+	VMULPS       Y10, Y8, Y8
+	VMAXPS       Y5, Y8, Y8
+	VMINPS       Y4, Y8, Y8
+	VPXOR        Y11, Y11, Y11
+	VCMPPS       $0x04, Y11, Y9, Y11
+	VANDPS       Y11, Y8, Y8
+	VMULPS       Y10, Y9, Y11
+	VADDPS       Y8, Y11, Y11
+	VCMPPS       $0x1e, Y0, Y11, Y8
+	VPSRLD       $0x1f, Y8, Y8
+	VPERMPS      Y1, Y8, Y10
+	VCMPPS       $0x1e, Y10, Y11, Y10
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPERMPS      Y2, Y8, Y10
+	VCMPPS       $0x1e, Y10, Y11, Y10
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPERMPS      Y3, Y8, Y10
+	VCMPPS       $0x1e, Y10, Y11, Y10
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPERMPS      (R8), Y8, Y11
+	VPERMPS      32(R8), Y8, Y10
+	VPSLLD       $0x1c, Y8, Y12
+	VBLENDVPS    Y12, Y10, Y11, Y11
+	VPACKUSDW    Y8, Y8, Y8
+	VPERMQ       $0x08, Y8, Y8
+	VPACKUSWB    X8, X8, X8
+	VMOVQ        X8, (AX)
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y11, Y11
+	VSUBPS       Y9, Y11, Y11
+	VPERM2F128   $0x01, Y11, Y11, Y8
+	VADDPS       Y8, Y11, Y11
+	VPERMILPS    $0x4e, Y11, Y8
+	VADDPS       Y8, Y11, Y11
+	VPERMILPS    $0xb1, Y11, Y8
+	VADDPS       Y8, Y11, Y11
+	VADDPS       Y11, Y6, Y6
+	VMOVSS       X6, (R9)
+	ADDQ         $0x00000008, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000020, R10
+	JNZ          vector
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DX
+	DECQ         SI
+	JNZ          block
+	VZEROUPPER
+	RET
+
 DATA lookupShifts<>+0(SB)/4, $0x00000000
 DATA lookupShifts<>+4(SB)/4, $0x00000004
 DATA lookupShifts<>+8(SB)/4, $0x00000008
@@ -401,28 +567,26 @@ TEXT ·lookup4AVX2(SB), NOSPLIT, $0-64
 	MOVQ    stride+40(FP), DI
 	MOVQ    rows+48(FP), R8
 	MOVQ    cols+56(FP), R9
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVDQU lookupShifts<>+0(SB), Y2
+	VMOVDQU lookupShifts<>+0(SB), Y0
 
 row:
-	MOVQ SI, BX
-	MOVQ AX, R10
-	MOVQ R9, R11
+	MOVQ SI, R10
+	MOVQ AX, R11
+	MOVQ R9, R12
 
 vector:
-	MOVQ         BX, R12
-	SHRQ         $0x01, R12
-	VBROADCASTSS (DX)(R12*1), Y3
-	VPSRLVD      Y2, Y3, Y3
-	VPERMPS      Y1, Y3, Y4
-	VPERMPS      Y0, Y3, Y5
-	VPSLLD       $0x1c, Y3, Y3
-	VBLENDVPS    Y3, Y4, Y5, Y5
-	VMOVUPS      Y5, (R10)
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000008, BX
-	SUBQ         $0x00000008, R11
+	MOVQ         R10, R13
+	SHRQ         $0x01, R13
+	VBROADCASTSS (DX)(R13*1), Y1
+	VPSRLVD      Y0, Y1, Y1
+	VPERMPS      (BX), Y1, Y2
+	VPERMPS      32(BX), Y1, Y3
+	VPSLLD       $0x1c, Y1, Y1
+	VBLENDVPS    Y1, Y3, Y2, Y2
+	VMOVUPS      Y2, (R11)
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000008, R10
+	SUBQ         $0x00000008, R12
 	JNZ          vector
 	ADDQ         DI, SI
 	ADDQ         CX, AX
@@ -466,7 +630,7 @@ vector:
 
 // func lookup4ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
 // Requires: AVX, AVX2
-TEXT ·lookup4ScaledAVX2(SB), NOSPLIT, $0-88
+TEXT ·lookup4ScaledAVX2(SB), NOSPLIT, $8-88
 	MOVQ    dst+0(FP), AX
 	MOVQ    dstRow+8(FP), DX
 	MOVQ    indices+16(FP), BX
@@ -478,33 +642,31 @@ TEXT ·lookup4ScaledAVX2(SB), NOSPLIT, $0-88
 	MOVQ    scales+72(FP), R11
 	MOVQ    shift+64(FP), CX
 	MOVQ    blocks+80(FP), R12
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	VMOVDQU lookupShifts<>+0(SB), Y2
+	VMOVDQU lookupShifts<>+0(SB), Y0
 
 row:
-	MOVQ DI, SI
-	MOVQ AX, R13
-	MOVQ R10, R14
+	MOVQ DI, R13
+	MOVQ AX, R14
+	MOVQ R10, R15
 
 vector:
-	MOVQ         SI, R15
-	SHRQ         $0x01, R15
-	VBROADCASTSS (BX)(R15*1), Y3
-	VPSRLVD      Y2, Y3, Y3
-	VPERMPS      Y1, Y3, Y4
-	VPERMPS      Y0, Y3, Y5
-	VPSLLD       $0x1c, Y3, Y3
-	VBLENDVPS    Y3, Y4, Y5, Y5
-	MOVQ         SI, R15
-	SHRQ         CL, R15
-	MOVBLZX      (R12)(R15*1), R15
-	VBROADCASTSS (R11)(R15*4), Y3
-	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, (R13)
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000008, SI
-	SUBQ         $0x00000008, R14
+	MOVQ         R13, BP
+	SHRQ         $0x01, BP
+	VBROADCASTSS (BX)(BP*1), Y1
+	VPSRLVD      Y0, Y1, Y1
+	VPERMPS      (SI), Y1, Y2
+	VPERMPS      32(SI), Y1, Y3
+	VPSLLD       $0x1c, Y1, Y1
+	VBLENDVPS    Y1, Y3, Y2, Y2
+	MOVQ         R13, BP
+	SHRQ         CL, BP
+	MOVBLZX      (R12)(BP*1), BP
+	VBROADCASTSS (R11)(BP*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R14)
+	ADDQ         $0x00000020, R14
+	ADDQ         $0x00000008, R13
+	SUBQ         $0x00000008, R15
 	JNZ          vector
 	ADDQ         R8, DI
 	ADDQ         DX, AX
@@ -567,32 +729,30 @@ TEXT ·lookup4FloatScaledAVX2(SB), NOSPLIT, $0-80
 	MOVQ    cols+56(FP), R10
 	MOVQ    scales+72(FP), R11
 	MOVQ    shift+64(FP), CX
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	VMOVDQU lookupShifts<>+0(SB), Y2
+	VMOVDQU lookupShifts<>+0(SB), Y0
 
 row:
-	MOVQ DI, SI
-	MOVQ AX, R12
-	MOVQ R10, R13
+	MOVQ DI, R12
+	MOVQ AX, R13
+	MOVQ R10, R14
 
 vector:
-	MOVQ         SI, R14
-	SHRQ         $0x01, R14
-	VBROADCASTSS (BX)(R14*1), Y3
-	VPSRLVD      Y2, Y3, Y3
-	VPERMPS      Y1, Y3, Y4
-	VPERMPS      Y0, Y3, Y5
-	VPSLLD       $0x1c, Y3, Y3
-	VBLENDVPS    Y3, Y4, Y5, Y5
-	MOVQ         SI, R14
-	SHRQ         CL, R14
-	VBROADCASTSS (R11)(R14*4), Y3
-	VMULPS       Y3, Y5, Y5
-	VMOVUPS      Y5, (R12)
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000008, SI
-	SUBQ         $0x00000008, R13
+	MOVQ         R12, R15
+	SHRQ         $0x01, R15
+	VBROADCASTSS (BX)(R15*1), Y1
+	VPSRLVD      Y0, Y1, Y1
+	VPERMPS      (SI), Y1, Y2
+	VPERMPS      32(SI), Y1, Y3
+	VPSLLD       $0x1c, Y1, Y1
+	VBLENDVPS    Y1, Y3, Y2, Y2
+	MOVQ         R12, R15
+	SHRQ         CL, R15
+	VBROADCASTSS (R11)(R15*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R13)
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000008, R12
+	SUBQ         $0x00000008, R14
 	JNZ          vector
 	ADDQ         R8, DI
 	ADDQ         DX, AX

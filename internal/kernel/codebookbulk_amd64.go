@@ -12,6 +12,22 @@ func (c *Codebook) searchScaleBulk(magnitudes []byte, x []float32, block int) (n
 	return n
 }
 
+func (c *Codebook) balanceRowBulk(dst []byte, b Blocks, carry []float32, part float32) int {
+	if len(dst) == 0 || b.Size%8 != 0 || !hasAVX2 {
+		return 0
+	}
+	balanceRowAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0], &c.entries[0], &carry[0], part)
+	return len(dst)
+}
+
+func (c *Codebook) balanceRunBulk(dst []byte, b Blocks, carry float32) (done bool, sum float32) {
+	if len(dst) == 0 || b.Size%8 != 0 || !hasAVX2 {
+		return false, carry
+	}
+	balanceRunAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0], &c.entries[0], &carry)
+	return true, carry
+}
+
 func (c *Codebook) nearestBulk(dst []byte, x, inverse []float32, block int) int {
 	if len(inverse) == 0 || block%8 != 0 || !hasAVX2 {
 		return 0

@@ -25,26 +25,30 @@ func lookups() {
 // A loader prepares a function and returns what loads eight entries of a table, those at the indices from element e on.
 type loader func(table, indices Register) func(e Register) VecVirtual
 
-// entries4 loads entries of each half of a table of 16. The highest bit of an index selects one.
+// entries4 loads entries of a table of 16.
 func entries4(shifts Mem) loader {
 	return func(table, indices Register) func(e Register) VecVirtual {
-		low, high, shift := YMM(), YMM(), YMM()
-		VMOVUPS(at(table, 0), low)
-		VMOVUPS(at(table, 1), high)
+		shift := YMM()
 		VMOVDQU(shifts, shift)
 		return func(e Register) VecVirtual {
-			v, other, to, from := YMM(), YMM(), YMM(), GP64()
+			v, from := YMM(), GP64()
 			MOVQ(e, from)
 			SHRQ(U8(1), from)
 			VBROADCASTSS(Mem{Base: indices, Index: from, Scale: 1}, v)
 			VPSRLVD(shift, v, v)
-			VPERMPS(high, v, other)
-			VPERMPS(low, v, to)
-			VPSLLD(U8(28), v, v)
-			VBLENDVPS(v, other, to, to)
-			return to
+			return lookup16(table, v)
 		}
 	}
+}
+
+// lookup16 are the entries of a table at indices of 4 bits, whose highest one selects a half of the table. Higher bits are ignored.
+func lookup16(table Register, index VecVirtual) VecVirtual {
+	low, high, half := YMM(), YMM(), YMM()
+	VPERMPS(at(table, 0), index, low)
+	VPERMPS(at(table, 1), index, high)
+	VPSLLD(U8(28), index, half)
+	VBLENDVPS(half, high, low, low)
+	return low
 }
 
 // entries8 loads entries of a table of 256.

@@ -18,6 +18,7 @@ type encoding struct {
 	*Layout
 	weight     *ir.Tensor
 	importance *importance // nil if all elements are equally important
+	outputs    outputs     // of error feedback
 }
 
 // Bytes is the size of the stored tensors.
@@ -34,7 +35,7 @@ func (e *encoding) Recipe() *ir.Recipe {
 		Name: "palette",
 		In:   []*ir.Tensor{e.weight},
 		Out:  e.specs(e.weight.Name),
-		Work: 12*e.chunk() + 24*panelElems + e.tables(),
+		Work: 12*e.chunk() + 24*panelElems + e.tables() + 4*e.outputs.channels,
 		Run:  e.run,
 	}
 }
@@ -119,6 +120,7 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	w.chunk, w.indices = w.newValues(n), make([]byte, n/e.entry())
 	if e.Block > 0 {
 		w.scales, w.inverse = make([]byte, n/e.Block), make([]float32, n/e.Block)
+		w.feedback = newBalancer(e, n)
 	}
 	for i := int64(0); i < e.padded(); i += n {
 		if err := ctx.Err(); err != nil {
@@ -135,11 +137,12 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 type encoder struct {
 	*encoding
 	*codebooks
-	out     []io.Writer
-	chunk   values
-	indices []byte
-	scales  []byte
-	inverse []float32 // of scales
+	out      []io.Writer
+	chunk    values
+	indices  []byte
+	scales   []byte
+	inverse  []float32 // of scales
+	feedback *balancer // nil without
 }
 
 // encode writes the indices and scales of n elements from first on.
@@ -156,7 +159,7 @@ func (w *encoder) encode(first, n int64) error {
 			return err
 		}
 		end = min(end-first, n)
-		w.assign(c, v.part(i, end), w.indices[i/w.entry():end/w.entry()], i)
+		w.assign(c, v.part(i, end), i, first+i)
 		i = end
 	}
 	if w.Block > 0 {
@@ -167,12 +170,12 @@ func (w *encoder) encode(first, n int64) error {
 	return w.write(w.indices[:n/w.entry()])
 }
 
-// assign finds the scales of v, which begins at element first of the chunk, and the entries of c that are nearest.
-func (w *encoder) assign(c *codebook, v values, indices []byte, first int64) {
+// assign finds the scales of v, which begins at element i of the chunk and at first of the weight, and the entries of c that are nearest.
+func (w *encoder) assign(c *codebook, v values, i, first int64) {
+	indices, block := w.indices[i/w.entry():][:int64(len(v.x))/w.entry()], int(w.Block)
 	var scales []byte
-	block := int(w.Block)
 	if block > 0 {
-		scales = w.scales[first/w.Block:][:len(v.x)/block]
+		scales = w.scales[i/w.Block:][:len(v.x)/block]
 	}
 	if c.vectors != nil {
 		if block > 0 {
@@ -195,6 +198,10 @@ func (w *encoder) assign(c *codebook, v values, indices []byte, first int64) {
 	w.search(scales, v, block, c)
 	inverse := w.inverse[:len(scales)]
 	w.inverses(inverse, scales)
+	if w.feedback != nil && c.kernel != nil {
+		w.feedback.assign(c.kernel, indices, v.x, scales, inverse, first)
+		return
+	}
 	c.assign(indices, v.x, inverse, block)
 }
 
