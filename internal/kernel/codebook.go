@@ -11,22 +11,32 @@ const maxMagnitude = 127
 // StepsDown and StepsUp are the numbers of scales below and above the given one that SearchScale tries.
 const StepsDown, StepsUp = 1, 3
 
-// unitStep is the 8-bit integer of the number 1 in SearchScale. Numbers relative to a scale that is one step below the magnitude of the
-// block, rounded, are below 127/111.
-const unitStep = 111
+// SearchScale has numbers as 8-bit integers: unitStep is that of 1. Numbers relative to a scale that is one step below the magnitude of the
+// block, rounded, are below 127/111. Those relative to the first scale that it tries have fraction bits more; other scales multiply them by
+// a ratio of ratioBits. Errors are at most maxError.
+const (
+	unitStep  = 111
+	fraction  = 5
+	ratioBits = 15 - fraction
+	maxError  = 90
+)
+
+// tried is the number of scales that SearchScale tries.
+const tried = StepsDown + 1 + StepsUp
 
 // A Codebook has ascending entries between -1 and 1 in the tables that its kernels read.
 type Codebook struct {
-	limits  [4][8]float32 // between an entry and the next one, by the level of the search and the bits known; +Inf after the last
-	inverse [maxMagnitude + StepsDown + StepsUp + 1]float32
-	square  [maxMagnitude + StepsDown + StepsUp + 1]float32 // of scales; +Inf where there is none
-	limits8 [4][16]int8                                     // as limits, of 8-bit entries
+	limits  [4][8]float32             // between an entry and the next one, by the level of the search and the bits known; +Inf after the last
+	inverse [maxMagnitude + 1]float32 // of the first scale that is tried for each magnitude
+	squares [tried]float32            // of the ratios of scales to the first one
+	ratios  [tried]int16              // of the first scale to scales
+	limits8 [4][16]int8               // as limits, of 8-bit entries
 	rounded [CodebookEntries]int8
 	entries [CodebookEntries]float32
 }
 
-// NewCodebook makes the tables of up to 16 entries, each but the last with the limit to the next one. Scales are positive and ascending, by
-// their magnitude from 1 to 127.
+// NewCodebook makes the tables of up to 16 entries, each but the last with the limit to the next one. Scales are positive, in
+// equal ratios, by their magnitude from 1 to 127.
 func NewCodebook(entries, limits, scales []float32) *Codebook {
 	c, last := &Codebook{}, len(entries)-1
 	for i := range c.entries {
@@ -42,11 +52,13 @@ func NewCodebook(entries, limits, scales []float32) *Codebook {
 			}
 		}
 	}
-	for i := range c.square {
-		c.square[i] = float32(math.Inf(1))
-		if m := i - StepsDown; m >= 1 && m <= maxMagnitude {
-			c.inverse[i], c.square[i] = unitStep/scales[m], scales[m]*scales[m]
-		}
+	first := scales[maxMagnitude-tried+1:]
+	for m := range c.inverse {
+		c.inverse[m] = unitStep << fraction * (first[StepsDown] / first[0]) / scales[max(1, m)]
+	}
+	for i := range c.squares {
+		ratio := first[i] / first[0]
+		c.squares[i], c.ratios[i] = float32(ratio*ratio), int16(math.RoundToEven(float64((1<<ratioBits)/ratio)))
 	}
 	return c
 }
@@ -64,23 +76,30 @@ func (c *Codebook) SearchScale(magnitudes []byte, x []float32, block int) {
 
 func (c *Codebook) searchScaleGo(x []float32, magnitude int) (best byte) {
 	least := float32(math.Inf(1))
-	for m := magnitude - StepsDown; m <= magnitude+StepsUp; m++ {
-		var sums [2]int32
+	for i, square := range c.squares {
+		m, sums := magnitude+i-StepsDown, [2]int32{}
+		if m < 1 || m > maxMagnitude {
+			continue
+		}
 		for _, v := range x {
-			q := min(max(int32(math.RoundToEven(float64(v*c.inverse[m+StepsDown]))), math.MinInt8), math.MaxInt8)
+			q := saturated(int32(math.RoundToEven(float64(v*c.inverse[magnitude]))), math.MaxInt16)
+			q = saturated((q*int32(c.ratios[i])+1<<14)>>15, math.MaxInt8)
 			for sign, q := range [2]int8{int8(q), int8(min(-q, math.MaxInt8))} {
-				d := min(max(int32(q)-int32(c.rounded[c.nearest8(q)]), -math.MaxInt8), math.MaxInt8)
+				d := min(max(int32(q)-int32(c.rounded[c.nearest8(q)]), -maxError), maxError)
 				sums[sign] += d * d
 			}
 		}
 		for sign, sum := range sums {
-			if e := float32(sum) * c.square[m+StepsDown]; e < least {
+			if e := float32(sum) * square; e < least {
 				least, best = e, byte(m|sign<<7)
 			}
 		}
 	}
 	return best
 }
+
+// saturated is v within the range of the integers up to most.
+func saturated(v, most int32) int32 { return min(max(v, -most-1), most) }
 
 // nearest8 is the index of the 8-bit entry that is nearest to q.
 func (c *Codebook) nearest8(q int8) (index int) {

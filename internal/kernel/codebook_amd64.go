@@ -12,7 +12,7 @@ func blockPeaksAVX2(dst *uint32, x *float32, n int, stride int)
 // searchScaleAVX2 has n%8 == 0 blocks of stride bytes, whole vectors; the entries are after the limits.
 //
 //go:noescape
-func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, square *float32, limits *int8)
+func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, limits *int8)
 
 // nearestEntryAVX2 has n > 0 blocks of stride bytes, whole vectors.
 //

@@ -90,217 +90,717 @@ blocksEnd:
 	VZEROUPPER
 	RET
 
-// func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, square *float32, limits *int8)
+// func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, limits *int8)
 // Requires: AVX, AVX2
-TEXT ·searchScaleAVX2(SB), NOSPLIT, $96-56
+TEXT ·searchScaleAVX2(SB), NOSPLIT, $448-64
 	MOVQ           magnitudes+0(FP), AX
 	MOVQ           x+8(FP), CX
 	MOVQ           n+16(FP), DX
 	MOVQ           stride+24(FP), BX
 	MOVQ           inverse+32(FP), SI
-	MOVQ           square+40(FP), DI
-	MOVQ           limits+48(FP), R8
-	VBROADCASTI128 (R8), Y1
-	VBROADCASTI128 16(R8), Y2
-	VBROADCASTI128 32(R8), Y3
-	VBROADCASTI128 48(R8), Y4
-	VBROADCASTI128 64(R8), Y0
+	MOVQ           squares+40(FP), DI
+	MOVQ           ratios+48(FP), R8
+	MOVQ           limits+56(FP), R9
+	VBROADCASTI128 (R9), Y1
+	VBROADCASTI128 16(R9), Y2
+	VBROADCASTI128 32(R9), Y3
+	VBROADCASTI128 48(R9), Y4
+	VBROADCASTI128 64(R9), Y0
 	VPXOR          Y5, Y5, Y5
 	VPSHUFB        Y5, Y1, Y1
 	SUBQ           $0x00000008, DX
 	JLT            blocksEnd
 
 blocks:
-	VPMOVZXBD    (AX), Y5
-	VMOVDQU      Y5, 32(SP)
-	MOVL         $0x7f800000, R8
-	VMOVD        R8, X8
-	VPBROADCASTD X8, Y8
-	VMOVUPS      Y8, 64(SP)
-	MOVQ         $0x00000005, R8
-
-step:
-	VPCMPEQD   Y8, Y8, Y8
-	VGATHERDPS Y8, (SI)(Y5*4), Y6
-	VMOVUPS    Y6, (SP)
-	MOVQ       CX, R9
-	MOVQ       BX, R10
-	VPXOR      Y8, Y8, Y8
-	VPXOR      Y9, Y9, Y9
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 128(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 160(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 192(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 224(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 256(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 288(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 320(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 352(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 384(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 416(SP)
+	MOVQ    CX, R9
+	MOVQ    BX, R10
 
 chunk:
 	MOVQ         R9, R11
-	VBROADCASTSS (SP), Y10
-	VMULPS       (R11), Y10, Y10
-	VCVTPS2DQ    Y10, Y10
+	MOVBLZX      (AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 4(SP), Y11
-	VMULPS       (R11), Y11, Y11
-	VCVTPS2DQ    Y11, Y11
+	MOVBLZX      1(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VBROADCASTSS 8(SP), Y12
-	VMULPS       (R11), Y12, Y12
-	VCVTPS2DQ    Y12, Y12
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, (SP)
+	MOVBLZX      2(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 12(SP), Y13
-	VMULPS       (R11), Y13, Y13
-	VCVTPS2DQ    Y13, Y13
+	MOVBLZX      3(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VPACKSSDW    Y11, Y10, Y10
-	VPACKSSDW    Y13, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y10
-	VBROADCASTSS 16(SP), Y11
-	VMULPS       (R11), Y11, Y11
-	VCVTPS2DQ    Y11, Y11
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, 32(SP)
+	MOVBLZX      4(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 20(SP), Y12
-	VMULPS       (R11), Y12, Y12
-	VCVTPS2DQ    Y12, Y12
+	MOVBLZX      5(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VBROADCASTSS 24(SP), Y13
-	VMULPS       (R11), Y13, Y13
-	VCVTPS2DQ    Y13, Y13
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, 64(SP)
+	MOVBLZX      6(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 28(SP), Y14
-	VMULPS       (R11), Y14, Y14
-	VCVTPS2DQ    Y14, Y14
+	MOVBLZX      7(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VPACKSSDW    Y12, Y11, Y11
-	VPACKSSDW    Y14, Y13, Y13
-	VPACKSSWB    Y13, Y11, Y11
-	VPCMPGTB     Y1, Y10, Y12
-	VPABSB       Y12, Y12
-	VPSHUFB      Y12, Y2, Y13
-	VPCMPGTB     Y13, Y10, Y13
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y13, Y12, Y12
-	VPSHUFB      Y12, Y3, Y13
-	VPCMPGTB     Y13, Y10, Y13
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y13, Y12, Y12
-	VPSHUFB      Y12, Y4, Y13
-	VPCMPGTB     Y13, Y10, Y13
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y13, Y12, Y12
-	VPSHUFB      Y12, Y0, Y13
-	VPSUBSB      Y13, Y10, Y13
-	VPABSB       Y13, Y13
-	VPMINUB      codebookMax<>+0(SB), Y13, Y13
-	VPMADDUBSW   Y13, Y13, Y13
-	VPMADDWD     codebookOnes<>+0(SB), Y13, Y13
-	VPCMPGTB     Y1, Y11, Y12
-	VPABSB       Y12, Y12
-	VPSHUFB      Y12, Y2, Y14
-	VPCMPGTB     Y14, Y11, Y14
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y12, Y3, Y14
-	VPCMPGTB     Y14, Y11, Y14
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y12, Y4, Y14
-	VPCMPGTB     Y14, Y11, Y14
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y12, Y0, Y14
-	VPSUBSB      Y14, Y11, Y14
-	VPABSB       Y14, Y14
-	VPMINUB      codebookMax<>+0(SB), Y14, Y14
-	VPMADDUBSW   Y14, Y14, Y14
-	VPMADDWD     codebookOnes<>+0(SB), Y14, Y14
-	VPERM2I128   $0x20, Y14, Y13, Y12
-	VPERM2I128   $0x31, Y14, Y13, Y13
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y8, Y8
-	VPXOR        Y12, Y12, Y12
-	VPSUBSB      Y10, Y12, Y12
-	VPCMPGTB     Y1, Y12, Y10
-	VPABSB       Y10, Y10
-	VPSHUFB      Y10, Y2, Y13
-	VPCMPGTB     Y13, Y12, Y13
-	VPADDB       Y10, Y10, Y10
-	VPSUBB       Y13, Y10, Y10
-	VPSHUFB      Y10, Y3, Y13
-	VPCMPGTB     Y13, Y12, Y13
-	VPADDB       Y10, Y10, Y10
-	VPSUBB       Y13, Y10, Y10
-	VPSHUFB      Y10, Y4, Y13
-	VPCMPGTB     Y13, Y12, Y13
-	VPADDB       Y10, Y10, Y10
-	VPSUBB       Y13, Y10, Y10
-	VPSHUFB      Y10, Y0, Y13
-	VPSUBSB      Y13, Y12, Y13
-	VPABSB       Y13, Y13
-	VPMINUB      codebookMax<>+0(SB), Y13, Y13
-	VPMADDUBSW   Y13, Y13, Y13
-	VPMADDWD     codebookOnes<>+0(SB), Y13, Y13
-	VPXOR        Y10, Y10, Y10
-	VPSUBSB      Y11, Y10, Y10
-	VPCMPGTB     Y1, Y10, Y11
-	VPABSB       Y11, Y11
-	VPSHUFB      Y11, Y2, Y12
-	VPCMPGTB     Y12, Y10, Y12
-	VPADDB       Y11, Y11, Y11
-	VPSUBB       Y12, Y11, Y11
-	VPSHUFB      Y11, Y3, Y12
-	VPCMPGTB     Y12, Y10, Y12
-	VPADDB       Y11, Y11, Y11
-	VPSUBB       Y12, Y11, Y11
-	VPSHUFB      Y11, Y4, Y12
-	VPCMPGTB     Y12, Y10, Y12
-	VPADDB       Y11, Y11, Y11
-	VPSUBB       Y12, Y11, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSUBSB      Y12, Y10, Y12
-	VPABSB       Y12, Y12
-	VPMINUB      codebookMax<>+0(SB), Y12, Y12
-	VPMADDUBSW   Y12, Y12, Y12
-	VPMADDWD     codebookOnes<>+0(SB), Y12, Y12
-	VPERM2I128   $0x20, Y12, Y13, Y10
-	VPERM2I128   $0x31, Y12, Y13, Y13
-	VPADDD       Y10, Y9, Y9
-	VPADDD       Y13, Y9, Y9
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, 96(SP)
+	VPBROADCASTW (R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       128(SP), Y5, Y5
+	VMOVDQU      Y5, 128(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       160(SP), Y5, Y5
+	VMOVDQU      Y5, 160(SP)
+	VPBROADCASTW 2(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VMOVDQU      Y5, 192(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       224(SP), Y5, Y5
+	VMOVDQU      Y5, 224(SP)
+	VPBROADCASTW 4(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       256(SP), Y5, Y5
+	VMOVDQU      Y5, 256(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       288(SP), Y5, Y5
+	VMOVDQU      Y5, 288(SP)
+	VPBROADCASTW 6(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       320(SP), Y5, Y5
+	VMOVDQU      Y5, 320(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       352(SP), Y5, Y5
+	VMOVDQU      Y5, 352(SP)
+	VPBROADCASTW 8(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       384(SP), Y5, Y5
+	VMOVDQU      Y5, 384(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       416(SP), Y5, Y5
+	VMOVDQU      Y5, 416(SP)
 	ADDQ         $0x00000020, R9
 	SUBQ         $0x00000020, R10
 	JNZ          chunk
-	VPCMPEQD     Y10, Y10, Y10
-	VGATHERDPS   Y10, (DI)(Y5*4), Y7
-	VPCMPEQD     Y10, Y10, Y10
-	VPADDD       Y10, Y5, Y10
-	VMOVUPS      64(SP), Y12
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y7, Y8, Y8
-	VCMPPS       $0x11, Y12, Y8, Y11
-	VBLENDVPS    Y11, Y8, Y12, Y12
-	VMOVUPS      Y12, 64(SP)
-	VMOVDQU      32(SP), Y12
-	VBLENDVPS    Y11, Y10, Y12, Y12
-	VMOVDQU      Y12, 32(SP)
-	VMOVUPS      64(SP), Y11
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y7, Y9, Y9
-	VCMPPS       $0x11, Y11, Y9, Y8
-	VBLENDVPS    Y8, Y9, Y11, Y11
-	VMOVUPS      Y11, 64(SP)
-	MOVL         $0x00000080, R9
+	VPXOR        Y5, Y5, Y5
+	MOVL         $0x7f800000, R9
+	VMOVD        R9, X6
+	VPBROADCASTD X6, Y6
+	VPMOVZXBD    (AX), Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	MOVL         $0x00000001, R9
 	VMOVD        R9, X9
 	VPBROADCASTD X9, Y9
-	VPOR         Y9, Y10, Y10
-	VMOVDQU      32(SP), Y11
-	VBLENDVPS    Y8, Y10, Y11, Y11
-	VMOVDQU      Y11, 32(SP)
-	VPCMPEQD     Y8, Y8, Y8
-	VPSUBD       Y8, Y5, Y5
-	DECQ         R8
-	JNZ          step
-	VPMOVZXBD    (AX), Y5
-	VPXOR        Y8, Y8, Y8
-	VPCMPEQD     Y8, Y5, Y5
-	VPANDN       32(SP), Y5, Y5
-	VPACKUSDW    Y5, Y5, Y5
-	VPERMQ       $0x08, Y5, Y5
-	VPACKUSWB    X5, X5, X5
-	VMOVQ        X5, (AX)
+	VBROADCASTSS (DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    128(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    160(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 4(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    192(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    224(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 8(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    256(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    288(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 12(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    320(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    352(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 16(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    384(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    416(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VPMOVZXBD    (AX), Y6
+	VPXOR        Y7, Y7, Y7
+	VPCMPEQD     Y7, Y6, Y6
+	VPANDN       Y5, Y6, Y6
+	VPACKUSDW    Y6, Y6, Y6
+	VPERMQ       $0x08, Y6, Y6
+	VPACKUSWB    X6, X6, X6
+	VMOVQ        X6, (AX)
 	ADDQ         $0x00000008, AX
 	LEAQ         (CX)(BX*8), CX
 	SUBQ         $0x00000008, DX
@@ -321,15 +821,35 @@ DATA codebookOnes<>+24(SB)/4, $0x00010001
 DATA codebookOnes<>+28(SB)/4, $0x00010001
 GLOBL codebookOnes<>(SB), RODATA|NOPTR, $32
 
-DATA codebookMax<>+0(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+4(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+8(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+12(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+16(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+20(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+24(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+28(SB)/4, $0x7f7f7f7f
+DATA codebookMax<>+0(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+4(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+8(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+12(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+16(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+20(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+24(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+28(SB)/4, $0x5a5a5a5a
 GLOBL codebookMax<>(SB), RODATA|NOPTR, $32
+
+DATA codebookHighest<>+0(SB)/4, $0x0000007f
+DATA codebookHighest<>+4(SB)/4, $0x0000007f
+DATA codebookHighest<>+8(SB)/4, $0x0000007f
+DATA codebookHighest<>+12(SB)/4, $0x0000007f
+DATA codebookHighest<>+16(SB)/4, $0x0000007f
+DATA codebookHighest<>+20(SB)/4, $0x0000007f
+DATA codebookHighest<>+24(SB)/4, $0x0000007f
+DATA codebookHighest<>+28(SB)/4, $0x0000007f
+GLOBL codebookHighest<>(SB), RODATA|NOPTR, $32
+
+DATA codebookSign<>+0(SB)/4, $0x00000080
+DATA codebookSign<>+4(SB)/4, $0x00000080
+DATA codebookSign<>+8(SB)/4, $0x00000080
+DATA codebookSign<>+12(SB)/4, $0x00000080
+DATA codebookSign<>+16(SB)/4, $0x00000080
+DATA codebookSign<>+20(SB)/4, $0x00000080
+DATA codebookSign<>+24(SB)/4, $0x00000080
+DATA codebookSign<>+28(SB)/4, $0x00000080
+GLOBL codebookSign<>(SB), RODATA|NOPTR, $32
 
 // func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
 // Requires: AVX, AVX2

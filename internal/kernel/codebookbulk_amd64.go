@@ -8,7 +8,7 @@ func (c *Codebook) searchScaleBulk(magnitudes []byte, x []float32, block int) (n
 	if n = len(magnitudes) &^ 7; n == 0 || block%8 != 0 || !hasAVX2 {
 		return 0
 	}
-	searchScaleAVX2(&magnitudes[0], &x[0], n, 4*block, &c.inverse[0], &c.square[0], &c.limits8[0][0])
+	searchScaleAVX2(&magnitudes[0], &x[0], n, 4*block, &c.inverse[0], &c.squares[0], &c.ratios[0], &c.limits8[0][0])
 	return n
 }
 

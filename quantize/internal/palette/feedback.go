@@ -38,12 +38,12 @@ type balancer struct {
 	floats []float32 // scales of blocks
 }
 
-// newBalancer assigns up to n elements at a time. It is nil for a weight without error feedback.
+// newBalancer assigns up to n blocks at a time. It is nil for a weight without error feedback.
 func newBalancer(e *encoding, n int64) *balancer {
 	if e.outputs.channels == 0 {
 		return nil
 	}
-	return &balancer{e, make([]float32, e.outputs.channels), make([]float32, n/e.Block)}
+	return &balancer{e, make([]float32, e.outputs.channels), make([]float32, n)}
 }
 
 // assign writes the indices of the entries of c for x, blocks whose first element is element first of the weight.
