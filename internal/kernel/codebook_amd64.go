@@ -12,9 +12,49 @@ func blockPeaksAVX2(dst *uint32, x *float32, n int, stride int)
 // searchScaleAVX2 has n%8 == 0 blocks of stride bytes, whole vectors; the entries are after the limits.
 //
 //go:noescape
-func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, square *float32, limits *int8)
+func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, limits *int8)
 
 // nearestEntryAVX2 has n > 0 blocks of stride bytes, whole vectors.
 //
 //go:noescape
 func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
+
+// balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.
+//
+//go:noescape
+func balanceRowAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32, part float32)
+
+// balanceRunAVX2 has n > 0 blocks of stride bytes, whole vectors, of one carry.
+//
+//go:noescape
+func balanceRunAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32)
+
+// lookup4AVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup4AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+
+// lookup8AVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup8AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+
+// lookup4ScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup4ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+
+// lookup8ScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup8ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+
+// lookup4FloatScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup4FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)
+
+// lookup8FloatScaledAVX2 has rows > 0, cols%8 == 0 and cols > 0; dstRow counts bytes.
+//
+//go:noescape
+func lookup8FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)

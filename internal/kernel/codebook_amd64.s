@@ -90,217 +90,717 @@ blocksEnd:
 	VZEROUPPER
 	RET
 
-// func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, square *float32, limits *int8)
+// func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, limits *int8)
 // Requires: AVX, AVX2
-TEXT ·searchScaleAVX2(SB), NOSPLIT, $96-56
+TEXT ·searchScaleAVX2(SB), NOSPLIT, $448-64
 	MOVQ           magnitudes+0(FP), AX
 	MOVQ           x+8(FP), CX
 	MOVQ           n+16(FP), DX
 	MOVQ           stride+24(FP), BX
 	MOVQ           inverse+32(FP), SI
-	MOVQ           square+40(FP), DI
-	MOVQ           limits+48(FP), R8
-	VBROADCASTI128 (R8), Y1
-	VBROADCASTI128 16(R8), Y2
-	VBROADCASTI128 32(R8), Y3
-	VBROADCASTI128 48(R8), Y4
-	VBROADCASTI128 64(R8), Y0
+	MOVQ           squares+40(FP), DI
+	MOVQ           ratios+48(FP), R8
+	MOVQ           limits+56(FP), R9
+	VBROADCASTI128 (R9), Y1
+	VBROADCASTI128 16(R9), Y2
+	VBROADCASTI128 32(R9), Y3
+	VBROADCASTI128 48(R9), Y4
+	VBROADCASTI128 64(R9), Y0
 	VPXOR          Y5, Y5, Y5
 	VPSHUFB        Y5, Y1, Y1
 	SUBQ           $0x00000008, DX
 	JLT            blocksEnd
 
 blocks:
-	VPMOVZXBD    (AX), Y5
-	VMOVDQU      Y5, 32(SP)
-	MOVL         $0x7f800000, R8
-	VMOVD        R8, X8
-	VPBROADCASTD X8, Y8
-	VMOVUPS      Y8, 64(SP)
-	MOVQ         $0x00000005, R8
-
-step:
-	VPCMPEQD   Y8, Y8, Y8
-	VGATHERDPS Y8, (SI)(Y5*4), Y6
-	VMOVUPS    Y6, (SP)
-	MOVQ       CX, R9
-	MOVQ       BX, R10
-	VPXOR      Y8, Y8, Y8
-	VPXOR      Y9, Y9, Y9
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 128(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 160(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 192(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 224(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 256(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 288(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 320(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 352(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 384(SP)
+	VPXOR   Y5, Y5, Y5
+	VMOVDQU Y5, 416(SP)
+	MOVQ    CX, R9
+	MOVQ    BX, R10
 
 chunk:
 	MOVQ         R9, R11
-	VBROADCASTSS (SP), Y10
-	VMULPS       (R11), Y10, Y10
-	VCVTPS2DQ    Y10, Y10
+	MOVBLZX      (AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 4(SP), Y11
-	VMULPS       (R11), Y11, Y11
-	VCVTPS2DQ    Y11, Y11
+	MOVBLZX      1(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VBROADCASTSS 8(SP), Y12
-	VMULPS       (R11), Y12, Y12
-	VCVTPS2DQ    Y12, Y12
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, (SP)
+	MOVBLZX      2(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 12(SP), Y13
-	VMULPS       (R11), Y13, Y13
-	VCVTPS2DQ    Y13, Y13
+	MOVBLZX      3(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VPACKSSDW    Y11, Y10, Y10
-	VPACKSSDW    Y13, Y12, Y12
-	VPACKSSWB    Y12, Y10, Y10
-	VBROADCASTSS 16(SP), Y11
-	VMULPS       (R11), Y11, Y11
-	VCVTPS2DQ    Y11, Y11
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, 32(SP)
+	MOVBLZX      4(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 20(SP), Y12
-	VMULPS       (R11), Y12, Y12
-	VCVTPS2DQ    Y12, Y12
+	MOVBLZX      5(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VBROADCASTSS 24(SP), Y13
-	VMULPS       (R11), Y13, Y13
-	VCVTPS2DQ    Y13, Y13
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, 64(SP)
+	MOVBLZX      6(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
 	ADDQ         BX, R11
-	VBROADCASTSS 28(SP), Y14
-	VMULPS       (R11), Y14, Y14
-	VCVTPS2DQ    Y14, Y14
+	MOVBLZX      7(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y6
+	VMULPS       (R11), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
 	ADDQ         BX, R11
-	VPACKSSDW    Y12, Y11, Y11
-	VPACKSSDW    Y14, Y13, Y13
-	VPACKSSWB    Y13, Y11, Y11
-	VPCMPGTB     Y1, Y10, Y12
-	VPABSB       Y12, Y12
-	VPSHUFB      Y12, Y2, Y13
-	VPCMPGTB     Y13, Y10, Y13
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y13, Y12, Y12
-	VPSHUFB      Y12, Y3, Y13
-	VPCMPGTB     Y13, Y10, Y13
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y13, Y12, Y12
-	VPSHUFB      Y12, Y4, Y13
-	VPCMPGTB     Y13, Y10, Y13
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y13, Y12, Y12
-	VPSHUFB      Y12, Y0, Y13
-	VPSUBSB      Y13, Y10, Y13
-	VPABSB       Y13, Y13
-	VPMINUB      codebookMax<>+0(SB), Y13, Y13
-	VPMADDUBSW   Y13, Y13, Y13
-	VPMADDWD     codebookOnes<>+0(SB), Y13, Y13
-	VPCMPGTB     Y1, Y11, Y12
-	VPABSB       Y12, Y12
-	VPSHUFB      Y12, Y2, Y14
-	VPCMPGTB     Y14, Y11, Y14
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y12, Y3, Y14
-	VPCMPGTB     Y14, Y11, Y14
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y12, Y4, Y14
-	VPCMPGTB     Y14, Y11, Y14
-	VPADDB       Y12, Y12, Y12
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y12, Y0, Y14
-	VPSUBSB      Y14, Y11, Y14
-	VPABSB       Y14, Y14
-	VPMINUB      codebookMax<>+0(SB), Y14, Y14
-	VPMADDUBSW   Y14, Y14, Y14
-	VPMADDWD     codebookOnes<>+0(SB), Y14, Y14
-	VPERM2I128   $0x20, Y14, Y13, Y12
-	VPERM2I128   $0x31, Y14, Y13, Y13
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y8, Y8
-	VPXOR        Y12, Y12, Y12
-	VPSUBSB      Y10, Y12, Y12
-	VPCMPGTB     Y1, Y12, Y10
-	VPABSB       Y10, Y10
-	VPSHUFB      Y10, Y2, Y13
-	VPCMPGTB     Y13, Y12, Y13
-	VPADDB       Y10, Y10, Y10
-	VPSUBB       Y13, Y10, Y10
-	VPSHUFB      Y10, Y3, Y13
-	VPCMPGTB     Y13, Y12, Y13
-	VPADDB       Y10, Y10, Y10
-	VPSUBB       Y13, Y10, Y10
-	VPSHUFB      Y10, Y4, Y13
-	VPCMPGTB     Y13, Y12, Y13
-	VPADDB       Y10, Y10, Y10
-	VPSUBB       Y13, Y10, Y10
-	VPSHUFB      Y10, Y0, Y13
-	VPSUBSB      Y13, Y12, Y13
-	VPABSB       Y13, Y13
-	VPMINUB      codebookMax<>+0(SB), Y13, Y13
-	VPMADDUBSW   Y13, Y13, Y13
-	VPMADDWD     codebookOnes<>+0(SB), Y13, Y13
-	VPXOR        Y10, Y10, Y10
-	VPSUBSB      Y11, Y10, Y10
-	VPCMPGTB     Y1, Y10, Y11
-	VPABSB       Y11, Y11
-	VPSHUFB      Y11, Y2, Y12
-	VPCMPGTB     Y12, Y10, Y12
-	VPADDB       Y11, Y11, Y11
-	VPSUBB       Y12, Y11, Y11
-	VPSHUFB      Y11, Y3, Y12
-	VPCMPGTB     Y12, Y10, Y12
-	VPADDB       Y11, Y11, Y11
-	VPSUBB       Y12, Y11, Y11
-	VPSHUFB      Y11, Y4, Y12
-	VPCMPGTB     Y12, Y10, Y12
-	VPADDB       Y11, Y11, Y11
-	VPSUBB       Y12, Y11, Y11
-	VPSHUFB      Y11, Y0, Y12
-	VPSUBSB      Y12, Y10, Y12
-	VPABSB       Y12, Y12
-	VPMINUB      codebookMax<>+0(SB), Y12, Y12
-	VPMADDUBSW   Y12, Y12, Y12
-	VPMADDWD     codebookOnes<>+0(SB), Y12, Y12
-	VPERM2I128   $0x20, Y12, Y13, Y10
-	VPERM2I128   $0x31, Y12, Y13, Y13
-	VPADDD       Y10, Y9, Y9
-	VPADDD       Y13, Y9, Y9
+	VPACKSSDW    Y6, Y5, Y5
+	VMOVDQU      Y5, 96(SP)
+	VPBROADCASTW (R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       128(SP), Y5, Y5
+	VMOVDQU      Y5, 128(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       160(SP), Y5, Y5
+	VMOVDQU      Y5, 160(SP)
+	VPBROADCASTW 2(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VMOVDQU      Y5, 192(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       224(SP), Y5, Y5
+	VMOVDQU      Y5, 224(SP)
+	VPBROADCASTW 4(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       256(SP), Y5, Y5
+	VMOVDQU      Y5, 256(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       288(SP), Y5, Y5
+	VMOVDQU      Y5, 288(SP)
+	VPBROADCASTW 6(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       320(SP), Y5, Y5
+	VMOVDQU      Y5, 320(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       352(SP), Y5, Y5
+	VMOVDQU      Y5, 352(SP)
+	VPBROADCASTW 8(R8), Y5
+	VPMULHRSW    (SP), Y5, Y6
+	VPMULHRSW    32(SP), Y5, Y7
+	VPACKSSWB    Y7, Y6, Y6
+	VPMULHRSW    64(SP), Y5, Y7
+	VPMULHRSW    96(SP), Y5, Y5
+	VPACKSSWB    Y5, Y7, Y7
+	VPCMPGTB     Y1, Y6, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y3, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y4, Y8
+	VPCMPGTB     Y8, Y6, Y8
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y8, Y5, Y5
+	VPSHUFB      Y5, Y0, Y8
+	VPSUBSB      Y8, Y6, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPCMPGTB     Y1, Y7, Y5
+	VPABSB       Y5, Y5
+	VPSHUFB      Y5, Y2, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y3, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y4, Y9
+	VPCMPGTB     Y9, Y7, Y9
+	VPADDB       Y5, Y5, Y5
+	VPSUBB       Y9, Y5, Y5
+	VPSHUFB      Y5, Y0, Y9
+	VPSUBSB      Y9, Y7, Y9
+	VPABSB       Y9, Y9
+	VPMINUB      codebookMax<>+0(SB), Y9, Y9
+	VPMADDUBSW   Y9, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y5
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       384(SP), Y5, Y5
+	VMOVDQU      Y5, 384(SP)
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y6, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y3, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y4, Y8
+	VPCMPGTB     Y8, Y5, Y8
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y8, Y6, Y6
+	VPSHUFB      Y6, Y0, Y8
+	VPSUBSB      Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPMINUB      codebookMax<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y8, Y8
+	VPXOR        Y5, Y5, Y5
+	VPSUBSB      Y7, Y5, Y5
+	VPCMPGTB     Y1, Y5, Y6
+	VPABSB       Y6, Y6
+	VPSHUFB      Y6, Y2, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y3, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y4, Y7
+	VPCMPGTB     Y7, Y5, Y7
+	VPADDB       Y6, Y6, Y6
+	VPSUBB       Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBSB      Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPMINUB      codebookMax<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y7, Y7
+	VPERM2I128   $0x20, Y7, Y8, Y5
+	VPERM2I128   $0x31, Y7, Y8, Y8
+	VPADDW       Y5, Y8, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPADDD       416(SP), Y5, Y5
+	VMOVDQU      Y5, 416(SP)
 	ADDQ         $0x00000020, R9
 	SUBQ         $0x00000020, R10
 	JNZ          chunk
-	VPCMPEQD     Y10, Y10, Y10
-	VGATHERDPS   Y10, (DI)(Y5*4), Y7
-	VPCMPEQD     Y10, Y10, Y10
-	VPADDD       Y10, Y5, Y10
-	VMOVUPS      64(SP), Y12
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y7, Y8, Y8
-	VCMPPS       $0x11, Y12, Y8, Y11
-	VBLENDVPS    Y11, Y8, Y12, Y12
-	VMOVUPS      Y12, 64(SP)
-	VMOVDQU      32(SP), Y12
-	VBLENDVPS    Y11, Y10, Y12, Y12
-	VMOVDQU      Y12, 32(SP)
-	VMOVUPS      64(SP), Y11
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y7, Y9, Y9
-	VCMPPS       $0x11, Y11, Y9, Y8
-	VBLENDVPS    Y8, Y9, Y11, Y11
-	VMOVUPS      Y11, 64(SP)
-	MOVL         $0x00000080, R9
+	VPXOR        Y5, Y5, Y5
+	MOVL         $0x7f800000, R9
+	VMOVD        R9, X6
+	VPBROADCASTD X6, Y6
+	VPMOVZXBD    (AX), Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	MOVL         $0x00000001, R9
 	VMOVD        R9, X9
 	VPBROADCASTD X9, Y9
-	VPOR         Y9, Y10, Y10
-	VMOVDQU      32(SP), Y11
-	VBLENDVPS    Y8, Y10, Y11, Y11
-	VMOVDQU      Y11, 32(SP)
-	VPCMPEQD     Y8, Y8, Y8
-	VPSUBD       Y8, Y5, Y5
-	DECQ         R8
-	JNZ          step
-	VPMOVZXBD    (AX), Y5
-	VPXOR        Y8, Y8, Y8
-	VPCMPEQD     Y8, Y5, Y5
-	VPANDN       32(SP), Y5, Y5
-	VPACKUSDW    Y5, Y5, Y5
-	VPERMQ       $0x08, Y5, Y5
-	VPACKUSWB    X5, X5, X5
-	VMOVQ        X5, (AX)
+	VBROADCASTSS (DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    128(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    160(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 4(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    192(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    224(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 8(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    256(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    288(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 12(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    320(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    352(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VBROADCASTSS 16(DI), Y10
+	VMOVDQU      Y7, Y11
+	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
+	VPCMPGTD     Y7, Y9, Y8
+	VPOR         Y8, Y12, Y12
+	VCVTDQ2PS    384(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VCVTDQ2PS    416(SP), Y13
+	VMULPS       Y10, Y13, Y13
+	VCMPPS       $0x11, Y6, Y13, Y8
+	VPANDN       Y8, Y12, Y8
+	VBLENDVPS    Y8, Y13, Y6, Y6
+	VBLENDVPS    Y8, Y11, Y5, Y5
+	VPOR         codebookSign<>+0(SB), Y11, Y11
+	VPADDD       Y9, Y7, Y7
+	VPMOVZXBD    (AX), Y6
+	VPXOR        Y7, Y7, Y7
+	VPCMPEQD     Y7, Y6, Y6
+	VPANDN       Y5, Y6, Y6
+	VPACKUSDW    Y6, Y6, Y6
+	VPERMQ       $0x08, Y6, Y6
+	VPACKUSWB    X6, X6, X6
+	VMOVQ        X6, (AX)
 	ADDQ         $0x00000008, AX
 	LEAQ         (CX)(BX*8), CX
 	SUBQ         $0x00000008, DX
@@ -321,15 +821,35 @@ DATA codebookOnes<>+24(SB)/4, $0x00010001
 DATA codebookOnes<>+28(SB)/4, $0x00010001
 GLOBL codebookOnes<>(SB), RODATA|NOPTR, $32
 
-DATA codebookMax<>+0(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+4(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+8(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+12(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+16(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+20(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+24(SB)/4, $0x7f7f7f7f
-DATA codebookMax<>+28(SB)/4, $0x7f7f7f7f
+DATA codebookMax<>+0(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+4(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+8(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+12(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+16(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+20(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+24(SB)/4, $0x5a5a5a5a
+DATA codebookMax<>+28(SB)/4, $0x5a5a5a5a
 GLOBL codebookMax<>(SB), RODATA|NOPTR, $32
+
+DATA codebookHighest<>+0(SB)/4, $0x0000007f
+DATA codebookHighest<>+4(SB)/4, $0x0000007f
+DATA codebookHighest<>+8(SB)/4, $0x0000007f
+DATA codebookHighest<>+12(SB)/4, $0x0000007f
+DATA codebookHighest<>+16(SB)/4, $0x0000007f
+DATA codebookHighest<>+20(SB)/4, $0x0000007f
+DATA codebookHighest<>+24(SB)/4, $0x0000007f
+DATA codebookHighest<>+28(SB)/4, $0x0000007f
+GLOBL codebookHighest<>(SB), RODATA|NOPTR, $32
+
+DATA codebookSign<>+0(SB)/4, $0x00000080
+DATA codebookSign<>+4(SB)/4, $0x00000080
+DATA codebookSign<>+8(SB)/4, $0x00000080
+DATA codebookSign<>+12(SB)/4, $0x00000080
+DATA codebookSign<>+16(SB)/4, $0x00000080
+DATA codebookSign<>+20(SB)/4, $0x00000080
+DATA codebookSign<>+24(SB)/4, $0x00000080
+DATA codebookSign<>+28(SB)/4, $0x00000080
+GLOBL codebookSign<>(SB), RODATA|NOPTR, $32
 
 // func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
 // Requires: AVX, AVX2
@@ -377,5 +897,425 @@ vector:
 	JNZ       vector
 	DECQ      BX
 	JNZ       block
+	VZEROUPPER
+	RET
+
+// func balanceRowAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32, part float32)
+// Requires: AVX, AVX2
+TEXT ·balanceRowAVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         inverse+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         stride+40(FP), DI
+	MOVQ         limits+48(FP), R8
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMOVUPS      64(R8), Y2
+	VMOVUPS      96(R8), Y3
+	VBROADCASTSS X0, Y0
+	MOVQ         entries+56(FP), R8
+	MOVL         $0x3d800000, R9
+	VMOVD        R9, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0xbd800000, R9
+	VMOVD        R9, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         carry+64(FP), R9
+	VBROADCASTSS part+72(FP), Y6
+
+block:
+	MOVQ DI, R10
+
+vector:
+	VMULPS       (R9), Y6, Y7
+	VMOVUPS      (CX), Y8
+	VBROADCASTSS (BX), Y9
+	VMULPS       Y9, Y7, Y7
+	VMAXPS       Y5, Y7, Y7
+	VMINPS       Y4, Y7, Y7
+	VPXOR        Y10, Y10, Y10
+	VCMPPS       $0x04, Y10, Y8, Y10
+	VANDPS       Y10, Y7, Y7
+	VMULPS       Y9, Y8, Y10
+	VADDPS       Y7, Y10, Y10
+	VCMPPS       $0x1e, Y0, Y10, Y7
+	VPSRLD       $0x1f, Y7, Y7
+	VPERMPS      Y1, Y7, Y9
+	VCMPPS       $0x1e, Y9, Y10, Y9
+	VPADDD       Y7, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPERMPS      Y2, Y7, Y9
+	VCMPPS       $0x1e, Y9, Y10, Y9
+	VPADDD       Y7, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPERMPS      Y3, Y7, Y9
+	VCMPPS       $0x1e, Y9, Y10, Y9
+	VPADDD       Y7, Y7, Y7
+	VPSUBD       Y9, Y7, Y7
+	VPERMPS      (R8), Y7, Y10
+	VPERMPS      32(R8), Y7, Y9
+	VPSLLD       $0x1c, Y7, Y11
+	VBLENDVPS    Y11, Y9, Y10, Y10
+	VPACKUSDW    Y7, Y7, Y7
+	VPERMQ       $0x08, Y7, Y7
+	VPACKUSWB    X7, X7, X7
+	VMOVQ        X7, (AX)
+	VBROADCASTSS (DX), Y9
+	VMULPS       Y9, Y10, Y10
+	VSUBPS       Y8, Y10, Y10
+	VADDPS       (R9), Y10, Y10
+	VMOVUPS      Y10, (R9)
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000008, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000020, R10
+	JNZ          vector
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DX
+	DECQ         SI
+	JNZ          block
+	VZEROUPPER
+	RET
+
+// func balanceRunAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32)
+// Requires: AVX, AVX2
+TEXT ·balanceRunAVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         inverse+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         stride+40(FP), DI
+	MOVQ         limits+48(FP), R8
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMOVUPS      64(R8), Y2
+	VMOVUPS      96(R8), Y3
+	VBROADCASTSS X0, Y0
+	MOVQ         entries+56(FP), R8
+	MOVL         $0x3d800000, R9
+	VMOVD        R9, X4
+	VPBROADCASTD X4, Y4
+	MOVL         $0xbd800000, R9
+	VMOVD        R9, X5
+	VPBROADCASTD X5, Y5
+	MOVQ         carry+64(FP), R9
+	MOVL         $0xbe000000, R10
+	VMOVD        R10, X7
+	VPBROADCASTD X7, Y7
+	VBROADCASTSS (R9), Y6
+
+block:
+	MOVQ DI, R10
+
+vector:
+	VMULPS       Y7, Y6, Y8
+	VMOVUPS      (CX), Y9
+	VBROADCASTSS (BX), Y10
+	VMULPS       Y10, Y8, Y8
+	VMAXPS       Y5, Y8, Y8
+	VMINPS       Y4, Y8, Y8
+	VPXOR        Y11, Y11, Y11
+	VCMPPS       $0x04, Y11, Y9, Y11
+	VANDPS       Y11, Y8, Y8
+	VMULPS       Y10, Y9, Y11
+	VADDPS       Y8, Y11, Y11
+	VCMPPS       $0x1e, Y0, Y11, Y8
+	VPSRLD       $0x1f, Y8, Y8
+	VPERMPS      Y1, Y8, Y10
+	VCMPPS       $0x1e, Y10, Y11, Y10
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPERMPS      Y2, Y8, Y10
+	VCMPPS       $0x1e, Y10, Y11, Y10
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPERMPS      Y3, Y8, Y10
+	VCMPPS       $0x1e, Y10, Y11, Y10
+	VPADDD       Y8, Y8, Y8
+	VPSUBD       Y10, Y8, Y8
+	VPERMPS      (R8), Y8, Y11
+	VPERMPS      32(R8), Y8, Y10
+	VPSLLD       $0x1c, Y8, Y12
+	VBLENDVPS    Y12, Y10, Y11, Y11
+	VPACKUSDW    Y8, Y8, Y8
+	VPERMQ       $0x08, Y8, Y8
+	VPACKUSWB    X8, X8, X8
+	VMOVQ        X8, (AX)
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y11, Y11
+	VSUBPS       Y9, Y11, Y11
+	VPERM2F128   $0x01, Y11, Y11, Y8
+	VADDPS       Y8, Y11, Y11
+	VPERMILPS    $0x4e, Y11, Y8
+	VADDPS       Y8, Y11, Y11
+	VPERMILPS    $0xb1, Y11, Y8
+	VADDPS       Y8, Y11, Y11
+	VADDPS       Y11, Y6, Y6
+	VMOVSS       X6, (R9)
+	ADDQ         $0x00000008, AX
+	ADDQ         $0x00000020, CX
+	SUBQ         $0x00000020, R10
+	JNZ          vector
+	ADDQ         $0x00000004, BX
+	ADDQ         $0x00000004, DX
+	DECQ         SI
+	JNZ          block
+	VZEROUPPER
+	RET
+
+DATA lookupShifts<>+0(SB)/4, $0x00000000
+DATA lookupShifts<>+4(SB)/4, $0x00000004
+DATA lookupShifts<>+8(SB)/4, $0x00000008
+DATA lookupShifts<>+12(SB)/4, $0x0000000c
+DATA lookupShifts<>+16(SB)/4, $0x00000010
+DATA lookupShifts<>+20(SB)/4, $0x00000014
+DATA lookupShifts<>+24(SB)/4, $0x00000018
+DATA lookupShifts<>+28(SB)/4, $0x0000001c
+GLOBL lookupShifts<>(SB), RODATA|NOPTR, $32
+
+// func lookup4AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+// Requires: AVX, AVX2
+TEXT ·lookup4AVX2(SB), NOSPLIT, $0-64
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstRow+8(FP), CX
+	MOVQ    indices+16(FP), DX
+	MOVQ    table+24(FP), BX
+	MOVQ    first+32(FP), SI
+	MOVQ    stride+40(FP), DI
+	MOVQ    rows+48(FP), R8
+	MOVQ    cols+56(FP), R9
+	VMOVDQU lookupShifts<>+0(SB), Y0
+
+row:
+	MOVQ SI, R10
+	MOVQ AX, R11
+	MOVQ R9, R12
+
+vector:
+	MOVQ         R10, R13
+	SHRQ         $0x01, R13
+	VBROADCASTSS (DX)(R13*1), Y1
+	VPSRLVD      Y0, Y1, Y1
+	VPERMPS      (BX), Y1, Y2
+	VPERMPS      32(BX), Y1, Y3
+	VPSLLD       $0x1c, Y1, Y1
+	VBLENDVPS    Y1, Y3, Y2, Y2
+	VMOVUPS      Y2, (R11)
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000008, R10
+	SUBQ         $0x00000008, R12
+	JNZ          vector
+	ADDQ         DI, SI
+	ADDQ         CX, AX
+	DECQ         R8
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup8AVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int)
+// Requires: AVX, AVX2
+TEXT ·lookup8AVX2(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), CX
+	MOVQ indices+16(FP), DX
+	MOVQ table+24(FP), BX
+	MOVQ first+32(FP), SI
+	MOVQ stride+40(FP), DI
+	MOVQ rows+48(FP), R8
+	MOVQ cols+56(FP), R9
+
+row:
+	MOVQ SI, R10
+	MOVQ AX, R11
+	MOVQ R9, R12
+
+vector:
+	VPMOVZXBD  (DX)(R10*1), Y0
+	VPCMPEQD   Y1, Y1, Y1
+	VGATHERDPS Y1, (BX)(Y0*4), Y2
+	VMOVUPS    Y2, (R11)
+	ADDQ       $0x00000020, R11
+	ADDQ       $0x00000008, R10
+	SUBQ       $0x00000008, R12
+	JNZ        vector
+	ADDQ       DI, SI
+	ADDQ       CX, AX
+	DECQ       R8
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func lookup4ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+// Requires: AVX, AVX2
+TEXT ·lookup4ScaledAVX2(SB), NOSPLIT, $8-88
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstRow+8(FP), DX
+	MOVQ    indices+16(FP), BX
+	MOVQ    table+24(FP), SI
+	MOVQ    first+32(FP), DI
+	MOVQ    stride+40(FP), R8
+	MOVQ    rows+48(FP), R9
+	MOVQ    cols+56(FP), R10
+	MOVQ    scales+72(FP), R11
+	MOVQ    shift+64(FP), CX
+	MOVQ    blocks+80(FP), R12
+	VMOVDQU lookupShifts<>+0(SB), Y0
+
+row:
+	MOVQ DI, R13
+	MOVQ AX, R14
+	MOVQ R10, R15
+
+vector:
+	MOVQ         R13, BP
+	SHRQ         $0x01, BP
+	VBROADCASTSS (BX)(BP*1), Y1
+	VPSRLVD      Y0, Y1, Y1
+	VPERMPS      (SI), Y1, Y2
+	VPERMPS      32(SI), Y1, Y3
+	VPSLLD       $0x1c, Y1, Y1
+	VBLENDVPS    Y1, Y3, Y2, Y2
+	MOVQ         R13, BP
+	SHRQ         CL, BP
+	MOVBLZX      (R12)(BP*1), BP
+	VBROADCASTSS (R11)(BP*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R14)
+	ADDQ         $0x00000020, R14
+	ADDQ         $0x00000008, R13
+	SUBQ         $0x00000008, R15
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup8ScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32, blocks *byte)
+// Requires: AVX, AVX2
+TEXT ·lookup8ScaledAVX2(SB), NOSPLIT, $8-88
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), DX
+	MOVQ indices+16(FP), BX
+	MOVQ table+24(FP), SI
+	MOVQ first+32(FP), DI
+	MOVQ stride+40(FP), R8
+	MOVQ rows+48(FP), R9
+	MOVQ cols+56(FP), R10
+	MOVQ scales+72(FP), R11
+	MOVQ shift+64(FP), CX
+	MOVQ blocks+80(FP), R12
+
+row:
+	MOVQ DI, R13
+	MOVQ AX, R14
+	MOVQ R10, R15
+
+vector:
+	VPMOVZXBD    (BX)(R13*1), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VGATHERDPS   Y1, (SI)(Y0*4), Y2
+	MOVQ         R13, BP
+	SHRQ         CL, BP
+	MOVBLZX      (R12)(BP*1), BP
+	VBROADCASTSS (R11)(BP*4), Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
+	ADDQ         $0x00000020, R14
+	ADDQ         $0x00000008, R13
+	SUBQ         $0x00000008, R15
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup4FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)
+// Requires: AVX, AVX2
+TEXT ·lookup4FloatScaledAVX2(SB), NOSPLIT, $0-80
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstRow+8(FP), DX
+	MOVQ    indices+16(FP), BX
+	MOVQ    table+24(FP), SI
+	MOVQ    first+32(FP), DI
+	MOVQ    stride+40(FP), R8
+	MOVQ    rows+48(FP), R9
+	MOVQ    cols+56(FP), R10
+	MOVQ    scales+72(FP), R11
+	MOVQ    shift+64(FP), CX
+	VMOVDQU lookupShifts<>+0(SB), Y0
+
+row:
+	MOVQ DI, R12
+	MOVQ AX, R13
+	MOVQ R10, R14
+
+vector:
+	MOVQ         R12, R15
+	SHRQ         $0x01, R15
+	VBROADCASTSS (BX)(R15*1), Y1
+	VPSRLVD      Y0, Y1, Y1
+	VPERMPS      (SI), Y1, Y2
+	VPERMPS      32(SI), Y1, Y3
+	VPSLLD       $0x1c, Y1, Y1
+	VBLENDVPS    Y1, Y3, Y2, Y2
+	MOVQ         R12, R15
+	SHRQ         CL, R15
+	VBROADCASTSS (R11)(R15*4), Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R13)
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000008, R12
+	SUBQ         $0x00000008, R14
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func lookup8FloatScaledAVX2(dst *float32, dstRow int, indices *byte, table *float32, first int, stride int, rows int, cols int, shift int, scales *float32)
+// Requires: AVX, AVX2
+TEXT ·lookup8FloatScaledAVX2(SB), NOSPLIT, $0-80
+	MOVQ dst+0(FP), AX
+	MOVQ dstRow+8(FP), DX
+	MOVQ indices+16(FP), BX
+	MOVQ table+24(FP), SI
+	MOVQ first+32(FP), DI
+	MOVQ stride+40(FP), R8
+	MOVQ rows+48(FP), R9
+	MOVQ cols+56(FP), R10
+	MOVQ scales+72(FP), R11
+	MOVQ shift+64(FP), CX
+
+row:
+	MOVQ DI, R12
+	MOVQ AX, R13
+	MOVQ R10, R14
+
+vector:
+	VPMOVZXBD    (BX)(R12*1), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VGATHERDPS   Y1, (SI)(Y0*4), Y2
+	MOVQ         R12, R15
+	SHRQ         CL, R15
+	VBROADCASTSS (R11)(R15*4), Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R13)
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000008, R12
+	SUBQ         $0x00000008, R14
+	JNZ          vector
+	ADDQ         R8, DI
+	ADDQ         DX, AX
+	DECQ         R9
+	JNZ          row
 	VZEROUPPER
 	RET

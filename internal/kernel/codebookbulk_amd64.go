@@ -2,12 +2,30 @@
 
 package kernel
 
+import "math/bits"
+
 func (c *Codebook) searchScaleBulk(magnitudes []byte, x []float32, block int) (n int) {
 	if n = len(magnitudes) &^ 7; n == 0 || block%8 != 0 || !hasAVX2 {
 		return 0
 	}
-	searchScaleAVX2(&magnitudes[0], &x[0], n, 4*block, &c.inverse[0], &c.square[0], &c.limits8[0][0])
+	searchScaleAVX2(&magnitudes[0], &x[0], n, 4*block, &c.inverse[0], &c.squares[0], &c.ratios[0], &c.limits8[0][0])
 	return n
+}
+
+func (c *Codebook) balanceRowBulk(dst []byte, b Blocks, carry []float32, part float32) int {
+	if len(dst) == 0 || b.Size%8 != 0 || !hasAVX2 {
+		return 0
+	}
+	balanceRowAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0], &c.entries[0], &carry[0], part)
+	return len(dst)
+}
+
+func (c *Codebook) balanceRunBulk(dst []byte, b Blocks, carry float32) (done bool, sum float32) {
+	if len(dst) == 0 || b.Size%8 != 0 || !hasAVX2 {
+		return false, carry
+	}
+	balanceRunAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0], &c.entries[0], &carry)
+	return true, carry
 }
 
 func (c *Codebook) nearestBulk(dst []byte, x, inverse []float32, block int) int {
@@ -23,5 +41,27 @@ func blockPeaksBulk(dst []uint32, x []float32, block int) (n int) {
 		return 0
 	}
 	blockPeaksAVX2(&dst[0], &x[0], n, 4*block)
+	return n
+}
+
+func (l *Lookup) decodeBulk(dst []float32, dstRow, at, stride, rows, cols int) (n int) {
+	if n = cols &^ 7; n == 0 || !hasAVX2 || !l.aligned(at, stride) {
+		return 0
+	}
+	to, indices, table, shift := &dst[0], &l.Indices[0], &l.Table[0], bits.TrailingZeros(uint(l.Block))
+	switch {
+	case l.Block == 0 && l.Bits == 4:
+		lookup4AVX2(to, 4*dstRow, indices, table, at, stride, rows, n)
+	case l.Block == 0:
+		lookup8AVX2(to, 4*dstRow, indices, table, at, stride, rows, n)
+	case l.Blocks == nil && l.Bits == 4:
+		lookup4FloatScaledAVX2(to, 4*dstRow, indices, table, at, stride, rows, n, shift, &l.Scales[0])
+	case l.Blocks == nil:
+		lookup8FloatScaledAVX2(to, 4*dstRow, indices, table, at, stride, rows, n, shift, &l.Scales[0])
+	case l.Bits == 4:
+		lookup4ScaledAVX2(to, 4*dstRow, indices, table, at, stride, rows, n, shift, &l.Scales[0], &l.Blocks[0])
+	default:
+		lookup8ScaledAVX2(to, 4*dstRow, indices, table, at, stride, rows, n, shift, &l.Scales[0], &l.Blocks[0])
+	}
 	return n
 }

@@ -1,8 +1,7 @@
 package op
 
 import (
-	"encoding/binary"
-
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -100,54 +99,44 @@ func (l *Lookup) at(i int) float32 {
 	return l.table[l.wide[i]]
 }
 
+// rows are the elements, of indices of 4 or 8 bits, for decoding.
+func (l *Lookup) rows() kernel.Lookup {
+	return kernel.Lookup{Bits: l.bits, Indices: l.indices, Table: l.table}
+}
+
 // Decode implements Packed.
 func (l *Lookup) Decode(dst []float32, p Part) {
+	if l.bits <= 8 {
+		rows := l.rows()
+		p.decode(&rows, dst)
+		return
+	}
 	for i := range p.Rows {
-		l.run(dst[i*p.DstRow:], p.DstCol, p.At+i*p.Stride, p.Cols, 1)
-	}
-}
-
-// run decodes n elements from at on, times scale.
-func (l *Lookup) run(dst []float32, step, at, n int, scale float32) {
-	switch {
-	case step != 1:
-		for j := range n {
-			dst[j*step] = l.at(at+j) * scale
-		}
-	case l.bits == 4:
-		l.nibbles(dst[:n], at, scale)
-	case l.bits == 8:
-		table := (*[256]float32)(l.table)
-		dst = dst[:n]
-		for j, k := range l.indices[at : at+n] {
-			dst[j] = table[k] * scale
-		}
-	default:
-		dst = dst[:n]
-		for j, k := range l.wide[at : at+n] {
-			dst[j] = l.table[k] * scale
+		for j := range p.Cols {
+			dst[i*p.DstRow+j*p.DstCol] = l.at(p.At + i*p.Stride + j)
 		}
 	}
 }
 
-// nibbles decodes elements from at on, eight or two at a time.
-func (l *Lookup) nibbles(dst []float32, at int, scale float32) {
-	table := (*[16]float32)(l.table)
-	if at%2 == 1 && len(dst) > 0 {
-		dst[0] = l.at(at) * scale
-		dst, at = dst[1:], at+1
+// decode writes rows of l to dst. Those that become columns are decoded a tile at a time.
+func (p Part) decode(l *kernel.Lookup, dst []float32) {
+	if p.DstCol == 1 {
+		l.Decode(dst, p.DstRow, p.At, p.Stride, p.Rows, p.Cols)
+		return
 	}
-	src := l.indices[at/2:]
-	for len(dst) >= 8 {
-		to, k := (*[8]float32)(dst), binary.LittleEndian.Uint32(src)
-		to[0], to[1] = table[k&15]*scale, table[k>>4&15]*scale
-		to[2], to[3] = table[k>>8&15]*scale, table[k>>12&15]*scale
-		to[4], to[5] = table[k>>16&15]*scale, table[k>>20&15]*scale
-		to[6], to[7] = table[k>>24&15]*scale, table[k>>28]*scale
-		dst, src = dst[8:], src[4:]
-	}
-	for j := range dst {
-		dst[j] = table[src[j/2]>>(j%2*4)&15] * scale
+	const high, wide = 16, 64
+	var tile [high * wide]float32
+	for i := 0; i < p.Rows; i += high {
+		for j := 0; j < p.Cols; j += wide {
+			rows, cols := min(high, p.Rows-i), min(wide, p.Cols-j)
+			l.Decode(tile[:], wide, p.At+i*p.Stride+j, p.Stride, rows, cols)
+			for row := range rows {
+				to := dst[(i+row)*p.DstRow+j*p.DstCol:]
+				for col, v := range tile[row*wide:][:cols] {
+					to[col*p.DstCol] = v
+				}
+			}
+		}
 	}
 }
 
@@ -167,31 +156,29 @@ func (s *Scaled) Bytes() int64 {
 	return s.Values.Bytes() + 4*int64(len(s.Floats))
 }
 
+// Decode implements Packed.
+func (s *Scaled) Decode(dst []float32, p Part) {
+	if s.Values.bits <= 8 && (s.Scales == nil || s.Scales.bits == 8) {
+		rows := s.Values.rows()
+		rows.Block, rows.Scales = s.Block, s.Floats
+		if s.Scales != nil {
+			rows.Scales, rows.Blocks = s.Scales.table, s.Scales.indices
+		}
+		p.decode(&rows, dst)
+		return
+	}
+	for i := range p.Rows {
+		for j := range p.Cols {
+			at := p.At + i*p.Stride + j
+			dst[i*p.DstRow+j*p.DstCol] = s.Values.at(at) * s.scale(at/s.Block)
+		}
+	}
+}
+
 // scale is that of a block.
 func (s *Scaled) scale(block int) float32 {
 	if s.Scales != nil {
 		return s.Scales.at(block)
 	}
 	return s.Floats[block]
-}
-
-// Decode implements Packed. Divisions would take longer than the lookups of a row.
-func (s *Scaled) Decode(dst []float32, p Part) {
-	block, off := p.At/s.Block, p.At%s.Block
-	blocks, rest := p.Stride/s.Block, p.Stride%s.Block
-	for i := range p.Rows {
-		s.row(dst[i*p.DstRow:], p, p.At+i*p.Stride, block, off)
-		if block, off = block+blocks, off+rest; off >= s.Block {
-			block, off = block+1, off-s.Block
-		}
-	}
-}
-
-// row decodes a row of p from element at on, which is element off of a block.
-func (s *Scaled) row(dst []float32, p Part, at, block, off int) {
-	for j := 0; j < p.Cols; block, off = block+1, 0 {
-		n := min(p.Cols-j, s.Block-off)
-		s.Values.run(dst[j*p.DstCol:], p.DstCol, at+j, n, s.scale(block))
-		j += n
-	}
 }

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// codebookFamily searches the entries of codebooks.
+// codebookFamily searches the entries of codebooks and looks them up.
 func codebookFamily() {
 	blockPeaks()
 	searchScale()
 	nearestEntry()
+	balanceRow()
+	balanceRun()
+	lookups()
 }
 
 // blockPeaks reduces eight blocks at a time: a tree of maxima of halves, which ends with one block in each lane.
@@ -68,113 +73,94 @@ type search8 struct {
 	ones, max Mem
 }
 
+const tried = 5 // scales
+
 func searchScale() {
-	function("searchScaleAVX2", "func(magnitudes *byte, x *float32, n, stride int, inverse, square *float32, limits *int8)",
+	function("searchScaleAVX2", "func(magnitudes *byte, x *float32, n, stride int, inverse, squares *float32, ratios *int16, limits *int8)",
 		"searchScaleAVX2 has n%8 == 0 blocks of stride bytes, whole vectors; the entries are after the limits.")
 	magnitudes, x, n, stride := pointer("magnitudes"), pointer("x"), pointer("n"), pointer("stride")
-	inverse, square, limits := pointer("inverse"), pointer("square"), pointer("limits")
-	s := search8{entries: YMM(), ones: words("codebookOnes", repeated(0x00010001)...), max: words("codebookMax", repeated(0x7f7f7f7f)...)}
+	inverse, squares, ratios, limits := pointer("inverse"), pointer("squares"), pointer("ratios"), pointer("limits")
+	s := search8{entries: YMM(), ones: words("codebookOnes", repeated(0x00010001)...), max: words("codebookMax", repeated(0x5a5a5a5a)...)}
 	for i := range s.limits {
 		s.limits[i] = YMM()
 		VBROADCASTI128(Mem{Base: limits, Disp: 16 * i}, s.limits[i])
 	}
 	VBROADCASTI128(Mem{Base: limits, Disp: 64}, s.entries)
 	VPSHUFB(zero(), s.limits[0], s.limits[0])
-	scales, best, least := AllocLocal(vector), AllocLocal(vector), AllocLocal(vector) // spilled: 16 registers are too few
+	q, sums := AllocLocal(4*vector), AllocLocal(2*tried*vector)
 	strips("blocks", n, 8, func() {
-		at := YMM()
-		VPMOVZXBD(Mem{Base: magnitudes}, at) // magnitude m is at m+1, and the first one tried is m-1
-		VMOVDQU(at, best)
-		VMOVUPS(constant(0x7f800000), least)
-		steps := GP64()
-		MOVQ(U32(5), steps)
-		Label("step")
-		inv, mask := YMM(), YMM()
-		VPCMPEQD(mask, mask, mask)
-		VGATHERDPS(mask, Mem{Base: inverse, Index: at, Scale: 4}, inv)
-		VMOVUPS(inv, scales)
-		sums := s.sums(x, stride, scales)
-		sq, all := YMM(), YMM()
-		VPCMPEQD(all, all, all)
-		VGATHERDPS(all, Mem{Base: square, Index: at, Scale: 4}, sq)
-		one := YMM()
-		VPCMPEQD(one, one, one)
-		VPADDD(one, at, one) // m
-		for sign, sum := range sums {
-			less, was := YMM(), YMM()
-			VMOVUPS(least, was)
-			VCVTDQ2PS(sum, sum)
-			VMULPS(sq, sum, sum)
-			VCMPPS(U8(17), was, sum, less) // 17: less, false for NaN
-			VBLENDVPS(less, sum, was, was)
-			VMOVUPS(was, least)
-			if sign == 1 {
-				VPOR(constant(0x80), one, one)
-			}
-			VMOVDQU(best, was)
-			VBLENDVPS(less, one, was, was)
-			VMOVDQU(was, best)
+		for i := range 2 * tried {
+			VMOVDQU(zero(), sums.Offset(vector*i))
 		}
-		VPSUBD(minusOne(), at, at)
-		DECQ(steps)
-		JNZ(LabelRef("step"))
-		was := YMM()
-		VPMOVZXBD(Mem{Base: magnitudes}, was)
-		VPCMPEQD(zero(), was, was)
-		VPANDN(best, was, was)
-		storeBytes(was, magnitudes)
+		p, left := GP64(), GP64()
+		MOVQ(x, p)
+		MOVQ(stride, left)
+		Label("chunk")
+		integers(q, p, stride, magnitudes, inverse)
+		for i := range tried {
+			s.add(sums.Offset(2*vector*i), q, Mem{Base: ratios, Disp: 2 * i})
+		}
+		advance(p, vector)
+		SUBQ(U32(vector), left)
+		JNZ(LabelRef("chunk"))
+		bestMagnitudes(magnitudes, sums, squares)
 		advance(magnitudes, 8)
 		LEAQ(Mem{Base: x, Index: stride, Scale: 8}, x)
 	})
 	finish()
 }
 
-// sums are the squared errors of eight blocks with scales of both signs.
-func (s *search8) sums(x, stride Register, scales Mem) (sums [2]VecVirtual) {
-	p, left := GP64(), GP64()
-	MOVQ(x, p)
-	MOVQ(stride, left)
-	sums = [2]VecVirtual{zero(), zero()}
-	Label("chunk")
-	row, q := GP64(), [2]VecVirtual{}
-	MOVQ(p, row)
-	for half := range q {
-		var v [4]VecVirtual
-		for i := range v {
-			v[i] = YMM()
-			VBROADCASTSS(scales.Offset(16*half+4*i), v[i])
-			VMULPS(Mem{Base: row}, v[i], v[i])
-			VCVTPS2DQ(v[i], v[i])
-			ADDQ(stride, row)
+// integers stores a vector of each of eight blocks as 16-bit integers, relative to the first scales: halves of blocks in 128-bit lanes.
+func integers(q Mem, x, stride, magnitudes, inverse Register) {
+	row, m := GP64(), GP64()
+	MOVQ(x, row)
+	var v [2]VecVirtual
+	for i := range 8 {
+		MOVBLZX(Mem{Base: magnitudes, Disp: i}, m.As32())
+		v[i%2] = YMM()
+		VBROADCASTSS(Mem{Base: inverse, Index: m, Scale: 4}, v[i%2])
+		VMULPS(Mem{Base: row}, v[i%2], v[i%2])
+		VCVTPS2DQ(v[i%2], v[i%2])
+		ADDQ(stride, row)
+		if i%2 == 1 {
+			VPACKSSDW(v[1], v[0], v[0])
+			VMOVDQU(v[0], q.Offset(vector*(i/2)))
 		}
-		VPACKSSDW(v[1], v[0], v[0])
-		VPACKSSDW(v[3], v[2], v[2])
-		VPACKSSWB(v[2], v[0], v[0])
-		q[half] = v[0]
 	}
-	for sign := range sums {
+}
+
+// add adds the squared errors of numbers times a ratio, and of their negatives, to the two vectors of sums.
+func (s *search8) add(sums, q, ratio Mem) {
+	by, halves := YMM(), [2]VecVirtual{}
+	VPBROADCASTW(ratio, by)
+	for half := range halves {
+		a, b := YMM(), YMM()
+		VPMULHRSW(q.Offset(2*vector*half), by, a)
+		VPMULHRSW(q.Offset(2*vector*half+vector), by, b)
+		VPACKSSWB(b, a, a)
+		halves[half] = a
+	}
+	for sign := range 2 {
 		var e [2]VecVirtual
-		for half := range q {
+		for half, v := range halves {
 			if sign == 1 {
 				t := zero()
-				VPSUBSB(q[half], t, t)
-				q[half] = t
+				VPSUBSB(v, t, t)
+				v = t
 			}
-			e[half] = s.errors(q[half])
+			e[half] = s.errors(v)
 		}
 		t := YMM() // 128-bit lanes have the halves of blocks
 		VPERM2I128(U8(0x20), e[1], e[0], t)
 		VPERM2I128(U8(0x31), e[1], e[0], e[0])
-		VPADDD(t, sums[sign], sums[sign])
-		VPADDD(e[0], sums[sign], sums[sign])
+		VPADDW(t, e[0], t)
+		VPMADDWD(s.ones, t, t)
+		VPADDD(sums.Offset(vector*sign), t, t)
+		VMOVDQU(t, sums.Offset(vector*sign))
 	}
-	advance(p, vector)
-	SUBQ(U32(vector), left)
-	JNZ(LabelRef("chunk"))
-	return sums
 }
 
-// errors are the sums of the squared errors of four numbers each.
+// errors are the sums of the squared errors of two numbers each.
 func (s *search8) errors(q VecVirtual) VecVirtual {
 	index, t := YMM(), YMM()
 	VPCMPGTB(s.limits[0], q, index)
@@ -190,37 +176,55 @@ func (s *search8) errors(q VecVirtual) VecVirtual {
 	VPABSB(t, t)
 	VPMINUB(s.max, t, t)
 	VPMADDUBSW(t, t, t)
-	VPMADDWD(s.ones, t, t)
 	return t
+}
+
+// bestMagnitudes replaces eight magnitudes but 0 by those of the least sums times squares. Bit 7 is the sign.
+func bestMagnitudes(magnitudes Register, sums Mem, squares Register) {
+	best, least, at, less := zero(), constant(0x7f800000), YMM(), YMM()
+	VPMOVZXBD(Mem{Base: magnitudes}, at)
+	VPADDD(minusOne(), at, at)
+	lowest, highest, sign := constant(1), words("codebookHighest", repeated(127)...), words("codebookSign", repeated(0x80)...)
+	for i := range tried {
+		square, one := YMM(), YMM()
+		VBROADCASTSS(Mem{Base: squares, Disp: 4 * i}, square)
+		VMOVDQU(at, one)
+		none, t := YMM(), YMM() // no such magnitude
+		VPCMPGTD(highest, at, none)
+		VPCMPGTD(at, lowest, t)
+		VPOR(t, none, none)
+		for j := range 2 {
+			sum := YMM()
+			VCVTDQ2PS(sums.Offset(vector*(2*i+j)), sum)
+			VMULPS(square, sum, sum)
+			VCMPPS(U8(17), least, sum, less) // 17: less, false for NaN
+			VPANDN(less, none, less)
+			VBLENDVPS(less, sum, least, least)
+			VBLENDVPS(less, one, best, best)
+			VPOR(sign, one, one)
+		}
+		VPADDD(lowest, at, at)
+	}
+	m := YMM()
+	VPMOVZXBD(Mem{Base: magnitudes}, m)
+	VPCMPEQD(zero(), m, m)
+	VPANDN(best, m, m)
+	storeBytes(m, magnitudes)
 }
 
 func nearestEntry() {
 	function("nearestEntryAVX2", "func(dst *byte, x, inverse *float32, n, stride int, limits *float32)",
 		"nearestEntryAVX2 has n > 0 blocks of stride bytes, whole vectors.")
-	dst, x, inverse, n, stride, tables := pointer("dst"), pointer("x"), pointer("inverse"), pointer("n"), pointer("stride"), pointer("limits")
-	var limits [4]VecVirtual
-	for i := range limits {
-		limits[i] = YMM()
-		VMOVUPS(at(tables, i), limits[i])
-	}
-	VBROADCASTSS(limits[0].AsX(), limits[0])
+	dst, x, inverse, n, stride, limits := pointer("dst"), pointer("x"), pointer("inverse"), pointer("n"), pointer("stride"), limitsOf(pointer("limits"))
 	Label("block")
 	by, left := YMM(), GP64()
 	VBROADCASTSS(Mem{Base: inverse}, by)
 	advance(inverse, 4)
 	MOVQ(stride, left)
 	Label("vector")
-	y, index, t := YMM(), YMM(), YMM()
+	y := YMM()
 	VMULPS(Mem{Base: x}, by, y)
-	VCMPPS(U8(30), limits[0], y, index) // 30: greater
-	VPSRLD(U8(31), index, index)
-	for _, l := range limits[1:] {
-		VPERMPS(l, index, t)
-		VCMPPS(U8(30), t, y, t)
-		VPADDD(index, index, index)
-		VPSUBD(t, index, index)
-	}
-	storeBytes(index, dst)
+	storeBytes(limits.nearest(y), dst)
 	advance(dst, 8)
 	advance(x, vector)
 	SUBQ(U32(vector), left)
@@ -228,6 +232,124 @@ func nearestEntry() {
 	DECQ(n)
 	JNZ(LabelRef("block"))
 	finish()
+}
+
+// A search finds the nearest of 16 entries for eight numbers at a time, as search8.
+type search [4]VecVirtual
+
+func limitsOf(tables Register) (s search) {
+	for i := range s {
+		s[i] = YMM()
+		VMOVUPS(at(tables, i), s[i])
+	}
+	VBROADCASTSS(s[0].AsX(), s[0])
+	return s
+}
+
+// nearest are the indices of the entries that are nearest to y.
+func (s search) nearest(y VecVirtual) VecVirtual {
+	index, t := YMM(), YMM()
+	VCMPPS(U8(30), s[0], y, index) // 30: greater
+	VPSRLD(U8(31), index, index)
+	for _, l := range s[1:] {
+		VPERMPS(l, index, t)
+		VCMPPS(U8(30), t, y, t)
+		VPADDD(index, index, index)
+		VPSUBD(t, index, index)
+	}
+	return index
+}
+
+// A balancing is a loop over vectors of blocks with error feedback.
+type balancing struct {
+	dst, x, scales, inverse Register
+	n, stride               Register
+	entries                 Register
+	limits                  search
+	most, least             VecVirtual // shifts
+}
+
+func newBalancing() *balancing {
+	b := &balancing{
+		dst: pointer("dst"), x: pointer("x"), scales: pointer("scales"), inverse: pointer("inverse"), n: pointer("n"), stride: pointer("stride"),
+		limits: limitsOf(pointer("limits")), entries: pointer("entries"),
+		most: constant(math.Float32bits(1. / 16)), least: constant(math.Float32bits(-1. / 16)),
+	}
+	return b
+}
+
+// loop stores the indices of vectors. Body makes errors from shifts: it calls the function it gets.
+func (b *balancing) loop(body func(errors func(shift VecVirtual) VecVirtual)) {
+	Label("block")
+	left := GP64()
+	MOVQ(b.stride, left)
+	Label("vector")
+	body(b.errors)
+	advance(b.dst, 8)
+	advance(b.x, vector)
+	SUBQ(U32(vector), left)
+	JNZ(LabelRef("vector"))
+	advance(b.inverse, 4)
+	advance(b.scales, 4)
+	DECQ(b.n)
+	JNZ(LabelRef("block"))
+	finish()
+}
+
+// errors are those of a vector of x with a shift, whose register is changed.
+func (b *balancing) errors(shift VecVirtual) VecVirtual {
+	x, by, y := YMM(), YMM(), YMM()
+	VMOVUPS(at(b.x, 0), x)
+	VBROADCASTSS(Mem{Base: b.inverse}, by)
+	VMULPS(by, shift, shift)
+	VMAXPS(b.least, shift, shift)
+	VMINPS(b.most, shift, shift)
+	VCMPPS(U8(4), zero(), x, y) // 4: not equal
+	VANDPS(y, shift, shift)
+	VMULPS(by, x, y)
+	VADDPS(shift, y, y)
+	index := b.limits.nearest(y)
+	e := lookup16(b.entries, index)
+	storeBytes(index, b.dst)
+	VBROADCASTSS(Mem{Base: b.scales}, by)
+	VMULPS(by, e, e)
+	VSUBPS(x, e, e)
+	return e
+}
+
+const balanceSignature = "func(dst *byte, x, scales, inverse *float32, n, stride int, limits, entries *float32, carry *float32"
+
+func balanceRow() {
+	function("balanceRowAVX2", balanceSignature+", part float32)", "balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.")
+	b, carry, part := newBalancing(), pointer("carry"), spread("part")
+	b.loop(func(errors func(VecVirtual) VecVirtual) {
+		sum := YMM()
+		VMULPS(at(carry, 0), part, sum)
+		e := errors(sum)
+		VADDPS(at(carry, 0), e, e)
+		VMOVUPS(e, at(carry, 0))
+		advance(carry, vector)
+	})
+}
+
+func balanceRun() {
+	function("balanceRunAVX2", balanceSignature+")", "balanceRunAVX2 has n > 0 blocks of stride bytes, whole vectors, of one carry.")
+	b, carry, sum := newBalancing(), pointer("carry"), YMM()
+	part := constant(math.Float32bits(-1. / 8))
+	VBROADCASTSS(Mem{Base: carry}, sum)
+	b.loop(func(errors func(VecVirtual) VecVirtual) {
+		shift, other := YMM(), YMM()
+		VMULPS(part, sum, shift)
+		e := errors(shift)
+		VPERM2F128(U8(1), e, e, other) // sums of halves, in all lanes
+		VADDPS(other, e, e)
+		VPERMILPS(U8(0x4e), e, other)
+		VADDPS(other, e, e)
+		VPERMILPS(U8(0xb1), e, other)
+		VADDPS(other, e, e)
+		VADDPS(e, sum, sum)
+		VMOVSS(sum.AsX(), Mem{Base: carry})
+	})
 }
 
 // storeBytes stores the lowest byte of eight lanes.

@@ -18,6 +18,7 @@ type encoding struct {
 	*Layout
 	weight     *ir.Tensor
 	importance *importance // nil if all elements are equally important
+	outputs    outputs     // of error feedback
 }
 
 // Bytes is the size of the stored tensors.
@@ -34,7 +35,7 @@ func (e *encoding) Recipe() *ir.Recipe {
 		Name: "palette",
 		In:   []*ir.Tensor{e.weight},
 		Out:  e.specs(e.weight.Name),
-		Work: 12*e.chunk() + 24*panelElems + e.tables(),
+		Work: 12*e.chunk() + 24*panelElems + e.tables() + 4*e.outputs.channels,
 		Run:  e.run,
 	}
 }
@@ -59,12 +60,18 @@ func (e *encoding) Same(o spec.Encoding) bool {
 	return ok && *e.Layout == *p.Layout && e.importance == p.importance
 }
 
-// chunk is the number of elements that are read at a time: whole blocks that fill whole bytes.
-func (e *encoding) chunk() int64 {
-	n, _ := e.unit()
-	step := e.step(n * e.entry())
-	return min(e.padded(), max(1, pass.Block/step)*step)
+// chunk is the number of elements that are written at a time.
+func (e *encoding) chunk() int64 { return min(e.padded(), e.wholeSteps(pass.Block)) }
+
+// wholeSteps is about n elements: whole blocks that fill whole bytes.
+func (e *encoding) wholeSteps(n int64) int64 {
+	unit, _ := e.unit()
+	step := e.step(unit * e.entry())
+	return max(1, n/step) * step
 }
+
+// pieceElems is about the number of elements that are read at a time, which the L2 cache holds.
+const pieceElems = 1 << 15
 
 // An observation is what the first reading of a weight finds.
 type observation struct {
@@ -78,9 +85,9 @@ const smallestPeak, largestPeak = 0x1p-110, 0x1p126
 // observe reads the whole weight. A weight that no codebook represents is a *pass.Unfit.
 func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, error) {
 	o, bits, few := observation{}, uint32(0), e.Vector == 1
-	buf := make([]float32, min(e.Elems, pass.Block))
-	for i := int64(0); i < e.Elems; i += pass.Block {
-		x := buf[:min(pass.Block, e.Elems-i)]
+	buf := make([]float32, min(e.Elems, pieceElems))
+	for i := int64(0); i < e.Elems; i += pieceElems {
+		x := buf[:min(pieceElems, e.Elems-i)]
 		if err := f.Read(x, i); err != nil {
 			return o, err
 		}
@@ -116,9 +123,10 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	}
 	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out}
 	n := e.chunk()
-	w.chunk, w.indices = w.newValues(n), make([]byte, n/e.entry())
+	w.piece, w.indices = w.newValues(min(n, e.wholeSteps(pieceElems))), make([]byte, n/e.entry())
 	if e.Block > 0 {
-		w.scales, w.inverse = make([]byte, n/e.Block), make([]float32, n/e.Block)
+		blocks := int64(len(w.piece.x)) / e.Block
+		w.scales, w.inverse, w.feedback = make([]byte, n/e.Block), make([]float32, blocks), newBalancer(e, blocks)
 	}
 	for i := int64(0); i < e.padded(); i += n {
 		if err := ctx.Err(); err != nil {
@@ -135,29 +143,30 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 type encoder struct {
 	*encoding
 	*codebooks
-	out     []io.Writer
-	chunk   values
-	indices []byte
-	scales  []byte
-	inverse []float32 // of scales
+	out      []io.Writer
+	piece    values
+	indices  []byte
+	scales   []byte
+	inverse  []float32 // of scales
+	feedback *balancer // nil without
 }
 
 // encode writes the indices and scales of n elements from first on.
 func (w *encoder) encode(first, n int64) error {
-	v := w.chunk.part(0, n)
-	held := min(n, max(0, w.Elems-first))
-	clear(v.x[held:])
-	if err := w.read(v.part(0, held), first); err != nil {
-		return err
-	}
 	for i := int64(0); i < n; {
-		c, end, err := w.at(first + i)
-		if err != nil {
+		v := w.piece.part(0, min(int64(len(w.piece.x)), n-i))
+		if err := w.fill(v, first+i); err != nil {
 			return err
 		}
-		end = min(end-first, n)
-		w.assign(c, v.part(i, end), w.indices[i/w.entry():end/w.entry()], i)
-		i = end
+		for len(v.x) > 0 {
+			c, end, err := w.at(first + i)
+			if err != nil {
+				return err
+			}
+			count := min(end-first-i, int64(len(v.x)))
+			w.assign(c, v.part(0, count), i, first+i)
+			v, i = v.part(count, int64(len(v.x))), i+count
+		}
 	}
 	if w.Block > 0 {
 		if _, err := w.out[outScales].Write(w.scales[:max(0, min(n, w.whole()-first))/w.Block]); err != nil {
@@ -167,12 +176,19 @@ func (w *encoder) encode(first, n int64) error {
 	return w.write(w.indices[:n/w.entry()])
 }
 
-// assign finds the scales of v, which begins at element first of the chunk, and the entries of c that are nearest.
-func (w *encoder) assign(c *codebook, v values, indices []byte, first int64) {
+// fill reads elements from first on. Those after the last one are zeros.
+func (w *encoder) fill(v values, first int64) error {
+	held := min(int64(len(v.x)), max(0, w.Elems-first))
+	clear(v.x[held:])
+	return w.read(v.part(0, held), first)
+}
+
+// assign finds the scales of v, which begins at element i of the chunk and at first of the weight, and the entries of c that are nearest.
+func (w *encoder) assign(c *codebook, v values, i, first int64) {
+	indices, block := w.indices[i/w.entry():][:int64(len(v.x))/w.entry()], int(w.Block)
 	var scales []byte
-	block := int(w.Block)
 	if block > 0 {
-		scales = w.scales[first/w.Block:][:len(v.x)/block]
+		scales = w.scales[i/w.Block:][:len(v.x)/block]
 	}
 	if c.vectors != nil {
 		if block > 0 {
@@ -195,6 +211,10 @@ func (w *encoder) assign(c *codebook, v values, indices []byte, first int64) {
 	w.search(scales, v, block, c)
 	inverse := w.inverse[:len(scales)]
 	w.inverses(inverse, scales)
+	if w.feedback != nil && c.kernel != nil {
+		w.feedback.assign(c.kernel, indices, v.x, scales, inverse, first)
+		return
+	}
 	c.assign(indices, v.x, inverse, block)
 }
 

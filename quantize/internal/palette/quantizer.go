@@ -100,6 +100,9 @@ func (q *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason)
 		return nil, reason
 	}
 	e := &encoding{Layout: q.layout(s, v, us), weight: v.Const}
+	if weights.InputsHaveMean(v) {
+		e.outputs = outputsOf(v.Const.Shape, us[0].ScaleAxes)
+	}
 	if l := e.Layout; l.Inner%l.entry() != 0 && l.Groups > 1 || l.Block%l.entry() != 0 {
 		return nil, pass.Reason{Code: pass.Unsupported, Detail: fmt.Sprintf("vectors of %d in groups of %d elements and blocks of %d", l.Vector, l.Inner, l.Block)}
 	}

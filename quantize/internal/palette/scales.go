@@ -71,9 +71,6 @@ func (r *scaler) magnitudes(dst []byte, x []float32, block int) {
 	}
 }
 
-// stepsDown and stepsUp are the numbers of scales below and above that of the largest element that search tries, as the kernel does.
-const stepsDown, stepsUp = 1, 3
-
 // search replaces magnitudes, those of the largest elements of blocks of v, by the scales of least squared error with the entries of c, among
 // the nearest ones and of both signs. A scale of the other sign often fits better, as entries are not symmetric.
 func (r *scaler) search(magnitudes []byte, v values, block int, c *codebook) {
@@ -83,7 +80,7 @@ func (r *scaler) search(magnitudes []byte, v values, block int, c *codebook) {
 	}
 	for b, m := range magnitudes {
 		least, part := float32(math.Inf(1)), v.part(int64(b*block), int64((b+1)*block))
-		for i := max(1, m-stepsDown); m > 0 && i <= min(largest, m+stepsUp); i++ {
+		for i := max(1, m-kernel.StepsDown); m > 0 && i <= min(largest, m+kernel.StepsUp); i++ {
 			for _, s := range [2]byte{i, i | scaleSign} {
 				if e := c.errorOf(part, r.of[s], r.under[s]); e < least {
 					least, magnitudes[b] = e, s
