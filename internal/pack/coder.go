@@ -39,10 +39,11 @@ type entropy struct {
 	enc    *zstd.Encoder
 	dec    *zstd.Decoder
 	out    []byte
-	small  bool // whether mix is allowed
+	small  bool              // whether mix is allowed
+	mixed  map[string][]byte // the code of planes so far: a codec is chosen on all of a small tensor
 }
 
-// smallSize is the maximum size of the files of a container that has mix, which codes less than a megabyte per second.
+// smallSize is the maximum size of the files of a container that has mix, which codes one to two megabytes per second.
 const smallSize = 1 << 20
 
 // small reports whether files are small enough for mix.
@@ -65,7 +66,7 @@ func newEntropy(small bool) *entropy {
 	if err != nil {
 		panic(err)
 	}
-	return &entropy{enc: enc, dec: dec, unhuff: &huff0.Scratch{}, small: small}
+	return &entropy{enc: enc, dec: dec, unhuff: &huff0.Scratch{}, small: small, mixed: map[string][]byte{}}
 }
 
 // code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until the next call.
@@ -86,8 +87,11 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 		e.out = e.enc.EncodeAll(in, e.out[:0])
 		out = e.out
 	case mix:
-		e.out = mixed(e.out[:0], in)
-		out = e.out
+		var known bool
+		if out, known = e.mixed[string(in)]; !known {
+			out = mixed(nil, in)
+			e.mixed[string(in)] = out
+		}
 	default:
 		err = errors.ErrUnsupported
 	}

@@ -50,3 +50,27 @@ func BenchmarkChunk(b *testing.B) {
 		b.Log(k, len(payload))
 	}
 }
+
+// BenchmarkMix encodes and decodes the exponents of normally distributed weights by mixing.
+func BenchmarkMix(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	in := make([]byte, 128<<10)
+	for i := range in {
+		in[i] = byte(math.Float32bits(float32(r.NormFloat64()*0.02)) >> 23)
+	}
+	code := mixed(nil, in)
+	b.Run("encode", func(b *testing.B) {
+		b.SetBytes(int64(len(in)))
+		for b.Loop() {
+			code = mixed(code[:0], in)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(int64(len(in)))
+		out := make([]byte, len(in))
+		for b.Loop() {
+			unmixed(out, code)
+		}
+	})
+	b.Log(len(code))
+}
