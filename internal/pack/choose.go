@@ -55,7 +55,7 @@ func (c *chunker) try(f form, sample []byte, float bool) (codec, int) {
 	all := c.symbolsOf(f, sample)
 	count, each := f.symbols(len(sample))
 	worth := len(sample) / 2048 // bytes that a slower coder has to save
-	if float {
+	if float && !c.small {
 		worth = len(sample) / 128
 	}
 	for i := range count {
