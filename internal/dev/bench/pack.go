@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,10 +167,13 @@ func (b *bench) packRow(ctx context.Context, known *results, dir string, p packe
 		if theirs < ours {
 			mark = "**"
 		}
-		if ok {
-			row += fmt.Sprintf(" %s%.3f%s |", mark, theirs/size, mark)
-		} else {
+		switch {
+		case !ok:
 			row += " |"
+		case math.IsNaN(theirs):
+			row += " aborts |"
+		default:
+			row += fmt.Sprintf(" %s%.3f%s |", mark, theirs/size, mark)
 		}
 	}
 	return row + "\n", nil
@@ -302,7 +306,7 @@ func (b *bench) packLarge(ctx context.Context) (string, error) {
 		return "", err
 	}
 	const layer = 640 << 20 // and some space for others
-	layers := min(48, int(disk.Bavail*uint64(disk.Bsize)/3/layer))
+	layers := min(48, int(disk.Bavail*uint64(disk.Bsize)*2/5/layer))
 	in, out := filepath.Join(dir, "decoder.onnx"), filepath.Join(dir, "copy", "decoder.onnx")
 	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "decoder", "-n", fmt.Sprint(layers), in).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make the model: %w: %s", err, last(string(text)))
