@@ -37,7 +37,7 @@ func (p *Packing) Count(index *pack.Index) {
 			p.Codecs = append(p.Codecs, CodecSize{Codec: t.Codec})
 		}
 		p.Codecs[i].Bytes += t.Size
-		p.Codecs[i].Packed += t.Packed
+		p.Codecs[i].Packed += index.Packed(t)
 	}
 }
 

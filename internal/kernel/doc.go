@@ -14,6 +14,7 @@ package kernel
 //go:generate go -C gen run . -family double -pkg kernel -out ../double_amd64.s -stubs ../double_amd64.go
 //go:generate go -C gen run . -family gemm -pkg kernel -out ../gemm_amd64.s -stubs ../gemm_amd64.go
 //go:generate go -C gen run . -family half -pkg kernel -out ../half_amd64.s -stubs ../half_amd64.go
+//go:generate go -C gen run . -family huffman -pkg kernel -out ../huffman_amd64.s -stubs ../huffman_amd64.go
 //go:generate go -C gen run . -family math -pkg kernel -out ../math_amd64.s -stubs ../math_amd64.go
 //go:generate go -C gen run . -family planes -pkg kernel -out ../planes_amd64.s -stubs ../planes_amd64.go
 //go:generate go -C gen run . -family round -pkg kernel -out ../round_amd64.s -stubs ../round_amd64.go

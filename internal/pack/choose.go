@@ -55,7 +55,7 @@ func (c *chunker) try(f form, sample []byte, float bool) (codec, int) {
 	all := c.symbolsOf(f, sample)
 	count, each := f.symbols(len(sample))
 	worth := len(sample) / 2048 // bytes that a slower coder has to save
-	if float {
+	if float && !c.small {
 		worth = len(sample) / 128
 	}
 	for i := range count {
@@ -83,17 +83,19 @@ func (c *chunker) coderOf(plane []byte, worth int, float bool) (coder, int) {
 	return best, least
 }
 
-// random reports whether an order-0 code saves less than 1 % of the plane of a float.
+// random reports whether an order-0 code saves less than 1 % of the plane of a float. The entropy of few values is too small by half a nat for each
+// symbol but one (Miller, Note on the bias of information estimates, 1955).
 func random(plane []byte) bool {
 	var count [256]int
 	for _, b := range plane {
 		count[b]++
 	}
-	bits := 0.0
+	bits, used := 0.0, 0
 	for _, n := range count {
 		if n > 0 {
 			bits -= float64(n) * math.Log2(float64(n)/float64(len(plane)))
+			used++
 		}
 	}
-	return bits > 7.92*float64(len(plane))
+	return bits+float64(used-1)/2*math.Log2E > 7.92*float64(len(plane))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/fse"
-	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -17,7 +16,7 @@ type coder byte
 const (
 	stored  coder = iota
 	fill          // all symbols are equal
-	huffman       // huff0, four streams
+	huffman       // of bytes, four streams
 	ans           // FSE, tabled asymmetric numeral systems
 	match         // zstd
 	mix           // context mixing, only in small containers
@@ -32,17 +31,17 @@ const last = 8
 
 // An entropy has the memory of the coders. It is used by one goroutine at a time.
 type entropy struct {
-	huff   huff0.Scratch
-	unhuff *huff0.Scratch
-	fse    fse.Scratch
-	unfse  fse.Scratch
-	enc    *zstd.Encoder
-	dec    *zstd.Decoder
-	out    []byte
-	small  bool // whether mix is allowed
+	huff  huffmanCoder
+	fse   fse.Scratch
+	unfse fse.Scratch
+	enc   *zstd.Encoder
+	dec   *zstd.Decoder
+	out   []byte
+	small bool              // whether mix is allowed
+	mixed map[string][]byte // the code of planes so far: a codec is chosen on all of a small tensor
 }
 
-// smallSize is the maximum size of the files of a container that has mix, which codes less than a megabyte per second.
+// smallSize is the maximum size of the files of a container that has mix, which codes one to two megabytes per second.
 const smallSize = 1 << 20
 
 // small reports whether files are small enough for mix.
@@ -65,7 +64,7 @@ func newEntropy(small bool) *entropy {
 	if err != nil {
 		panic(err)
 	}
-	return &entropy{enc: enc, dec: dec, unhuff: &huff0.Scratch{}, small: small}
+	return &entropy{enc: enc, dec: dec, small: small, mixed: map[string][]byte{}}
 }
 
 // code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until the next call.
@@ -77,8 +76,11 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 	var err error
 	switch c {
 	case huffman:
-		e.huff.Reuse = huff0.ReusePolicyNone
-		out, _, err = huff0.Compress4X(in, &e.huff)
+		var ok bool
+		if out, ok = e.huff.encode(e.out[:0], in); !ok {
+			return stored, in
+		}
+		e.out = out
 	case ans:
 		e.fse.TableLog = 12
 		out, err = fse.Compress(in, &e.fse)
@@ -86,8 +88,11 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 		e.out = e.enc.EncodeAll(in, e.out[:0])
 		out = e.out
 	case mix:
-		e.out = mixed(e.out[:0], in)
-		out = e.out
+		var known bool
+		if out, known = e.mixed[string(in)]; !known {
+			out = mixed(nil, in)
+			e.mixed[string(in)] = out
+		}
 	default:
 		err = errors.ErrUnsupported
 	}
@@ -206,11 +211,7 @@ func (e *entropy) decode(c coder, dst, in []byte) error {
 		if len(dst) > blockSize {
 			return errBlock
 		}
-		var rest []byte
-		if e.unhuff, rest, err = huff0.ReadTable(in, e.unhuff); err != nil {
-			return fmt.Errorf("%w: %w", errBlock, err)
-		}
-		out, err = e.unhuff.Decoder().Decompress4X(dst[:0], rest)
+		return e.huff.decode(dst, in)
 	case ans:
 		e.unfse.DecompressLimit = len(dst)
 		out, err = fse.Decompress(in, &e.unfse)

@@ -118,18 +118,23 @@ type Index struct {
 	Chunks  []chunkRecord `json:"chunks"`
 }
 
-// A TensorInfo is a tensor with chunks of its own. Smaller ones are in the skeleton.
+// A TensorInfo is a tensor with chunks of its own. Smaller ones are in the skeleton. What follows from the table of records is not repeated: the
+// index is a part of small containers that counts.
 type TensorInfo struct {
-	Name   string  `json:"name"`
-	Type   string  `json:"type"`
-	Shape  []int64 `json:"shape"`
-	File   int     `json:"file,omitempty"` // number of the file
-	Offset int64   `json:"offset"`         // in the file
-	Size   int64   `json:"size"`
-	Chunk  int     `json:"chunk"`  // number of its first record
-	Chunks int     `json:"chunks"` // number of its records
-	Packed int64   `json:"packed"` // bytes of its records
-	Codec  string  `json:"codec"`  // of its first record
+	Name  string  `json:"name"`
+	Type  string  `json:"type"`
+	Shape []int64 `json:"shape"`
+	Size  int64   `json:"size"`
+	Chunk int     `json:"chunk"` // number of its first record
+	Codec string  `json:"codec"` // of its first record
+}
+
+// Packed is the number of bytes of the records of a tensor.
+func (x *Index) Packed(t TensorInfo) (n int64) {
+	for _, c := range x.Chunks[t.Chunk:][:(t.Size+maxChunk-1)/maxChunk] {
+		n += int64(headerSize + c.packed)
+	}
+	return n
 }
 
 // A chunkRecord is a row of the table of records, in the order of the container.
@@ -163,9 +168,12 @@ func encodeJSON(k kind, v any) ([]byte, error) {
 		return nil, errors.New("too many tensors and files for the index of a packed model")
 	}
 	var z bytes.Buffer
-	w := zlib.NewWriter(&z)
-	_, err = w.Write(text)
-	if err := errors.Join(err, w.Close()); err != nil {
+	w, err := zlib.NewWriterLevel(&z, zlib.BestCompression)
+	if err == nil {
+		_, err = w.Write(text)
+		err = errors.Join(err, w.Close())
+	}
+	if err != nil {
 		return nil, err
 	}
 	h := header{kind: k, packed: z.Len(), raw: len(text), sum: checksum(text)}

@@ -3,6 +3,7 @@ package pack
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // A mixer codes bytes bit by bit: the predictions of several contexts are averaged in the logistic domain by weights that follow the
@@ -13,48 +14,63 @@ type mixer struct {
 	partial  uint32 // the bits of the current byte after a leading 1
 	place    int    // bits of the current byte
 	hashes   [contexts]uint32
-	slots    [contexts]*uint32 // of the current bit
-	tables   [contexts][]uint32
+	lines    [columns]*line // of the current half of a byte
+	nibble   uint32         // the bits of the current half after a leading 1
+	tables   [contexts][]line
 	shift    uint // of hashes, so that they are indexes of tables
-	inputs   [contexts + 2]int32
-	weights  [][contexts + 2]int32
-	set      int // of weights
-	followed int // position in data that the match model predicts, 0 for none
-	length   int // of the match
+	inputs   [columns]int32
+	weights  [][columns]int32
+	known    int             // lines that were used before
+	set      int             // of weights
+	active   []uint          // the contexts that are used
+	effect   [contexts]int64 // of each on predictions, since the last check
+	errors   int64           // of predictions, since the last check
+	followed int             // position in data that the match model predicts, 0 for none
+	length   int             // of the match
 	starts   []int32
-	matches  [64]uint32 // counters by length of the match and predicted bit
-	expected int        // predicted bit, -1 without a match
+	matches  [64]counter // by length of the match and predicted bit
+	matched  *counter    // the current one, nil without a match
 }
 
-// contexts is the number of contexts, each with a hash table of counters.
-const contexts = 9
-
-// A counter is a probability of 22 bits and the number of bits that it has seen, of 10 bits.
+// contexts is the number of contexts, each with a hash table of lines. The inputs after them are of the match model and of a constant, and none: a
+// power of two, so that indexes need no check.
 const (
-	newCounter   = 1 << 31
-	maxCount     = 250
-	maxTableBits = 18
+	contexts = 9
+	matching = contexts
+	constant = contexts + 1
+	columns  = 16
+)
+
+// A line has the counters of a half of a byte in a context, by the bits before, in one cache line. Number 0 is the hash of the context instead.
+type line [16]counter
+
+// A counter is the probability of a 1, minus a half, in 22 bits, and the number of bits that it has seen, in 10 bits.
+type counter int32
+
+const (
+	maxCount    = 250
+	checkEvery  = 1 << 10 // bytes after which contexts of little effect are dropped
+	half        = 1 << 21
+	minLineBits = 8
+	maxLineBits = 14
 )
 
 func newMixer(n int) *mixer {
-	m := &mixer{partial: 1, expected: -1, weights: make([][contexts + 2]int32, 3*(contexts+1))}
-	tableBits := uint(min(max(bits.Len(uint(n))+4, 12), maxTableBits))
-	m.shift = 32 - tableBits
+	m := &mixer{partial: 1, nibble: 1, weights: make([][columns]int32, 3*(contexts+1))}
+	lineBits := uint(min(max(bits.Len(uint(n)), minLineBits), maxLineBits))
+	m.shift = 32 - lineBits
 	for i := range m.tables {
-		m.tables[i] = make([]uint32, 1<<tableBits)
-		for j := range m.tables[i] {
-			m.tables[i][j] = newCounter
-		}
-	}
-	for i := range m.matches {
-		m.matches[i] = newCounter
+		m.tables[i] = make([]line, 1<<lineBits)
 	}
 	for i := range m.weights {
 		for j := range m.weights[i] {
 			m.weights[i][j] = 1 << 14
 		}
 	}
-	m.starts = make([]int32, 1<<tableBits)
+	m.starts = make([]int32, 1<<lineBits)
+	for i := range contexts {
+		m.active = append(m.active, uint(i))
+	}
 	m.byteDone()
 	return m
 }
@@ -86,6 +102,25 @@ func (m *mixer) byteDone() {
 		m.hashes[i] ^= m.hashes[i] >> 15
 	}
 	m.match(last)
+	m.halfDone()
+}
+
+// halfDone finds the lines of the next half of a byte. A line of another context is cleared.
+func (m *mixer) halfDone() {
+	m.known, m.nibble = 0, 1
+	var hashes, checks [contexts]counter // all lines are read before a branch depends on one
+	for _, i := range m.active {
+		h := (m.hashes[i] + m.partial*0x85ebca6b) * 0x9e3779b1
+		l := &m.tables[i][h>>m.shift]
+		hashes[i], checks[i], m.lines[i] = counter(h|1), l[0], l
+	}
+	for _, i := range m.active {
+		if checks[i] == hashes[i] {
+			m.known++
+		} else {
+			*m.lines[i] = line{hashes[i]}
+		}
+	}
 }
 
 // match follows the last place with the same four bytes.
@@ -114,89 +149,109 @@ func (m *mixer) match(last uint32) {
 
 // predict returns the probability of a 1 in 16 bits.
 func (m *mixer) predict() uint32 {
-	known := 0
-	for i := range m.tables {
-		h := (m.hashes[i] + m.partial*0x85ebca6b) * 0x9e3779b1
-		slot := &m.tables[i][h>>m.shift]
-		m.slots[i] = slot
-		m.inputs[i] = 0
-		if *slot&1023 > 0 {
-			known++
-			m.inputs[i] = stretched(*slot >> 20)
-		}
-	}
-	m.expected = -1
-	m.inputs[contexts] = 0
-	rank := 0
-	if m.followed > 0 {
-		b := uint32(m.data[m.followed]) | 256
-		if b>>(8-m.place) == m.partial {
-			m.expected = int(b >> (7 - m.place) & 1)
-			m.inputs[contexts] = stretched(*m.matchCounter() >> 20)
-			rank = 1
-			if m.length > 15 {
-				rank = 2
-			}
-		}
-	}
-	m.inputs[contexts+1] = 256
-	m.set = known + rank*(contexts+1)
-	sum := int64(0)
-	for i, w := range m.weights[m.set] {
-		sum += int64(m.inputs[i]) * int64(w)
+	rank := m.predictMatch()
+	m.set = m.known + rank*(contexts+1)
+	w, nibble := &m.weights[m.set], m.nibble&15
+	sum := 256*int64(w[constant]) + int64(m.inputs[matching])*int64(w[matching])
+	for _, i := range m.active {
+		i %= columns
+		x := m.lines[i][nibble].stretched()
+		m.inputs[i] = x
+		sum += int64(x) * int64(w[i])
 	}
 	return squashed(sum >> 16)
 }
 
-func (m *mixer) matchCounter() *uint32 {
-	return &m.matches[2*min(bits.Len(uint(m.length))*2+m.length>>max(0, bits.Len(uint(m.length))-2)&1, 31)+m.expected]
+// predictMatch sets the input of the match model, and returns 0 without a match, 1 and 2 for a short and a long one.
+func (m *mixer) predictMatch() int {
+	m.matched, m.inputs[matching] = nil, 0
+	if m.followed == 0 {
+		return 0
+	}
+	b := uint32(m.data[m.followed]) | 256
+	if b>>(8-m.place) != m.partial {
+		return 0
+	}
+	n := bits.Len(uint(m.length))
+	m.matched = &m.matches[2*min(n*2+m.length>>max(0, n-2)&1, 31)+int(b>>(7-m.place)&1)]
+	m.inputs[matching] = m.matched.stretched()
+	if m.length > 15 {
+		return 2
+	}
+	return 1
 }
 
 // update learns the bit, whose probability p was predicted.
 func (m *mixer) update(bit, p uint32) {
 	e := int64(bit<<16) - int64(p)
-	w := &m.weights[m.set]
-	for i := range w {
-		w[i] += int32((int64(m.inputs[i])*e*7 + 1<<17) >> 18)
+	m.errors += max(e, -e)
+	target := int64(bit)*(2*half-1) - half
+	w, nibble := &m.weights[m.set], m.nibble&15
+	e *= 7
+	for _, i := range m.active {
+		i %= columns
+		w[i] += int32((int64(m.inputs[i])*e + 1<<17) >> 18)
+		m.lines[i][nibble].count(target)
 	}
-	for _, slot := range m.slots {
-		count(slot, bit)
+	w[constant] += int32((256*e + 1<<17) >> 18)
+	if m.matched != nil {
+		w[matching] += int32((int64(m.inputs[matching])*e + 1<<17) >> 18)
+		m.matched.count(target)
 	}
-	if m.expected >= 0 {
-		count(m.matchCounter(), bit)
-	}
-	m.partial = m.partial<<1 | bit
-	if m.place++; m.place == 8 {
+	m.partial, m.nibble = m.partial<<1|bit, m.nibble<<1|bit
+	switch m.place++; m.place {
+	case 4:
+		m.halfDone()
+	case 8:
 		m.data = append(m.data, byte(m.partial))
 		m.partial, m.place = 1, 0
+		m.drop()
 		m.byteDone()
 	}
 }
 
-// count moves a counter towards the bit, the less the more it has seen.
-func count(c *uint32, bit uint32) {
-	n, p := *c&1023, *c>>10
-	if bit == 1 {
-		p += uint32(uint64(1<<22-1-p) * uint64(reciprocals[n]) >> 16)
-	} else {
-		p -= uint32(uint64(p) * uint64(reciprocals[n]) >> 16)
+// drop adds up the effects of the contexts on the last bit of bytes, and at times drops those with little: less than 1/16 of all if the bytes are
+// noisy, as exponents are; and else, as structure may follow that only long contexts have, 1/64.
+func (m *mixer) drop() {
+	for _, i := range m.active {
+		x := int64(m.inputs[i]) * int64(m.weights[m.set][i])
+		m.effect[i] += max(x, -x) >> 8
 	}
-	if n < maxCount {
-		n++
+	if len(m.data)%checkEvery > 0 {
+		return
 	}
-	*c = p<<10 | n
+	total := int64(0)
+	for _, x := range m.effect {
+		total += x
+	}
+	least := total / 64
+	if m.errors > checkEvery*8<<16/16 {
+		least = total / 16
+	}
+	m.active = slices.DeleteFunc(m.active, func(i uint) bool { return m.effect[i] < least })
+	m.inputs, m.effect, m.errors = [columns]int32{}, [contexts]int64{}, 0
 }
 
+// count moves a counter towards target, the probability of the bit minus a half, the less the more it has seen.
+func (c *counter) count(target int64) {
+	n := *c & 1023
+	d := (target - int64(*c>>10)) * int64(reciprocals[byte(n)]) >> 16
+	*c += counter(d)<<10 + counter(uint32(n-maxCount)>>31)
+}
+
+// stretched is the probability in the logistic domain.
+func (c counter) stretched() int32 { return int32(stretches[(c>>20+2048)&4095]) }
+
 // reciprocals are 1/(n+1.5) in 16 bits.
-var reciprocals = func() (r [maxCount + 1]uint32) {
+var reciprocals = func() (r [256]uint16) {
 	for n := range r {
-		r[n] = uint32((2 << 16) / (2*n + 3))
+		r[n] = uint16((2 << 16) / (2*n + 3))
 	}
 	return r
 }()
 
 // squashes has 2^16 / (1 + exp(-x / 256)) for x of -2047 to 2047.
-var squashes, stretches = func() (s [4096]uint32, t [4096]int32) {
+var squashes, stretches = func() (s [4096]uint32, t [4096]int16) {
 	// exp(1/256) in 62 bits, by its series
 	power, step := uint64(1)<<40, uint64(1<<40)+1<<32+1<<23+1<<23/384 // exp(1/256)·2^40
 	for x := range 2048 {
@@ -211,12 +266,10 @@ var squashes, stretches = func() (s [4096]uint32, t [4096]int32) {
 		for x < 4095 && s[x] < uint32(p)<<4+8 {
 			x++
 		}
-		t[p] = int32(x - 2048)
+		t[p] = int16(x - 2048)
 	}
 	return s, t
 }()
-
-func stretched(p uint32) int32 { return stretches[p] }
 
 func squashed(x int64) uint32 { return squashes[min(max(x, -2047), 2047)+2048] }
 

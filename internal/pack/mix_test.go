@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mcompress/mcompress/ir"
 )
 
 // inputs are bytes of several kinds: none, few, random, equal, text.
@@ -42,4 +44,20 @@ func FuzzUnmixed(f *testing.F) {
 			t.Error("restored other bytes")
 		}
 	})
+}
+
+// A tensor whose codec is chosen on all of it is not mixed again when it is encoded.
+func TestTensorIsMixedOnce(t *testing.T) {
+	c := newChunker(true)
+	raw := bytes.Repeat([]byte("scale zero point "), 100)
+	k := c.choose(ir.Uint8, raw, nil)
+	tried := len(c.mixed)
+	payload := c.encode(nil, k, raw)
+	if k.coders[0] != mix || tried == 0 || len(c.mixed) != tried {
+		t.Errorf("%v: %d planes mixed before encoding, %d after", k, tried, len(c.mixed))
+	}
+	again := newChunker(true).encode(nil, k, raw)
+	if !bytes.Equal(payload, again) {
+		t.Error("another chunker has other bytes")
+	}
 }

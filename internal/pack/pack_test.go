@@ -109,9 +109,9 @@ func TestIndexHasCodecsAndSizes(t *testing.T) {
 	}
 	limits := map[string]float64{"weight": 0.86, "bf16": 0.75, "rows": 0.10, "int4": 0.80, "tied": 0.01, "zeros": 0.01}
 	for _, x := range index.Tensors {
-		t.Logf("%s %s %d of %d", x.Name, x.Codec, x.Packed, x.Size)
-		if limit, ok := limits[x.Name]; !ok || float64(x.Packed) > limit*float64(x.Size) {
-			t.Errorf("%s: %d of %d bytes", x.Name, x.Packed, x.Size)
+		t.Logf("%s %s %d of %d", x.Name, x.Codec, index.Packed(x), x.Size)
+		if limit, ok := limits[x.Name]; !ok || float64(index.Packed(x)) > limit*float64(x.Size) {
+			t.Errorf("%s: %d of %d bytes", x.Name, index.Packed(x), x.Size)
 		}
 		if at := a.records[x.Chunk].at; b[at] != byte(dataRecord) && b[at] != byte(referenceRecord) {
 			t.Errorf("%s: no record at %d", x.Name, at)

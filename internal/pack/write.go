@@ -229,20 +229,15 @@ func (p *writer) refer(c *chunk) error {
 	return nil
 }
 
-// list adds a chunk to its tensor in the index.
+// list adds a tensor to the index at its first chunk.
 func (p *writer) list(c *chunk) {
 	s := c.task.segment
-	if s == nil || s.tensor == nil {
+	if s == nil || s.tensor == nil || c.task.from[0].offset > s.offset {
 		return
 	}
-	if c.task.from[0].offset == s.offset {
-		t := s.tensor
-		p.index.Tensors = append(p.index.Tensors, TensorInfo{Name: t.Name, Type: t.DType.String(), Shape: t.Shape, File: s.file, Offset: s.offset, Size: s.size, Chunk: c.number, Codec: s.codec.String()})
-		if c.kind == referenceRecord {
-			p.index.Tensors[len(p.index.Tensors)-1].Codec = "reference"
-		}
+	t := TensorInfo{Name: s.tensor.Name, Type: s.tensor.DType.String(), Shape: s.tensor.Shape, Size: s.size, Chunk: c.number, Codec: s.codec.String()}
+	if c.kind == referenceRecord {
+		t.Codec = "reference"
 	}
-	t := &p.index.Tensors[len(p.index.Tensors)-1]
-	t.Chunks++
-	t.Packed += int64(headerSize + c.packed)
+	p.index.Tensors = append(p.index.Tensors, t)
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,10 +167,13 @@ func (b *bench) packRow(ctx context.Context, known *results, dir string, p packe
 		if theirs < ours {
 			mark = "**"
 		}
-		if ok {
-			row += fmt.Sprintf(" %s%.3f%s |", mark, theirs/size, mark)
-		} else {
+		switch {
+		case !ok:
 			row += " |"
+		case math.IsNaN(theirs):
+			row += " aborts |"
+		default:
+			row += fmt.Sprintf(" %s%.3f%s |", mark, theirs/size, mark)
 		}
 	}
 	return row + "\n", nil
@@ -282,7 +286,7 @@ func (b *bench) packSpeeds(ctx context.Context, dir string) (string, error) {
 			fmt.Fprintf(&t, "| %s, %s | %s | %.2f | %.2f | %.0f |\n", strings.TrimSuffix(bert.name, ", 438 MB"), f.name, s.name, size/c.Seconds, size/(c.User+c.System), c.Peak)
 		}
 	}
-	text, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "Chunk/.*code", "-benchtime", "300ms", "-count", "3", "./internal/pack").Output()
+	text, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "Chunk/.*/.*code", "-benchtime", "300ms", "-count", "3", "./internal/pack").Output()
 	if err != nil {
 		return "", fmt.Errorf("benchmark of chunks: %w", err)
 	}
@@ -302,7 +306,7 @@ func (b *bench) packLarge(ctx context.Context) (string, error) {
 		return "", err
 	}
 	const layer = 640 << 20 // and some space for others
-	layers := min(48, int(disk.Bavail*uint64(disk.Bsize)/3/layer))
+	layers := min(48, int(disk.Bavail*uint64(disk.Bsize)*2/5/layer))
 	in, out := filepath.Join(dir, "decoder.onnx"), filepath.Join(dir, "copy", "decoder.onnx")
 	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "decoder", "-n", fmt.Sprint(layers), in).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make the model: %w: %s", err, last(string(text)))

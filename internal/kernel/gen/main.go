@@ -21,6 +21,7 @@ func families() map[string]func() {
 		"double":   doubleFamily,
 		"gemm":     gemmFamily,
 		"half":     halfFamily,
+		"huffman":  huffmanFamily,
 		"math":     mathFamily,
 		"planes":   planesFamily,
 		"round":    roundFamily,
