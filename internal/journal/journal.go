@@ -139,7 +139,7 @@ func (j *Journal) open(ctx context.Context) (err error) {
 // identity is the unit whose result is the identity of the job.
 const identity = ""
 
-// read reads the results of an interrupted run of the same job. A run that ended before it knew its identity left none.
+// read reads the results of an interrupted run of the same job. A run that ended before its identity was computed left none.
 func (j *Journal) read(ctx context.Context) error {
 	if err := j.scan(ctx); err != nil {
 		return err

@@ -162,7 +162,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// Results of a run that ended before it knew its identity are of no use.
+// Results of a run that ended before its identity was computed are of no use.
 func TestResultsWithoutIdentity(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	j, err := New(t.Context(), path, func(ctx context.Context) (Identity, error) {
@@ -178,7 +178,7 @@ func TestResultsWithoutIdentity(t *testing.T) {
 	closed(t, j)
 	j = opened(t, path)
 	if _, ok := j.Result("a"); ok {
-		t.Error("a result of nobody knows what")
+		t.Error("a result without identity")
 	}
 	add(t, j, "a", []byte("two"))
 	closed(t, j)

@@ -184,14 +184,14 @@ func FuzzBalance(f *testing.F) {
 			size = 8 + int(block)%4*8
 		}
 		magnitudes, x := blocksOf(r, int(n), size, scales)
-		b, share := blocksFor(x, magnitudes, scales, size), 1+int(left)%20
+		b, parts := blocksFor(x, magnitudes, scales, size), 1+int(left)%20
 		got, check := guarded[byte](len(x), 0x5a)
 		want, carry := make([]byte, len(x)), gaussian(r, len(x))
 		sums := slices.Clone(carry)
-		c.BalanceRow(got, b, sums, share)
+		c.BalanceRow(got, b, sums, parts)
 		check(t)
 		for i, v := range x {
-			s, part := i/size, -1/float32(share)
+			s, part := i/size, -1/float32(parts)
 			want[i] = c.balance(v, b.Scales[s], b.Inverse[s], float32(carry[i]*part), &carry[i])
 		}
 		if !slices.Equal(got, want) || !slices.Equal(sums, carry) {

@@ -4,7 +4,7 @@ package kernel
 // A shift is limited to maxFeedback of the block's scale, half of the mean distance of 16 entries; zeros are not shifted.
 const maxFeedback = 1. / 16
 
-// FeedbackRun is the number of elements that make up for the errors before them.
+// FeedbackRun is the number of elements that compensate the errors before them.
 const FeedbackRun = 8
 
 // A Blocks is consecutive numbers in blocks of Size, each with a scale and the inverse of that.
@@ -20,7 +20,7 @@ func (b Blocks) check(dst []byte) {
 }
 
 // BalanceRow is Nearest with error feedback where each element is one of another output: carry has the sums of errors of outputs. Each
-// element makes up for the n-th part of its output's, and its own error is added.
+// element compensates the n-th part of its output's, and its own error is added.
 func (c *Codebook) BalanceRow(dst []byte, b Blocks, carry []float32, n int) {
 	b.check(dst)
 	checkLen("carry", len(carry), len(b.X))
@@ -33,7 +33,7 @@ func (c *Codebook) BalanceRow(dst []byte, b Blocks, carry []float32, n int) {
 }
 
 // BalanceRun is Nearest with error feedback where all elements are of one output, whose sum of errors is carry before and the result after
-// them: each FeedbackRun elements, and the ones left of a block, make up for all errors before them.
+// them: each FeedbackRun elements, and the ones left of a block, compensate all errors before them.
 func (c *Codebook) BalanceRun(dst []byte, b Blocks, carry float32) float32 {
 	b.check(dst)
 	if done, carry := c.balanceRunBulk(dst, b, carry); done {
