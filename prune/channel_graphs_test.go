@@ -274,6 +274,9 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 			d.output(b, 8, 3, 1, 1)
 			return d.node("Conv", nil, a, d.weight("z", 5, 8, 1, 1))
 		}},
+		{"channels not pruned, unknown at Transpose: rank", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("Transpose", ints("perm", 0, 1, 1<<31, 3), d.node("Relu", nil, a))
+		}},
 		{"channels not pruned, unknown at ReduceSum: axes", func(d *drawing, a *ir.Value) *ir.Value {
 			// The product of a matrix and a scalar is invalid, and has no channels.
 			y := d.node("MatMul", nil, d.weight("z", 8, 8), typed(d.node("ReduceSum", number("keepdims", 0), a)))

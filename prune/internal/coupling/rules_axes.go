@@ -151,14 +151,15 @@ func transpose(p *propagation, n *ir.Node) {
 	to := rank - 1 - at // without perm, axes are reversed
 	if perm := n.Attr("perm"); perm != nil {
 		to = slices.Index(perm.Ints, int64(at))
-		ok = ok && len(perm.Ints) == rank && to >= 0
+		outside := func(axis int64) bool { return axis < 0 || axis >= int64(rank) }
+		ok = ok && len(perm.Ints) == rank && to >= 0 && !slices.ContainsFunc(perm.Ints, outside)
 	}
 	if !ok {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 		return
 	}
 	p.set(n.Outputs[0], to-rank, a.channels)
-	if dims, ok := p.resolved[n.Input(0)]; ok {
+	if dims := p.resolved[n.Input(0)]; len(dims) == rank {
 		moved := slices.Clone(dims)
 		slices.Reverse(moved)
 		if perm := n.Attr("perm"); perm != nil {
