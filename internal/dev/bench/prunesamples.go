@@ -15,10 +15,13 @@ var sampledModels = []string{
 	"transformer/minilm_l6_v2_vocab3086",
 }
 
-// A sampledAmount is the options of a row, those that realquality.py names a peer's result by, and the method that prunes so by magnitude.
-type sampledAmount struct{ options, theirs, magnitude string }
+// A sampledAmount is the options of a row, those that realquality.py names a peer's result by, the method that prunes so by magnitude, and the fraction of zeros.
+type sampledAmount struct {
+	options, theirs, magnitude string
+	zeros                      float64
+}
 
-var sampledAmounts = []sampledAmount{{"--amount 0.5", "0.5", "l1"}, {"--amount 0.6", "0.6", "l1"}, {"--pattern 2:4", "2 4", "nm"}}
+var sampledAmounts = []sampledAmount{{"--amount 0.5", "0.5", "l1", 0.5}, {"--amount 0.6", "0.6", "l1", 0.6}, {"--pattern 2:4", "2 4", "nm", 0.5}}
 
 // A sampledTable is rows of the same columns, which are methods with their options.
 type sampledTable struct {
@@ -80,7 +83,7 @@ func (s *sampledPruning) page() string {
 			for _, a := range table.amounts {
 				fmt.Fprintf(&t, "| %s | `%s` |", filepath.Base(name), a.options)
 				for _, c := range table.columns(a) {
-					t.WriteString(s.cell(sampledName(name, a, c)))
+					t.WriteString(s.cell(sampledName(name, a, c), a.zeros))
 				}
 				t.WriteString("\n")
 			}
@@ -89,10 +92,10 @@ func (s *sampledPruning) page() string {
 	return t.String()
 }
 
-// cell is an output SQNR, with the fraction of zeros where a peer pruned fewer elements than an amount of 0.5 has.
-func (s *sampledPruning) cell(key string) string {
+// cell is an output SQNR, with the fraction of zeros where a peer pruned fewer elements.
+func (s *sampledPruning) cell(key string, want float64) string {
 	x, _ := s.known(key)
-	if zeros, ok := s.known(key + zerosOf); ok && zeros < 0.49 {
+	if zeros, ok := s.known(key + zerosOf); ok && zeros < want-0.01 {
 		return fmt.Sprintf(" %.2f (%.1f %% zeros) |", x, 100*zeros)
 	}
 	return fmt.Sprintf(" %.2f |", x)

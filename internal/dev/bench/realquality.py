@@ -79,6 +79,7 @@ def pruned(dst, method, **options):
     weights = {w.name for w in m.graph.initializer}
     for i in [i for i in m.graph.input if i.name in weights]:  # of old models, which it takes for inputs of samples
         m.graph.input.remove(i)
+    m.ir_version = max(m.ir_version, 4)
     m, _ = onnxsim.simplify(m)  # folds weights that are reshaped, which it does not prune
     m = getattr(onnxsim, f"apply_{method}_pruning")(m, calibration_data=LEARN, **options)
     onnx.save(m, dst)
