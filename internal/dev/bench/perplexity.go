@@ -58,6 +58,7 @@ var perplexities = []struct {
 		{"prune --method sparsegpt --amount 0.5 --data"},
 	}},
 	{"60 % zeros", [][]string{
+		{"prune --method l1 --amount 0.6"},
 		{"prune --method wanda --amount 0.6 --data"},
 		{"prune --method wanda --amount 0.6 --allocate owl --data"},
 		{"prune --method sparsegpt --amount 0.6 --data"},
