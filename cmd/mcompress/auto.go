@@ -34,14 +34,15 @@ type automatic struct {
 
 // candidates are the default candidates, each a method and its options, in the order in which methods can be combined.
 var candidates = []string{
-	"static-int8", "dynamic-int8", "weight-int8", "weight-int4", "weight-int4:block=128", "weight-int2:block=16", "weight-int2:block=64", "float16",
+	"static-int8", "dynamic-int8", "weight-int8", "weight-int4", "weight-int4:block=128", "weight-int2:block=16", "weight-int2:block=64", "palette:entries=4", "palette",
+	"float16",
 }
 
 func (a *automatic) flags() []cli.Flag {
 	return group("mixed precision by measurement", func(fs *flag.FlagSet) {
 		fs.BoolVar(&a.on, "auto", false, "mixed precision: choose the method of each weight by its measured sensitivity; the smallest file within the gates on outputs, or with --target-size the most accurate one of that size")
 		fs.BoolVar(&a.sensitivity, "sensitivity", false, "print the sensitivity of each weight to each method, write nothing")
-		fs.Var(&a.candidates, "candidates", "comma-separated candidate `methods`, each with its options as in weight-int4:block=64:algo=hqq (default: static-int8 with --data, dynamic-int8, weight-int8, weight-int4 and weight-int2 in blocks of two sizes, float16)")
+		fs.Var(&a.candidates, "candidates", "comma-separated candidate `methods`, each with its options as in weight-int4:block=64:algo=hqq (default: static-int8 with --data, dynamic-int8, weight-int8, weight-int4 and weight-int2 in blocks of two sizes, palette of 4 and 16 entries, float16)")
 		fs.Var(&a.size, "target-size", "maximum file `size` for --auto")
 		fs.Float64Var(&a.ratio, "target-ratio", 0, "compression ratio for --auto, a `factor`")
 	})

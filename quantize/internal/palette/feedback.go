@@ -48,9 +48,9 @@ func newBalancer(e *encoding, n int64) *balancer {
 
 // assign writes the indices of the entries of c for x, blocks whose first element is element first of the weight.
 func (a *balancer) assign(c *kernel.Codebook, indices []byte, x []float32, scales []byte, inverse []float32, first int64) {
-	b := kernel.Blocks{X: x, Scales: a.floats[:len(scales)], Inverse: inverse, Size: int(a.Block)}
+	b, of := kernel.Blocks{X: x, Scales: a.floats[:len(scales)], Inverse: inverse, Size: int(a.Block)}, &scaleTable().of
 	for i, s := range scales {
-		b.Scales[i] = scaleTable().of[s]
+		b.Scales[i] = of[s]
 	}
 	for i := int64(0); i < int64(len(x)); {
 		i += a.part(c, indices, b, i, first+i)

@@ -105,12 +105,14 @@ func (f *fitting) refit(c *codebook) []float64 {
 	f.search(magnitudes, f.values, int(f.Block), c)
 	f.inverses(f.inverse, magnitudes)
 	c.assign(f.indices, f.x, f.inverse, int(f.Block))
-	sum, weight := make([]float64, f.Entries), make([]float64, f.Entries)
-	for i, e := range f.indices {
-		s := float64(f.of[magnitudes[i/int(f.Block)]])
-		s2 := s * float64(f.weight(i))
-		sum[e] += float64(float64(f.x[i]) * s2)
-		weight[e] += float64(s * s2)
+	var sum, weight [256]float64
+	for b, m := range magnitudes {
+		from, s := b*int(f.Block), float64(f.of[m])
+		for i, e := range f.indices[from:][:f.Block] {
+			s2 := s * float64(f.weight(from+i))
+			sum[e] += float64(float64(f.x[from+i]) * s2)
+			weight[e] += float64(s * s2)
+		}
 	}
 	entries := make([]float64, f.Entries)
 	for i := range entries {
