@@ -99,6 +99,7 @@ var sections = []struct {
 	{"prune-heads", (*bench).pruneHeads, true},
 	{"prune-layers", (*bench).pruneLayers, true},
 	{"pack", (*bench).pack, true},
+	{"pack-speed", (*bench).packSpeeds, true},
 	{"pack-large", (*bench).packLarge, true},
 }
 
