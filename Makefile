@@ -124,7 +124,7 @@ bench-language: $(environment) .zoo/genai/requirements.txt
 
 # Packed models compared with zstd, xz and ZipNN, half an hour: needs zstd and xz; BENCH="-only pack-large" pipes a model of up to 30 GB instead.
 bench-pack: .venv-quality/requirements.txt
-	$(run_bench) -only pack -python .venv-quality/bin/python $(BENCH)
+	$(run_bench) -only pack,pack-speed -python .venv-quality/bin/python $(BENCH)
 
 ci:
 	.ci/run

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -120,6 +122,16 @@ func TestIndexHasCodecsAndSizes(t *testing.T) {
 	}
 	if len(limits) > 0 {
 		t.Errorf("not in the index: %v", limits)
+	}
+}
+
+// The index of a model without tensors of its own has an empty list: readers of other languages iterate over it.
+func TestIndexWithoutTensors(t *testing.T) {
+	files := sample()[:1]
+	files[0].Size, files[0].Tensors = 100, nil
+	_, index := packed(t, files, Options{Workers: 1})
+	if text, err := json.Marshal(index); err != nil || !strings.Contains(string(text), `"tensors":[]`) {
+		t.Errorf("%s %v", text, err)
 	}
 }
 

@@ -36,6 +36,7 @@ type writer struct {
 // Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second time.
 func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, error) {
 	p := &writer{Options: o, out: w, files: files, tasks: tasksOf(files), chunks: map[uint64]original{}}
+	p.index.Tensors = []TensorInfo{} // not null in JSON
 	for _, f := range files {
 		p.index.Files = append(p.index.Files, FileInfo{Name: f.Name, Size: f.Size})
 		p.total += f.Size

@@ -100,6 +100,7 @@ var sections = []struct {
 	{"prune-layers", (*bench).pruneLayers, true},
 	{"prune-channel", (*bench).pruneChannel, true},
 	{"pack", (*bench).pack, true},
+	{"pack-speed", (*bench).packSpeeds, true},
 	{"pack-large", (*bench).packLarge, true},
 }
 
