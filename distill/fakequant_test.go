@@ -263,7 +263,7 @@ func TestQATIsDeterministic(t *testing.T) {
 			if err := tr.resume(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := stopper(t, tr, stop)
+			ctx, cancel := stopper(t, tr, stop, func() {})
 			defer cancel()
 			if err := tr.train(ctx); (err != nil) != (stop > 0) {
 				t.Fatal(err)

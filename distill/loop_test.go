@@ -137,11 +137,17 @@ func TestResume(t *testing.T) {
 // stopAfter trains until a step is done.
 func stopAfter(t *testing.T, step int, o ...string) {
 	t.Helper()
+	interrupted(t, step, func() {}, o...)
+}
+
+// interrupted trains until a step is done, and calls before then.
+func interrupted(t *testing.T, step int, before func(), o ...string) {
+	t.Helper()
 	s := parse(t, o...)
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	tr := newTrainer(network(1, features, 32, 16, classes), e, 2, s)
-	ctx, cancel := stopper(t, tr, step)
+	ctx, cancel := stopper(t, tr, step, before)
 	defer cancel()
 	defer tr.close()
 	if err := tr.prepare(ctx, nil); err != nil {
@@ -155,35 +161,52 @@ func stopAfter(t *testing.T, step int, o ...string) {
 	}
 }
 
-// stopper returns a context that is cancelled after a step.
-func stopper(t *testing.T, tr *trainer, step int) (context.Context, context.CancelFunc) {
+// stopper returns a context that is cancelled after a step, before which it calls a function.
+func stopper(t *testing.T, tr *trainer, step int, before func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tr.progress = func(p pass.Progress) {
 		if p.Step == step {
+			before()
 			cancel()
 		}
 	}
 	return ctx, cancel
 }
 
-// Without --save-every, the checkpoint is that of the last epoch.
+// Without --save-every there is a checkpoint of each epoch, and one of the last step when training is interrupted.
 func TestCheckpointOfEachEpoch(t *testing.T) {
 	const epoch = 8 // steps of 32 of the 270 samples that are not held out
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")
 	o := []string{"data", samples(t, 300), "labels", "label", "epochs", "3", "save", checkpoint, "resume", "true"}
-	stopAfter(t, epoch+3, o...)
-	e := ir.NewEval(t.TempDir())
-	defer e.Close()
-	tr := newTrainer(network(1, features, 32, 16, classes), e, 2, parse(t, o...))
-	defer tr.close()
-	if err := tr.prepare(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if tr.state.Step != epoch {
-		t.Errorf("the checkpoint is that of step %d, want %d", tr.state.Step, epoch)
+	for killed, want := range map[bool]int{true: epoch, false: epoch + 3} {
+		var then []byte // the checkpoint before the interruption
+		interrupted(t, epoch+3, func() {
+			var err error
+			if then, err = os.ReadFile(checkpoint); err != nil {
+				t.Error(err)
+			}
+		}, o...)
+		if killed {
+			if err := os.WriteFile(checkpoint, then, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := ir.NewEval(t.TempDir())
+		defer e.Close()
+		tr := newTrainer(network(1, features, 32, 16, classes), e, 2, parse(t, o...))
+		defer tr.close()
+		if err := tr.prepare(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if tr.state.Step != want {
+			t.Errorf("killed %v: the checkpoint is that of step %d, want %d", killed, tr.state.Step, want)
+		}
+		if err := os.Remove(checkpoint); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
