@@ -32,11 +32,12 @@ const turnFrom = 512 << 10
 // flush at the end is then little.
 const flushAhead = 128 << 20
 
-func create(ctx context.Context, set *atomicfile.Set, path string, size int64, o SaveOptions) (_ *output, err error) {
+// create creates the file of a layout at path. With a journal it is kept for the next run of the same layout.
+func create(ctx context.Context, set *atomicfile.Set, path string, size int64, layout string, o SaveOptions) (_ *output, err error) {
 	out := &output{size: size, sync: set.Sync}
 	if o.Journal != nil {
 		kept := ""
-		if kept, err = o.Journal.File(ctx, filepath.Base(path)); err == nil {
+		if kept, err = o.Journal.File(ctx, layout+"."+filepath.Base(path)); err == nil {
 			out.File, err = set.CreateKept(path, kept)
 		}
 	} else {

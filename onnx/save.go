@@ -3,6 +3,8 @@ package onnx
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -134,7 +136,11 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 	}
 	o, done := o.defaults(dir)
 	defer func() { err = errors.Join(err, done()) }()
-	files, err := p.create(ctx, set, path, o)
+	layout := ""
+	if o.Journal != nil {
+		layout = p.digest()
+	}
+	files, err := p.create(ctx, set, path, layout, o)
 	defer func() {
 		for _, f := range files {
 			f.abandon()
@@ -143,23 +149,33 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fill(ctx, &writer{o: o}, files); err != nil {
+	if err := p.fill(ctx, &writer{o: o, layout: layout}, files); err != nil {
 		return nil, err
 	}
 	return seal(files)
 }
 
 // create creates the data file before the skeleton: a model never refers to data that are not there.
-func (p *Plan) create(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (files []*output, err error) {
+func (p *Plan) create(ctx context.Context, set *atomicfile.Set, path, layout string, o SaveOptions) (files []*output, err error) {
 	paths, sizes := p.Paths(path), p.Sizes()
 	for i := len(paths) - 1; i >= 0; i-- {
-		f, err := create(ctx, set, paths[i], sizes[i], o)
+		f, err := create(ctx, set, paths[i], sizes[i], layout, o)
 		if err != nil {
 			return files, err
 		}
 		files = slices.Insert(files, 0, f)
 	}
 	return files, nil
+}
+
+// digest identifies the layout: that of all that is known without the payloads.
+func (p *Plan) digest() string {
+	h := sha256.New()
+	for _, q := range p.skel.parts {
+		h.Write(q.lit)
+		fmt.Fprintln(h, q.n)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // fill writes the skeleton, then the payloads, then the fields that are known only at the end.

@@ -33,11 +33,12 @@ type job struct {
 
 // A writer runs jobs in parallel under a byte budget.
 type writer struct {
-	o     SaveOptions
-	jobs  []*job
-	byRec map[*ir.Recipe]*job
-	done  atomic.Int64
-	total int64 // bytes of all gaps
+	o      SaveOptions
+	layout string // see Plan.digest
+	jobs   []*job
+	byRec  map[*ir.Recipe]*job
+	done   atomic.Int64
+	total  int64 // bytes of all gaps
 }
 
 func (w *writer) add(g gap) {
@@ -105,7 +106,7 @@ func (w *writer) once(ctx context.Context, j *job) error {
 	if w.o.Journal == nil {
 		return w.fill(ctx, j)
 	}
-	unit := j.unit()
+	unit := fmt.Sprintf("payload %s %s %d %d", w.layout, filepath.Base(j.gaps[0].file.Path), j.gaps[0].off, j.size)
 	known, ok := w.o.Journal.Result(unit)
 	if ok {
 		want := make([]byte, known[0].Size())
@@ -132,11 +133,6 @@ func (w *writer) once(ctx context.Context, j *job) error {
 	}
 	_, err = w.o.Journal.Add(ctx, unit, sums)
 	return err
-}
-
-// unit names j by its places in the files.
-func (j *job) unit() string {
-	return fmt.Sprintf("payload %s %d %d", filepath.Base(j.gaps[0].file.Path), j.gaps[0].off, j.size)
 }
 
 // sums are the checksums of what is in the gaps, CRC-32C.
