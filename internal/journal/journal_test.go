@@ -212,6 +212,7 @@ func FuzzLog(f *testing.F) {
 		if err != nil {
 			return
 		}
+		j.found.Wait()
 		for unit := range j.known {
 			if parts, ok := j.Result(unit); ok {
 				for _, p := range parts {
