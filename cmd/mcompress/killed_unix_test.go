@@ -161,24 +161,15 @@ func TestKilledJobsContinue(t *testing.T) {
 				path = filepath.Join(broken, "cnn.sensitivity")
 			}
 			log, size := filepath.Join(journal.Folder(path), "journal"), int64(0)
-			for range kills {
-				c, out := run(broken)
-				if err := c.Start(); err != nil {
-					t.Fatal(err)
+			killed := 0
+			for ; killed < kills; killed++ {
+				if c, out := run(broken); !killedWithMore(t, c, log, &size) {
+					t.Logf("ended before kill %d: %s", killed+1, out)
+					break
 				}
-				for ended := false; !ended; time.Sleep(time.Millisecond) {
-					st, err := os.Stat(log)
-					ended = err == nil && st.Size() > size || c.Process.Signal(syscall.Signal(0)) != nil
-				}
-				_ = c.Process.Kill()
-				if err := c.Wait(); err == nil || c.ProcessState.ExitCode() >= 0 {
-					t.Fatalf("ended before it was killed: %v: %s", err, out)
-				}
-				st, err := os.Stat(log)
-				if err != nil {
-					t.Fatal(err)
-				}
-				size = st.Size()
+			}
+			if killed == 0 {
+				t.Fatal("nothing was killed")
 			}
 			c, got := run(broken)
 			if err := c.Run(); err != nil {
@@ -196,9 +187,44 @@ func TestKilledJobsContinue(t *testing.T) {
 					continue // of a sensitivity analysis
 				}
 				if got, err := os.ReadFile(filepath.Join(broken, name)); err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%s differs after %d kills: %v", name, kills, err)
+					t.Errorf("%s differs after %d kills: %v", name, killed, err)
 				}
 			}
 		})
 	}
+}
+
+// killedWithMore starts a program and kills it as soon as its journal has more than size bytes, which it updates. It reports false if the program ends
+// before.
+func killedWithMore(t *testing.T, c *exec.Cmd, log string, size *int64) bool {
+	t.Helper()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for more := false; !more; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("%v: %v", err, c.Stderr)
+			}
+			return false
+		case <-time.After(time.Millisecond):
+			st, err := os.Stat(log)
+			more = err == nil && st.Size() > *size
+		}
+	}
+	_ = c.Process.Kill()
+	if err := <-ended; err == nil {
+		return false
+	}
+	if c.ProcessState.ExitCode() >= 0 {
+		t.Fatalf("not killed: %v", c.Stderr)
+	}
+	*size = 0 // if it was killed after the removal of its journal
+	if st, err := os.Stat(log); err == nil {
+		*size = st.Size()
+	}
+	return true
 }
