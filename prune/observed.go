@@ -89,8 +89,8 @@ type sampled struct {
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error
 	note  func(l *layer) pass.Reason
-	// compare is the comparison of prune, and paper that of the method's paper; candidates are those for auto, the first one that of no evidence for others, and repeat
-	// records the one that was chosen.
+	// compare is the comparison of prune, and paper that of the method's paper. candidates are those for auto, first the one that stays where samples do not
+	// show that another is better; repeat records the choice.
 	compare    *string
 	paper      string
 	candidates func(layers []*layer) []string

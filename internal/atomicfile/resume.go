@@ -28,13 +28,11 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 	if err != nil {
 		return nil, withPath(path, err)
 	}
-	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
-	s.files = append(s.files, file)
-	return file, nil
+	return s.add(f, path, folder), nil
 }
 
 // CreateKept is Create of a file that is also at another path, kept: Close of the set does not remove it there, and the next call opens it with the
-// content that it had. It is like Create on file systems without hard links. OpenLocked guards kept.
+// content that it had. It is like Create on file systems without hard links. The caller locks kept by a file of OpenLocked.
 func (s *Set) CreateKept(path, kept string) (*File, error) {
 	if err := s.Access.check(path); err != nil {
 		return nil, err
@@ -52,9 +50,7 @@ func (s *Set) CreateKept(path, kept string) (*File, error) {
 		return nil, withPath(path, err)
 	}
 	s.Access.limitGroup(f)
-	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
-	s.files = append(s.files, file)
-	return file, nil
+	return s.add(f, path, folder), nil
 }
 
 // linked gives the file at path, which it creates if there is none, another name.

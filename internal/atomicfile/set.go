@@ -45,9 +45,14 @@ func (s *Set) Create(path string) (*File, error) {
 	if err != nil {
 		return nil, withPath(path, err)
 	}
+	return s.add(f, path, folder), nil
+}
+
+// add adds f, a file in the temporary folder.
+func (s *Set) add(f *os.File, path, folder string) *File {
 	file := &File{File: f, Path: path, sync: s.Sync, folder: folder}
 	s.files = append(s.files, file)
-	return file, nil
+	return file
 }
 
 // Folder is the temporary folder of the file that Publish calls path. Files there have their final base names.
