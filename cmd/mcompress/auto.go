@@ -194,6 +194,9 @@ func (a *automatic) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models [
 				return usagef("--sensitivity and --%s exclude each other", name)
 			}
 		}
+		if err := onlyFiles("--sensitivity", models); err != nil {
+			return err
+		}
 		return a.sensitivities(c, t, dir, o, models, v, w)
 	}
 	if err := w.proving.adopt(o.Given(), test); err != nil {

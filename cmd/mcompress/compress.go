@@ -15,8 +15,10 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -146,7 +148,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	w.card.warn(t, c.Command.Name, w.pushing.dest)
 	t.warnOrder(c.Command.Name, steps)
-	mine, selected, err := w.fleet.pick(c.Context, t, c.Command.Name, models, outs)
+	mine, selected, err := w.fleet.pick(c.Context, t, c.Command.Name, models, outs, w.pushing.connection())
 	if err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 		defer undo()
 	}
 	recorder := w.measured.recorder()
-	res, err := w.one(c, t, m.model, m.output, label, distill.WithRecorder(steps, recorder), settings)
+	res, err := w.one(c, t, m, label, distill.WithRecorder(steps, recorder), settings)
 	if res != nil && res.NotRun != "" {
 		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
 	}
@@ -229,7 +231,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 
 // better compares the result with that of the alternative step, by a dry run. An error of the latter is not one of the result.
 func (w *writing) better(ctx context.Context, t *tool, model, out string, res *job.Result) string {
-	if w.alternative == nil || res == nil || t.json || w.stream != nil || !mcli.NeedsAlternative(res.Report) {
+	if w.alternative == nil || res == nil || t.json || w.stream != nil || registry.IsReference(model) || !mcli.NeedsAlternative(res.Report) {
 		return ""
 	}
 	o, err := w.job(t, model, out, []pass.Options{w.alternative})
@@ -307,23 +309,60 @@ func (t *tool) warnNotRun(command, model, why string) {
 }
 
 // one compresses a model by the steps, or by those that a search chooses, unless its result is there.
-func (w *writing) one(c *cli.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
-	ctx := c.Context
+func (w *writing) one(c *cli.Context, t *tool, m listed, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
+	stored, err := w.stored(c, t, m.model)
+	if err != nil {
+		return nil, err
+	}
 	if w.fleet.ifChanged {
-		res, different, err := job.Done(ctx, job.Options{Input: model, Output: out, Request: w.requested, ReportDir: w.reportDir})
-		if res != nil {
-			// A run that was killed after it had published the result left its journal.
-			if r, err := w.resume(c, t, model, out, steps); err == nil {
-				_ = r.leave(ctx, nil)
-			}
-		}
-		if res != nil || err != nil {
+		if res, err := w.done(c, t, m, stored, steps); res != nil || err != nil {
 			return res, err
 		}
-		if different != "" && !t.quiet {
-			fmt.Fprintf(t.stderr, "mcompress: %s: not up to date: %s\n", model, different)
+	}
+	if stored == nil {
+		return w.compressed(c, t, m, label, steps, settings)
+	}
+	p, err := w.pull(c.Context, t, m, stored)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.leave(c.Context, err)) }()
+	res, err := w.compressed(c, t, listed{p.model, m.output}, label, steps, settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.model, err)
+	}
+	res.Input = m.model
+	return res, nil
+}
+
+// done returns the result of an earlier run, nil if there is none of the same source and options. stored is the source in a registry, nil if it is a file.
+func (w *writing) done(c *cli.Context, t *tool, m listed, stored *registry.Stored, steps []pass.Options) (*job.Result, error) {
+	o := job.Options{Input: m.model, Output: m.output, Request: w.requested, ReportDir: w.reportDir}
+	if stored != nil {
+		o.Known = []report.File{}
+		for _, f := range stored.Files {
+			o.Known = append(o.Known, report.File{Name: f.Name, Bytes: f.Size, SHA256: f.SHA256})
 		}
 	}
+	res, different, err := job.Done(c.Context, o)
+	switch { // A run that was killed after it had published the result left its journal.
+	case res != nil && stored != nil:
+		p := pulledModel{folder: pulledTo(m.output)}
+		_ = errors.Join(journal.Discard(m.output), p.leave(c.Context, nil))
+	case res != nil:
+		if r, err := w.resume(c, t, m.model, m.output, steps); err == nil {
+			_ = r.leave(c.Context, nil)
+		}
+	}
+	if different != "" && !t.quiet {
+		fmt.Fprintf(t.stderr, "mcompress: %s: not up to date: %s\n", m.model, different)
+	}
+	return res, err
+}
+
+// compressed compresses a file.
+func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, steps []pass.Options, settings *job.Verification) (_ *job.Result, err error) {
+	ctx, model, out := c.Context, m.model, m.output
 	var kept ir.Journal
 	var source *job.Digest
 	if !w.dryRun {

@@ -2,18 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/fleet"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // fleetFlags are the flags of commands that compress many models, as tasks of a scheduler do.
@@ -27,7 +30,7 @@ type fleetFlags struct {
 
 func (f *fleetFlags) flags() []cli.Flag {
 	return group("many models", func(fs *flag.FlagSet) {
-		fs.StringVar(&f.from, "files-from", "", "`file` of paths of models or patterns, separated by newlines or NUL; - for standard input. Results in the folder of --output have the paths of the list")
+		fs.StringVar(&f.from, "files-from", "", "`file` of paths of models, patterns or references to registries, separated by newlines or NUL; - for standard input. Results in the folder of --output have the paths of the list")
 		fs.Var(&f.shard, "shard", "`index/count`, such as 0/16: compress only this part of the models, of about equal bytes (default with --files-from: that of the array job of Kubernetes, Slurm, GitLab, CircleCI, Buildkite, AWS Batch, Cloud Run or Google Batch, by their environment variables)")
 		fs.BoolVar(&f.ifChanged, "if-changed", false, "skip models whose result is there: its report has the digests of source, options, inputs and files, and this version of mcompress")
 		fs.BoolVar(&f.keepGoing, "keep-going", false, "compress the other models after one that failed or was rejected; this is the default for several models")
@@ -82,6 +85,14 @@ func (f *fleetFlags) models(c *cli.Context, args []string) ([]string, error) {
 	return models, nil
 }
 
+// onlyFiles is an error if a model is not a file.
+func onlyFiles(flag string, models []string) error {
+	if i := slices.IndexFunc(models, registry.IsReference); i >= 0 {
+		return usagef("%s requires files: pull %s first", flag, models[i])
+	}
+	return nil
+}
+
 // readList reads the list of --files-from.
 func readList(path string) ([]string, error) {
 	in := os.Stdin
@@ -112,7 +123,7 @@ func (f *fleetFlags) outputs(models []string, label, output string) ([]string, e
 type listed struct{ model, output string }
 
 // pick returns the models of this shard, and prints how many they are.
-func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, outs []string) (mine []listed, s mcli.Selected, err error) {
+func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, outs []string, connection registry.Options) (mine []listed, s mcli.Selected, err error) {
 	shard := f.shard.Shard
 	if !f.shard.given {
 		shard = fleet.Whole
@@ -123,16 +134,13 @@ func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, 
 		}
 	}
 	s = mcli.Selected{Shard: shard, OfModels: len(models)}
-	var sizes []int64
-	for _, m := range models {
-		if err := context.Cause(ctx); err != nil {
+	sizes := make([]int64, len(models))
+	if shard.Count > 1 {
+		if err := f.measure(ctx, models, sizes, connection); err != nil {
 			return nil, s, err
 		}
-		n := int64(0)
-		if shard.Count > 1 {
-			n = modelBytes(m)
-		}
-		sizes = append(sizes, n)
+	}
+	for _, n := range sizes {
 		s.OfBytes += n
 	}
 	for i, k := range fleet.Assign(sizes, shard.Count) {
@@ -146,6 +154,47 @@ func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, 
 		fmt.Fprintf(t.stderr, "mcompress: %s: %s\n", command, s)
 	}
 	return mine, s, nil
+}
+
+// parallel is the number of files and artifacts whose sizes are read at a time.
+const parallel = 16
+
+// measure sets the sizes of models.
+func (f *fleetFlags) measure(ctx context.Context, models []string, sizes []int64, connection registry.Options) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, m := range models {
+		g.Go(func() (err error) {
+			if registry.IsReference(m) {
+				sizes[i], err = artifactBytes(ctx, m, connection)
+				return err
+			}
+			sizes[i] = modelBytes(m)
+			return context.Cause(ctx)
+		})
+	}
+	return g.Wait()
+}
+
+// artifactBytes is the size of an artifact in a registry; 0 for one that is not there or not valid, of which the run reports the error. An error of the
+// transfer is returned: with another size than that of the other workers, models would have no shard, or two.
+func artifactBytes(ctx context.Context, model string, connection registry.Options) (int64, error) {
+	ref, err := parseReference(model)
+	if err != nil {
+		return 0, err
+	}
+	s, err := registry.List(ctx, ref, connection)
+	switch {
+	case errors.Is(err, registry.ErrNotFound) || exitCode(err) == exitInput:
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	var n int64
+	for _, f := range s.Files {
+		n += f.Size
+	}
+	return n, nil
 }
 
 // modelBytes is the size of the files of a model; 0 for one that cannot be read, of which the run reports the error.

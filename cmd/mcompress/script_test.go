@@ -81,12 +81,16 @@ func params(t *testing.T) testscript.Params {
 	}
 }
 
-// startRegistry starts an OCI registry in this process, whose host and port is $REGISTRY: registry
-func startRegistry(ts *testscript.TestScript, _ bool, _ []string) {
+// startRegistry starts an OCI registry in this process, whose host and port is $REGISTRY, also in the named files: registry FILE...
+func startRegistry(ts *testscript.TestScript, _ bool, files []string) {
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
 	ts.Defer(server.Close)
 	ts.Setenv("REGISTRY", strings.TrimPrefix(server.URL, "http://"))
 	ts.Setenv("DOCKER_CONFIG", ts.Getenv("WORK"))
+	for _, name := range files {
+		text := strings.ReplaceAll(ts.ReadFile(name), "$REGISTRY", ts.Getenv("REGISTRY"))
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o644))
+	}
 }
 
 // exits runs mcompress and requires the given exit code: exits CODE ARGUMENTS...

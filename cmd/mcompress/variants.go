@@ -93,7 +93,7 @@ func (s *variantSet) Set(text string) error {
 
 // run writes the variants of each model, and one table about them.
 func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models []string, w *writing, test testSet) (err error) {
-	if err := s.check(o); err != nil {
+	if err := errors.Join(s.check(o), onlyFiles("--variants", models)); err != nil {
 		return err
 	}
 	given := w.output
@@ -273,7 +273,7 @@ func (s *variantSet) compress(c *cli.Context, t *tool, o *mcli.MethodOptions, w 
 		steps, err := s.steps(ctx, t, v, o, w, model, path)
 		var res *job.Result
 		if err == nil {
-			res, err = w.one(c, t, model, path, v.dtype, steps, settings)
+			res, err = w.compressed(c, t, listed{model, path}, v.dtype, steps, settings)
 		}
 		if ctx.Err() != nil {
 			return nil, err

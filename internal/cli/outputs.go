@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
 
 // Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the
 // folder output; a single model's output may be a file. Several models need a
-// folder, which need not exist. Two models with the same output are an error.
+// folder, which need not exist, and so does a reference to a registry. Two models with the same output are an error.
 func Outputs(models []string, label, output string) ([]string, error) {
 	if output != "" && !isFolder(output) {
 		if len(models) == 1 && !os.IsPathSeparator(output[len(output)-1]) {
@@ -21,6 +23,9 @@ func Outputs(models []string, label, output string) ([]string, error) {
 		if exists(output) {
 			return nil, fmt.Errorf("--output %s: several models need a folder", output)
 		}
+	}
+	if i := slices.IndexFunc(models, registry.IsReference); i >= 0 && output == "" {
+		return nil, fmt.Errorf("%s: the result of a reference needs --output", models[i])
 	}
 	return distinctOutputs(models, label, func(folder string) (string, error) { return cmp.Or(output, folder), nil })
 }
@@ -45,9 +50,12 @@ func distinctOutputs(models []string, label string, place func(folder string) (s
 	outs := make([]string, len(models))
 	from := map[string]string{}
 	for i, m := range models {
-		folder, name := filepath.Split(m)
-		folder, err := place(folder)
+		at, err := placed(m)
 		if err != nil {
+			return nil, err
+		}
+		folder, name := filepath.Split(at)
+		if folder, err = place(folder); err != nil {
 			return nil, err
 		}
 		out := filepath.Join(folder, report.Stem(name)+"."+label+".onnx")
@@ -57,6 +65,26 @@ func distinctOutputs(models []string, label string, place func(folder string) (s
 		from[out], outs[i] = m, out
 	}
 	return outs, nil
+}
+
+// placed is the path of a model that its result is named by. That of a reference is the name in the registry and the tag, alias or first digits of the digest.
+func placed(model string) (string, error) {
+	if !registry.IsReference(model) {
+		return model, nil
+	}
+	ref, err := registry.Parse(model)
+	if err != nil {
+		return "", err
+	}
+	version := ref.Tag
+	if ref.Digest != "" {
+		version = strings.TrimPrefix(ref.Digest, "sha256:")[:12]
+	}
+	name := filepath.FromSlash(ref.Name)
+	if version != "" {
+		name += "-" + version
+	}
+	return name, nil
 }
 
 func isFolder(path string) bool {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -32,6 +33,10 @@ func TestOutputs(t *testing.T) {
 		{[]string{"a.onnx", "sub/a.onnx"}, "", []string{"a.L.onnx", "sub/a.L.onnx"}},
 		{[]string{"a.onnx", "sub/a.onnx"}, "dir", nil},
 		{[]string{"a.onnx", "./a.onnx"}, "", nil},
+		{[]string{"oci://host/models/mlp:1.0", "dir:models/mlp"}, "dir", []string{"dir/mlp-1.0.L.onnx", "dir/mlp.L.onnx"}},
+		{[]string{"oci://host/models/mlp@sha256:" + strings.Repeat("01", 32)}, "new/", []string{"new/mlp-010101010101.L.onnx"}},
+		{[]string{"oci://host/models/mlp:1.0"}, "", nil},
+		{[]string{"oci://host/models/mlp"}, "dir", nil},
 	} {
 		for i := range c.want {
 			c.want[i] = filepath.FromSlash(c.want[i])

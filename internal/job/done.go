@@ -16,7 +16,7 @@ import (
 
 // Done returns the result of an earlier run of the same request: the source, o.Request and the version of the program are those of the report next to
 // the output, and the files are those that the report names. Otherwise it returns nil and what is different, "" if there is no report. An error is one of reading, or a source
-// that is not valid.
+// that is not valid. The source is read, unless o.Known has its files.
 func Done(ctx context.Context, o Options) (_ *Result, different string, err error) {
 	o.defaults()
 	if err := o.paths(); err != nil {
@@ -59,13 +59,23 @@ func done(ctx context.Context, o Options, path string) (*Result, string, error) 
 	if different != "" || err != nil {
 		return nil, different, err
 	}
-	var not *NotReproducibleError
-	if err := sameSource(ctx, rep, o.Input); errors.As(err, &not) {
-		return nil, "the source changed", nil
-	} else if err != nil {
-		return nil, "", err
+	if same, err := o.compresses(ctx, rep); !same || err != nil {
+		return nil, "the source changed", err
 	}
 	return &Result{Input: o.Input, Output: path, Rejected: !rep.Passed(), Report: rep, Done: true}, "", nil
+}
+
+// compresses reports whether the source of the report is that of the options.
+func (o *Options) compresses(ctx context.Context, rep *report.Report) (bool, error) {
+	if o.Known != nil {
+		return len(Different(rep.Source.Files, o.Known)) == 0, nil
+	}
+	var not *NotReproducibleError
+	err := sameSource(ctx, rep, o.Input)
+	if errors.As(err, &not) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // differentFile describes the first file in a folder that is not the one of a report, "" if all are.

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Input  string                     // path of the model; its name in messages if Source is set
 	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
+	Known  []report.File              // files with digests among which those of the model are, for Done; nil if they are not known
 	Output string                     // empty for Name.Label.onnx next to the input
 	Folder []string                   // the models of this call, if the files next to the model are copied with it; nil if not
 	Label  string                     // the method's or recipe's name, part of default file names

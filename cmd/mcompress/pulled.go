@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/registry"
+)
+
+// stored is the artifact that a model of the list names; nil for a path.
+func (w *writing) stored(c *cli.Context, t *tool, model string) (*registry.Stored, error) {
+	if !registry.IsReference(model) {
+		return nil, nil
+	}
+	ref, err := parseReference(model)
+	if err != nil {
+		return nil, err
+	}
+	w.pushing.warn(t, c.Command.Name, ref)
+	return registry.List(c.Context, ref, w.pushing.connection())
+}
+
+// A pulledModel is a model of a registry on disk, in a folder of its own.
+type pulledModel struct {
+	folder    string
+	temporary *atomicfile.Folder // that of a dry run; nil otherwise
+	model     string             // path
+}
+
+// pulledTo is the folder of the pulled source of an output, in that of its journal.
+func pulledTo(output string) string { return filepath.Join(journal.Folder(output), "source") }
+
+// pull downloads the files of a model, without its reports, into a folder next to the result. What an interrupted run downloaded is used.
+func (w *writing) pull(ctx context.Context, t *tool, m listed, s *registry.Stored) (_ *pulledModel, err error) {
+	p := &pulledModel{folder: pulledTo(m.output)}
+	if w.dryRun {
+		if p.temporary, err = atomicfile.NewFolder(""); err != nil {
+			return nil, err
+		}
+		p.folder = p.temporary.Path
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.leave(ctx, err))
+		}
+	}()
+	file, ok := s.Find(registry.Model)
+	if !ok {
+		return nil, fmt.Errorf("%s: the artifact has no ONNX model", m.model)
+	}
+	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f registry.File) bool {
+		return f.Role != registry.Model && f.Role != registry.Data && f.Role != registry.Config
+	})
+	o, stop := w.pushing.transfer(t, s.Reference)
+	defer stop()
+	o.Overwrite = true // by another artifact, to which the tag was moved after an interruption
+	if _, err := s.Pull(ctx, p.folder, o); err != nil {
+		return nil, err
+	}
+	p.model = filepath.Join(p.folder, filepath.FromSlash(file.Name))
+	return p, nil
+}
+
+// leave removes the folder, unless repeating a run that ended with this error may help.
+func (p *pulledModel) leave(ctx context.Context, err error) error {
+	if p.temporary != nil {
+		return p.temporary.Close()
+	}
+	if ctx.Err() != nil || exitCode(err) == exitIO {
+		return nil
+	}
+	if err := os.RemoveAll(p.folder); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(p.folder)) // fails if it has more
+	return nil
+}
