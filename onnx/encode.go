@@ -6,9 +6,9 @@ import (
 
 // An encoder lays out a model: everything but payloads becomes literal bytes.
 type encoder struct {
-	data     *dataFile // where payloads of some size go, nil if they stay in the model file
-	strip    bool      // without documentation
-	metadata int64     // bytes of documentation so far
+	data     *dataFiles // where payloads of some size go, nil if they stay in the model file
+	strip    bool       // without documentation
+	metadata int64      // bytes of documentation so far
 }
 
 // extra is rope.extra of fields that may contain documentation.

@@ -6,7 +6,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A dataFile collects the payloads that are stored outside of the model file.
+// dataFiles are the files for payloads that are stored outside of the model file.
+type dataFiles struct {
+	files []*dataFile
+	of    map[any]int // the file of a unit, see unitOf; the first one for others
+}
+
+// A dataFile collects the payloads of one file.
 type dataFile struct {
 	name  string // location, relative to the model
 	size  int64
@@ -29,6 +35,12 @@ const (
 	pageAlign = 4 << 10
 	lineAlign = 64
 )
+
+// place assigns a file and an offset in it to t.
+func (d *dataFiles) place(t *ir.Tensor) (*dataFile, int64) {
+	f := d.files[d.of[unitOf(t)]]
+	return f, f.place(t)
+}
 
 // place assigns an offset to t; the same tensor is stored once.
 func (d *dataFile) place(t *ir.Tensor) int64 {
@@ -87,9 +99,9 @@ func (e *encoder) outside(t *ir.Tensor, o *tensorOrigin) bool {
 }
 
 func (e *encoder) external(r *rope, t *ir.Tensor, o *tensorOrigin) {
-	off := e.data.place(t)
+	f, off := e.data.place(t)
 	for _, kv := range [][2]string{
-		{"location", e.data.name},
+		{"location", f.name},
 		{"offset", strconv.FormatInt(off, 10)},
 		{"length", strconv.FormatInt(t.Bytes(), 10)},
 	} {

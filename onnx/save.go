@@ -54,13 +54,17 @@ func (o SaveOptions) defaults(dir string) (_ SaveOptions, done func() error) {
 type Plan struct {
 	model    *ir.Model
 	skel     *rope
-	data     *dataFile // nil for a model in one file
+	data     []*dataFile // none for a model in one file
 	metadata int64
 }
 
 // LayoutOptions are the options of laying out a model.
 type LayoutOptions struct {
 	External bool // payloads go into a data file next to the model, whatever its size
+
+	// DataFiles is the number of data files, with about the same cost of computing their payloads; 0 for one where it is needed. Several
+	// are called NAME.data-00001-of-00004, and so on; a file has at least one payload.
+	DataFiles int
 
 	// DataSuffix is appended to the name of the model for that of its data file; ".data" if empty.
 	DataSuffix string
@@ -73,17 +77,35 @@ type LayoutOptions struct {
 // Layout plans m as the file of the given base name. Models that do not fit into one
 // message get a data file called name.data, or as given by o.
 func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
-	if !o.External {
+	if !o.External && o.DataFiles == 0 {
 		e := &encoder{strip: o.Strip}
 		p := &Plan{model: m, skel: e.model(m), metadata: e.metadata}
 		if p.skel.n <= inlineLimit {
 			return p
 		}
 	}
-	e := &encoder{data: &dataFile{name: name + cmp.Or(o.DataSuffix, ".data"), at: map[*ir.Tensor]int64{}}, strip: o.Strip}
-	p := &Plan{model: m, skel: e.model(m), data: e.data, metadata: e.metadata}
-	if len(e.data.parts) == 0 {
-		p.data = nil
+	suffix := cmp.Or(o.DataSuffix, ".data")
+	p := layout(m, o.Strip, &dataFiles{files: []*dataFile{newDataFile(name + suffix)}})
+	if len(p.data) == 0 || o.DataFiles <= 1 {
+		return p
+	}
+	d := &dataFiles{of: p.data[0].divide(o.DataFiles)}
+	n := 1
+	for _, file := range d.of {
+		n = max(n, file+1)
+	}
+	for i := range n {
+		d.files = append(d.files, newDataFile(fmt.Sprintf("%s%s-%05d-of-%05d", name, suffix, i+1, n)))
+	}
+	return layout(m, o.Strip, d)
+}
+
+// layout plans m with payloads in data files.
+func layout(m *ir.Model, strip bool, d *dataFiles) *Plan {
+	e := &encoder{data: d, strip: strip}
+	p := &Plan{model: m, skel: e.model(m), metadata: e.metadata}
+	if len(d.files[0].parts) > 0 {
+		p.data = d.files
 	}
 	return p
 }
@@ -93,10 +115,11 @@ func (p *Plan) Metadata() int64 { return p.metadata }
 
 // Size is the number of bytes that all files of p will have.
 func (p *Plan) Size() int64 {
-	if p.data == nil {
-		return p.skel.n
+	n := p.skel.n
+	for _, d := range p.data {
+		n += d.size
 	}
-	return p.skel.n + p.data.size
+	return n
 }
 
 // A Written is one file that Save has written.
@@ -196,12 +219,12 @@ func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
 		}
 		pos += q.n
 	}
-	if p.data != nil {
+	for i, d := range p.data {
 		end := int64(0)
-		for _, q := range p.data.parts {
-			files[1].wrote(end, q.off-end) // the hole that aligns q, zeros already
+		for _, q := range d.parts {
+			files[i+1].wrote(end, q.off-end) // the hole that aligns q, zeros already
 			end = q.off + q.tensor.Bytes()
-			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[1], off: q.off})
+			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[i+1], off: q.off})
 		}
 	}
 	if err := w.run(ctx); err != nil {
@@ -254,16 +277,18 @@ func (p *Plan) Model() *ir.Model { return p.model }
 
 // Paths are the files that p becomes if the model is called path.
 func (p *Plan) Paths(path string) []string {
-	if p.data == nil {
-		return []string{path}
+	paths := []string{path}
+	for _, d := range p.data {
+		paths = append(paths, filepath.Join(filepath.Dir(path), d.name))
 	}
-	return []string{path, filepath.Join(filepath.Dir(path), p.data.name)}
+	return paths
 }
 
 // Sizes are the sizes of the files that Paths names.
 func (p *Plan) Sizes() []int64 {
-	if p.data == nil {
-		return []int64{p.skel.n}
+	sizes := []int64{p.skel.n}
+	for _, d := range p.data {
+		sizes = append(sizes, d.size)
 	}
-	return []int64{p.skel.n, p.data.size}
+	return sizes
 }

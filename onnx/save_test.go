@@ -295,8 +295,8 @@ func TestLargeModelsGetExternalData(t *testing.T) {
 		if p.data == nil {
 			t.Fatalf("%d bytes stay in the model", n)
 		}
-		if p.data.size != n || p.skel.n > 200 || p.data.name != "m.onnx.data" {
-			t.Errorf("%d bytes: %d in %q, %d in the model", n, p.data.size, p.data.name, p.skel.n)
+		if p.data[0].size != n || p.skel.n > 200 || p.data[0].name != "m.onnx.data" {
+			t.Errorf("%d bytes: %d in %q, %d in the model", n, p.data[0].size, p.data[0].name, p.skel.n)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestExternalPayloadsAreAlignedAndStoredOnce(t *testing.T) {
 	p := Layout(m, "m.onnx", LayoutOptions{External: true})
 	var sizes []int64
 	end := int64(0)
-	for _, q := range p.data.parts {
+	for _, q := range p.data[0].parts {
 		n := q.tensor.Bytes()
 		sizes = append(sizes, n)
 		if align := map[bool]int64{false: 64, true: 4096}[n >= 1<<20]; q.off%align != 0 {
@@ -416,5 +416,61 @@ func TestNoMessageIsTooLong(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is there: %v", err)
+	}
+}
+
+// Payloads are divided into files of about equal cost, the outputs of a recipe together, and the model is the same.
+func TestSeveralDataFiles(t *testing.T) {
+	const n = 4
+	dir := t.TempDir()
+	save := func(name string, files int) *File {
+		path := filepath.Join(dir, name)
+		p := Layout(recipes(12, 0, double), name, LayoutOptions{DataFiles: files})
+		if files > 1 && len(p.Paths(path)) != 1+files {
+			t.Fatalf("%d files: %v", files, p.Paths(path))
+		}
+		ws, err := p.Write(t.Context(), path, SaveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, most := int64(0), int64(0)
+		for i, w := range ws {
+			st, err := os.Stat(filepath.Join(dir, w.Name))
+			if err != nil || st.Size() != w.Size {
+				t.Errorf("%s has %d bytes, %v", w.Name, w.Size, err)
+			}
+			if i > 0 {
+				total, most = total+w.Size, max(most, w.Size)
+				if want := fmt.Sprintf("%s.data-%05d-of-%05d", name, i, files); w.Name != want {
+					t.Errorf("%s, want %s", w.Name, want)
+				}
+			}
+		}
+		if largest := int64(3 * (3000 + 70001*11)); most > total/int64(max(1, files))+largest {
+			t.Errorf("a file has %d of %d bytes", most, total)
+		}
+		f := mustOpen(t, path)
+		cs := f.Model.Graph.Consts()
+		for i := 0; i < len(cs); i += 2 {
+			if cs[i].Const.Source.(ir.Span).R != cs[i+1].Const.Source.(ir.Span).R {
+				t.Errorf("the outputs of a recipe are in two files: %s", cs[i].Name)
+			}
+		}
+		return f
+	}
+	whole, divided := save("a.onnx", 0), save("b.onnx", n)
+	e := ir.NewEval(dir)
+	defer e.Close()
+	for i, v := range whole.Model.Graph.Consts() {
+		want, err := e.ReadAll(t.Context(), v.Const)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := e.ReadAll(t.Context(), divided.Model.Graph.Consts()[i].Const); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs: %v", v.Name, err)
+		}
+	}
+	if got := len(Layout(recipes(2, 0, double), "m.onnx", LayoutOptions{DataFiles: n}).Paths("m.onnx")); got != 3 {
+		t.Errorf("%d files for two recipes", got)
 	}
 }

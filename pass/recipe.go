@@ -15,6 +15,7 @@ type Recipe struct {
 	Target        string // of ParseTarget; empty for the default one
 	StripMetadata bool   // write no doc strings and metadata but those of the model itself
 	KeepIR        bool   // keep the IR version of the model
+	DataFiles     int    // external data files of the result; 0 for one where it is needed
 }
 
 // ParseRecipe reads a pipeline from YAML:
@@ -27,15 +28,17 @@ type Recipe struct {
 //	target: ort-1.20,cpu-avx2
 //	strip-metadata: true
 //	keep-ir: true
+//	data-files: 16
 //
 // Settings may be left out; a target is returned unchanged. Unknown methods and options are errors, and so is a
 // step of an earlier stage than the step before, or an option that writes a file.
 func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 	var doc struct {
-		Steps  []yaml.MapSlice `yaml:"steps"`
-		Target string          `yaml:"target"`
-		Strip  bool            `yaml:"strip-metadata"`
-		KeepIR bool            `yaml:"keep-ir"`
+		Steps     []yaml.MapSlice `yaml:"steps"`
+		Target    string          `yaml:"target"`
+		Strip     bool            `yaml:"strip-metadata"`
+		KeepIR    bool            `yaml:"keep-ir"`
+		DataFiles int             `yaml:"data-files"`
 	}
 	if err := ParseYAML(text, &doc); err != nil {
 		return nil, err
@@ -43,7 +46,10 @@ func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 	if len(doc.Steps) == 0 {
 		return nil, errors.New("a recipe needs a list called steps, each with a method")
 	}
-	r := &Recipe{Target: doc.Target, StripMetadata: doc.Strip, KeepIR: doc.KeepIR}
+	if err := CheckDataFiles(doc.DataFiles); err != nil {
+		return nil, fmt.Errorf("data-files: %w", err)
+	}
+	r := &Recipe{Target: doc.Target, StripMetadata: doc.Strip, KeepIR: doc.KeepIR, DataFiles: doc.DataFiles}
 	for i, d := range doc.Steps {
 		s, err := parseStep(known, d)
 		if err != nil {
@@ -52,6 +58,17 @@ func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 		r.Steps = append(r.Steps, s)
 	}
 	return r, CheckOrder(r.Steps)
+}
+
+// maxDataFiles is the maximum number of external data files: they are all open at a time.
+const maxDataFiles = 512
+
+// CheckDataFiles returns an error for a number of data files that a result cannot have.
+func CheckDataFiles(n int) error {
+	if n < 0 || n > maxDataFiles {
+		return fmt.Errorf("%d is not a number of files from 1 to %d", n, maxDataFiles)
+	}
+	return nil
 }
 
 func parseStep(known []*Method, d yaml.MapSlice) (Options, error) {
@@ -195,6 +212,9 @@ func (r *Recipe) Text(file func(path string) string) ([]byte, error) {
 	}
 	if r.KeepIR {
 		doc = append(doc, yaml.MapItem{Key: "keep-ir", Value: true})
+	}
+	if r.DataFiles > 0 {
+		doc = append(doc, yaml.MapItem{Key: "data-files", Value: r.DataFiles})
 	}
 	return yaml.Marshal(doc)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ func applyCommand(t *tool) *cli.Command {
   target: ort-1.20,any
   strip-metadata: true
   keep-ir: true
+  data-files: 16
 
 The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
 of data are relative to the working folder. A recipe writes no files but the outputs.`,
@@ -51,7 +53,7 @@ of data are relative to the working folder. A recipe writes no files but the out
 				return err
 			}
 			steps := recipe.Steps
-			w.strip, w.keepIR = w.strip || recipe.StripMetadata, w.keepIR || recipe.KeepIR
+			w.strip, w.keepIR, w.dataFiles = w.strip || recipe.StripMetadata, w.keepIR || recipe.KeepIR, cmp.Or(w.dataFiles, recipe.DataFiles)
 			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
 				return err
 			}

@@ -35,6 +35,7 @@ type writing struct {
 	restart   bool
 	keepIR    bool
 	strip     bool
+	dataFiles int
 	gates     []report.Limit
 
 	pushing  pushFlags
@@ -91,6 +92,7 @@ func (w *writing) flags() []cli.Flag {
 		fs.BoolVar(&w.restart, "restart", false, "remove the results of an interrupted run, in the folder OUTPUT.partial, instead of continuing it")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the IR version of the model; below 4, new initializers are also graph inputs")
 		fs.BoolVar(&w.strip, "strip-metadata", false, "leave out the doc strings and metadata of graphs, functions, nodes, attributes, values and tensors, such as stack traces of exporters; those of the model itself stay")
+		fs.IntVar(&w.dataFiles, "data-files", 0, "`number` of external data files of the result, of about equal cost: NAME.onnx.data-00001-of-00016 (default: one where the model does not fit into its file, or the source has external data)")
 	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
 		fs.BoolVar(&w.verify, "verify", false, "verify the result against the source before saving it, whatever its size (default: up to 512 MiB of weights)")
 		fs.BoolVar(&w.noVerify, "no-verify", false, "skip verification")
@@ -400,7 +402,10 @@ func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.O
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Alone: true,
 		Gates: w.gates, Baseline: w.baseline, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
-		MustChange: w.mustChange, DataSuffix: w.dataSuffix,
+		MustChange: w.mustChange, DataSuffix: w.dataSuffix, DataFiles: w.dataFiles,
+	}
+	if err := pass.CheckDataFiles(w.dataFiles); err != nil {
+		return o, usagef("--data-files: %w", err)
 	}
 	if o.Target, err = w.target.apply(steps); err != nil {
 		return o, err

@@ -80,7 +80,7 @@ func (t *tool) reproduction(ctx context.Context, r *report.Report, folders []str
 		return o, err
 	}
 	target := targetFlag{names: targetNames(recipe.Target)}
-	o.Steps, o.Strip, o.KeepIR = recipe.Steps, recipe.StripMetadata, recipe.KeepIR
+	o.Steps, o.Strip, o.KeepIR, o.DataFiles = recipe.Steps, recipe.StripMetadata, recipe.KeepIR, recipe.DataFiles
 	o.Target, err = target.apply(recipe.Steps)
 	return o, err
 }

@@ -43,6 +43,7 @@ type Options struct {
 	Strip   bool // write no doc strings and metadata but those of the model itself: see onnx.LayoutOptions
 
 	DataSuffix string // of the name of a data file: see onnx.LayoutOptions
+	DataFiles  int    // likewise
 	MustChange bool   // a result without changed weights is the error Unchanged
 
 	Verify *Verification // nil for none
@@ -336,9 +337,9 @@ func (r *run) environment() *report.Environment {
 // copied, without its metadata if that is to be stripped. A target that does not load its IR version takes the larger file.
 func (r *run) layout() *onnx.Plan {
 	name := modelName(r.path)
-	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix}
+	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix, DataFiles: r.DataFiles}
 	unchanged := r.source.Same(name)
-	if r.source.External() || r.Strip && r.source.Metadata() > 0 {
+	if r.source.External() || r.DataFiles > 0 || r.Strip && r.source.Metadata() > 0 {
 		unchanged = onnx.Layout(r.source.Model, name, o)
 	}
 	if r.changed {

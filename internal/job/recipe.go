@@ -18,7 +18,7 @@ func (o *Options) recipe(ctx context.Context, steps []pass.Options) (*report.Rec
 	if o.Recipe != nil {
 		return o.Recipe, nil
 	}
-	r := pass.Recipe{Steps: steps, StripMetadata: o.Strip, KeepIR: o.KeepIR}
+	r := pass.Recipe{Steps: steps, StripMetadata: o.Strip, KeepIR: o.KeepIR, DataFiles: o.DataFiles}
 	if o.Target != nil {
 		r.Target = o.Target.Name
 	}
