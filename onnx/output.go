@@ -2,17 +2,28 @@ package onnx
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/ir"
 )
 
 // An output is a file under a temporary name.
 type output struct {
 	*atomicfile.File
-	size int64
+	size  int64
+	unit  string // of a journal, which has the file; empty without one
+	state state
+	known []*io.SectionReader // the result of the unit, if another run or process wrote the file
+
+	inline []gap // in the model file, for payloads that are computed with those of a data file
 
 	turn sync.Mutex // see turnFrom
 
@@ -32,29 +43,110 @@ const turnFrom = 512 << 10
 // flush at the end is then little.
 const flushAhead = 128 << 20
 
-// create creates the file of a layout at path. With a journal it is kept for the next run of the same layout.
-func create(ctx context.Context, set *atomicfile.Set, path string, size int64, layout string, o SaveOptions) (_ *output, err error) {
-	out := &output{size: size, sync: set.Sync}
-	if o.Journal != nil {
-		kept := ""
-		if kept, err = o.Journal.File(ctx, layout+"."+filepath.Base(path)); err == nil {
-			out.File, err = set.CreateKept(path, kept)
+// A state is by which process a file is written.
+type state int
+
+const (
+	here      state = iota // this process
+	written                // another one, or an interrupted run
+	elsewhere              // another process, later: the file has zeros
+)
+
+// create creates the files of p for the name path, and the data files before the model: that never refers to data that are not there.
+func (w *writer) create(ctx context.Context, set *atomicfile.Set, p *Plan, path string) (files []*output, err error) {
+	paths, sizes := p.Paths(path), p.Sizes()
+	mine := ir.Mine(w.o.Journal, sizes[1:])
+	for i := len(paths) - 1; i >= 0; i-- {
+		f := &output{size: sizes[i], sync: set.Sync}
+		if w.o.Journal != nil {
+			f.unit = fmt.Sprintf("%s.%d", w.layout, i)
 		}
+		if i > 0 && !mine[i-1] {
+			f.state = elsewhere
+		}
+		files = slices.Insert(files, 0, f)
+		if err := f.open(ctx, set, paths[i], w.o); err != nil {
+			return files, err
+		}
+	}
+	return files, nil
+}
+
+// open opens the file, whose content a journal keeps for other runs and processes.
+func (o *output) open(ctx context.Context, set *atomicfile.Set, path string, s SaveOptions) (err error) {
+	kept := ""
+	if s.Journal != nil {
+		if kept, err = s.Journal.File(ctx, o.unit); err != nil {
+			return err
+		}
+		st, err := os.Stat(kept)
+		if parts, ok := s.Journal.Result(o.unit); ok && err == nil && st.Size() == o.size {
+			o.known, o.state = parts, written
+		}
+	}
+	if kept != "" && o.state != elsewhere {
+		o.File, err = set.CreateKept(path, kept)
 	} else {
-		out.File, err = set.Create(path)
+		o.File, err = set.Create(path)
 	}
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if o.state == written {
+		return o.Fail(o.take(ctx, kept))
 	}
 	// Fails at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.
-	if err := out.Fail(out.Truncate(size)); err != nil {
-		return nil, err
+	if err := o.Fail(o.Truncate(o.size)); err != nil {
+		return err
 	}
-	if o.Digest {
-		out.follow = follow(out.File.File, size)
+	if s.Digest && o.state == here {
+		o.follow = follow(o.File.File, o.size)
 	}
-	return out, nil
+	return nil
+}
+
+// writeInline writes the inline payloads of a file that is written.
+func (o *output) writeInline() error {
+	at := int64(0)
+	for _, g := range o.inline {
+		b := make([]byte, g.part.n)
+		if err := ir.ReadFull(o.known[1], b, at); err != nil {
+			return err
+		}
+		if err := g.file.writeAt(b, g.off); err != nil {
+			return err
+		}
+		at += g.part.n
+	}
+	return nil
+}
+
+// readInline reads the inline payloads from the model file.
+func (o *output) readInline() ([]byte, error) {
+	var all []byte
+	for _, g := range o.inline {
+		b := make([]byte, g.part.n)
+		if err := ir.ReadFull(g.file, b, g.off); err != nil {
+			return nil, g.file.Fail(err)
+		}
+		all = append(all, b...)
+	}
+	return all, nil
+}
+
+// take copies the content of a file that is written, unless o is that file.
+func (o *output) take(ctx context.Context, path string) (err error) {
+	st, err := o.Stat()
+	if err != nil || st.Size() == o.size {
+		return err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return ir.Copy(ctx, o.File, in, o.size)
 }
 
 func (o *output) writeAt(b []byte, off int64) error {

@@ -1,12 +1,28 @@
 package onnx
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // A Payload is the place of a constant's bytes, which are those of its Spec, in a part.
 type Payload struct {
 	ir.Spec
 	Part   int
 	Offset int64
+}
+
+// Part is the index in Parts of the file that s is in; -1 if that is none of f's.
+func (f *File) Part(s ir.Span) int {
+	r, _ := s.R.(*source)
+	if r == f.main {
+		return 0
+	}
+	if i := slices.Index(f.folder.seen, r); i >= 0 {
+		return i + 1
+	}
+	return -1
 }
 
 // Payloads are the constants whose bytes are in the files as raw_data has them, except for those of up to 1 KiB and those in varints.

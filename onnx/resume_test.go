@@ -3,13 +3,16 @@ package onnx
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -52,9 +55,9 @@ func TestPayloadsAreKept(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}
-		name := filepath.Base(path)
+		name := "0"
 		if external {
-			name += ".data"
+			name = "1"
 		}
 		kept, err := filepath.Glob(filepath.Join(journal.Folder(path), "*."+name))
 		if err != nil || len(kept) != 1 {
@@ -139,4 +142,95 @@ func btoi(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// Several processes write a data file each, with scales that are in the model file, and another one the model: the files are those of one process, and each
+// recipe runs once. A file that is lost is computed by the last process.
+func TestDataFilesOfSeveralProcesses(t *testing.T) {
+	const workers = 3
+	var computed atomic.Int64
+	planned := func(name string) *Plan {
+		m := recipes(payloads, 0, func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			computed.Add(1)
+			return double(ctx, in, out)
+		})
+		for i := range payloads {
+			r := &ir.Recipe{
+				Name: "scaled",
+				In:   []*ir.Tensor{{Spec: ir.Spec{Name: "in", DType: ir.Uint8, Shape: []int64{3000}}, Source: ir.Mem(bytes.Repeat([]byte{byte(i + 1)}, 3000))}},
+				Out:  []ir.Spec{{DType: ir.Uint8, Shape: []int64{1}}, {DType: ir.Uint8, Shape: []int64{2999}}},
+				Run: func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
+					computed.Add(1)
+					b := make([]byte, 3000)
+					if err := ir.ReadFull(in[0], b, 0); err != nil {
+						return err
+					}
+					_, err := out[0].Write(b[:1])
+					_, err1 := out[1].Write(b[1:])
+					return errors.Join(err, err1)
+				},
+			}
+			for j, c := range r.Derive() {
+				m.Graph.AddOutput(m.Graph.Insert(nil, "Identity", []*ir.Value{m.Graph.AddConst(fmt.Sprintf("s%d_%d", i, j), c)}))
+			}
+		}
+		m.Meta = append(m.Meta, ir.Entry{Key: "late", Value: "....", Late: func(context.Context) (string, error) { return "done", nil }})
+		return Layout(m, name, LayoutOptions{DataFiles: workers})
+	}
+	plain := filepath.Join(t.TempDir(), "m.onnx")
+	if _, err := planned("m.onnx").Write(t.Context(), plain, SaveOptions{Digest: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, lost := range []bool{false, true} {
+		computed.Store(0)
+		folder, path := t.TempDir(), filepath.Join(t.TempDir(), "m.onnx")
+		join := func(i int) *journal.Group {
+			g, err := journal.Join(t.Context(), folder, i, workers, journal.Identity{Request: "r"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		for i := range workers {
+			g, set := join(i), &atomicfile.Set{}
+			written, err := planned("m.onnx").Stage(t.Context(), set, path, SaveOptions{Digest: true, Journal: g})
+			var elsewhere *ir.Elsewhere
+			if last := i == workers-1; errors.As(err, &elsewhere) == last || last && err != nil {
+				t.Fatalf("worker %d: %v", i, err)
+			}
+			if i == 0 && (len(written) != 1 || written[0].Name != "m.onnx.data-00001-of-00003") {
+				t.Errorf("worker 0 has written %v", written)
+			}
+			if err := errors.Join(set.Close(), g.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if lost {
+			files, err := filepath.Glob(filepath.Join(folder, "00001", "file.*.2"))
+			if err != nil || len(files) != 1 || os.Remove(files[0]) != nil {
+				t.Fatal(files, err)
+			}
+		}
+		g := join(workers)
+		written, err := planned("m.onnx").Write(t.Context(), path, SaveOptions{Digest: true, Journal: g})
+		if err := errors.Join(err, g.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if n := computed.Load(); n < 2*payloads || (n > 2*payloads) != lost {
+			t.Errorf("%d recipes ran, want %d (lost: %v)", n, 2*payloads, lost)
+		}
+		for _, w := range written {
+			want, err := os.ReadFile(filepath.Join(filepath.Dir(plain), w.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(filepath.Dir(path), w.Name))
+			if sum := fmt.Sprintf("%x", sha256.Sum256(want)); err != nil || !bytes.Equal(got, want) || w.SHA256 != sum {
+				t.Errorf("%s differs, or its digest %s, want %s: %v", w.Name, w.SHA256, sum, err)
+			}
+		}
+		if len(written) != 1+workers {
+			t.Errorf("%d files", len(written))
+		}
+	}
 }

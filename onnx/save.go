@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
@@ -28,7 +29,7 @@ type SaveOptions struct {
 	Sync     bool  // flush the files to the disk before they are renamed; not of Stage, whose set has that option
 
 	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
-	Journal  ir.Journal              // keeps written payloads across interruptions; nil for none
+	Journal  ir.Journal              // keeps written payloads across interruptions, and divides data files between processes; nil for none
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
 }
 
@@ -56,6 +57,7 @@ type Plan struct {
 	skel     *rope
 	data     []*dataFile // none for a model in one file
 	metadata int64
+	unnamed  func() *rope // skel as for data files of other names
 }
 
 // LayoutOptions are the options of laying out a model.
@@ -80,6 +82,7 @@ func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
 	if !o.External && o.DataFiles == 0 {
 		e := &encoder{strip: o.Strip}
 		p := &Plan{model: m, skel: e.model(m), metadata: e.metadata}
+		p.unnamed = func() *rope { return p.skel }
 		if p.skel.n <= inlineLimit {
 			return p
 		}
@@ -106,6 +109,13 @@ func layout(m *ir.Model, strip bool, d *dataFiles) *Plan {
 	p := &Plan{model: m, skel: e.model(m), metadata: e.metadata}
 	if len(d.files[0].parts) > 0 {
 		p.data = d.files
+	}
+	p.unnamed = func() *rope {
+		e := &encoder{data: &dataFiles{of: d.of}, strip: strip}
+		for i := range d.files {
+			e.data.files = append(e.data.files, newDataFile(strconv.Itoa(i)))
+		}
+		return e.model(m)
 	}
 	return p
 }
@@ -148,7 +158,9 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 	return ws, set.Publish(path)
 }
 
-// Stage writes the files of p into a set, which publishes them later. Before that they are a model in set.Folder.
+// Stage writes the files of p into a set, which publishes them later. Before that they are a model in set.Folder. If o.Journal divides the data files, it writes those
+// of this process, and uses those of others. Where some are missing, it returns those that it has written and an *ir.Elsewhere; then the model has
+// zeros in place of the missing payloads, and is not to be published.
 func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ []Written, err error) {
 	if p.skel.n > inlineLimit {
 		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
@@ -159,11 +171,11 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 	}
 	o, done := o.defaults(dir)
 	defer func() { err = errors.Join(err, done()) }()
-	layout := ""
+	w := &writer{o: o}
 	if o.Journal != nil {
-		layout = p.digest()
+		w.layout = p.digest()
 	}
-	files, err := p.create(ctx, set, path, layout, o)
+	files, err := w.create(ctx, set, p, path)
 	defer func() {
 		for _, f := range files {
 			f.abandon()
@@ -172,29 +184,13 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fill(ctx, &writer{o: o, layout: layout}, files); err != nil {
-		return nil, err
-	}
-	return seal(files)
+	return p.fill(ctx, w, files)
 }
 
-// create creates the data file before the skeleton: a model never refers to data that are not there.
-func (p *Plan) create(ctx context.Context, set *atomicfile.Set, path, layout string, o SaveOptions) (files []*output, err error) {
-	paths, sizes := p.Paths(path), p.Sizes()
-	for i := len(paths) - 1; i >= 0; i-- {
-		f, err := create(ctx, set, paths[i], sizes[i], layout, o)
-		if err != nil {
-			return files, err
-		}
-		files = slices.Insert(files, 0, f)
-	}
-	return files, nil
-}
-
-// digest identifies the layout: that of all that is known without the payloads.
+// digest identifies the layout, whatever its name is: all that is known without the payloads.
 func (p *Plan) digest() string {
 	h := sha256.New()
-	for _, q := range p.skel.parts {
+	for _, q := range p.unnamed().parts {
 		h.Write(q.lit)
 		fmt.Fprintln(h, q.n)
 	}
@@ -202,7 +198,7 @@ func (p *Plan) digest() string {
 }
 
 // fill writes the skeleton, then the payloads, then the fields that are known only at the end.
-func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
+func (p *Plan) fill(ctx context.Context, w *writer, files []*output) ([]Written, error) {
 	var late []gap
 	pos := int64(0)
 	for _, q := range p.skel.parts {
@@ -210,7 +206,7 @@ func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
 		switch {
 		case q.lit != nil:
 			if err := g.file.writeAt(q.lit, pos); err != nil {
-				return err
+				return nil, err
 			}
 		case q.late != nil:
 			late = append(late, g)
@@ -227,15 +223,34 @@ func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
 			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[i+1], off: q.off})
 		}
 	}
+	missing, err := w.divided(files)
+	if err != nil {
+		return nil, err
+	}
 	if err := w.run(ctx); err != nil {
-		return err
+		return nil, err
+	}
+	var ws []Written
+	for _, f := range files[1:] {
+		if f.state == elsewhere {
+			continue
+		}
+		written, err := w.seal(ctx, f, true)
+		if err != nil {
+			return nil, err
+		}
+		ws = append(ws, written)
+	}
+	if missing != nil {
+		return ws, errors.Join(error(missing), files[0].Close())
 	}
 	for _, g := range late {
 		if err := g.fillLate(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	written, err := w.seal(ctx, files[0], false)
+	return slices.Insert(ws, 0, written), err
 }
 
 func (g gap) fillLate(ctx context.Context) error {
@@ -249,18 +264,6 @@ func (g gap) fillLate(ctx context.Context) error {
 	return g.file.writeAt([]byte(s), g.off)
 }
 
-func seal(files []*output) ([]Written, error) {
-	var ws []Written
-	for _, f := range files {
-		w, err := f.seal()
-		if err != nil {
-			return nil, err
-		}
-		ws = append(ws, w)
-	}
-	return ws, nil
-}
-
 // Same plans a copy of f under another name. Payloads in data files go to one of the
 // new name; the bytes of a model in one file stay as they are.
 func (f *File) Same(name string) *Plan {
@@ -268,6 +271,7 @@ func (f *File) Same(name string) *Plan {
 		return Layout(f.Model, name, LayoutOptions{External: true})
 	}
 	p := &Plan{model: f.Model, skel: &rope{}, metadata: f.metadata}
+	p.unnamed = func() *rope { return p.skel }
 	p.skel.gap(part{chunk: chunk{src: f.main, n: f.main.size}, n: f.main.size})
 	return p
 }

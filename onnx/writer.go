@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -106,7 +107,7 @@ func (w *writer) once(ctx context.Context, j *job) error {
 	if w.o.Journal == nil {
 		return w.fill(ctx, j)
 	}
-	unit := fmt.Sprintf("payload %s %s %d %d", w.layout, filepath.Base(j.gaps[0].file.Path), j.gaps[0].off, j.size)
+	unit := fmt.Sprintf("payload %s %d %d", j.gaps[0].file.unit, j.gaps[0].off, j.size)
 	known, ok := w.o.Journal.Result(unit)
 	if ok {
 		want := make([]byte, known[0].Size())
@@ -133,6 +134,86 @@ func (w *writer) once(ctx context.Context, j *job) error {
 	}
 	_, err = w.o.Journal.Add(ctx, unit, sums)
 	return err
+}
+
+// A Missing is the error of a model of which other processes write data files that are not known yet. It is an *ir.Elsewhere.
+type Missing struct {
+	file  *ir.Elsewhere
+	holes map[*ir.Tensor]bool // of the plan, whose payloads in the model file are zeros
+}
+
+// Error names the unit of a file.
+func (m *Missing) Error() string { return m.file.Error() }
+func (m *Missing) Unwrap() error { return m.file }
+
+// Has reports whether the payload of a tensor of the plan is not in the model file yet. A nil m has none.
+func (m *Missing) Has(t *ir.Tensor) bool { return m != nil && m.holes[t] }
+
+// divided leaves the payloads of this process, and writes those in the model file whose recipes another one has run. If a file is missing, recipes of
+// the model file alone do not run.
+func (w *writer) divided(files []*output) (missing *Missing, err error) {
+	for _, f := range files[1:] {
+		if f.state == elsewhere {
+			missing = &Missing{&ir.Elsewhere{Unit: f.unit}, map[*ir.Tensor]bool{}}
+		}
+	}
+	var mine []*job
+	for _, j := range w.jobs {
+		f := j.file(files[0])
+		for _, g := range j.gaps {
+			if g.file != f {
+				f.inline = append(f.inline, g)
+			}
+		}
+		if f.state == here && (f != files[0] || missing == nil || j.recipe == nil) {
+			mine = append(mine, j)
+			continue
+		}
+		w.total -= j.size
+		for _, g := range j.gaps {
+			if g.file == files[0] && f.state != written {
+				missing.holes[g.part.tensor] = true
+			}
+		}
+	}
+	w.jobs = mine
+	for _, f := range files[1:] {
+		if f.state == written {
+			err = errors.Join(err, f.writeInline())
+		}
+	}
+	return missing, err
+}
+
+// file is the data file of j; the model file if it has none.
+func (j *job) file(model *output) *output {
+	for _, g := range j.gaps {
+		if g.file != model {
+			return g.file
+		}
+	}
+	return model
+}
+
+// seal completes a file. A journal has then the digest of a data file, and the payloads in the model file that are computed with it.
+func (w *writer) seal(ctx context.Context, f *output, data bool) (Written, error) {
+	if f.state == written {
+		sum := make([]byte, f.known[0].Size())
+		if err := ir.ReadFull(f.known[0], sum, 0); err != nil {
+			return Written{}, err
+		}
+		return Written{Name: filepath.Base(f.Path), Size: f.size, SHA256: string(sum)}, f.Close()
+	}
+	done, err := f.seal()
+	if err != nil || w.o.Journal == nil || !data {
+		return done, err
+	}
+	inline, err := f.readInline()
+	if err != nil {
+		return done, err
+	}
+	_, err = w.o.Journal.Add(ctx, f.unit, []byte(done.SHA256), inline)
+	return done, err
 }
 
 // sums are the checksums of what is in the gaps, CRC-32C.

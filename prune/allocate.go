@@ -50,13 +50,17 @@ func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64
 	}
 	t := &trials{sampled: s}
 	noise, most := make([]float64, len(layers)), 0.0
-	for i, l := range layers {
-		one, err := t.prune(ctx, "sensitivity of "+l.v.Name, layers[i:i+1])
+	err := ir.Each(s.step.Env.Journal, make([]int64, len(layers)), func(i int, mine bool) error {
+		one, err := t.prune(ctx, "sensitivity of "+layers[i].v.Name, mine, layers[i:i+1])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		noise[i] = total(one) / float64(l.before.Elems())
+		noise[i] = total(one) / float64(layers[i].before.Elems())
 		most = max(most, noise[i])
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i, v := range noise {
 		noise[i] = math.Log(max(v, leastSensitive*most, math.SmallestNonzeroFloat64))

@@ -63,18 +63,16 @@ func (s *sampled) measured(sample int) bool {
 func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
 	t := &trials{sampled: s}
 	best, lowest := "", []float64(nil)
-	for _, c := range candidates {
-		*s.compare = c
-		noise, err := t.prune(ctx, "compare "+c, layers)
-		if err != nil {
-			return err
+	err := ir.Each(s.step.Env.Journal, make([]int64, len(candidates)), func(i int, mine bool) error {
+		*s.compare = candidates[i]
+		noise, err := t.prune(ctx, "compare "+candidates[i], mine, layers)
+		if err == nil && (best == "" || lower(noise, lowest)) {
+			best, lowest = candidates[i], noise
 		}
-		if best == "" || lower(noise, lowest) {
-			best, lowest = c, noise
-		}
-	}
+		return err
+	})
 	*s.compare = best
-	return nil
+	return err
 }
 
 // trials prune layers of a model and measure the change of its outputs.
@@ -85,8 +83,8 @@ type trials struct {
 
 // prune is the highest error of an output by sample after layers are pruned, which then have their elements again. An interrupted run left it under
 // the name of the trial.
-func (t *trials) prune(ctx context.Context, trial string, layers []*layer) ([]float64, error) {
-	b, err := ir.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), func() ([]byte, error) {
+func (t *trials) prune(ctx context.Context, trial string, mine bool, layers []*layer) ([]float64, error) {
+	b, err := ir.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), mine, func() ([]byte, error) {
 		noise, err := t.measure(ctx, layers)
 		return kernel.Bytes(noise), err
 	})

@@ -122,7 +122,7 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 	} else if chosen {
 		s.repeat()
 	}
-	return s.walk(ctx, layers, nil)
+	return ir.Serial(ctx, s.step.Env.Journal, s.step.Unit("weights"), func() error { return s.walk(ctx, layers, nil) })
 }
 
 // layersOf are the layers of ws in order of execution; the other weights are skipped.

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +19,7 @@ type pair struct{ ref, got *ir.Tensor }
 // A task is one pair to stream and the destinations of its figures.
 type task struct {
 	pair
+	unit string    // of a journal
 	row  *pass.Row // about the tensor
 	step bool      // of one step, not of all
 	into []*Figures
@@ -118,17 +121,57 @@ func (c *chain) firstChange(o *root) int {
 }
 
 func run(ctx context.Context, in Input, tasks []*task) error {
+	for i, t := range tasks {
+		t.unit = fmt.Sprintf("figures %d, %s", i, t)
+	}
 	// Large tensors first, so that no worker is left alone with one in the end.
 	slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.ref.Elems(), a.ref.Elems()) })
-	return pass.Parallel(ctx, in.Workers, len(tasks), func(ctx context.Context, i int) error {
-		t := tasks[i]
+	missing := make([]error, len(tasks))
+	err := pass.Parallel(ctx, in.Workers, len(tasks), func(ctx context.Context, i int) error {
+		err := tasks[i].run(ctx, in)
+		if isElsewhere(err) {
+			missing[i] = err
+			return nil
+		}
+		return err
+	})
+	return cmp.Or(err, cmp.Or(missing...))
+}
+
+func isElsewhere(err error) bool {
+	var e *ir.Elsewhere
+	return errors.As(err, &e)
+}
+
+// run measures the pair, unless its figures are known.
+func (t *task) run(ctx context.Context, in Input) error {
+	text, err := ir.Once(ctx, in.Journal, t.unit, in.Mine == nil || in.Mine(t.got), func() ([]byte, error) {
 		f, err := compare(ctx, in.Eval, t.pair, nil)
 		if err != nil {
-			return fmt.Errorf("report: %s: %w", t, err)
+			return nil, fmt.Errorf("report: %s: %w", t, err)
 		}
-		for _, to := range t.into {
-			*to = f
-		}
-		return nil
+		return json.Marshal(keptFigures{f, f.was.counts(), f.is.counts()})
 	})
+	if err != nil {
+		return err
+	}
+	var m keptFigures
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	m.was, m.is = zerosOf(m.Was), zerosOf(m.Is)
+	for _, to := range t.into {
+		*to = m.Figures
+	}
+	return nil
 }
+
+// keptFigures are figures in a journal.
+type keptFigures struct {
+	Figures
+	Was, Is [2]int64
+}
+
+func (z zeros) counts() [2]int64 { return [2]int64{z.zeros, z.elems} }
+
+func zerosOf(counts [2]int64) zeros { return zeros{counts[0], counts[1]} }

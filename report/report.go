@@ -135,6 +135,11 @@ type Input struct {
 	// both models; the rest reads only their graphs.
 	Errors bool
 
+	// Journal has figures that other processes measured, and keeps those of this one; nil for none. Mine reports whether this process measures a tensor of the
+	// result; nil if it measures all. If figures are missing in the end, Build returns an *ir.Elsewhere.
+	Journal ir.Journal
+	Mine    func(*ir.Tensor) bool
+
 	// NoDigest leaves Digest out, which encodes the report.
 	NoDigest bool
 }

@@ -157,8 +157,16 @@ func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.M
 		if err != nil {
 			return err
 		}
+		if t.division != nil && t.division.planning {
+			continue
+		}
 		s.Journal = r
 		found, err := tune.Sensitivity(c.Context, s)
+		if t.division != nil && t.division.worker {
+			if _, elsewhere := missingUnit(err); err == nil || elsewhere {
+				continue // the others have the rest, which is printed in the end
+			}
+		}
 		if err = errors.Join(err, r.leave(c.Context, err)); err != nil {
 			return fmt.Errorf("%s: %w", model, err)
 		}

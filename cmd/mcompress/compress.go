@@ -145,6 +145,9 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if w.baseline, err = w.against.load(c.Context, t, c.Command.Name, &w.pushing.registryFlags, w.gates); err != nil {
 		return err
 	}
+	if t.division != nil && len(models) != 1 {
+		return usagef("a plan is for one model, not %d", len(models))
+	}
 	if err := w.pushing.check(c.Context, t, c.Command.Name, models, w.dryRun); err != nil {
 		return err
 	}
@@ -171,6 +174,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		if w.stream, err = mcli.NewStream(t.stdout, t.style(), t.json, selected); err != nil {
 			return err
 		}
+	}
+	if t.division != nil && (t.division.worker || t.division.planning) {
+		_, err := w.compressed(c, t, mine[0], label, steps, settings)
+		return err
 	}
 	var batch mcli.Batch
 	var codes []int
@@ -375,6 +382,9 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		kept, source = r, r.source
 		defer func() { err = errors.Join(err, r.leave(ctx, err)) }()
 	}
+	if t.division != nil && t.division.planning {
+		return nil, t.division.measure(ctx, t, w, model, out, label, steps)
+	}
 	var search *pass.Search
 	if w.choose != nil {
 		if steps, search, err = w.choose(ctx, model, kept); err != nil {
@@ -386,6 +396,8 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		return nil, err
 	}
 	o.Journal, o.Shared = kept, source
+	o.Divided = t.division != nil
+	o.Worker = o.Divided && t.division.worker
 	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = label, search, settings, w.exportDir, w.folder, w.requested
 	if w.stream != nil && t.json {
 		o.Progress, o.Trained = w.stream.Written(model), w.stream.Trained(model)
@@ -393,7 +405,11 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()
 	}
-	return job.Run(ctx, o)
+	res, err := job.Run(ctx, o)
+	if o.Worker && err == nil {
+		t.division.parts = res.Parts
+	}
+	return res, err
 }
 
 // job returns the options of the flags for running the steps on a model, with the options of the target set in them.

@@ -60,6 +60,12 @@ type libraryError struct{ err error }
 func (e *libraryError) Error() string { return e.err.Error() }
 func (e *libraryError) Unwrap() error { return e.err }
 
+// A retryError is the end of a wait for other processes.
+type retryError struct{ err error }
+
+func (e *retryError) Error() string { return e.err.Error() }
+func (e *retryError) Unwrap() error { return e.err }
+
 // A gateError is a gate that did not hold before there was a result.
 type gateError struct{ err error }
 
@@ -95,7 +101,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err):
 		return exitGate
-	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*registry.TransferError](err),
+	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*retryError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return exitIO
 	}

@@ -8,17 +8,22 @@ import (
 
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // A resumption is the journal of a run, and the digest of its source.
 type resumption struct {
-	*journal.Journal
-	source *job.Digest
+	ir.Journal
+	keep, remove func() error // end the run
+	source       *job.Digest  // nil if the journal is that of a division
 }
 
 // resume opens the results that an interrupted run for the output left.
 func (w *writing) resume(c *cli.Context, t *tool, model, out string, steps []pass.Options) (*resumption, error) {
+	if t.division != nil {
+		return t.division.resume(c, t, w, model, steps)
+	}
 	if w.restart {
 		if err := journal.Discard(out); err != nil {
 			return nil, err
@@ -42,14 +47,17 @@ func (w *writing) resume(c *cli.Context, t *tool, model, out string, steps []pas
 		}
 		return nil, errors.Join(err, source.Close())
 	}
-	return &resumption{j, source}, nil
+	return &resumption{j, j.Close, j.Remove, source}, nil
 }
 
 // leave ends a run with this error: its results are kept only if repeating it may help.
 func (r *resumption) leave(ctx context.Context, err error) error {
-	end := r.Remove
+	end := r.remove
 	if ctx.Err() != nil || exitCode(err) == exitIO {
-		end = r.Journal.Close
+		end = r.keep
+	}
+	if r.source == nil {
+		return end()
 	}
 	return errors.Join(end(), r.source.Close())
 }

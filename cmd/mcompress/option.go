@@ -27,7 +27,7 @@ func newOption(f *flag.Flag, category string) *option {
 }
 
 // shorts are the short names of flags.
-var shorts = map[string]string{"output": "o", "quiet": "q", "stages": "n"}
+var shorts = map[string]string{"output": "o", "quiet": "q", "stages": "n", "number": "n"}
 
 // group declares the flags of one category in help.
 func group(category string, declare func(*flag.FlagSet)) []cli.Flag {

@@ -66,6 +66,7 @@ var folderWriters = []writer{
 	{"out", "quantize mlp.onnx -o out.onnx --report-dir out"},
 	{"out", "sparse pruned.onnx -o out.onnx --export out"},
 	{"out", "split mlp.onnx --output out"},
+	{"out", "plan -n 2 -o out -- quantize mlp.onnx"},
 	{"out", "pull dir:stored --output out"},
 }
 

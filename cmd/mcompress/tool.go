@@ -34,6 +34,8 @@ type tool struct {
 	version  bool
 	color    mcli.Enum
 	policy   string
+
+	division *division // of a run that several processes divide; nil for others
 }
 
 func newTool(stdout, stderr io.Writer) *tool {

@@ -78,17 +78,23 @@ func OpenLocked(path string, perm os.FileMode) (*os.File, error) {
 	return f, nil
 }
 
+// A BusyError is a file that another process writes.
+type BusyError struct{ what string }
+
+// Error states what the other process does.
+func (e *BusyError) Error() string { return e.what }
+
 // lockPartial locks f. Another process may have published it before: then f has no longer the name.
 func lockPartial(f *os.File) error {
 	if err := tryLock(f); errors.Is(err, errLocked) {
-		return errors.New("another process writes the same file")
+		return &BusyError{"another process writes the same file"}
 	}
 	opened, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if named, err := os.Lstat(f.Name()); err != nil || !os.SameFile(opened, named) {
-		return errors.New("another process has just written the same file")
+		return &BusyError{"another process has just written the same file"}
 	}
 	return nil
 }

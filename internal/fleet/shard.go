@@ -40,9 +40,12 @@ type scheduler struct {
 	first, step  string
 }
 
+// KubernetesCount is the environment variable with the number of tasks of a Kubernetes Job.
+const KubernetesCount = "JOB_COMPLETIONS"
+
 // schedulers are those that run a task many times, each with an index of its own.
 var schedulers = []scheduler{
-	{index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS"}, // Kubernetes, Indexed Job: the manifest has to set the count
+	{index: "JOB_COMPLETION_INDEX", count: KubernetesCount}, // Kubernetes, Indexed Job: the manifest has to set the count
 	{index: "SLURM_ARRAY_TASK_ID", count: "SLURM_ARRAY_TASK_COUNT", first: "SLURM_ARRAY_TASK_MIN", step: "SLURM_ARRAY_TASK_STEP"},
 	{index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", base: 1}, // GitLab; without "parallel" it sets the count only
 	{index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL"},

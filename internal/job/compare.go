@@ -61,6 +61,6 @@ func (r *run) compare(ctx context.Context) (*Result, error) {
 
 // summed returns the files of f with their digests.
 func (r *run) summed(ctx context.Context, f *onnx.File) ([]report.File, error) {
-	sums, err := startSums(ctx, f, r.Digest).wait()
+	sums, err := startSums(ctx, f, r.Digest, nil).wait()
 	return files(f, sums), err
 }

@@ -36,7 +36,7 @@ func (r *run) recordInputs(ctx context.Context, used []pass.Data) error {
 		if slices.ContainsFunc(r.others[:i], func(g *onnx.File) bool { return g.Path == f.Path }) {
 			continue
 		}
-		sums, err := startSums(ctx, f, r.Digest).wait()
+		sums, err := startSums(ctx, f, r.Digest, nil).wait()
 		if err != nil {
 			return err
 		}

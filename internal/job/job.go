@@ -61,6 +61,8 @@ type Options struct {
 	ExportDir string // sparse weights as .npz; empty for none
 
 	Journal ir.Journal // of long computations; nil for none
+	Divided bool       // the journal divides the run between processes
+	Worker  bool       // of those this one publishes nothing
 	Shared  *Digest    // of the source, if others need it too; nil if not
 
 	Progress func(done, total int64)
@@ -71,9 +73,10 @@ type Options struct {
 // A Result is the result of compressing one model.
 type Result struct {
 	Input    string
-	Output   string // empty after a dry run
-	Rejected bool   // a gate did not hold
-	NotRun   string // why verification was skipped; empty if it was not
+	Output   string        // empty after a dry run
+	Rejected bool          // a gate did not hold
+	NotRun   string        // why verification was skipped; empty if it was not
+	Parts    []report.File // the data files that a worker has written, instead of an output
 	Reports  []string
 	Report   *report.Report
 	Done     bool // an earlier run made it, see Done
@@ -189,7 +192,11 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		r.sums = &o.Shared.sums
 		r.sums.start(o.Shared.ctx(), o.Shared.file)
 	} else {
-		r.sums = startSums(ctx, r.source, o.Digest)
+		var divided ir.Journal
+		if o.Divided {
+			divided = o.Journal
+		}
+		r.sums = startSums(ctx, r.source, o.Digest, divided)
 		defer r.sums.wait()
 	}
 	defer cancel()
@@ -218,8 +225,8 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		r.path = rejected(o.Output)
 		res, err = r.stage(ctx, r.layout())
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || o.Worker {
+		return res, err
 	}
 	return res, r.publish(ctx)
 }

@@ -14,15 +14,16 @@ import (
 
 // sums computes the digests of a model's files while the output is made.
 type sums struct {
-	begin sync.Once
-	done  sync.WaitGroup
-	list  []string
-	err   error
+	journal ir.Journal // that divides the files between processes; nil for none
+	begin   sync.Once
+	done    sync.WaitGroup
+	list    []string
+	err     error
 }
 
-// startSums digests f's parts in the background, or does nothing.
-func startSums(ctx context.Context, f *onnx.File, on bool) *sums {
-	s := &sums{}
+// startSums digests f's parts in the background, or does nothing. A journal divides them between processes; nil for none.
+func startSums(ctx context.Context, f *onnx.File, on bool, j ir.Journal) *sums {
+	s := &sums{journal: j}
 	if on {
 		s.start(ctx, f)
 	}
@@ -34,12 +35,19 @@ func (s *sums) start(ctx context.Context, f *onnx.File) {
 	s.begin.Do(func() {
 		parts := f.Parts()
 		s.list = make([]string, len(parts))
+		var sizes []int64
+		for _, p := range parts {
+			sizes = append(sizes, p.Size)
+		}
 		s.done.Go(func() {
-			for i, p := range parts {
-				if s.list[i], s.err = p.SHA256(ctx); s.err != nil {
-					return
-				}
-			}
+			s.err = ir.Each(s.journal, sizes, func(i int, mine bool) error {
+				sum, err := ir.Once(ctx, s.journal, "digest of "+parts[i].Name, mine, func() ([]byte, error) {
+					sum, err := parts[i].SHA256(ctx)
+					return []byte(sum), err
+				})
+				s.list[i] = string(sum)
+				return err
+			})
 		})
 	})
 }

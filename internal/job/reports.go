@@ -45,10 +45,13 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 		defer func() { err = errors.Join(err, set.Close()) }()
 	}
 	o := onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress}
-	if p.Size() >= resumable {
+	if p.Size() >= resumable || r.Divided {
 		o.Journal = r.Journal
 	}
 	written, err := p.Stage(ctx, set, path, o)
+	if missing, ok := missingOf(err); r.Worker && (err == nil || ok) {
+		return r.part(ctx, p, path, written, missing)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +60,7 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	var result []report.File
-	for _, w := range written {
-		result = append(result, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
-	}
+	result := reported(written)
 	if set != r.set {
 		if result, err = r.pack(ctx, out); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	if err := r.check(ctx, p, out, result); err != nil {
 		return nil, errors.Join(err, r.discard(p))
 	}
-	return r.finish(ctx, result, out)
+	return r.finish(ctx, p, result, out)
 }
 
 // resumable is the size from which the payloads of a file are kept across interruptions: a smaller one is written anew in seconds.
@@ -109,7 +109,7 @@ func (r *run) publish(ctx context.Context) error {
 }
 
 // finish reports on the output.
-func (r *run) finish(ctx context.Context, result []report.File, out *onnx.File) (*Result, error) {
+func (r *run) finish(ctx context.Context, p *onnx.Plan, result []report.File, out *onnx.File) (*Result, error) {
 	sums, err := r.sums.wait()
 	if err != nil {
 		return nil, err
@@ -123,6 +123,9 @@ func (r *run) finish(ctx context.Context, result []report.File, out *onnx.File) 
 	in.Source.Files = files(r.source, sums)
 	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata(), Files: result}
 	in.Errors = r.Errors
+	if p.Size() >= resumable || r.Divided {
+		in.Journal = r.Journal
+	}
 	in.Environment = r.environment()
 	if r.ExportDir != "" {
 		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir, r.set); err != nil {

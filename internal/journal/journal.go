@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/ir"
 )
 
 // logName is the name of the log in the folder of a journal.
@@ -24,8 +25,8 @@ type Identity struct {
 	Request string // digest of options and of other inputs
 }
 
-// difference is what differs between the job of a journal and this one; empty if nothing does.
-func (i Identity) difference(now Identity) string {
+// Difference is what differs between the job of a journal and another one; empty if nothing does.
+func (i Identity) Difference(now Identity) string {
 	switch {
 	case i.Version != now.Version:
 		return fmt.Sprintf("version %s, now %s", i.Version, now.Version)
@@ -62,9 +63,14 @@ type Journal struct {
 // another job. Otherwise the folder is made for the first result, and identify is called in the background then; results without an identity are
 // of no use to another run.
 func New(ctx context.Context, path string, identify func(context.Context) (Identity, error)) (*Journal, error) {
+	return at(ctx, Folder(path), identify)
+}
+
+// at is New for a journal in dir.
+func at(ctx context.Context, dir string, identify func(context.Context) (Identity, error)) (*Journal, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	j := &Journal{
-		dir: Folder(path), identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel, known: map[string][]*io.SectionReader{},
+		dir: dir, identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel, known: map[string][]*io.SectionReader{},
 	}
 	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {
 		return j, nil
@@ -141,27 +147,40 @@ const identity = ""
 
 // read reads the results of an interrupted run of the same job. A run that ended before its identity was computed left none.
 func (j *Journal) read(ctx context.Context) error {
-	if err := j.scan(ctx); err != nil {
+	err := j.scan(ctx)
+	if errors.Is(err, errTorn) {
+		err = j.file.Truncate(j.end)
+	}
+	if err != nil {
 		return err
 	}
-	parts, ok := j.known[identity]
-	if !ok {
+	found, err := j.identified()
+	if !found && err == nil {
 		clear(j.known)
 		j.end = 0
 		return j.file.Truncate(0)
 	}
+	return err
+}
+
+// identified reports whether the log has an identity. That of another job is an error.
+func (j *Journal) identified() (bool, error) {
+	parts, ok := j.known[identity]
+	if !ok {
+		return false, nil
+	}
 	var was Identity
-	if err := json.NewDecoder(parts[0]).Decode(&was); err != nil {
-		return &ForeignError{j.dir, "an unknown format"}
+	if err := json.NewDecoder(io.NewSectionReader(parts[0], 0, parts[0].Size())).Decode(&was); err != nil {
+		return true, &ForeignError{j.dir, "an unknown format"}
 	}
 	now, err := j.identify()
 	if err != nil {
-		return err
+		return true, err
 	}
-	if d := was.difference(now); d != "" {
-		return &ForeignError{j.dir, d}
+	if d := was.Difference(now); d != "" {
+		return true, &ForeignError{j.dir, d}
 	}
-	return nil
+	return true, nil
 }
 
 // begun adds the identity to a new log. Without it the results are of no use to another run.
@@ -186,6 +205,9 @@ func (j *Journal) File(ctx context.Context, name string) (string, error) {
 	defer j.mu.Unlock()
 	return filepath.Join(j.dir, filePrefix+name), j.begin(ctx)
 }
+
+// Mine reports that all units are those of this process.
+func (j *Journal) Mine(costs []int64) []bool { return ir.Mine(nil, costs) }
 
 // Remove removes the journal, whose results are no longer needed. Other files in its folder stay.
 func (j *Journal) Remove() error {

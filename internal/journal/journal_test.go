@@ -7,7 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
 )
 
 var here = Identity{Version: "1", Source: "source", Request: "request"}
@@ -224,4 +228,94 @@ func FuzzLog(f *testing.F) {
 		}
 		closed(t, j)
 	})
+}
+
+// Processes of a group have the results of all, and divide units; a log that is torn, of another job or started anew counts as far as it is sound.
+func TestGroup(t *testing.T) {
+	folder := t.TempDir()
+	join := func(i int) *Group {
+		t.Helper()
+		g, err := Join(t.Context(), folder, i, 2, here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	a, b := join(0), join(1)
+	costs := []int64{1, 1, 1, 1}
+	if x, y := a.Mine(costs), b.Mine(costs); !slices.Equal(x, []bool{true, false, true, false}) || !slices.Equal(y, []bool{false, true, false, true}) {
+		t.Errorf("%v and %v are mine", x, y)
+	}
+	if _, err := a.Add(t.Context(), "one", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	a.found.Wait()
+	if _, ok := b.Result("one"); ok {
+		t.Error("a result before Refresh")
+	}
+	if err := b.Wait(t.Context(), time.Minute, func() bool { _, ok := b.Result("one"); return ok }); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Wait(t.Context(), 0, func() bool { return false }); err == nil {
+		t.Error("a wait without an end")
+	}
+	own, err := a.File(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, err := b.File(t.Context(), "one"); err != nil || path != own {
+		t.Errorf("the file of a result is %s, want %s: %v", path, own, err)
+	}
+	if path, err := b.File(t.Context(), "two"); err != nil || path == own {
+		t.Errorf("the file of no result is %s: %v", path, err)
+	}
+	if err := errors.Join(a.End(t.Context()), a.End(t.Context()), b.Refresh(t.Context())); err != nil || !a.Ended() || b.Ended() || !slices.Equal(b.Missing(), []int{1}) {
+		t.Errorf("%v have not ended: %v", b.Missing(), err)
+	}
+	// A torn record is none, and a log that was started anew has none.
+	f, err := os.OpenFile(filepath.Join(folder, "00000", logName), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("torn"), a.end); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := b.Result("one"); !ok {
+		t.Error("a torn record removes those before it")
+	}
+	if err := errors.Join(f.Close(), a.Close(), os.Remove(f.Name()), b.Refresh(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := b.Result("one"); ok {
+		t.Error("the result of a removed log")
+	}
+	// The last process computes everything, and only one does.
+	last := join(2)
+	if !slices.Equal(last.Mine(costs), []bool{true, true, true, true}) {
+		t.Error("the last process does not compute all units")
+	}
+	if err := last.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var busy *atomicfile.BusyError
+	if _, err := Join(t.Context(), folder, 2, 2, here); !errors.As(err, &busy) {
+		t.Errorf("two last processes: %v", err)
+	}
+	var foreign *ForeignError
+	if _, err := b.Add(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	b.found.Wait()
+	if _, err := Join(t.Context(), folder, 0, 2, Identity{Request: "other"}); !errors.As(err, &foreign) {
+		t.Errorf("another job: %v", err)
+	}
+	if err := errors.Join(b.Close(), last.Remove()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
 }

@@ -53,18 +53,14 @@ func (j *Journal) append(unit string, parts [][]byte) ([]*io.SectionReader, erro
 // errTorn is a record that an interruption left incomplete.
 var errTorn = errors.New("incomplete record")
 
-// scan reads the records up to the first incomplete one, from which on the log is cut off.
+// scan reads the records up to the first incomplete one, which is errTorn.
 func (j *Journal) scan(ctx context.Context) error {
 	st, err := j.file.Stat()
 	if err != nil {
 		return err
 	}
 	for j.end < st.Size() {
-		err := j.record(ctx, st.Size())
-		if errors.Is(err, errTorn) {
-			return j.file.Truncate(j.end)
-		}
-		if err != nil {
+		if err := j.record(ctx, st.Size()); err != nil {
 			return err
 		}
 	}

@@ -82,9 +82,6 @@ func (t *tuner) unchanged(ctx context.Context) (bytes int64, names map[string]bo
 // measured measures each variant of each layer. The file without any candidate has the given number of bytes.
 func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
-	for _, l := range layers {
-		t.all += len(l.variants)
-	}
 	var k *baseline // of the variants that are not measured yet
 	measure := func(l *layer, v *variant) (err error) {
 		if k == nil {
@@ -94,22 +91,37 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) erro
 		}
 		return t.variant(ctx, k, l, v, bytes)
 	}
+	type measurement struct {
+		*layer
+		*variant
+	}
+	var all []measurement
 	for _, l := range layers {
-		k.reset(t.Memory / baselineFraction)
 		for i := range l.variants {
-			v, name := &l.variants[i], t.Candidates[l.variants[i].candidate].Name+" of "+l.names[0]
-			if err := v.once(ctx, t.Journal, name, func() error { return measure(l, v) }); err != nil {
-				return errors.Join(err, k.close())
-			}
-			t.progress(name)
+			all = append(all, measurement{l, &l.variants[i]})
 		}
 	}
-	return k.close()
+	t.all = len(all)
+	var last *layer
+	err := ir.Each(t.Journal, make([]int64, len(all)), func(i int, mine bool) error {
+		m := all[i]
+		if m.layer != last {
+			k.reset(t.Memory / baselineFraction)
+			last = m.layer
+		}
+		name := t.Candidates[m.candidate].Name + " of " + m.names[0]
+		if err := m.once(ctx, t.Journal, name, mine, func() error { return measure(m.layer, m.variant) }); err != nil {
+			return err
+		}
+		t.progress(name)
+		return nil
+	})
+	return errors.Join(err, k.close())
 }
 
 // once sets the measurements of a variant: those of an interrupted search, or what measure sets.
-func (v *variant) once(ctx context.Context, j ir.Journal, name string, measure func() error) error {
-	b, err := ir.Once(ctx, j, "sensitivity, "+name, func() ([]byte, error) {
+func (v *variant) once(ctx context.Context, j ir.Journal, name string, mine bool, measure func() error) error {
+	b, err := ir.Once(ctx, j, "sensitivity, "+name, mine, func() ([]byte, error) {
 		err := measure()
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity)), err
 	})

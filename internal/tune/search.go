@@ -224,7 +224,7 @@ type tried struct {
 
 // try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records the smallest that does.
 func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string, below int64) (held bool, err error) {
-	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), func() ([]byte, error) {
+	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), ir.Mine(t.Journal, []int64{1})[0], func() ([]byte, error) {
 		r, err := t.trial(ctx, layers, c, what, below)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ func Arrows() map[string][]string {
 		"ir":                  {},
 		"internal/kernel":     {},
 		"internal/atomicfile": {},
-		"internal/journal":    {"internal/atomicfile", "ir"},
+		"internal/journal":    {"internal/atomicfile", "internal/fleet", "ir"},
 		"internal/blas":       {"internal/kernel", "internal/engine"},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.

@@ -32,12 +32,18 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 	s := &gptqRun{GPTQ: &o.GPTQ, step: step, pool: op.NewPool(step.Env.Workers)}
 	defer s.pool.Close()
 	any := false
-	for _, p := range f.Products {
-		scaled, err := s.scaleInputs(ctx, p, seen[p.X.Name], o)
-		if err != nil {
-			return err
+	err = ir.Serial(ctx, step.Env.Journal, step.Unit("scales"), func() error {
+		for _, p := range f.Products {
+			scaled, err := s.scaleInputs(ctx, p, seen[p.X.Name], o)
+			if err != nil {
+				return err
+			}
+			any = any || scaled
 		}
-		any = any || scaled
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if !any {
 		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled, Detail: "no scale of the channels lowers the quantization error"})
@@ -74,7 +80,7 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 
 // scaleInputs searches the factors of one activation, applies them to the model, and reports whether there are any.
 func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) (bool, error) {
-	b, err := ir.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), func() ([]byte, error) {
+	b, err := ir.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), true, func() ([]byte, error) {
 		by, err := s.search(ctx, p, x, o)
 		return kernel.Bytes(by), err
 	})

@@ -69,12 +69,14 @@ func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left m
 		}
 		inputs[l.input()] = append(inputs[l.input()], l)
 	}
-	for _, x := range inOrder(w, inputs) {
-		if err := s.matricesOf(ctx, x, inputs[x], left); err != nil {
-			return nil, fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
+	return left, ir.Serial(ctx, step.Env.Journal, step.Unit("matrices"), func() error {
+		for _, x := range inOrder(w, inputs) {
+			if err := s.matricesOf(ctx, x, inputs[x], left); err != nil {
+				return fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
+			}
 		}
-	}
-	return left, nil
+		return nil
+	})
 }
 
 // inOrder are the values in the order of their producers.

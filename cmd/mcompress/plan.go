@@ -1,0 +1,261 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+func planCommand(t *tool) *cli.Command {
+	var workers int
+	var folder string
+	return &cli.Command{
+		Name:      "plan",
+		Usage:     "divide the compression of one model between several processes",
+		ArgsUsage: "MODEL RECIPE | -- COMMAND [FLAGS] MODEL",
+		Description: `The plan is a file in the folder of --output, in which the result will be. Then each worker computes its part, in any order and on any machine
+that has the folder, the model and the files that options name under the same paths; and one process finalizes the result:
+
+  mcompress plan -n 16 -o compressed model.onnx recipe.yaml
+  mcompress work compressed --index 0        (to 15)
+  mcompress finalize compressed
+
+The result has a data file of each worker, and the bytes that one process writes with --data-files 16. Besides payloads, the workers divide the measurements
+of --sensitivity, --auto, --allocate sensitivity and --compare auto. Layers that depend on those before them (GPTQ, AWQ, wanda, sparsegpt) are computed by the
+first worker; the others wait for it.
+
+Instead of a recipe, a command with its flags but --output: mcompress plan -n 16 -o compressed -- quantize --auto --min-sqnr 30 --data samples.npz model.onnx`,
+		Flags: group("flags", func(fs *flag.FlagSet) {
+			fs.IntVar(&workers, "number", 0, "`number` of workers")
+			outPathVar(fs, &folder, "output", "`folder` for the plan and the result, new or without a plan")
+		}),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 2, math.MaxInt)
+			if err != nil {
+				return err
+			}
+			if workers < 1 || folder == "" {
+				return usagef("--number and --output are required")
+			}
+			if err := pass.CheckDataFiles(workers); err != nil {
+				return usagef("--number: %w", err)
+			}
+			return t.plan(c, folder, workers, args)
+		},
+	}
+}
+
+// plannedCommands are those that a plan may have.
+var plannedCommands = []string{"quantize", "prune", "sparse", "apply"}
+
+// plan writes the plan of a command into a folder.
+func (t *tool) plan(c *cli.Context, folder string, workers int, args []string) (err error) {
+	if !slices.Contains(plannedCommands, args[0]) {
+		if len(args) != 2 {
+			return usagef("MODEL RECIPE, or one of the commands %s expected", strings.Join(plannedCommands, ", "))
+		}
+		args = []string{"apply", args[1], args[0]}
+	}
+	if _, err := os.Stat(filepath.Join(folder, planFile)); err == nil {
+		return usagef("%s has a plan already", folder)
+	}
+	undo, err := atomicfile.MakeDir(folder)
+	if err != nil {
+		return err
+	}
+	defer undo()
+	own := []string{"--output", folder + string(os.PathSeparator), "--data-files", strconv.Itoa(workers)}
+	d := &division{folder: folder, planning: true, plan: dividedPlan{
+		Workers: workers, Command: slices.Concat(args[:1], own, args[1:]),
+	}}
+	if err := d.run(c.Context, t); err != nil {
+		return err
+	}
+	if err := d.writeFile(planFile, d.plan); err != nil {
+		return err
+	}
+	if t.json {
+		return t.encode(d.plan)
+	}
+	return mcli.Planned(t.stdout, folder, workers, d.plan.Read, d.plan.Files)
+}
+
+func workCommand(t *tool) *cli.Command {
+	index, patience := -1, time.Hour
+	return &cli.Command{
+		Name:      "work",
+		Usage:     "compute a part of a plan",
+		ArgsUsage: "FOLDER",
+		Description: `Computes the part of one worker of the plan in FOLDER. A worker that was interrupted continues with the same command, and one that has ended has nothing to
+do. A worker that needs results of others, such as the sensitivities that a search begins with, waits for them.`,
+		Flags: group("flags", func(fs *flag.FlagSet) {
+			fs.IntVar(&index, "index", -1, "`index` of the worker, from 0 (default: that of the array job of Kubernetes, Slurm and others, as for --shard)")
+			fs.DurationVar(&patience, "wait", time.Hour, "`duration` without a new result of another worker after which waiting for it ends, with exit code 1")
+		}),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			if err != nil {
+				return err
+			}
+			if index < 0 {
+				if index, err = workerIndex(args[0]); err != nil {
+					return err
+				}
+			}
+			return t.work(c, args[0], index, patience)
+		},
+	}
+}
+
+// workerIndex is the index of the scheduler that runs this process.
+func workerIndex(folder string) (int, error) {
+	p, err := readPlan(folder)
+	if err != nil {
+		return 0, err
+	}
+	shard, err := fleet.FromEnvironment(func(name string) string {
+		if v := os.Getenv(name); v != "" || name != fleet.KubernetesCount {
+			return v
+		}
+		return strconv.Itoa(p.Workers) // Kubernetes sets the index only
+	})
+	switch {
+	case err != nil:
+		return 0, &usageError{err}
+	case shard.From == "":
+		return 0, usagef("--index is required outside of an array job")
+	case shard.Count != p.Workers:
+		return 0, usagef("%s: %d tasks, the plan has %d workers", shard.From, shard.Count, p.Workers)
+	}
+	return shard.Index, nil
+}
+
+// work computes the part of one worker.
+func (t *tool) work(c *cli.Context, folder string, index int, patience time.Duration) (err error) {
+	p, err := readPlan(folder)
+	if err != nil {
+		return err
+	}
+	if index >= p.Workers {
+		return usagef("--index %d: the plan has workers 0 to %d", index, p.Workers-1)
+	}
+	d, err := join(c.Context, folder, index, p)
+	if err != nil {
+		return err
+	}
+	if d.group == nil || d.group.Ended() {
+		return t.worked(d, index)
+	}
+	defer func() { err = errors.Join(err, d.group.Close()) }()
+	for {
+		err := d.run(c.Context, t)
+		unit, elsewhere := missingUnit(err)
+		if !elsewhere {
+			if err == nil {
+				err = d.group.End(c.Context)
+			}
+			if err == nil {
+				err = t.worked(d, index)
+			}
+			return err
+		}
+		if !t.quiet && !t.json {
+			fmt.Fprintf(t.stderr, "mcompress: work: worker %d waits for %s\n", index, unit)
+		}
+		err = d.group.Wait(c.Context, patience, func() bool {
+			_, ok := d.group.Result(unit)
+			return ok
+		})
+		if err != nil {
+			return &retryError{err}
+		}
+	}
+}
+
+// worked prints the end of a worker.
+func (t *tool) worked(d *division, index int) error {
+	if t.json {
+		return t.encode(map[string]any{"worker": index, "workers": d.plan.Workers, "files": append(d.parts[:0:0], d.parts...)})
+	}
+	return mcli.Worked(t.stdout, index, d.plan.Workers, d.parts)
+}
+
+func finalizeCommand(t *tool) *cli.Command {
+	var patience time.Duration
+	return &cli.Command{
+		Name:      "finalize",
+		Usage:     "complete the result of a plan, when its workers have ended",
+		ArgsUsage: "FOLDER",
+		Description: `Writes the model next to the data files of the workers, verifies it, evaluates the gates, and writes the report, as the command of the plan does alone. What workers have
+lost is computed anew. The parts of the workers are removed in the end; the plan stays.`,
+		Flags: group("flags", func(fs *flag.FlagSet) {
+			fs.DurationVar(&patience, "wait", 0, "`duration` without a new result of a worker after which waiting for them ends, with exit code 1")
+		}),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			if err != nil {
+				return err
+			}
+			return t.finalize(c, args[0], patience)
+		},
+	}
+}
+
+// finalize completes the result of the plan in a folder.
+func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) (err error) {
+	p, err := readPlan(folder)
+	if err != nil {
+		return err
+	}
+	d, err := join(c.Context, folder, p.Workers, p)
+	if err != nil {
+		return err
+	}
+	if d.group == nil {
+		if t.json {
+			return t.encode(map[string]any{"result": "up-to-date"})
+		}
+		_, err := fmt.Fprintf(t.stdout, "%s: the result is complete\n", folder)
+		return err
+	}
+	defer func() { err = errors.Join(err, d.group.Close()) }()
+	if err := d.group.Lock(c.Context); err != nil {
+		return err
+	}
+	if err := d.group.Wait(c.Context, patience, func() bool { return len(d.group.Missing()) == 0 }); err != nil {
+		missing := d.group.Missing()
+		if len(missing) == 0 || c.Context.Err() != nil {
+			return err
+		}
+		return &retryError{fmt.Errorf("%s: %d of %d workers have not ended, the first is mcompress work %[1]s --index %[4]d", folder, len(missing), p.Workers, missing[0])}
+	}
+	err = d.run(c.Context, t)
+	if exitCode(err) != exitDone && exitCode(err) != exitGate {
+		return err
+	}
+	return errors.Join(err, d.writeFile(resultFile, map[string]any{"exit_code": exitCode(err)}), d.group.Remove())
+}
+
+// missingUnit is the unit that a run of a worker needs from another one.
+func missingUnit(err error) (unit string, ok bool) {
+	var e *ir.Elsewhere
+	if errors.As(err, &e) {
+		return e.Unit, true
+	}
+	return "", false
+}

@@ -1,0 +1,118 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
+)
+
+func isElsewhere(err error) bool {
+	var e *ir.Elsewhere
+	return errors.As(err, &e)
+}
+
+// reported are written files as a report has them.
+func reported(written []onnx.Written) (files []report.File) {
+	for _, w := range written {
+		files = append(files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
+	}
+	return files
+}
+
+// missingOf is the *onnx.Missing that err is; nil for none.
+func missingOf(err error) (m *onnx.Missing, ok bool) {
+	ok = errors.As(err, &m)
+	return m, ok
+}
+
+// part completes the work of a worker, whose data files are written: it measures the weights in them for the report, and digests its part of the source.
+func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []onnx.Written, missing *onnx.Missing) (_ *Result, err error) {
+	res := &Result{Input: r.Input}
+	own, mine := map[string]bool{}, r.Journal.Mine(p.Sizes()[1:])
+	for i, path := range p.Paths(path)[1:] {
+		own[filepath.Base(path)] = mine[i]
+	}
+	for _, f := range reported(written) {
+		if own[f.Name] {
+			res.Parts = append(res.Parts, f)
+		}
+	}
+	if r.Errors {
+		if err := r.measurePart(ctx, p, path, own, missing); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.sums.wait(); err != nil && !isElsewhere(err) {
+		return nil, err
+	}
+	return res, nil
+}
+
+// measurePart measures the weights of the result that are in own data files. The first worker also measures those that are in none.
+func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own map[string]bool, missing *onnx.Missing) (err error) {
+	out, err := reopen(ctx, r.set, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	in := r.input()
+	in.Source.Files = files(r.source, nil)
+	in.Result = report.Model{Path: r.path, IR: out.Model}
+	in.Errors, in.NoDigest, in.Journal = true, true, r.Journal
+	first, parts, planned := r.Journal.Mine([]int64{1})[0], out.Parts(), sameTensors(out.Model, p.Model())
+	in.Mine = func(t *ir.Tensor) bool {
+		mine, some := planned != nil, false
+		for leaf := range leaves(t) {
+			mine = mine && !missing.Has(planned[leaf])
+			if s, ok := leaf.Source.(ir.Span); ok && out.Part(s) > 0 {
+				mine, some = mine && own[parts[out.Part(s)].Name], true
+			}
+		}
+		return mine && (some || first)
+	}
+	if _, err = report.Build(ctx, in); isElsewhere(err) {
+		return nil
+	}
+	return err
+}
+
+// sameTensors are the constants of b by those of a, which has been written from b; nil if they do not correspond.
+func sameTensors(a, b *ir.Model) map[*ir.Tensor]*ir.Tensor {
+	of := map[*ir.Tensor]*ir.Tensor{}
+	next, stop := iter.Pull(b.Values())
+	defer stop()
+	for v := range a.Values() {
+		w, ok := next()
+		if !ok || v.Name != w.Name || (v.Const == nil) != (w.Const == nil) {
+			return nil
+		}
+		if v.Const != nil {
+			of[v.Const] = w.Const
+		}
+	}
+	return of
+}
+
+// leaves are the tensors that t is computed from and that are not computed.
+func leaves(t *ir.Tensor) iter.Seq[*ir.Tensor] {
+	return func(yield func(*ir.Tensor) bool) { visit(t, yield) }
+}
+
+// visit calls yield with each of the leaves of t until it returns false.
+func visit(t *ir.Tensor, yield func(*ir.Tensor) bool) bool {
+	o, ok := t.Source.(ir.Output)
+	if !ok {
+		return yield(t)
+	}
+	for _, in := range o.Of.In {
+		if !visit(in, yield) {
+			return false
+		}
+	}
+	return true
+}
