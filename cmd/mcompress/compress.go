@@ -145,8 +145,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if w.baseline, err = w.against.load(c.Context, t, c.Command.Name, &w.pushing.registryFlags, w.gates); err != nil {
 		return err
 	}
-	if t.division != nil && len(models) != 1 {
-		return usagef("a plan is for one model, not %d", len(models))
+	if t.division != nil {
+		if err := t.division.check(w, models, steps); err != nil {
+			return err
+		}
 	}
 	if err := w.pushing.check(c.Context, t, c.Command.Name, models, w.dryRun); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -50,6 +49,32 @@ type division struct {
 	group    *journal.Group // nil while planning
 
 	parts []report.File // that a worker has written
+}
+
+// undivided is an error if the run is divided, which a flag does not permit.
+func (t *tool) undivided(flag string) error {
+	if t.division != nil {
+		return usagef("a plan has no %s", flag)
+	}
+	return nil
+}
+
+// check returns an error for a command that cannot be divided.
+func (d *division) check(w *writing, models []string, steps []pass.Options) error {
+	switch {
+	case len(models) != 1:
+		return usagef("a plan is for one model, not %d", len(models))
+	case w.dryRun:
+		return usagef("a plan has no --dry-run")
+	case filepath.Clean(w.output) != filepath.Clean(d.folder) || w.dataFiles != d.plan.Workers:
+		return usagef("a plan sets --output and --data-files")
+	}
+	for _, s := range steps {
+		if s.Method().Stage == pass.Train {
+			return usagef("%s trains, which is not divided: train first", s.Method().Name)
+		}
+	}
+	return nil
 }
 
 // resume returns the journal of the division, if the command is that of the plan.
@@ -93,9 +118,9 @@ func (d *division) identify(c *cli.Context, t *tool, w *writing, model string, s
 	return id, err
 }
 
-// measure finds the files that the result will have, unless the steps are searched or train.
+// measure finds the files that the result will have, unless the steps are searched.
 func (d *division) measure(ctx context.Context, t *tool, w *writing, model, out, label string, steps []pass.Options) error {
-	if w.choose != nil || slices.ContainsFunc(steps, func(s pass.Options) bool { return s.Method().Stage == pass.Train }) {
+	if w.choose != nil {
 		return nil
 	}
 	o, err := w.job(t, model, out, steps)

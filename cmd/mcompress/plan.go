@@ -19,6 +19,7 @@ import (
 	"github.com/mcompress/mcompress/internal/fleet"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 func planCommand(t *tool) *cli.Command {
@@ -190,7 +191,7 @@ func (t *tool) work(c *cli.Context, folder string, index int, patience time.Dura
 // worked prints the end of a worker.
 func (t *tool) worked(d *division, index int) error {
 	if t.json {
-		return t.encode(map[string]any{"worker": index, "workers": d.plan.Workers, "files": append(d.parts[:0:0], d.parts...)})
+		return t.encode(map[string]any{"worker": index, "workers": d.plan.Workers, "files": append([]report.File{}, d.parts...)})
 	}
 	return mcli.Worked(t.stdout, index, d.plan.Workers, d.parts)
 }

@@ -93,7 +93,7 @@ func (s *variantSet) Set(text string) error {
 
 // run writes the variants of each model, and one table about them.
 func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models []string, w *writing, test testSet) (err error) {
-	if err := errors.Join(s.check(o), onlyFiles("--variants", models)); err != nil {
+	if err := errors.Join(s.check(o), onlyFiles("--variants", models), t.undivided("--variants")); err != nil {
 		return err
 	}
 	given := w.output
