@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -150,9 +151,10 @@ func (d *division) run(ctx context.Context, t *tool) error {
 	if t.policy != "" {
 		given = append(given, "--policy", t.policy)
 	}
-	sub := *t
+	sub, command := *t, d.plan.Command
 	sub.division = d
-	return sub.app().RunContext(ctx, append(given, d.plan.Command...))
+	own := []string{"--output", d.folder + string(os.PathSeparator), "--data-files", strconv.Itoa(d.plan.Workers)}
+	return sub.app().RunContext(ctx, slices.Concat(given, command[:1], own, command[1:]))
 }
 
 // readPlan reads the plan in a folder.

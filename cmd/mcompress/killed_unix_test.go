@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,4 +223,49 @@ func killedWithMore(t *testing.T, c *exec.Cmd, log string, size *int64) bool {
 		*size = st.Size()
 	}
 	return true
+}
+
+// Workers of a plan that are killed at any time continue, and the result is that of one process.
+func TestKilledWorkersContinue(t *testing.T) {
+	const workers = 2
+	plain, divided := programFolder(t, "transformer.onnx"), programFolder(t, "transformer.onnx")
+	command := func(dir, args string) *exec.Cmd {
+		c := exec.Command(filepath.Join(dir, "mcompress"), strings.Fields(args)...)
+		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+dir)
+		return c
+	}
+	finish := func(dir, args string) {
+		t.Helper()
+		if out, err := command(dir, args).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", args, err, out)
+		}
+	}
+	finish(plain, "quantize --method weight-int4 --data-files 2 transformer.onnx -o out/ -q")
+	finish(divided, "plan -n 2 -o out -- quantize --method weight-int4 transformer.onnx")
+	kills := 0
+	for i := range workers {
+		for delay := 10 * time.Millisecond; ; delay += 10 * time.Millisecond {
+			c := command(divided, "work out -q --index "+strconv.Itoa(i))
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			timer := time.AfterFunc(delay, func() { _ = c.Process.Kill() })
+			err := c.Wait()
+			timer.Stop()
+			if err == nil {
+				break
+			}
+			if c.ProcessState.ExitCode() >= 0 {
+				t.Fatalf("worker %d: %v", i, err)
+			}
+			kills++
+		}
+	}
+	if kills == 0 {
+		t.Error("nothing was killed")
+	}
+	finish(divided, "finalize out -q")
+	for _, name := range []string{".onnx", ".onnx.data-00001-of-00002", ".onnx.data-00002-of-00002", ".report.json"} {
+		sameFile(t, plain, divided, filepath.Join("out", "transformer.weight-int4"+name))
+	}
 }

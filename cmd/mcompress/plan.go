@@ -80,10 +80,7 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string) (
 		return err
 	}
 	defer undo()
-	own := []string{"--output", folder + string(os.PathSeparator), "--data-files", strconv.Itoa(workers)}
-	d := &division{folder: folder, planning: true, plan: dividedPlan{
-		Workers: workers, Command: slices.Concat(args[:1], own, args[1:]),
-	}}
+	d := &division{folder: folder, planning: true, plan: dividedPlan{Workers: workers, Command: args}}
 	if err := d.run(c.Context, t); err != nil {
 		return err
 	}
