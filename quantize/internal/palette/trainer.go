@@ -27,7 +27,7 @@ func (t *trainer) train(v values) *codebook {
 	}
 	pinned := zeros*t.Entries > len(v.x) // zeros stay exact
 	if t.Block == 0 {
-		return t.rounded(kmeans(pointsOf(v.x, v.important, t.intervals()), t.Entries), pinned)
+		return t.rounded(kmeans(pointsOf(v, t.intervals()), t.Entries), pinned)
 	}
 	v = v.padded(t.Block) // the last group may end within a block
 	blocks := len(v.x) / int(t.Block)
@@ -89,7 +89,7 @@ func (f *fitting) points() []point {
 			y[i], weights[i] = float32(f.x[i]*f.under[s]), float32(f.of[s]*f.of[s])*f.weight(i)
 		}
 	}
-	return pointsOf(y, weights, f.intervals())
+	return pointsOf(values{y, weights}, f.intervals())
 }
 
 // weight is the importance of element i.
