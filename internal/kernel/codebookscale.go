@@ -121,7 +121,7 @@ func (s *scaleSearch) best(x []float32, magnitude int) byte {
 		for _, v := range x {
 			q, negative := saturated(int32(math.RoundToEven(float64(v*s.inverse[magnitude]))), math.MaxInt16), 0
 			if q < 0 {
-				q, negative = min(-q, math.MaxInt16), 1
+				q, negative = -q, 1
 			}
 			q = min((q*int32(s.ratios[i])+1<<14)>>15, math.MaxUint8)
 			for sign := range sums {
