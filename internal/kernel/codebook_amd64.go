@@ -4,20 +4,25 @@
 
 package kernel
 
-// blockPeaksAVX2 has n%8 == 0 blocks of stride bytes, whole vectors.
+// blockMagnitudesAVX2 has n%8 == 0 blocks of stride bytes, whole vectors.
 //
 //go:noescape
-func blockPeaksAVX2(dst *uint32, x *float32, n int, stride int)
+func blockMagnitudesAVX2(dst *byte, x *float32, n int, stride int, limits *uint32)
 
-// searchScaleAVX2 has n%8 == 0 blocks of stride bytes, whole vectors; the entries are after the limits.
+// searchScaleAVX2 has n%8 == 0 blocks of stride bytes, whole vectors.
 //
 //go:noescape
-func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, limits *int8)
+func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, pairs *byte, count int)
 
-// nearestEntryAVX2 has n > 0 blocks of stride bytes, whole vectors.
+// searchScalePairsAVX2 has n%8 == 0 blocks of stride bytes, whole vectors.
 //
 //go:noescape
-func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
+func searchScalePairsAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, pairs *byte, count int)
+
+// nearestEntryAVX2 has n%8 == 0 blocks of stride bytes, whole vectors; limits are lower bytes and upper ones.
+//
+//go:noescape
+func nearestEntryAVX2(dst *byte, x *float32, scales *byte, n int, stride int, inverse *float32, first *byte, limits *byte, steps int)
 
 // balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.
 //

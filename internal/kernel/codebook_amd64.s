@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func blockPeaksAVX2(dst *uint32, x *float32, n int, stride int)
+// func blockMagnitudesAVX2(dst *byte, x *float32, n int, stride int, limits *uint32)
 // Requires: AVX, AVX2
-TEXT ·blockPeaksAVX2(SB), NOSPLIT, $0-32
+TEXT ·blockMagnitudesAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -14,6 +14,7 @@ TEXT ·blockPeaksAVX2(SB), NOSPLIT, $0-32
 	MOVL         $0x7fffffff, SI
 	VMOVD        SI, X0
 	VPBROADCASTD X0, Y0
+	MOVQ         limits+32(FP), SI
 	SUBQ         $0x00000008, DX
 	JLT          blocksEnd
 
@@ -26,781 +27,95 @@ blocks:
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
-	MOVQ  CX, SI
-	MOVQ  BX, DI
+	MOVQ  CX, DI
+	MOVQ  BX, R8
 
 chunk:
-	MOVQ        SI, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y1, Y1
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y2, Y2
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y3, Y3
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y4, Y4
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y5, Y5
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y6, Y6
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y7, Y7
-	ADDQ        BX, R8
-	VPAND       (R8), Y0, Y9
-	VPMAXUD     Y9, Y8, Y8
-	ADDQ        BX, R8
-	ADDQ        $0x00000020, SI
-	SUBQ        $0x00000020, DI
-	JNZ         chunk
-	VPUNPCKLDQ  Y2, Y1, Y9
-	VPUNPCKHDQ  Y2, Y1, Y1
-	VPMAXUD     Y9, Y1, Y1
-	VPUNPCKLDQ  Y4, Y3, Y9
-	VPUNPCKHDQ  Y4, Y3, Y3
-	VPMAXUD     Y9, Y3, Y3
-	VPUNPCKLDQ  Y6, Y5, Y9
-	VPUNPCKHDQ  Y6, Y5, Y5
-	VPMAXUD     Y9, Y5, Y5
-	VPUNPCKLDQ  Y8, Y7, Y9
-	VPUNPCKHDQ  Y8, Y7, Y7
-	VPMAXUD     Y9, Y7, Y7
-	VPUNPCKLQDQ Y3, Y1, Y9
-	VPUNPCKHQDQ Y3, Y1, Y1
-	VPMAXUD     Y9, Y1, Y1
-	VPUNPCKLQDQ Y7, Y5, Y9
-	VPUNPCKHQDQ Y7, Y5, Y5
-	VPMAXUD     Y9, Y5, Y5
-	VPERM2I128  $0x20, Y5, Y1, Y9
-	VPERM2I128  $0x31, Y5, Y1, Y1
-	VPMAXUD     Y9, Y1, Y1
-	VMOVDQU     Y1, (AX)
-	ADDQ        $0x00000020, AX
-	LEAQ        (CX)(BX*8), CX
-	SUBQ        $0x00000008, DX
-	JGE         blocks
-
-blocksEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, limits *int8)
-// Requires: AVX, AVX2
-TEXT ·searchScaleAVX2(SB), NOSPLIT, $448-64
-	MOVQ           magnitudes+0(FP), AX
-	MOVQ           x+8(FP), CX
-	MOVQ           n+16(FP), DX
-	MOVQ           stride+24(FP), BX
-	MOVQ           inverse+32(FP), SI
-	MOVQ           squares+40(FP), DI
-	MOVQ           ratios+48(FP), R8
-	MOVQ           limits+56(FP), R9
-	VBROADCASTI128 (R9), Y1
-	VBROADCASTI128 16(R9), Y2
-	VBROADCASTI128 32(R9), Y3
-	VBROADCASTI128 48(R9), Y4
-	VBROADCASTI128 64(R9), Y0
-	VPXOR          Y5, Y5, Y5
-	VPSHUFB        Y5, Y1, Y1
-	SUBQ           $0x00000008, DX
-	JLT            blocksEnd
-
-blocks:
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 128(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 160(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 192(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 224(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 256(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 288(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 320(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 352(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 384(SP)
-	VPXOR   Y5, Y5, Y5
-	VMOVDQU Y5, 416(SP)
-	MOVQ    CX, R9
-	MOVQ    BX, R10
-
-chunk:
-	MOVQ         R9, R11
-	MOVBLZX      (AX), R12
-	VBROADCASTSS (SI)(R12*4), Y5
-	VMULPS       (R11), Y5, Y5
-	VCVTPS2DQ    Y5, Y5
-	ADDQ         BX, R11
-	MOVBLZX      1(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y6
-	VMULPS       (R11), Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	ADDQ         BX, R11
-	VPACKSSDW    Y6, Y5, Y5
-	VMOVDQU      Y5, (SP)
-	MOVBLZX      2(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y5
-	VMULPS       (R11), Y5, Y5
-	VCVTPS2DQ    Y5, Y5
-	ADDQ         BX, R11
-	MOVBLZX      3(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y6
-	VMULPS       (R11), Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	ADDQ         BX, R11
-	VPACKSSDW    Y6, Y5, Y5
-	VMOVDQU      Y5, 32(SP)
-	MOVBLZX      4(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y5
-	VMULPS       (R11), Y5, Y5
-	VCVTPS2DQ    Y5, Y5
-	ADDQ         BX, R11
-	MOVBLZX      5(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y6
-	VMULPS       (R11), Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	ADDQ         BX, R11
-	VPACKSSDW    Y6, Y5, Y5
-	VMOVDQU      Y5, 64(SP)
-	MOVBLZX      6(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y5
-	VMULPS       (R11), Y5, Y5
-	VCVTPS2DQ    Y5, Y5
-	ADDQ         BX, R11
-	MOVBLZX      7(AX), R12
-	VBROADCASTSS (SI)(R12*4), Y6
-	VMULPS       (R11), Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	ADDQ         BX, R11
-	VPACKSSDW    Y6, Y5, Y5
-	VMOVDQU      Y5, 96(SP)
-	VPBROADCASTW (R8), Y5
-	VPMULHRSW    (SP), Y5, Y6
-	VPMULHRSW    32(SP), Y5, Y7
-	VPACKSSWB    Y7, Y6, Y6
-	VPMULHRSW    64(SP), Y5, Y7
-	VPMULHRSW    96(SP), Y5, Y5
-	VPACKSSWB    Y5, Y7, Y7
-	VPCMPGTB     Y1, Y6, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y3, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y4, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y0, Y8
-	VPSUBSB      Y8, Y6, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPCMPGTB     Y1, Y7, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y3, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y4, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y0, Y9
-	VPSUBSB      Y9, Y7, Y9
-	VPABSB       Y9, Y9
-	VPMINUB      codebookMax<>+0(SB), Y9, Y9
-	VPMADDUBSW   Y9, Y9, Y9
-	VPERM2I128   $0x20, Y9, Y8, Y5
-	VPERM2I128   $0x31, Y9, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       128(SP), Y5, Y5
-	VMOVDQU      Y5, 128(SP)
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y6, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y3, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y4, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y0, Y8
-	VPSUBSB      Y8, Y5, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y7, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y3, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y4, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y7
-	VPSUBSB      Y7, Y5, Y7
-	VPABSB       Y7, Y7
-	VPMINUB      codebookMax<>+0(SB), Y7, Y7
-	VPMADDUBSW   Y7, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y8, Y5
-	VPERM2I128   $0x31, Y7, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       160(SP), Y5, Y5
-	VMOVDQU      Y5, 160(SP)
-	VPBROADCASTW 2(R8), Y5
-	VPMULHRSW    (SP), Y5, Y6
-	VPMULHRSW    32(SP), Y5, Y7
-	VPACKSSWB    Y7, Y6, Y6
-	VPMULHRSW    64(SP), Y5, Y7
-	VPMULHRSW    96(SP), Y5, Y5
-	VPACKSSWB    Y5, Y7, Y7
-	VPCMPGTB     Y1, Y6, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y3, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y4, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y0, Y8
-	VPSUBSB      Y8, Y6, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPCMPGTB     Y1, Y7, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y3, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y4, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y0, Y9
-	VPSUBSB      Y9, Y7, Y9
-	VPABSB       Y9, Y9
-	VPMINUB      codebookMax<>+0(SB), Y9, Y9
-	VPMADDUBSW   Y9, Y9, Y9
-	VPERM2I128   $0x20, Y9, Y8, Y5
-	VPERM2I128   $0x31, Y9, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       192(SP), Y5, Y5
-	VMOVDQU      Y5, 192(SP)
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y6, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y3, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y4, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y0, Y8
-	VPSUBSB      Y8, Y5, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y7, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y3, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y4, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y7
-	VPSUBSB      Y7, Y5, Y7
-	VPABSB       Y7, Y7
-	VPMINUB      codebookMax<>+0(SB), Y7, Y7
-	VPMADDUBSW   Y7, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y8, Y5
-	VPERM2I128   $0x31, Y7, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       224(SP), Y5, Y5
-	VMOVDQU      Y5, 224(SP)
-	VPBROADCASTW 4(R8), Y5
-	VPMULHRSW    (SP), Y5, Y6
-	VPMULHRSW    32(SP), Y5, Y7
-	VPACKSSWB    Y7, Y6, Y6
-	VPMULHRSW    64(SP), Y5, Y7
-	VPMULHRSW    96(SP), Y5, Y5
-	VPACKSSWB    Y5, Y7, Y7
-	VPCMPGTB     Y1, Y6, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y3, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y4, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y0, Y8
-	VPSUBSB      Y8, Y6, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPCMPGTB     Y1, Y7, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y3, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y4, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y0, Y9
-	VPSUBSB      Y9, Y7, Y9
-	VPABSB       Y9, Y9
-	VPMINUB      codebookMax<>+0(SB), Y9, Y9
-	VPMADDUBSW   Y9, Y9, Y9
-	VPERM2I128   $0x20, Y9, Y8, Y5
-	VPERM2I128   $0x31, Y9, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       256(SP), Y5, Y5
-	VMOVDQU      Y5, 256(SP)
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y6, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y3, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y4, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y0, Y8
-	VPSUBSB      Y8, Y5, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y7, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y3, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y4, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y7
-	VPSUBSB      Y7, Y5, Y7
-	VPABSB       Y7, Y7
-	VPMINUB      codebookMax<>+0(SB), Y7, Y7
-	VPMADDUBSW   Y7, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y8, Y5
-	VPERM2I128   $0x31, Y7, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       288(SP), Y5, Y5
-	VMOVDQU      Y5, 288(SP)
-	VPBROADCASTW 6(R8), Y5
-	VPMULHRSW    (SP), Y5, Y6
-	VPMULHRSW    32(SP), Y5, Y7
-	VPACKSSWB    Y7, Y6, Y6
-	VPMULHRSW    64(SP), Y5, Y7
-	VPMULHRSW    96(SP), Y5, Y5
-	VPACKSSWB    Y5, Y7, Y7
-	VPCMPGTB     Y1, Y6, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y3, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y4, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y0, Y8
-	VPSUBSB      Y8, Y6, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPCMPGTB     Y1, Y7, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y3, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y4, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y0, Y9
-	VPSUBSB      Y9, Y7, Y9
-	VPABSB       Y9, Y9
-	VPMINUB      codebookMax<>+0(SB), Y9, Y9
-	VPMADDUBSW   Y9, Y9, Y9
-	VPERM2I128   $0x20, Y9, Y8, Y5
-	VPERM2I128   $0x31, Y9, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       320(SP), Y5, Y5
-	VMOVDQU      Y5, 320(SP)
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y6, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y3, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y4, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y0, Y8
-	VPSUBSB      Y8, Y5, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y7, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y3, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y4, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y7
-	VPSUBSB      Y7, Y5, Y7
-	VPABSB       Y7, Y7
-	VPMINUB      codebookMax<>+0(SB), Y7, Y7
-	VPMADDUBSW   Y7, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y8, Y5
-	VPERM2I128   $0x31, Y7, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       352(SP), Y5, Y5
-	VMOVDQU      Y5, 352(SP)
-	VPBROADCASTW 8(R8), Y5
-	VPMULHRSW    (SP), Y5, Y6
-	VPMULHRSW    32(SP), Y5, Y7
-	VPACKSSWB    Y7, Y6, Y6
-	VPMULHRSW    64(SP), Y5, Y7
-	VPMULHRSW    96(SP), Y5, Y5
-	VPACKSSWB    Y5, Y7, Y7
-	VPCMPGTB     Y1, Y6, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y3, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y4, Y8
-	VPCMPGTB     Y8, Y6, Y8
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y8, Y5, Y5
-	VPSHUFB      Y5, Y0, Y8
-	VPSUBSB      Y8, Y6, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPCMPGTB     Y1, Y7, Y5
-	VPABSB       Y5, Y5
-	VPSHUFB      Y5, Y2, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y3, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y4, Y9
-	VPCMPGTB     Y9, Y7, Y9
-	VPADDB       Y5, Y5, Y5
-	VPSUBB       Y9, Y5, Y5
-	VPSHUFB      Y5, Y0, Y9
-	VPSUBSB      Y9, Y7, Y9
-	VPABSB       Y9, Y9
-	VPMINUB      codebookMax<>+0(SB), Y9, Y9
-	VPMADDUBSW   Y9, Y9, Y9
-	VPERM2I128   $0x20, Y9, Y8, Y5
-	VPERM2I128   $0x31, Y9, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       384(SP), Y5, Y5
-	VMOVDQU      Y5, 384(SP)
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y6, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y3, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y4, Y8
-	VPCMPGTB     Y8, Y5, Y8
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y8, Y6, Y6
-	VPSHUFB      Y6, Y0, Y8
-	VPSUBSB      Y8, Y5, Y8
-	VPABSB       Y8, Y8
-	VPMINUB      codebookMax<>+0(SB), Y8, Y8
-	VPMADDUBSW   Y8, Y8, Y8
-	VPXOR        Y5, Y5, Y5
-	VPSUBSB      Y7, Y5, Y5
-	VPCMPGTB     Y1, Y5, Y6
-	VPABSB       Y6, Y6
-	VPSHUFB      Y6, Y2, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y3, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y4, Y7
-	VPCMPGTB     Y7, Y5, Y7
-	VPADDB       Y6, Y6, Y6
-	VPSUBB       Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y7
-	VPSUBSB      Y7, Y5, Y7
-	VPABSB       Y7, Y7
-	VPMINUB      codebookMax<>+0(SB), Y7, Y7
-	VPMADDUBSW   Y7, Y7, Y7
-	VPERM2I128   $0x20, Y7, Y8, Y5
-	VPERM2I128   $0x31, Y7, Y8, Y8
-	VPADDW       Y5, Y8, Y5
-	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
-	VPADDD       416(SP), Y5, Y5
-	VMOVDQU      Y5, 416(SP)
-	ADDQ         $0x00000020, R9
-	SUBQ         $0x00000020, R10
+	MOVQ         DI, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y1, Y1
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y2, Y2
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y3, Y3
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y4, Y4
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y5, Y5
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y6, Y6
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y7, Y7
+	ADDQ         BX, R9
+	VPAND        (R9), Y0, Y9
+	VPMAXUD      Y9, Y8, Y8
+	ADDQ         BX, R9
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000020, R8
 	JNZ          chunk
-	VPXOR        Y5, Y5, Y5
-	MOVL         $0x7f800000, R9
-	VMOVD        R9, X6
-	VPBROADCASTD X6, Y6
-	VPMOVZXBD    (AX), Y7
-	VPCMPEQD     Y8, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	MOVL         $0x00000001, R9
-	VMOVD        R9, X9
-	VPBROADCASTD X9, Y9
-	VBROADCASTSS (DI), Y10
-	VMOVDQU      Y7, Y11
-	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
-	VPCMPGTD     Y7, Y9, Y8
-	VPOR         Y8, Y12, Y12
-	VCVTDQ2PS    128(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VCVTDQ2PS    160(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VPADDD       Y9, Y7, Y7
-	VBROADCASTSS 4(DI), Y10
-	VMOVDQU      Y7, Y11
-	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
-	VPCMPGTD     Y7, Y9, Y8
-	VPOR         Y8, Y12, Y12
-	VCVTDQ2PS    192(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VCVTDQ2PS    224(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VPADDD       Y9, Y7, Y7
-	VBROADCASTSS 8(DI), Y10
-	VMOVDQU      Y7, Y11
-	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
-	VPCMPGTD     Y7, Y9, Y8
-	VPOR         Y8, Y12, Y12
-	VCVTDQ2PS    256(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VCVTDQ2PS    288(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VPADDD       Y9, Y7, Y7
-	VBROADCASTSS 12(DI), Y10
-	VMOVDQU      Y7, Y11
-	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
-	VPCMPGTD     Y7, Y9, Y8
-	VPOR         Y8, Y12, Y12
-	VCVTDQ2PS    320(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VCVTDQ2PS    352(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VPADDD       Y9, Y7, Y7
-	VBROADCASTSS 16(DI), Y10
-	VMOVDQU      Y7, Y11
-	VPCMPGTD     codebookHighest<>+0(SB), Y7, Y12
-	VPCMPGTD     Y7, Y9, Y8
-	VPOR         Y8, Y12, Y12
-	VCVTDQ2PS    384(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VCVTDQ2PS    416(SP), Y13
-	VMULPS       Y10, Y13, Y13
-	VCMPPS       $0x11, Y6, Y13, Y8
-	VPANDN       Y8, Y12, Y8
-	VBLENDVPS    Y8, Y13, Y6, Y6
-	VBLENDVPS    Y8, Y11, Y5, Y5
-	VPOR         codebookSign<>+0(SB), Y11, Y11
-	VPADDD       Y9, Y7, Y7
-	VPMOVZXBD    (AX), Y6
-	VPXOR        Y7, Y7, Y7
-	VPCMPEQD     Y7, Y6, Y6
-	VPANDN       Y5, Y6, Y6
-	VPACKUSDW    Y6, Y6, Y6
-	VPERMQ       $0x08, Y6, Y6
-	VPACKUSWB    X6, X6, X6
-	VMOVQ        X6, (AX)
+	VPUNPCKLDQ   Y2, Y1, Y9
+	VPUNPCKHDQ   Y2, Y1, Y1
+	VPMAXUD      Y9, Y1, Y1
+	VPUNPCKLDQ   Y4, Y3, Y9
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPMAXUD      Y9, Y3, Y3
+	VPUNPCKLDQ   Y6, Y5, Y9
+	VPUNPCKHDQ   Y6, Y5, Y5
+	VPMAXUD      Y9, Y5, Y5
+	VPUNPCKLDQ   Y8, Y7, Y9
+	VPUNPCKHDQ   Y8, Y7, Y7
+	VPMAXUD      Y9, Y7, Y7
+	VPUNPCKLQDQ  Y3, Y1, Y9
+	VPUNPCKHQDQ  Y3, Y1, Y1
+	VPMAXUD      Y9, Y1, Y1
+	VPUNPCKLQDQ  Y7, Y5, Y9
+	VPUNPCKHQDQ  Y7, Y5, Y5
+	VPMAXUD      Y9, Y5, Y5
+	VPERM2I128   $0x20, Y5, Y1, Y9
+	VPERM2I128   $0x31, Y5, Y1, Y1
+	VPMAXUD      Y9, Y1, Y1
+	VPSRLD       $0x17, Y1, Y2
+	VPSLLD       $0x03, Y2, Y2
+	VPSUBD       codebookBias<>+0(SB), Y2, Y2
+	VPAND        codebookMantissa<>+0(SB), Y1, Y1
+	VPBROADCASTD (SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 4(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 8(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 12(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 16(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 20(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 24(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPBROADCASTD 28(SI), Y3
+	VPCMPGTD     Y3, Y1, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPCMPGTD     codebookHalf<>+0(SB), Y2, Y1
+	VPSRLD       $0x1f, Y1, Y1
+	VPMAXSD      Y1, Y2, Y2
+	VPMINSD      codebookLargest<>+0(SB), Y2, Y2
+	VPACKUSDW    Y2, Y2, Y2
+	VPERMQ       $0x08, Y2, Y2
+	VPACKUSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
 	ADDQ         $0x00000008, AX
 	LEAQ         (CX)(BX*8), CX
 	SUBQ         $0x00000008, DX
@@ -810,6 +125,56 @@ blocksEnd:
 	ADDQ $0x00000008, DX
 	VZEROUPPER
 	RET
+
+DATA codebookBias<>+0(SB)/4, $0x00000379
+DATA codebookBias<>+4(SB)/4, $0x00000379
+DATA codebookBias<>+8(SB)/4, $0x00000379
+DATA codebookBias<>+12(SB)/4, $0x00000379
+DATA codebookBias<>+16(SB)/4, $0x00000379
+DATA codebookBias<>+20(SB)/4, $0x00000379
+DATA codebookBias<>+24(SB)/4, $0x00000379
+DATA codebookBias<>+28(SB)/4, $0x00000379
+GLOBL codebookBias<>(SB), RODATA|NOPTR, $32
+
+DATA codebookMantissa<>+0(SB)/4, $0x007fffff
+DATA codebookMantissa<>+4(SB)/4, $0x007fffff
+DATA codebookMantissa<>+8(SB)/4, $0x007fffff
+DATA codebookMantissa<>+12(SB)/4, $0x007fffff
+DATA codebookMantissa<>+16(SB)/4, $0x007fffff
+DATA codebookMantissa<>+20(SB)/4, $0x007fffff
+DATA codebookMantissa<>+24(SB)/4, $0x007fffff
+DATA codebookMantissa<>+28(SB)/4, $0x007fffff
+GLOBL codebookMantissa<>(SB), RODATA|NOPTR, $32
+
+DATA codebookHalf<>+0(SB)/4, $0xfffffff8
+DATA codebookHalf<>+4(SB)/4, $0xfffffff8
+DATA codebookHalf<>+8(SB)/4, $0xfffffff8
+DATA codebookHalf<>+12(SB)/4, $0xfffffff8
+DATA codebookHalf<>+16(SB)/4, $0xfffffff8
+DATA codebookHalf<>+20(SB)/4, $0xfffffff8
+DATA codebookHalf<>+24(SB)/4, $0xfffffff8
+DATA codebookHalf<>+28(SB)/4, $0xfffffff8
+GLOBL codebookHalf<>(SB), RODATA|NOPTR, $32
+
+DATA codebookLargest<>+0(SB)/4, $0x0000007f
+DATA codebookLargest<>+4(SB)/4, $0x0000007f
+DATA codebookLargest<>+8(SB)/4, $0x0000007f
+DATA codebookLargest<>+12(SB)/4, $0x0000007f
+DATA codebookLargest<>+16(SB)/4, $0x0000007f
+DATA codebookLargest<>+20(SB)/4, $0x0000007f
+DATA codebookLargest<>+24(SB)/4, $0x0000007f
+DATA codebookLargest<>+28(SB)/4, $0x0000007f
+GLOBL codebookLargest<>(SB), RODATA|NOPTR, $32
+
+DATA codebookLow<>+0(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+4(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+8(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+12(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+16(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+20(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+24(SB)/4, $0x0f0f0f0f
+DATA codebookLow<>+28(SB)/4, $0x0f0f0f0f
+GLOBL codebookLow<>(SB), RODATA|NOPTR, $32
 
 DATA codebookOnes<>+0(SB)/4, $0x00010001
 DATA codebookOnes<>+4(SB)/4, $0x00010001
@@ -821,25 +186,15 @@ DATA codebookOnes<>+24(SB)/4, $0x00010001
 DATA codebookOnes<>+28(SB)/4, $0x00010001
 GLOBL codebookOnes<>(SB), RODATA|NOPTR, $32
 
-DATA codebookMax<>+0(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+4(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+8(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+12(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+16(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+20(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+24(SB)/4, $0x5a5a5a5a
-DATA codebookMax<>+28(SB)/4, $0x5a5a5a5a
-GLOBL codebookMax<>(SB), RODATA|NOPTR, $32
-
-DATA codebookHighest<>+0(SB)/4, $0x0000007f
-DATA codebookHighest<>+4(SB)/4, $0x0000007f
-DATA codebookHighest<>+8(SB)/4, $0x0000007f
-DATA codebookHighest<>+12(SB)/4, $0x0000007f
-DATA codebookHighest<>+16(SB)/4, $0x0000007f
-DATA codebookHighest<>+20(SB)/4, $0x0000007f
-DATA codebookHighest<>+24(SB)/4, $0x0000007f
-DATA codebookHighest<>+28(SB)/4, $0x0000007f
-GLOBL codebookHighest<>(SB), RODATA|NOPTR, $32
+DATA codebookMost<>+0(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+4(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+8(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+12(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+16(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+20(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+24(SB)/4, $0x7f7f7f7f
+DATA codebookMost<>+28(SB)/4, $0x7f7f7f7f
+GLOBL codebookMost<>(SB), RODATA|NOPTR, $32
 
 DATA codebookSign<>+0(SB)/4, $0x00000080
 DATA codebookSign<>+4(SB)/4, $0x00000080
@@ -851,54 +206,1375 @@ DATA codebookSign<>+24(SB)/4, $0x00000080
 DATA codebookSign<>+28(SB)/4, $0x00000080
 GLOBL codebookSign<>(SB), RODATA|NOPTR, $32
 
-// func nearestEntryAVX2(dst *byte, x *float32, inverse *float32, n int, stride int, limits *float32)
+DATA codebookLowest<>+0(SB)/4, $0x000000ff
+DATA codebookLowest<>+4(SB)/4, $0x000000ff
+DATA codebookLowest<>+8(SB)/4, $0x000000ff
+DATA codebookLowest<>+12(SB)/4, $0x000000ff
+DATA codebookLowest<>+16(SB)/4, $0x000000ff
+DATA codebookLowest<>+20(SB)/4, $0x000000ff
+DATA codebookLowest<>+24(SB)/4, $0x000000ff
+DATA codebookLowest<>+28(SB)/4, $0x000000ff
+GLOBL codebookLowest<>(SB), RODATA|NOPTR, $32
+
+// func searchScaleAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, pairs *byte, count int)
 // Requires: AVX, AVX2
-TEXT ·nearestEntryAVX2(SB), NOSPLIT, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         inverse+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         stride+32(FP), SI
-	MOVQ         limits+40(FP), DI
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VMOVUPS      64(DI), Y2
-	VMOVUPS      96(DI), Y3
-	VBROADCASTSS X0, Y0
+TEXT ·searchScaleAVX2(SB), NOSPLIT, $512-72
+	MOVQ           magnitudes+0(FP), AX
+	MOVQ           x+8(FP), CX
+	MOVQ           n+16(FP), DX
+	MOVQ           stride+24(FP), BX
+	MOVQ           inverse+32(FP), SI
+	MOVQ           squares+40(FP), DI
+	MOVQ           ratios+48(FP), R8
+	MOVQ           pairs+56(FP), R9
+	MOVQ           count+64(FP), R10
+	VBROADCASTI128 (R9), Y0
+	VBROADCASTI128 16(R9), Y1
+	VBROADCASTI128 32(R9), Y2
+	VBROADCASTI128 48(R9), Y3
+	SUBQ           $0x00000008, DX
+	JLT            blocksEnd
 
-block:
-	VBROADCASTSS (DX), Y4
-	ADDQ         $0x00000004, DX
-	MOVQ         SI, DI
+blocks:
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 192(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 224(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 256(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 288(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 320(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 352(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 384(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 416(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 448(SP)
+	VPXOR   Y4, Y4, Y4
+	VMOVDQU Y4, 480(SP)
+	MOVQ    CX, R9
+	MOVQ    BX, R10
 
-vector:
-	VMULPS    (CX), Y4, Y5
-	VCMPPS    $0x1e, Y0, Y5, Y6
-	VPSRLD    $0x1f, Y6, Y6
-	VPERMPS   Y1, Y6, Y7
-	VCMPPS    $0x1e, Y7, Y5, Y7
-	VPADDD    Y6, Y6, Y6
-	VPSUBD    Y7, Y6, Y6
-	VPERMPS   Y2, Y6, Y7
-	VCMPPS    $0x1e, Y7, Y5, Y7
-	VPADDD    Y6, Y6, Y6
-	VPSUBD    Y7, Y6, Y6
-	VPERMPS   Y3, Y6, Y7
-	VCMPPS    $0x1e, Y7, Y5, Y7
-	VPADDD    Y6, Y6, Y6
-	VPSUBD    Y7, Y6, Y6
-	VPACKUSDW Y6, Y6, Y6
-	VPERMQ    $0x08, Y6, Y6
-	VPACKUSWB X6, X6, X6
-	VMOVQ     X6, (AX)
-	ADDQ      $0x00000008, AX
-	ADDQ      $0x00000020, CX
-	SUBQ      $0x00000020, DI
-	JNZ       vector
-	DECQ      BX
-	JNZ       block
+chunk:
+	MOVQ         R9, R11
+	MOVBLZX      (AX), R12
+	VBROADCASTSS (SI)(R12*4), Y4
+	VMULPS       (R11), Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	ADDQ         BX, R11
+	MOVBLZX      1(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	ADDQ         BX, R11
+	VPACKSSDW    Y5, Y4, Y4
+	VMOVDQU      Y4, (SP)
+	MOVBLZX      2(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y4
+	VMULPS       (R11), Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	ADDQ         BX, R11
+	MOVBLZX      3(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	ADDQ         BX, R11
+	VPACKSSDW    Y5, Y4, Y4
+	VMOVDQU      Y4, 32(SP)
+	MOVBLZX      4(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y4
+	VMULPS       (R11), Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	ADDQ         BX, R11
+	MOVBLZX      5(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	ADDQ         BX, R11
+	VPACKSSDW    Y5, Y4, Y4
+	VMOVDQU      Y4, 64(SP)
+	MOVBLZX      6(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y4
+	VMULPS       (R11), Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	ADDQ         BX, R11
+	MOVBLZX      7(AX), R12
+	VBROADCASTSS (SI)(R12*4), Y5
+	VMULPS       (R11), Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	ADDQ         BX, R11
+	VPACKSSDW    Y5, Y4, Y4
+	VMOVDQU      Y4, 96(SP)
+	VPXOR        Y4, Y4, Y4
+	VMOVDQU      (SP), Y5
+	VPSUBSW      Y5, Y4, Y4
+	VPMAXSW      Y5, Y4, Y4
+	VMOVDQU      Y4, (SP)
+	VPXOR        Y4, Y4, Y4
+	VMOVDQU      32(SP), Y6
+	VPSUBSW      Y6, Y4, Y4
+	VPMAXSW      Y6, Y4, Y4
+	VMOVDQU      Y4, 32(SP)
+	VPACKSSWB    Y6, Y5, Y5
+	VMOVDQU      Y5, 128(SP)
+	VPXOR        Y4, Y4, Y4
+	VMOVDQU      64(SP), Y5
+	VPSUBSW      Y5, Y4, Y4
+	VPMAXSW      Y5, Y4, Y4
+	VMOVDQU      Y4, 64(SP)
+	VPXOR        Y4, Y4, Y4
+	VMOVDQU      96(SP), Y6
+	VPSUBSW      Y6, Y4, Y4
+	VPMAXSW      Y6, Y4, Y4
+	VMOVDQU      Y4, 96(SP)
+	VPACKSSWB    Y6, Y5, Y5
+	VMOVDQU      Y5, 160(SP)
+	VPBROADCASTW (R8), Y4
+	VPMULHRSW    (SP), Y4, Y5
+	VPMULHRSW    32(SP), Y4, Y6
+	VPACKUSWB    Y6, Y5, Y5
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        codebookLow<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBB       Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y1, Y8
+	VPSUBB       Y8, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y2, Y8
+	VPSUBB       Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPSHUFB      Y6, Y3, Y5
+	VPSUBB       Y5, Y8, Y8
+	VPABSB       Y8, Y8
+	VMOVDQU      128(SP), Y6
+	VPBLENDVB    Y6, Y8, Y7, Y5
+	VPBLENDVB    Y6, Y7, Y8, Y8
+	VPMADDUBSW   Y5, Y5, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPMADDUBSW   Y8, Y8, Y8
+	VPMADDWD     codebookOnes<>+0(SB), Y8, Y8
+	VPMULHRSW    64(SP), Y4, Y6
+	VPMULHRSW    96(SP), Y4, Y4
+	VPACKUSWB    Y4, Y6, Y6
+	VPSRLW       $0x04, Y6, Y4
+	VPAND        codebookLow<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y7
+	VPSUBB       Y7, Y6, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y1, Y9
+	VPSUBB       Y9, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y2, Y9
+	VPSUBB       Y9, Y6, Y9
+	VPABSB       Y9, Y9
+	VPSHUFB      Y4, Y3, Y4
+	VPSUBB       Y4, Y9, Y9
+	VPABSB       Y9, Y9
+	VMOVDQU      160(SP), Y4
+	VPBLENDVB    Y4, Y9, Y7, Y6
+	VPBLENDVB    Y4, Y7, Y9, Y9
+	VPMADDUBSW   Y6, Y6, Y6
+	VPMADDWD     codebookOnes<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y9, Y9, Y9
+	VPMADDWD     codebookOnes<>+0(SB), Y9, Y9
+	VPBLENDD     $0xf0, Y6, Y5, Y4
+	VPERM2I128   $0x21, Y6, Y5, Y5
+	VPADDD       Y4, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VMOVDQU      Y5, 192(SP)
+	VPBLENDD     $0xf0, Y9, Y8, Y4
+	VPERM2I128   $0x21, Y9, Y8, Y8
+	VPADDD       Y4, Y8, Y8
+	VPADDD       224(SP), Y8, Y8
+	VMOVDQU      Y8, 224(SP)
+	VPBROADCASTW 2(R8), Y4
+	VPMULHRSW    (SP), Y4, Y5
+	VPMULHRSW    32(SP), Y4, Y6
+	VPACKUSWB    Y6, Y5, Y5
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        codebookLow<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBB       Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y1, Y8
+	VPSUBB       Y8, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y2, Y8
+	VPSUBB       Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPSHUFB      Y6, Y3, Y5
+	VPSUBB       Y5, Y8, Y8
+	VPABSB       Y8, Y8
+	VMOVDQU      128(SP), Y6
+	VPBLENDVB    Y6, Y8, Y7, Y5
+	VPBLENDVB    Y6, Y7, Y8, Y8
+	VPMADDUBSW   Y5, Y5, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPMADDUBSW   Y8, Y8, Y8
+	VPMADDWD     codebookOnes<>+0(SB), Y8, Y8
+	VPMULHRSW    64(SP), Y4, Y6
+	VPMULHRSW    96(SP), Y4, Y4
+	VPACKUSWB    Y4, Y6, Y6
+	VPSRLW       $0x04, Y6, Y4
+	VPAND        codebookLow<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y7
+	VPSUBB       Y7, Y6, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y1, Y9
+	VPSUBB       Y9, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y2, Y9
+	VPSUBB       Y9, Y6, Y9
+	VPABSB       Y9, Y9
+	VPSHUFB      Y4, Y3, Y4
+	VPSUBB       Y4, Y9, Y9
+	VPABSB       Y9, Y9
+	VMOVDQU      160(SP), Y4
+	VPBLENDVB    Y4, Y9, Y7, Y6
+	VPBLENDVB    Y4, Y7, Y9, Y9
+	VPMADDUBSW   Y6, Y6, Y6
+	VPMADDWD     codebookOnes<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y9, Y9, Y9
+	VPMADDWD     codebookOnes<>+0(SB), Y9, Y9
+	VPBLENDD     $0xf0, Y6, Y5, Y4
+	VPERM2I128   $0x21, Y6, Y5, Y5
+	VPADDD       Y4, Y5, Y5
+	VPADDD       256(SP), Y5, Y5
+	VMOVDQU      Y5, 256(SP)
+	VPBLENDD     $0xf0, Y9, Y8, Y4
+	VPERM2I128   $0x21, Y9, Y8, Y8
+	VPADDD       Y4, Y8, Y8
+	VPADDD       288(SP), Y8, Y8
+	VMOVDQU      Y8, 288(SP)
+	VPBROADCASTW 4(R8), Y4
+	VPMULHRSW    (SP), Y4, Y5
+	VPMULHRSW    32(SP), Y4, Y6
+	VPACKUSWB    Y6, Y5, Y5
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        codebookLow<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBB       Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y1, Y8
+	VPSUBB       Y8, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y2, Y8
+	VPSUBB       Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPSHUFB      Y6, Y3, Y5
+	VPSUBB       Y5, Y8, Y8
+	VPABSB       Y8, Y8
+	VMOVDQU      128(SP), Y6
+	VPBLENDVB    Y6, Y8, Y7, Y5
+	VPBLENDVB    Y6, Y7, Y8, Y8
+	VPMADDUBSW   Y5, Y5, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPMADDUBSW   Y8, Y8, Y8
+	VPMADDWD     codebookOnes<>+0(SB), Y8, Y8
+	VPMULHRSW    64(SP), Y4, Y6
+	VPMULHRSW    96(SP), Y4, Y4
+	VPACKUSWB    Y4, Y6, Y6
+	VPSRLW       $0x04, Y6, Y4
+	VPAND        codebookLow<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y7
+	VPSUBB       Y7, Y6, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y1, Y9
+	VPSUBB       Y9, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y2, Y9
+	VPSUBB       Y9, Y6, Y9
+	VPABSB       Y9, Y9
+	VPSHUFB      Y4, Y3, Y4
+	VPSUBB       Y4, Y9, Y9
+	VPABSB       Y9, Y9
+	VMOVDQU      160(SP), Y4
+	VPBLENDVB    Y4, Y9, Y7, Y6
+	VPBLENDVB    Y4, Y7, Y9, Y9
+	VPMADDUBSW   Y6, Y6, Y6
+	VPMADDWD     codebookOnes<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y9, Y9, Y9
+	VPMADDWD     codebookOnes<>+0(SB), Y9, Y9
+	VPBLENDD     $0xf0, Y6, Y5, Y4
+	VPERM2I128   $0x21, Y6, Y5, Y5
+	VPADDD       Y4, Y5, Y5
+	VPADDD       320(SP), Y5, Y5
+	VMOVDQU      Y5, 320(SP)
+	VPBLENDD     $0xf0, Y9, Y8, Y4
+	VPERM2I128   $0x21, Y9, Y8, Y8
+	VPADDD       Y4, Y8, Y8
+	VPADDD       352(SP), Y8, Y8
+	VMOVDQU      Y8, 352(SP)
+	VPBROADCASTW 6(R8), Y4
+	VPMULHRSW    (SP), Y4, Y5
+	VPMULHRSW    32(SP), Y4, Y6
+	VPACKUSWB    Y6, Y5, Y5
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        codebookLow<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBB       Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y1, Y8
+	VPSUBB       Y8, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y2, Y8
+	VPSUBB       Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPSHUFB      Y6, Y3, Y5
+	VPSUBB       Y5, Y8, Y8
+	VPABSB       Y8, Y8
+	VMOVDQU      128(SP), Y6
+	VPBLENDVB    Y6, Y8, Y7, Y5
+	VPBLENDVB    Y6, Y7, Y8, Y8
+	VPMADDUBSW   Y5, Y5, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPMADDUBSW   Y8, Y8, Y8
+	VPMADDWD     codebookOnes<>+0(SB), Y8, Y8
+	VPMULHRSW    64(SP), Y4, Y6
+	VPMULHRSW    96(SP), Y4, Y4
+	VPACKUSWB    Y4, Y6, Y6
+	VPSRLW       $0x04, Y6, Y4
+	VPAND        codebookLow<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y7
+	VPSUBB       Y7, Y6, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y1, Y9
+	VPSUBB       Y9, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y2, Y9
+	VPSUBB       Y9, Y6, Y9
+	VPABSB       Y9, Y9
+	VPSHUFB      Y4, Y3, Y4
+	VPSUBB       Y4, Y9, Y9
+	VPABSB       Y9, Y9
+	VMOVDQU      160(SP), Y4
+	VPBLENDVB    Y4, Y9, Y7, Y6
+	VPBLENDVB    Y4, Y7, Y9, Y9
+	VPMADDUBSW   Y6, Y6, Y6
+	VPMADDWD     codebookOnes<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y9, Y9, Y9
+	VPMADDWD     codebookOnes<>+0(SB), Y9, Y9
+	VPBLENDD     $0xf0, Y6, Y5, Y4
+	VPERM2I128   $0x21, Y6, Y5, Y5
+	VPADDD       Y4, Y5, Y5
+	VPADDD       384(SP), Y5, Y5
+	VMOVDQU      Y5, 384(SP)
+	VPBLENDD     $0xf0, Y9, Y8, Y4
+	VPERM2I128   $0x21, Y9, Y8, Y8
+	VPADDD       Y4, Y8, Y8
+	VPADDD       416(SP), Y8, Y8
+	VMOVDQU      Y8, 416(SP)
+	VPBROADCASTW 8(R8), Y4
+	VPMULHRSW    (SP), Y4, Y5
+	VPMULHRSW    32(SP), Y4, Y6
+	VPACKUSWB    Y6, Y5, Y5
+	VPSRLW       $0x04, Y5, Y6
+	VPAND        codebookLow<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y7
+	VPSUBB       Y7, Y5, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y1, Y8
+	VPSUBB       Y8, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y6, Y2, Y8
+	VPSUBB       Y8, Y5, Y8
+	VPABSB       Y8, Y8
+	VPSHUFB      Y6, Y3, Y5
+	VPSUBB       Y5, Y8, Y8
+	VPABSB       Y8, Y8
+	VMOVDQU      128(SP), Y6
+	VPBLENDVB    Y6, Y8, Y7, Y5
+	VPBLENDVB    Y6, Y7, Y8, Y8
+	VPMADDUBSW   Y5, Y5, Y5
+	VPMADDWD     codebookOnes<>+0(SB), Y5, Y5
+	VPMADDUBSW   Y8, Y8, Y8
+	VPMADDWD     codebookOnes<>+0(SB), Y8, Y8
+	VPMULHRSW    64(SP), Y4, Y6
+	VPMULHRSW    96(SP), Y4, Y4
+	VPACKUSWB    Y4, Y6, Y6
+	VPSRLW       $0x04, Y6, Y4
+	VPAND        codebookLow<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y7
+	VPSUBB       Y7, Y6, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y1, Y9
+	VPSUBB       Y9, Y7, Y7
+	VPABSB       Y7, Y7
+	VPSHUFB      Y4, Y2, Y9
+	VPSUBB       Y9, Y6, Y9
+	VPABSB       Y9, Y9
+	VPSHUFB      Y4, Y3, Y4
+	VPSUBB       Y4, Y9, Y9
+	VPABSB       Y9, Y9
+	VMOVDQU      160(SP), Y4
+	VPBLENDVB    Y4, Y9, Y7, Y6
+	VPBLENDVB    Y4, Y7, Y9, Y9
+	VPMADDUBSW   Y6, Y6, Y6
+	VPMADDWD     codebookOnes<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y9, Y9, Y9
+	VPMADDWD     codebookOnes<>+0(SB), Y9, Y9
+	VPBLENDD     $0xf0, Y6, Y5, Y4
+	VPERM2I128   $0x21, Y6, Y5, Y5
+	VPADDD       Y4, Y5, Y5
+	VPADDD       448(SP), Y5, Y5
+	VMOVDQU      Y5, 448(SP)
+	VPBLENDD     $0xf0, Y9, Y8, Y4
+	VPERM2I128   $0x21, Y9, Y8, Y8
+	VPADDD       Y4, Y8, Y8
+	VPADDD       480(SP), Y8, Y8
+	VMOVDQU      Y8, 480(SP)
+	ADDQ         $0x00000020, R9
+	SUBQ         $0x00000020, R10
+	JNZ          chunk
+	VPCMPEQD     Y4, Y4, Y4
+	MOVL         $0x00000080, R9
+	VMOVD        R9, X6
+	VPBROADCASTD X6, Y6
+	MOVL         $0x00000001, R9
+	VMOVD        R9, X7
+	VPBROADCASTD X7, Y7
+	MOVL         $0x0000007f, R9
+	VMOVD        R9, X8
+	VPBROADCASTD X8, Y8
+	VPMOVZXBD    (AX), Y5
+	VPCMPEQD     Y9, Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VBROADCASTSS (DI), Y9
+	VMOVDQU      Y5, Y10
+	VCVTDQ2PS    192(SP), Y11
+	VMULPS       Y9, Y11, Y11
+	VPBLENDVB    Y6, Y10, Y11, Y11
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VCVTDQ2PS    224(SP), Y12
+	VMULPS       Y9, Y12, Y12
+	VPBLENDVB    Y6, Y10, Y12, Y12
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VPMINUD      Y12, Y11, Y11
+	VPCMPGTD     Y5, Y7, Y9
+	VPOR         Y9, Y11, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VBROADCASTSS 4(DI), Y9
+	VMOVDQU      Y5, Y10
+	VCVTDQ2PS    256(SP), Y11
+	VMULPS       Y9, Y11, Y11
+	VPBLENDVB    Y6, Y10, Y11, Y11
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VCVTDQ2PS    288(SP), Y12
+	VMULPS       Y9, Y12, Y12
+	VPBLENDVB    Y6, Y10, Y12, Y12
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VPMINUD      Y12, Y11, Y11
+	VPCMPGTD     Y8, Y5, Y9
+	VPOR         Y9, Y11, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VBROADCASTSS 8(DI), Y9
+	VMOVDQU      Y5, Y10
+	VCVTDQ2PS    320(SP), Y11
+	VMULPS       Y9, Y11, Y11
+	VPBLENDVB    Y6, Y10, Y11, Y11
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VCVTDQ2PS    352(SP), Y12
+	VMULPS       Y9, Y12, Y12
+	VPBLENDVB    Y6, Y10, Y12, Y12
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VPMINUD      Y12, Y11, Y11
+	VPCMPGTD     Y8, Y5, Y9
+	VPOR         Y9, Y11, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VBROADCASTSS 12(DI), Y9
+	VMOVDQU      Y5, Y10
+	VCVTDQ2PS    384(SP), Y11
+	VMULPS       Y9, Y11, Y11
+	VPBLENDVB    Y6, Y10, Y11, Y11
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VCVTDQ2PS    416(SP), Y12
+	VMULPS       Y9, Y12, Y12
+	VPBLENDVB    Y6, Y10, Y12, Y12
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VPMINUD      Y12, Y11, Y11
+	VPCMPGTD     Y8, Y5, Y9
+	VPOR         Y9, Y11, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VBROADCASTSS 16(DI), Y9
+	VMOVDQU      Y5, Y10
+	VCVTDQ2PS    448(SP), Y11
+	VMULPS       Y9, Y11, Y11
+	VPBLENDVB    Y6, Y10, Y11, Y11
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VCVTDQ2PS    480(SP), Y12
+	VMULPS       Y9, Y12, Y12
+	VPBLENDVB    Y6, Y10, Y12, Y12
+	VPOR         codebookSign<>+0(SB), Y10, Y10
+	VPMINUD      Y12, Y11, Y11
+	VPCMPGTD     Y8, Y5, Y6
+	VPOR         Y6, Y11, Y11
+	VPMINUD      Y11, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPMOVZXBD    (AX), Y5
+	VPXOR        Y6, Y6, Y6
+	VPCMPEQD     Y6, Y5, Y5
+	VPANDN       Y4, Y5, Y5
+	VPAND        codebookLowest<>+0(SB), Y5, Y5
+	VPACKUSDW    Y5, Y5, Y5
+	VPERMQ       $0x08, Y5, Y5
+	VPACKUSWB    X5, X5, X5
+	VMOVQ        X5, (AX)
+	ADDQ         $0x00000008, AX
+	LEAQ         (CX)(BX*8), CX
+	SUBQ         $0x00000008, DX
+	JGE          blocks
+
+blocksEnd:
+	ADDQ $0x00000008, DX
 	VZEROUPPER
 	RET
+
+// func searchScalePairsAVX2(magnitudes *byte, x *float32, n int, stride int, inverse *float32, squares *float32, ratios *int16, pairs *byte, count int)
+// Requires: AVX, AVX2
+TEXT ·searchScalePairsAVX2(SB), NOSPLIT, $512-72
+	MOVQ magnitudes+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ inverse+32(FP), SI
+	MOVQ squares+40(FP), DI
+	MOVQ ratios+48(FP), R8
+	MOVQ pairs+56(FP), R9
+	MOVQ count+64(FP), R10
+	SUBQ $0x00000008, DX
+	JLT  blocksEnd
+
+blocks:
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 192(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 224(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 256(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 288(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 320(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 352(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 384(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 416(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 448(SP)
+	VPXOR   Y0, Y0, Y0
+	VMOVDQU Y0, 480(SP)
+	MOVQ    CX, R11
+	MOVQ    BX, R12
+
+chunk:
+	MOVQ         R11, R13
+	MOVBLZX      (AX), R14
+	VBROADCASTSS (SI)(R14*4), Y0
+	VMULPS       (R13), Y0, Y0
+	VCVTPS2DQ    Y0, Y0
+	ADDQ         BX, R13
+	MOVBLZX      1(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y1
+	VMULPS       (R13), Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	ADDQ         BX, R13
+	VPACKSSDW    Y1, Y0, Y0
+	VMOVDQU      Y0, (SP)
+	MOVBLZX      2(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y0
+	VMULPS       (R13), Y0, Y0
+	VCVTPS2DQ    Y0, Y0
+	ADDQ         BX, R13
+	MOVBLZX      3(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y1
+	VMULPS       (R13), Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	ADDQ         BX, R13
+	VPACKSSDW    Y1, Y0, Y0
+	VMOVDQU      Y0, 32(SP)
+	MOVBLZX      4(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y0
+	VMULPS       (R13), Y0, Y0
+	VCVTPS2DQ    Y0, Y0
+	ADDQ         BX, R13
+	MOVBLZX      5(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y1
+	VMULPS       (R13), Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	ADDQ         BX, R13
+	VPACKSSDW    Y1, Y0, Y0
+	VMOVDQU      Y0, 64(SP)
+	MOVBLZX      6(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y0
+	VMULPS       (R13), Y0, Y0
+	VCVTPS2DQ    Y0, Y0
+	ADDQ         BX, R13
+	MOVBLZX      7(AX), R14
+	VBROADCASTSS (SI)(R14*4), Y1
+	VMULPS       (R13), Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	ADDQ         BX, R13
+	VPACKSSDW    Y1, Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VPXOR        Y0, Y0, Y0
+	VMOVDQU      (SP), Y1
+	VPSUBSW      Y1, Y0, Y0
+	VPMAXSW      Y1, Y0, Y0
+	VMOVDQU      Y0, (SP)
+	VPXOR        Y0, Y0, Y0
+	VMOVDQU      32(SP), Y2
+	VPSUBSW      Y2, Y0, Y0
+	VPMAXSW      Y2, Y0, Y0
+	VMOVDQU      Y0, 32(SP)
+	VPACKSSWB    Y2, Y1, Y1
+	VMOVDQU      Y1, 128(SP)
+	VPXOR        Y0, Y0, Y0
+	VMOVDQU      64(SP), Y1
+	VPSUBSW      Y1, Y0, Y0
+	VPMAXSW      Y1, Y0, Y0
+	VMOVDQU      Y0, 64(SP)
+	VPXOR        Y0, Y0, Y0
+	VMOVDQU      96(SP), Y2
+	VPSUBSW      Y2, Y0, Y0
+	VPMAXSW      Y2, Y0, Y0
+	VMOVDQU      Y0, 96(SP)
+	VPACKSSWB    Y2, Y1, Y1
+	VMOVDQU      Y1, 160(SP)
+	VPBROADCASTW (R8), Y0
+	VPMULHRSW    (SP), Y0, Y1
+	VPMULHRSW    32(SP), Y0, Y2
+	VPACKUSWB    Y2, Y1, Y1
+	VPSRLW       $0x04, Y1, Y2
+	VPAND        codebookLow<>+0(SB), Y2, Y2
+	VMOVDQU      codebookMost<>+0(SB), Y3
+	VMOVDQU      codebookMost<>+0(SB), Y4
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+
+pair0:
+	VBROADCASTI128 (R13), Y5
+	VBROADCASTI128 16(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y3, Y3
+	VBROADCASTI128 32(R13), Y5
+	VBROADCASTI128 48(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y4, Y4
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair0
+	VMOVDQU        128(SP), Y2
+	VPBLENDVB      Y2, Y4, Y3, Y1
+	VPBLENDVB      Y2, Y3, Y4, Y4
+	VPMADDUBSW     Y1, Y1, Y1
+	VPMADDWD       codebookOnes<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y4, Y4, Y4
+	VPMADDWD       codebookOnes<>+0(SB), Y4, Y4
+	VPMULHRSW      64(SP), Y0, Y2
+	VPMULHRSW      96(SP), Y0, Y0
+	VPACKUSWB      Y0, Y2, Y2
+	VPSRLW         $0x04, Y2, Y0
+	VPAND          codebookLow<>+0(SB), Y0, Y0
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y5
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair1:
+	VBROADCASTI128 (R13), Y6
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y3, Y3
+	VBROADCASTI128 32(R13), Y6
+	VBROADCASTI128 48(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y5, Y5
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair1
+	VMOVDQU        160(SP), Y0
+	VPBLENDVB      Y0, Y5, Y3, Y2
+	VPBLENDVB      Y0, Y3, Y5, Y5
+	VPMADDUBSW     Y2, Y2, Y2
+	VPMADDWD       codebookOnes<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y5, Y5
+	VPMADDWD       codebookOnes<>+0(SB), Y5, Y5
+	VPBLENDD       $0xf0, Y2, Y1, Y0
+	VPERM2I128     $0x21, Y2, Y1, Y1
+	VPADDD         Y0, Y1, Y1
+	VPADDD         192(SP), Y1, Y1
+	VMOVDQU        Y1, 192(SP)
+	VPBLENDD       $0xf0, Y5, Y4, Y0
+	VPERM2I128     $0x21, Y5, Y4, Y4
+	VPADDD         Y0, Y4, Y4
+	VPADDD         224(SP), Y4, Y4
+	VMOVDQU        Y4, 224(SP)
+	VPBROADCASTW   2(R8), Y0
+	VPMULHRSW      (SP), Y0, Y1
+	VPMULHRSW      32(SP), Y0, Y2
+	VPACKUSWB      Y2, Y1, Y1
+	VPSRLW         $0x04, Y1, Y2
+	VPAND          codebookLow<>+0(SB), Y2, Y2
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y4
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair2:
+	VBROADCASTI128 (R13), Y5
+	VBROADCASTI128 16(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y3, Y3
+	VBROADCASTI128 32(R13), Y5
+	VBROADCASTI128 48(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y4, Y4
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair2
+	VMOVDQU        128(SP), Y2
+	VPBLENDVB      Y2, Y4, Y3, Y1
+	VPBLENDVB      Y2, Y3, Y4, Y4
+	VPMADDUBSW     Y1, Y1, Y1
+	VPMADDWD       codebookOnes<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y4, Y4, Y4
+	VPMADDWD       codebookOnes<>+0(SB), Y4, Y4
+	VPMULHRSW      64(SP), Y0, Y2
+	VPMULHRSW      96(SP), Y0, Y0
+	VPACKUSWB      Y0, Y2, Y2
+	VPSRLW         $0x04, Y2, Y0
+	VPAND          codebookLow<>+0(SB), Y0, Y0
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y5
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair3:
+	VBROADCASTI128 (R13), Y6
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y3, Y3
+	VBROADCASTI128 32(R13), Y6
+	VBROADCASTI128 48(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y5, Y5
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair3
+	VMOVDQU        160(SP), Y0
+	VPBLENDVB      Y0, Y5, Y3, Y2
+	VPBLENDVB      Y0, Y3, Y5, Y5
+	VPMADDUBSW     Y2, Y2, Y2
+	VPMADDWD       codebookOnes<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y5, Y5
+	VPMADDWD       codebookOnes<>+0(SB), Y5, Y5
+	VPBLENDD       $0xf0, Y2, Y1, Y0
+	VPERM2I128     $0x21, Y2, Y1, Y1
+	VPADDD         Y0, Y1, Y1
+	VPADDD         256(SP), Y1, Y1
+	VMOVDQU        Y1, 256(SP)
+	VPBLENDD       $0xf0, Y5, Y4, Y0
+	VPERM2I128     $0x21, Y5, Y4, Y4
+	VPADDD         Y0, Y4, Y4
+	VPADDD         288(SP), Y4, Y4
+	VMOVDQU        Y4, 288(SP)
+	VPBROADCASTW   4(R8), Y0
+	VPMULHRSW      (SP), Y0, Y1
+	VPMULHRSW      32(SP), Y0, Y2
+	VPACKUSWB      Y2, Y1, Y1
+	VPSRLW         $0x04, Y1, Y2
+	VPAND          codebookLow<>+0(SB), Y2, Y2
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y4
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair4:
+	VBROADCASTI128 (R13), Y5
+	VBROADCASTI128 16(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y3, Y3
+	VBROADCASTI128 32(R13), Y5
+	VBROADCASTI128 48(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y4, Y4
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair4
+	VMOVDQU        128(SP), Y2
+	VPBLENDVB      Y2, Y4, Y3, Y1
+	VPBLENDVB      Y2, Y3, Y4, Y4
+	VPMADDUBSW     Y1, Y1, Y1
+	VPMADDWD       codebookOnes<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y4, Y4, Y4
+	VPMADDWD       codebookOnes<>+0(SB), Y4, Y4
+	VPMULHRSW      64(SP), Y0, Y2
+	VPMULHRSW      96(SP), Y0, Y0
+	VPACKUSWB      Y0, Y2, Y2
+	VPSRLW         $0x04, Y2, Y0
+	VPAND          codebookLow<>+0(SB), Y0, Y0
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y5
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair5:
+	VBROADCASTI128 (R13), Y6
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y3, Y3
+	VBROADCASTI128 32(R13), Y6
+	VBROADCASTI128 48(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y5, Y5
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair5
+	VMOVDQU        160(SP), Y0
+	VPBLENDVB      Y0, Y5, Y3, Y2
+	VPBLENDVB      Y0, Y3, Y5, Y5
+	VPMADDUBSW     Y2, Y2, Y2
+	VPMADDWD       codebookOnes<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y5, Y5
+	VPMADDWD       codebookOnes<>+0(SB), Y5, Y5
+	VPBLENDD       $0xf0, Y2, Y1, Y0
+	VPERM2I128     $0x21, Y2, Y1, Y1
+	VPADDD         Y0, Y1, Y1
+	VPADDD         320(SP), Y1, Y1
+	VMOVDQU        Y1, 320(SP)
+	VPBLENDD       $0xf0, Y5, Y4, Y0
+	VPERM2I128     $0x21, Y5, Y4, Y4
+	VPADDD         Y0, Y4, Y4
+	VPADDD         352(SP), Y4, Y4
+	VMOVDQU        Y4, 352(SP)
+	VPBROADCASTW   6(R8), Y0
+	VPMULHRSW      (SP), Y0, Y1
+	VPMULHRSW      32(SP), Y0, Y2
+	VPACKUSWB      Y2, Y1, Y1
+	VPSRLW         $0x04, Y1, Y2
+	VPAND          codebookLow<>+0(SB), Y2, Y2
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y4
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair6:
+	VBROADCASTI128 (R13), Y5
+	VBROADCASTI128 16(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y3, Y3
+	VBROADCASTI128 32(R13), Y5
+	VBROADCASTI128 48(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y4, Y4
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair6
+	VMOVDQU        128(SP), Y2
+	VPBLENDVB      Y2, Y4, Y3, Y1
+	VPBLENDVB      Y2, Y3, Y4, Y4
+	VPMADDUBSW     Y1, Y1, Y1
+	VPMADDWD       codebookOnes<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y4, Y4, Y4
+	VPMADDWD       codebookOnes<>+0(SB), Y4, Y4
+	VPMULHRSW      64(SP), Y0, Y2
+	VPMULHRSW      96(SP), Y0, Y0
+	VPACKUSWB      Y0, Y2, Y2
+	VPSRLW         $0x04, Y2, Y0
+	VPAND          codebookLow<>+0(SB), Y0, Y0
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y5
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair7:
+	VBROADCASTI128 (R13), Y6
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y3, Y3
+	VBROADCASTI128 32(R13), Y6
+	VBROADCASTI128 48(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y5, Y5
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair7
+	VMOVDQU        160(SP), Y0
+	VPBLENDVB      Y0, Y5, Y3, Y2
+	VPBLENDVB      Y0, Y3, Y5, Y5
+	VPMADDUBSW     Y2, Y2, Y2
+	VPMADDWD       codebookOnes<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y5, Y5
+	VPMADDWD       codebookOnes<>+0(SB), Y5, Y5
+	VPBLENDD       $0xf0, Y2, Y1, Y0
+	VPERM2I128     $0x21, Y2, Y1, Y1
+	VPADDD         Y0, Y1, Y1
+	VPADDD         384(SP), Y1, Y1
+	VMOVDQU        Y1, 384(SP)
+	VPBLENDD       $0xf0, Y5, Y4, Y0
+	VPERM2I128     $0x21, Y5, Y4, Y4
+	VPADDD         Y0, Y4, Y4
+	VPADDD         416(SP), Y4, Y4
+	VMOVDQU        Y4, 416(SP)
+	VPBROADCASTW   8(R8), Y0
+	VPMULHRSW      (SP), Y0, Y1
+	VPMULHRSW      32(SP), Y0, Y2
+	VPACKUSWB      Y2, Y1, Y1
+	VPSRLW         $0x04, Y1, Y2
+	VPAND          codebookLow<>+0(SB), Y2, Y2
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y4
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair8:
+	VBROADCASTI128 (R13), Y5
+	VBROADCASTI128 16(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y3, Y3
+	VBROADCASTI128 32(R13), Y5
+	VBROADCASTI128 48(R13), Y6
+	VPSHUFB        Y2, Y5, Y5
+	VPSUBB         Y5, Y1, Y5
+	VPABSB         Y5, Y5
+	VPSHUFB        Y2, Y6, Y6
+	VPSUBB         Y6, Y5, Y5
+	VPABSB         Y5, Y5
+	VPMINUB        Y5, Y4, Y4
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair8
+	VMOVDQU        128(SP), Y2
+	VPBLENDVB      Y2, Y4, Y3, Y1
+	VPBLENDVB      Y2, Y3, Y4, Y4
+	VPMADDUBSW     Y1, Y1, Y1
+	VPMADDWD       codebookOnes<>+0(SB), Y1, Y1
+	VPMADDUBSW     Y4, Y4, Y4
+	VPMADDWD       codebookOnes<>+0(SB), Y4, Y4
+	VPMULHRSW      64(SP), Y0, Y2
+	VPMULHRSW      96(SP), Y0, Y0
+	VPACKUSWB      Y0, Y2, Y2
+	VPSRLW         $0x04, Y2, Y0
+	VPAND          codebookLow<>+0(SB), Y0, Y0
+	VMOVDQU        codebookMost<>+0(SB), Y3
+	VMOVDQU        codebookMost<>+0(SB), Y5
+	MOVQ           R9, R13
+	MOVQ           R10, R14
+
+pair9:
+	VBROADCASTI128 (R13), Y6
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y3, Y3
+	VBROADCASTI128 32(R13), Y6
+	VBROADCASTI128 48(R13), Y7
+	VPSHUFB        Y0, Y6, Y6
+	VPSUBB         Y6, Y2, Y6
+	VPABSB         Y6, Y6
+	VPSHUFB        Y0, Y7, Y7
+	VPSUBB         Y7, Y6, Y6
+	VPABSB         Y6, Y6
+	VPMINUB        Y6, Y5, Y5
+	ADDQ           $0x00000040, R13
+	DECQ           R14
+	JNZ            pair9
+	VMOVDQU        160(SP), Y0
+	VPBLENDVB      Y0, Y5, Y3, Y2
+	VPBLENDVB      Y0, Y3, Y5, Y5
+	VPMADDUBSW     Y2, Y2, Y2
+	VPMADDWD       codebookOnes<>+0(SB), Y2, Y2
+	VPMADDUBSW     Y5, Y5, Y5
+	VPMADDWD       codebookOnes<>+0(SB), Y5, Y5
+	VPBLENDD       $0xf0, Y2, Y1, Y0
+	VPERM2I128     $0x21, Y2, Y1, Y1
+	VPADDD         Y0, Y1, Y1
+	VPADDD         448(SP), Y1, Y1
+	VMOVDQU        Y1, 448(SP)
+	VPBLENDD       $0xf0, Y5, Y4, Y0
+	VPERM2I128     $0x21, Y5, Y4, Y4
+	VPADDD         Y0, Y4, Y4
+	VPADDD         480(SP), Y4, Y4
+	VMOVDQU        Y4, 480(SP)
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x00000020, R12
+	JNZ            chunk
+	VPCMPEQD       Y0, Y0, Y0
+	MOVL           $0x00000080, R11
+	VMOVD          R11, X2
+	VPBROADCASTD   X2, Y2
+	MOVL           $0x00000001, R11
+	VMOVD          R11, X3
+	VPBROADCASTD   X3, Y3
+	MOVL           $0x0000007f, R11
+	VMOVD          R11, X4
+	VPBROADCASTD   X4, Y4
+	VPMOVZXBD      (AX), Y1
+	VPCMPEQD       Y5, Y5, Y5
+	VPADDD         Y5, Y1, Y1
+	VBROADCASTSS   (DI), Y5
+	VMOVDQU        Y1, Y6
+	VCVTDQ2PS      192(SP), Y7
+	VMULPS         Y5, Y7, Y7
+	VPBLENDVB      Y2, Y6, Y7, Y7
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VCVTDQ2PS      224(SP), Y8
+	VMULPS         Y5, Y8, Y8
+	VPBLENDVB      Y2, Y6, Y8, Y8
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VPMINUD        Y8, Y7, Y7
+	VPCMPGTD       Y1, Y3, Y5
+	VPOR           Y5, Y7, Y7
+	VPMINUD        Y7, Y0, Y0
+	VPADDD         Y3, Y1, Y1
+	VBROADCASTSS   4(DI), Y5
+	VMOVDQU        Y1, Y6
+	VCVTDQ2PS      256(SP), Y7
+	VMULPS         Y5, Y7, Y7
+	VPBLENDVB      Y2, Y6, Y7, Y7
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VCVTDQ2PS      288(SP), Y8
+	VMULPS         Y5, Y8, Y8
+	VPBLENDVB      Y2, Y6, Y8, Y8
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VPMINUD        Y8, Y7, Y7
+	VPCMPGTD       Y4, Y1, Y5
+	VPOR           Y5, Y7, Y7
+	VPMINUD        Y7, Y0, Y0
+	VPADDD         Y3, Y1, Y1
+	VBROADCASTSS   8(DI), Y5
+	VMOVDQU        Y1, Y6
+	VCVTDQ2PS      320(SP), Y7
+	VMULPS         Y5, Y7, Y7
+	VPBLENDVB      Y2, Y6, Y7, Y7
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VCVTDQ2PS      352(SP), Y8
+	VMULPS         Y5, Y8, Y8
+	VPBLENDVB      Y2, Y6, Y8, Y8
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VPMINUD        Y8, Y7, Y7
+	VPCMPGTD       Y4, Y1, Y5
+	VPOR           Y5, Y7, Y7
+	VPMINUD        Y7, Y0, Y0
+	VPADDD         Y3, Y1, Y1
+	VBROADCASTSS   12(DI), Y5
+	VMOVDQU        Y1, Y6
+	VCVTDQ2PS      384(SP), Y7
+	VMULPS         Y5, Y7, Y7
+	VPBLENDVB      Y2, Y6, Y7, Y7
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VCVTDQ2PS      416(SP), Y8
+	VMULPS         Y5, Y8, Y8
+	VPBLENDVB      Y2, Y6, Y8, Y8
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VPMINUD        Y8, Y7, Y7
+	VPCMPGTD       Y4, Y1, Y5
+	VPOR           Y5, Y7, Y7
+	VPMINUD        Y7, Y0, Y0
+	VPADDD         Y3, Y1, Y1
+	VBROADCASTSS   16(DI), Y5
+	VMOVDQU        Y1, Y6
+	VCVTDQ2PS      448(SP), Y7
+	VMULPS         Y5, Y7, Y7
+	VPBLENDVB      Y2, Y6, Y7, Y7
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VCVTDQ2PS      480(SP), Y8
+	VMULPS         Y5, Y8, Y8
+	VPBLENDVB      Y2, Y6, Y8, Y8
+	VPOR           codebookSign<>+0(SB), Y6, Y6
+	VPMINUD        Y8, Y7, Y7
+	VPCMPGTD       Y4, Y1, Y2
+	VPOR           Y2, Y7, Y7
+	VPMINUD        Y7, Y0, Y0
+	VPADDD         Y3, Y1, Y1
+	VPMOVZXBD      (AX), Y1
+	VPXOR          Y2, Y2, Y2
+	VPCMPEQD       Y2, Y1, Y1
+	VPANDN         Y0, Y1, Y1
+	VPAND          codebookLowest<>+0(SB), Y1, Y1
+	VPACKUSDW      Y1, Y1, Y1
+	VPERMQ         $0x08, Y1, Y1
+	VPACKUSWB      X1, X1, X1
+	VMOVQ          X1, (AX)
+	ADDQ           $0x00000008, AX
+	LEAQ           (CX)(BX*8), CX
+	SUBQ           $0x00000008, DX
+	JGE            blocks
+
+blocksEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func nearestEntryAVX2(dst *byte, x *float32, scales *byte, n int, stride int, inverse *float32, first *byte, limits *byte, steps int)
+// Requires: AVX, AVX2
+TEXT ·nearestEntryAVX2(SB), NOSPLIT, $128-72
+	MOVQ           dst+0(FP), AX
+	MOVQ           x+8(FP), CX
+	MOVQ           scales+16(FP), DX
+	MOVQ           n+24(FP), BX
+	MOVQ           stride+32(FP), SI
+	MOVQ           inverse+40(FP), DI
+	MOVQ           first+48(FP), R8
+	MOVQ           limits+56(FP), R9
+	MOVL           $0x80808080, R10
+	VMOVD          R10, X4
+	VPBROADCASTD   X4, Y4
+	MOVQ           steps+64(FP), R10
+	VBROADCASTI128 (R8), Y0
+	VBROADCASTI128 16(R8), Y1
+	VBROADCASTI128 (R9), Y2
+	VBROADCASTI128 16(R9), Y3
+	VMOVDQU        codebookOrder<>+0(SB), Y5
+	MOVQ           SI, R9
+	SHRQ           $0x02, R9
+	SUBQ           $0x00000008, BX
+	JLT            blocksEnd
+
+blocks:
+	MOVQ CX, R11
+	MOVQ AX, R13
+	MOVQ SI, R12
+
+chunk:
+	MOVQ         R11, R8
+	MOVBLZX      (DX), R14
+	VBROADCASTSS (DI)(R14*4), Y6
+	VMULPS       (R8), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	ADDQ         SI, R8
+	MOVBLZX      1(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y7
+	VMULPS       (R8), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	ADDQ         SI, R8
+	VPACKSSDW    Y7, Y6, Y6
+	VMOVDQU      Y6, (SP)
+	MOVBLZX      2(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y6
+	VMULPS       (R8), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	ADDQ         SI, R8
+	MOVBLZX      3(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y7
+	VMULPS       (R8), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	ADDQ         SI, R8
+	VPACKSSDW    Y7, Y6, Y6
+	VMOVDQU      Y6, 32(SP)
+	MOVBLZX      4(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y6
+	VMULPS       (R8), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	ADDQ         SI, R8
+	MOVBLZX      5(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y7
+	VMULPS       (R8), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	ADDQ         SI, R8
+	VPACKSSDW    Y7, Y6, Y6
+	VMOVDQU      Y6, 64(SP)
+	MOVBLZX      6(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y6
+	VMULPS       (R8), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	ADDQ         SI, R8
+	MOVBLZX      7(DX), R14
+	VBROADCASTSS (DI)(R14*4), Y7
+	VMULPS       (R8), Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	ADDQ         SI, R8
+	VPACKSSDW    Y7, Y6, Y6
+	VMOVDQU      Y6, 96(SP)
+	MOVQ         R13, R8
+	VMOVDQU      (SP), Y6
+	VMOVDQU      32(SP), Y7
+	VPSRAW       $0x0b, Y6, Y8
+	VPSRAW       $0x0b, Y7, Y9
+	VPACKSSWB    Y9, Y8, Y8
+	VPXOR        Y4, Y8, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPOR         Y9, Y8, Y8
+	MOVQ         R10, R14
+
+step0:
+	VPSHUFB      Y8, Y2, Y10
+	VPSHUFB      Y8, Y3, Y11
+	VPUNPCKLBW   Y11, Y10, Y9
+	VPUNPCKHBW   Y11, Y10, Y11
+	VPCMPGTW     Y9, Y6, Y9
+	VPCMPGTW     Y11, Y7, Y11
+	VPACKSSWB    Y11, Y9, Y9
+	VPSUBB       Y9, Y8, Y8
+	DECQ         R14
+	JNZ          step0
+	VPERMD       Y8, Y5, Y8
+	VMOVQ        X8, (R8)
+	ADDQ         R9, R8
+	VMOVHPS      X8, (R8)
+	ADDQ         R9, R8
+	VEXTRACTI128 $0x01, Y8, X8
+	VMOVQ        X8, (R8)
+	ADDQ         R9, R8
+	VMOVHPS      X8, (R8)
+	ADDQ         R9, R8
+	VMOVDQU      64(SP), Y6
+	VMOVDQU      96(SP), Y7
+	VPSRAW       $0x0b, Y6, Y8
+	VPSRAW       $0x0b, Y7, Y9
+	VPACKSSWB    Y9, Y8, Y8
+	VPXOR        Y4, Y8, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPSHUFB      Y9, Y1, Y9
+	VPOR         Y9, Y8, Y8
+	MOVQ         R10, R14
+
+step1:
+	VPSHUFB      Y8, Y2, Y10
+	VPSHUFB      Y8, Y3, Y11
+	VPUNPCKLBW   Y11, Y10, Y9
+	VPUNPCKHBW   Y11, Y10, Y11
+	VPCMPGTW     Y9, Y6, Y9
+	VPCMPGTW     Y11, Y7, Y11
+	VPACKSSWB    Y11, Y9, Y9
+	VPSUBB       Y9, Y8, Y8
+	DECQ         R14
+	JNZ          step1
+	VPERMD       Y8, Y5, Y8
+	VMOVQ        X8, (R8)
+	ADDQ         R9, R8
+	VMOVHPS      X8, (R8)
+	ADDQ         R9, R8
+	VEXTRACTI128 $0x01, Y8, X8
+	VMOVQ        X8, (R8)
+	ADDQ         R9, R8
+	VMOVHPS      X8, (R8)
+	ADDQ         R9, R8
+	ADDQ         $0x00000008, R13
+	ADDQ         $0x00000020, R11
+	SUBQ         $0x00000020, R12
+	JNZ          chunk
+	ADDQ         $0x00000008, DX
+	LEAQ         (CX)(SI*8), CX
+	LEAQ         (AX)(R9*8), AX
+	SUBQ         $0x00000008, BX
+	JGE          blocks
+
+blocksEnd:
+	ADDQ $0x00000008, BX
+	VZEROUPPER
+	RET
+
+DATA codebookOrder<>+0(SB)/4, $0x00000000
+DATA codebookOrder<>+4(SB)/4, $0x00000004
+DATA codebookOrder<>+8(SB)/4, $0x00000001
+DATA codebookOrder<>+12(SB)/4, $0x00000005
+DATA codebookOrder<>+16(SB)/4, $0x00000002
+DATA codebookOrder<>+20(SB)/4, $0x00000006
+DATA codebookOrder<>+24(SB)/4, $0x00000003
+DATA codebookOrder<>+28(SB)/4, $0x00000007
+GLOBL codebookOrder<>(SB), RODATA|NOPTR, $32
 
 // func balanceRowAVX2(dst *byte, x *float32, scales *float32, inverse *float32, n int, stride int, limits *float32, entries *float32, carry *float32, part float32)
 // Requires: AVX, AVX2

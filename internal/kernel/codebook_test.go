@@ -54,95 +54,138 @@ func FuzzCodebook(f *testing.F) {
 			size = 8 + int(block)%4*8
 		}
 		want, x := blocksOf(r, int(n), size, scales)
-		peaks := make([]uint32, len(want))
-		BlockPeaks(peaks, x, size)
-		for b, got := range peaks {
-			if want := absMaxBitsGo(x[b*size:][:size]); got != want {
-				t.Fatalf("peak of block %d is %#x, want %#x", b, got, want)
+		got, limits := make([]byte, len(want)), octaveLimits(scales)
+		BlockMagnitudes(got, x, size, &limits)
+		for b, got := range got {
+			if want := magnitudeOf(absMaxBitsGo(x[b*size:][:size]), &limits); got != want {
+				t.Fatalf("magnitude of block %d is %d, want %d", b, got, want)
 			}
 		}
-		got := slices.Clone(want)
+		for b := 0; b < len(want); b += 7 { // numbers above the scale
+			want[b] = byte(r.IntN(1 + maxMagnitude))
+		}
+		copy(got, want)
 		c.SearchScale(got, x, size)
-		inverse := make([]float32, len(want))
 		for b, m := range want {
 			if m > 0 {
-				want[b] = c.searchScaleGo(x[b*size:][:size], int(m))
-				inverse[b] = 1 / scales[m]
+				want[b] = c.scales.best(x[b*size:][:size], int(m))
 			}
 		}
 		wantSame(t, got, want)
 		indices, check := guarded[byte](len(x), 0x5a)
-		c.Nearest(indices, x, inverse, size)
+		c.Nearest(indices, x, got, size)
 		check(t)
 		for i, v := range x {
-			if want := c.nearest(v * inverse[i/size]); indices[i] != want {
+			if want := c.nearest.entry(v * c.nearest.inverse[got[i/size]]); indices[i] != want {
 				t.Fatalf("index %d of %d is %d, want %d", i, len(x), indices[i], want)
 			}
 		}
 	})
 }
 
-// The scale has about the least error of all that are tried, also where the smallest or largest one is among these.
-func TestCodebookErrors(t *testing.T) {
-	for _, m := range []byte{0, 1, 2, 124, 126, 127} {
-		testCodebookErrors(t, m)
+// octaveLimits are those between the scales of an octave, and the next one's first.
+func octaveLimits(scales []float32) (limits [octaveSteps]uint32) {
+	for i := range limits {
+		limits[i] = math.Float32bits(scales[maxMagnitude-octaveSteps+i]+scales[maxMagnitude-octaveSteps+i+1]) & mantissaBits
+	}
+	return limits
+}
+
+func TestBlockMagnitudes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	_, _, scales := codebookOf(r, 16)
+	limits, x := octaveLimits(scales), make([]float32, 8000)
+	for i := range x {
+		x[i] = float32(math.Exp2(-17*r.Float64())) * float32(1-i%2*2)
+	}
+	got := make([]byte, len(x)/8)
+	BlockMagnitudes(got, x, 8, &limits)
+	for b, m := range got {
+		most, want := math.Float32frombits(absMaxBitsGo(x[b*8:][:8])), 0
+		for want < maxMagnitude && most > (max(scales[want], scales[1]/2)+scales[want+1])/2 {
+			want++
+		}
+		if int(m) != want {
+			t.Errorf("magnitude of %g is %d, want %d", most, m, want)
+		}
+	}
+	x = []float32{0, scales[1] * 0.45, -scales[1] * 0.6, scales[1] * 1.01, 1, -1.2, 1e30}
+	got = got[:len(x)]
+	BlockMagnitudes(got, x, 1, &limits)
+	wantSame(t, got, []byte{0, 0, 1, 1, 127, 127, 127})
+}
+
+// Entries are the nearest ones but for the rounding of numbers to 16 bits, also where many limits are in one cell.
+func TestNearest(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, k := range []int{1, 2, 5, 16} {
+		c, entries, scales := codebookOf(r, k)
+		if k == 5 {
+			for i := range entries {
+				entries[i] = float32(i+1) / 500
+			}
+			c = NewCodebook(entries, []float32{.003, .005, .007, .009, 0}, scales)
+		}
+		x, indices := make([]float32, 4096), make([]byte, 4096)
+		for i := range x {
+			x[i] = (r.Float32()*2.2 - 1.1) * scales[100]
+			if i%4 == 0 {
+				x[i] /= 50
+			}
+		}
+		bytes := make([]byte, len(x)/8)
+		for i := range bytes {
+			bytes[i] = byte(100 + i%2*scaleSign)
+		}
+		c.Nearest(indices, x, bytes, 8)
+		for i, v := range x {
+			y := v / scales[100] * float32(1-i/8%2*2)
+			distance := func(e float32) float64 { return math.Abs(float64(y - e)) }
+			for _, e := range entries {
+				if distance(entries[indices[i]]) > distance(e)+2./unitStep16 {
+					t.Fatalf("%d entries: %g has %g, nearer is %g", k, y, entries[indices[i]], e)
+				}
+			}
+		}
 	}
 }
 
-// testCodebookErrors has blocks of magnitude all, random ones with 0.
-func testCodebookErrors(t *testing.T, all byte) {
-	r := rand.New(rand.NewPCG(3, 4))
-	c, entries, scales := codebookOf(r, 16)
-	magnitudes, x := blocksOf(r, 400, 8, scales)
-	for b, m := range magnitudes {
-		if all == 0 || m == 0 {
-			continue
+// Squared errors are those of the nearest entries, with any number of them in a cell; errors above 110 may be smaller.
+func TestSearchScalePairs(t *testing.T) {
+	for pairs, entries := range map[int][]int{
+		1: {-180, -150, -124, -100, -80, -58, -34, -12, 12, 36, 56, 80, 106, 144, 176, 222},
+		2: {-200, -150, -30, -22, -8, 0, 8, 24, 30, 222},
+		4: {0, 2, 4, 6, 8, 10, 12},
+	} {
+		x := make([]float32, len(entries))
+		for i, e := range entries {
+			x[i] = float32(e) / unitStep
 		}
-		magnitudes[b] = all
-		most := float32(0)
-		for _, v := range x[b*8:][:8] {
-			most = max(most, v, -v)
+		c, _, scales := codebookOf(rand.New(rand.NewPCG(1, 2)), 1)
+		if c = NewCodebook(x, x, scales); len(c.scales.pairs) != pairs {
+			t.Errorf("%d pairs of entries in a cell, want %d", len(c.scales.pairs), pairs)
 		}
-		for i := range 8 {
-			x[b*8+i] *= scales[all] / most
-		}
-	}
-	errorOf := func(block []float32, s float32) (sum float64) {
-		for _, v := range block {
-			least := math.Inf(1)
+		for i := range 512 {
+			m, sign, want := i/2, i%2, math.MaxInt
 			for _, e := range entries {
-				least = min(least, math.Abs(float64(v-e*s)))
+				want = min(want, max(m-e*(1-2*sign), e*(1-2*sign)-m))
 			}
-			sum += least * least
+			if got := int(c.scales.square(byte(m), sign)); got != want*want && (want <= 110 || got <= 110*110 || got > want*want) {
+				t.Errorf("%d pairs: squared error of %d with sign %d is %d, want %d", pairs, m, sign, got, want*want)
+			}
 		}
-		return sum
-	}
-	got := slices.Clone(magnitudes)
-	c.SearchScale(got, x, 8)
-	found, least, first := 0., 0., 0.
-	for b, m := range magnitudes {
-		block, best := x[b*8:][:8], math.Inf(1)
-		if m == 0 {
-			continue
-		}
-		for i := max(1, int(m)-StepsDown); i <= min(127, int(m)+StepsUp); i++ {
-			best = min(best, errorOf(block, scales[i]), errorOf(block, -scales[i]))
-		}
-		s := scales[got[b]&127]
-		if got[b] > 127 {
-			s = -s
-		}
-		found, least, first = found+errorOf(block, s), least+best, first+errorOf(block, scales[m])
-	}
-	if found > 1.02*least || found > 0.9*first {
-		t.Errorf("magnitude %d: squared error %g, least %g, %g of the first scales", all, found, least, first)
 	}
 }
 
 func BenchmarkCodebook(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 0))
-	c, _, scales := codebookOf(r, 16)
-	magnitudes, x := blocksOf(r, 1<<13, 8, scales)
+	_, _, scales := codebookOf(r, 16)
+	entries, limits := make([]float32, 16), make([]float32, 16)
+	for i := range entries {
+		entries[i], limits[i] = float32(2*i)/15-1, float32(2*i+1)/15-1
+	}
+	c := NewCodebook(entries, limits, scales)
+	magnitudes, x := blocksOf(r, 1<<12, 8, scales)
 	b.Run("SearchScale", func(b *testing.B) {
 		b.SetBytes(int64(4 * len(x)))
 		got := make([]byte, len(magnitudes))
@@ -151,11 +194,18 @@ func BenchmarkCodebook(b *testing.B) {
 			c.SearchScale(got, x, 8)
 		}
 	})
+	b.Run("BlockMagnitudes", func(b *testing.B) {
+		b.SetBytes(int64(4 * len(x)))
+		got, limits := make([]byte, len(magnitudes)), octaveLimits(scales)
+		for b.Loop() {
+			BlockMagnitudes(got, x, 8, &limits)
+		}
+	})
 	b.Run("Nearest", func(b *testing.B) {
 		b.SetBytes(int64(4 * len(x)))
-		inverse, indices := make([]float32, len(magnitudes)), make([]byte, len(x))
+		indices := make([]byte, len(x))
 		for b.Loop() {
-			c.Nearest(indices, x, inverse, 8)
+			c.Nearest(indices, x, magnitudes, 8)
 		}
 	})
 }
@@ -228,7 +278,11 @@ func TestBalanceCancelsErrors(t *testing.T) {
 	}
 	b := blocksFor(x, magnitudes, scales, 8)
 	nearest := make([]byte, len(x))
-	c.Nearest(nearest, x, b.Inverse, 8)
+	bytes := slices.Clone(magnitudes)
+	for i := range bytes {
+		bytes[i] |= byte(i % 2 * scaleSign)
+	}
+	c.Nearest(nearest, x, bytes, 8)
 	measure := func(indices []byte, output func(i int) int) (square, sums float64) {
 		var sum [outputs]float64
 		for i, at := range indices {

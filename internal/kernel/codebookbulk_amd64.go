@@ -8,7 +8,12 @@ func (c *Codebook) searchScaleBulk(magnitudes []byte, x []float32, block int) (n
 	if n = len(magnitudes) &^ 7; n == 0 || block%8 != 0 || !hasAVX2 {
 		return 0
 	}
-	searchScaleAVX2(&magnitudes[0], &x[0], n, 4*block, &c.inverse[0], &c.squares[0], &c.ratios[0], &c.limits8[0][0])
+	s := &c.scales
+	search := searchScaleAVX2
+	if len(s.pairs) > 1 {
+		search = searchScalePairsAVX2
+	}
+	search(&magnitudes[0], &x[0], n, 4*block, &s.inverse[0], &s.squares[0], &s.ratios[0], &s.pairs[0][0].mean[0], len(s.pairs))
 	return n
 }
 
@@ -28,19 +33,20 @@ func (c *Codebook) balanceRunBulk(dst []byte, b Blocks, carry float32) (done boo
 	return true, carry
 }
 
-func (c *Codebook) nearestBulk(dst []byte, x, inverse []float32, block int) int {
-	if len(inverse) == 0 || block%8 != 0 || !hasAVX2 {
+func (c *Codebook) nearestBulk(dst []byte, x []float32, scales []byte, block int) (n int) {
+	if n = len(scales) &^ 7; n == 0 || block%8 != 0 || !hasAVX2 {
 		return 0
 	}
-	nearestEntryAVX2(&dst[0], &x[0], &inverse[0], len(inverse), 4*block, &c.limits[0][0])
-	return len(inverse)
+	s := &c.nearest
+	nearestEntryAVX2(&dst[0], &x[0], &scales[0], n, 4*block, &s.inverse[0], &s.first[0], &s.limits[0][0], s.steps)
+	return n
 }
 
-func blockPeaksBulk(dst []uint32, x []float32, block int) (n int) {
+func blockMagnitudesBulk(dst []byte, x []float32, block int, limits *[octaveSteps]uint32) (n int) {
 	if n = len(dst) &^ 7; n == 0 || block%8 != 0 || !hasAVX2 {
 		return 0
 	}
-	blockPeaksAVX2(&dst[0], &x[0], n, 4*block)
+	blockMagnitudesAVX2(&dst[0], &x[0], n, 4*block, &limits[0])
 	return n
 }
 

@@ -4,7 +4,7 @@ package kernel
 
 func (c *Codebook) searchScaleBulk([]byte, []float32, int) int { return 0 }
 
-func (c *Codebook) nearestBulk([]byte, []float32, []float32, int) int { return 0 }
+func (c *Codebook) nearestBulk([]byte, []float32, []byte, int) int { return 0 }
 
 func (c *Codebook) balanceRowBulk([]byte, Blocks, []float32, float32) int { return 0 }
 
@@ -12,6 +12,6 @@ func (c *Codebook) balanceRunBulk(_ []byte, _ Blocks, carry float32) (bool, floa
 	return false, carry
 }
 
-func blockPeaksBulk([]uint32, []float32, int) int { return 0 }
+func blockMagnitudesBulk([]byte, []float32, int, *[octaveSteps]uint32) int { return 0 }
 
 func (l *Lookup) decodeBulk([]float32, int, int, int, int, int) int { return 0 }

@@ -64,7 +64,7 @@ func (c *Codebook) balance(x, scale, inverse, shift float32, sum *float32) byte 
 	if x != 0 {
 		y += min(max(float32(shift*inverse), -maxFeedback), maxFeedback)
 	}
-	at := c.nearest(y)
+	at := c.entry(y)
 	*sum += float32(c.entries[at]*scale) - x
 	return at
 }

@@ -77,15 +77,16 @@ func (c *codebook) nearest(v float32) int {
 	return i
 }
 
-// assign writes the indices of the entries that are nearest to the values of each block of x times its inverse scale, to dst.
-func (c *codebook) assign(dst []byte, x, inverse []float32, block int) {
+// assign writes the indices of the entries that are nearest to the values of each block of x relative to its scale, to dst.
+func (c *codebook) assign(dst []byte, x []float32, scales []byte, block int) {
 	if c.kernel != nil {
-		c.kernel.Nearest(dst, x, inverse, block)
+		c.kernel.Nearest(dst, x, scales, block)
 		return
 	}
-	for b, by := range inverse {
+	under := &scaleTable().under
+	for b, s := range scales {
 		for i := b * block; i < (b+1)*block; i++ {
-			dst[i] = c.step(float32(x[i] * by))
+			dst[i] = c.step(float32(x[i] * under[s]))
 		}
 	}
 }

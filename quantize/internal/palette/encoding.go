@@ -125,8 +125,7 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	n := e.chunk()
 	w.piece, w.indices = w.newValues(min(n, e.wholeSteps(pieceElems))), make([]byte, n/e.entry())
 	if e.Block > 0 {
-		blocks := int64(len(w.piece.x)) / e.Block
-		w.scales, w.inverse, w.feedback = make([]byte, n/e.Block), make([]float32, blocks), newBalancer(e, blocks)
+		w.scales, w.feedback = make([]byte, n/e.Block), newBalancer(e, int64(len(w.piece.x))/e.Block)
 	}
 	for i := int64(0); i < e.padded(); i += n {
 		if err := ctx.Err(); err != nil {
@@ -147,7 +146,6 @@ type encoder struct {
 	piece    values
 	indices  []byte
 	scales   []byte
-	inverse  []float32 // of scales
 	feedback *balancer // nil without
 }
 
@@ -209,13 +207,11 @@ func (w *encoder) assign(c *codebook, v values, i, first int64) {
 	}
 	w.magnitudes(scales, v.x, block)
 	w.search(scales, v, block, c)
-	inverse := w.inverse[:len(scales)]
-	w.inverses(inverse, scales)
 	if w.feedback != nil && c.kernel != nil {
-		w.feedback.assign(c.kernel, indices, v.x, scales, inverse, first)
+		w.feedback.assign(c.kernel, indices, v.x, scales, first)
 		return
 	}
-	c.assign(indices, v.x, inverse, block)
+	c.assign(indices, v.x, scales, block)
 }
 
 // write packs indices and writes them.

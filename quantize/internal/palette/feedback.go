@@ -34,8 +34,8 @@ func (o outputs) at(i int64) (channel, left int64) {
 // A balancer assigns elements of blocks to entries with error feedback.
 type balancer struct {
 	*encoding
-	carry  []float32 // sums of errors of channels
-	floats []float32 // scales of blocks
+	carry         []float32 // sums of errors of channels
+	floats, under []float32 // scales of blocks, and their inverses
 }
 
 // newBalancer assigns up to n blocks at a time. It is nil for a weight without error feedback.
@@ -43,14 +43,14 @@ func newBalancer(e *encoding, n int64) *balancer {
 	if e.outputs.channels == 0 {
 		return nil
 	}
-	return &balancer{e, make([]float32, e.outputs.channels), make([]float32, n)}
+	return &balancer{e, make([]float32, e.outputs.channels), make([]float32, n), make([]float32, n)}
 }
 
 // assign writes the indices of the entries of c for x, blocks whose first element is element first of the weight.
-func (a *balancer) assign(c *kernel.Codebook, indices []byte, x []float32, scales []byte, inverse []float32, first int64) {
-	b, of := kernel.Blocks{X: x, Scales: a.floats[:len(scales)], Inverse: inverse, Size: int(a.Block)}, &scaleTable().of
+func (a *balancer) assign(c *kernel.Codebook, indices []byte, x []float32, scales []byte, first int64) {
+	b, t := kernel.Blocks{X: x, Scales: a.floats[:len(scales)], Inverse: a.under[:len(scales)], Size: int(a.Block)}, scaleTable()
 	for i, s := range scales {
-		b.Scales[i] = of[s]
+		b.Scales[i], b.Inverse[i] = t.of[s], t.under[s]
 	}
 	for i := int64(0); i < int64(len(x)); {
 		i += a.part(c, indices, b, i, first+i)

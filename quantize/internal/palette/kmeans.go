@@ -22,9 +22,10 @@ func kmeans(points []point, k int) []float64 {
 		last[j] = c.of(0, j)
 	}
 	starts := make([][]int32, k) // of the last cluster, by the number of clusters and the end
+	starts[0] = make([]int32, n+1)
 	for q := 1; q < k; q++ {
 		starts[q] = make([]int32, n+1)
-		c.layer(last, next, starts[q], q, n, q-1, n)
+		c.layer(last, next, starts[q-1], starts[q], q, n, q-1, n)
 		last, next = next, last
 	}
 	centers := make([]float64, k)
@@ -86,34 +87,31 @@ func (c *costs) few(k int) []float64 {
 }
 
 // layer computes next, the least errors of q+1 clusters of the first points, from last, those of q clusters, for ends from lo to hi by
-// divide and conquer: the first point of the last cluster is between from and to.
-func (c *costs) layer(last, next []float64, start []int32, lo, hi, from, to int) {
+// divide and conquer: the first point of the last cluster is between from and to, and not before that of q clusters.
+func (c *costs) layer(last, next []float64, before, start []int32, lo, hi, from, to int) {
 	if lo > hi {
 		return
 	}
 	mid := (lo + hi) / 2
-	least, at := math.Inf(1), from
-	for i := from; i <= min(to, mid); i++ {
+	least, at := math.Inf(1), min(max(from, int(before[mid])), to)
+	for i := at; i <= min(to, mid); i++ {
 		if e := last[i] + c.of(i, mid); e < least {
 			least, at = e, i
 		}
 	}
 	next[mid], start[mid] = least, int32(at)
-	c.layer(last, next, start, lo, mid-1, from, at)
-	c.layer(last, next, start, mid+1, hi, at, to)
+	c.layer(last, next, before, start, lo, mid-1, from, at)
+	c.layer(last, next, before, start, mid+1, hi, at, to)
 }
 
-// pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more. Weights are equal if nil.
-func pointsOf(values, weights []float32, intervals int) []point {
-	points := make([]point, len(values))
-	for i, v := range values {
-		points[i] = point{float64(v), 1}
-		if weights != nil {
-			points[i].weight = float64(weights[i])
-		}
+// pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more.
+func pointsOf(v values, intervals int) []point {
+	if len(v.x) > intervals {
+		return counted(v, intervals)
 	}
-	if len(points) > intervals {
-		return counted(points, intervals)
+	points := make([]point, len(v.x))
+	for i, x := range v.x {
+		points[i] = point{float64(x), float64(v.weight(i))}
 	}
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.value, b.value) })
 	n := 0
@@ -128,18 +126,18 @@ func pointsOf(values, weights []float32, intervals int) []point {
 	return points[:n]
 }
 
-// counted are the means of points in each of equal intervals.
-func counted(points []point, intervals int) []point {
-	sum, weight := make([]float64, intervals), make([]float64, intervals)
-	for _, p := range points {
-		i := cell(float32(p.value), intervals)
-		sum[i] += float64(p.value * p.weight)
-		weight[i] += p.weight
+// counted are the means of values in each of equal intervals.
+func counted(v values, intervals int) []point {
+	sums := make([]point, intervals)
+	for i, x := range v.x {
+		s, w := &sums[cell(x, intervals)], float64(v.weight(i))
+		s.value += float64(float64(x) * w)
+		s.weight += w
 	}
-	points = points[:0]
-	for i, w := range weight {
-		if w > 0 {
-			points = append(points, point{sum[i] / w, w})
+	points := sums[:0]
+	for _, s := range sums {
+		if s.weight > 0 {
+			points = append(points, point{s.value / s.weight, s.weight})
 		}
 	}
 	return points

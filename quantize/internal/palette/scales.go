@@ -18,9 +18,9 @@ const (
 
 // A scaler is the table of scales.
 type scaler struct {
-	half      [256]uint16   // by their bytes, as they are stored
-	of, under [256]float32  // likewise, and their inverses, 0 for 0
-	near      [1 << 15]byte // the byte of the nearest scale, by the upper bits of a positive float32
+	half      [256]uint16         // by their bytes, as they are stored
+	of, under [256]float32        // likewise, and their inverses, 0 for 0
+	limits    [stepsOctave]uint32 // between the scales of an octave, as mantissas
 }
 
 // scaleTable are powers of two to eighths.
@@ -39,36 +39,16 @@ var scaleTable = sync.OnceValue(func() *scaler {
 			t.under[i] = 1 / s
 		}
 	}
-	at := 0
-	for key := range t.near {
-		v := math.Float32frombits(uint32(key)<<16 | 1<<15)
-		for at < largest && v > (t.of[at]+t.of[at+1])/2 {
-			at++
-		}
-		t.near[key] = byte(at)
+	for i := range t.limits {
+		first := largest - stepsOctave + i
+		t.limits[i] = math.Float32bits(t.of[first]+t.of[first+1]) & (1<<23 - 1)
 	}
 	return t
 })
 
-// round is the byte of the scale that is nearest to s.
-func (r *scaler) round(s float32) byte {
-	bits := math.Float32bits(s)
-	if near := r.near[bits>>16&0x7fff]; near > 0 {
-		return near | byte(bits>>31)<<7
-	}
-	return 0
-}
-
 // magnitudes writes the bytes of the scales that are nearest to the largest magnitudes of blocks of x.
 func (r *scaler) magnitudes(dst []byte, x []float32, block int) {
-	var peaks [256]uint32
-	for from := 0; from < len(dst); from += len(peaks) {
-		to := dst[from:min(from+len(peaks), len(dst))]
-		kernel.BlockPeaks(peaks[:len(to)], x[from*block:], block)
-		for b := range to {
-			to[b] = r.near[peaks[b]>>16&0x7fff]
-		}
-	}
+	kernel.BlockMagnitudes(dst, x, block, &r.limits)
 }
 
 // search replaces magnitudes, those of the largest elements of blocks of v, by the scales of least squared error with the entries of c, among
@@ -87,13 +67,6 @@ func (r *scaler) search(magnitudes []byte, v values, block int, c *codebook) {
 				}
 			}
 		}
-	}
-}
-
-// inverses writes those of scales, 0 for 0.
-func (r *scaler) inverses(dst []float32, scales []byte) {
-	for i, s := range scales {
-		dst[i] = r.under[s]
 	}
 }
 

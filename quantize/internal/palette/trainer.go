@@ -27,11 +27,11 @@ func (t *trainer) train(v values) *codebook {
 	}
 	pinned := zeros*t.Entries > len(v.x) // zeros stay exact
 	if t.Block == 0 {
-		return t.rounded(kmeans(pointsOf(v.x, v.important, t.intervals()), t.Entries), pinned)
+		return t.rounded(kmeans(pointsOf(v, t.intervals()), t.Entries), pinned)
 	}
 	v = v.padded(t.Block) // the last group may end within a block
 	blocks := len(v.x) / int(t.Block)
-	f := &fitting{trainer: t, values: v, first: make([]byte, blocks), inverse: make([]float32, blocks), indices: make([]byte, len(v.x))}
+	f := &fitting{trainer: t, values: v, first: make([]byte, blocks), indices: make([]byte, len(v.x))}
 	c := t.rounded(kmeans(f.points(), t.Entries), pinned)
 	for range rounds {
 		c = t.rounded(f.refit(c), pinned)
@@ -73,7 +73,6 @@ type fitting struct {
 	*trainer
 	values
 	first   []byte // magnitudes of the scales of the largest elements
-	inverse []float32
 	indices []byte
 }
 
@@ -81,14 +80,16 @@ type fitting struct {
 func (f *fitting) points() []point {
 	y, weights := make([]float32, len(f.x)), make([]float32, len(f.x))
 	f.magnitudes(f.first, f.x, int(f.Block))
-	for b := range f.first {
+	for b, s := range f.first {
 		from := b * int(f.Block)
-		s := f.round(peak(f.x[from:][:f.Block]))
+		if peak(f.x[from:][:f.Block]) < 0 {
+			s |= scaleSign
+		}
 		for i := from; i < from+int(f.Block); i++ {
 			y[i], weights[i] = float32(f.x[i]*f.under[s]), float32(f.of[s]*f.of[s])*f.weight(i)
 		}
 	}
-	return pointsOf(y, weights, f.intervals())
+	return pointsOf(values{y, weights}, f.intervals())
 }
 
 // weight is the importance of element i.
@@ -103,8 +104,7 @@ func (v values) weight(i int) float32 {
 func (f *fitting) refit(c *codebook) []float64 {
 	magnitudes := slices.Clone(f.first)
 	f.search(magnitudes, f.values, int(f.Block), c)
-	f.inverses(f.inverse, magnitudes)
-	c.assign(f.indices, f.x, f.inverse, int(f.Block))
+	c.assign(f.indices, f.x, magnitudes, int(f.Block))
 	var sum, weight [256]float64
 	for b, m := range magnitudes {
 		from, s := b*int(f.Block), float64(f.of[m])
