@@ -20,9 +20,9 @@ const logName = "journal"
 
 // An Identity is what the results of a job depend on.
 type Identity struct {
-	Version string // of mcompress
-	Source  string // digest of the source
-	Request string // digest of options and of other inputs
+	Version string `json:"version"` // of mcompress
+	Source  string `json:"source"`  // digest of the source
+	Request string `json:"request"` // digest of options and of other inputs
 }
 
 // Difference is what differs between the job of a journal and another one; empty if nothing does.
