@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -46,7 +48,7 @@ of data are relative to the working folder. A recipe writes no files but the out
 			if err != nil {
 				return err
 			}
-			recipe, err := w.target.readRecipe(args[0])
+			recipe, err := w.target.readRecipe(c.Context, args[0])
 			if err != nil {
 				return err
 			}
@@ -73,8 +75,8 @@ func dataOptions(steps []pass.Options, test testSet) []pass.Option {
 }
 
 // readRecipe reads a recipe, and sets its target if none is given.
-func (a *targetFlag) readRecipe(path string) (*pass.Recipe, error) {
-	text, err := readAtMost(path, pass.MaxRecipe+1)
+func (a *targetFlag) readRecipe(ctx context.Context, path string) (*pass.Recipe, error) {
+	text, err := readAtMost(ctx, path, pass.MaxRecipe+1)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
 		err = fmt.Errorf("%s: %w", path, pe.Err) // without the name of the system call
@@ -89,13 +91,16 @@ func (a *targetFlag) readRecipe(path string) (*pass.Recipe, error) {
 		}
 	}
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
+		return nil, &usageError{fmt.Errorf("%s: %w", remote.Shown(path), err)}
 	}
 	return recipe, nil
 }
 
-// readAtMost reads the first bytes of a file, or of a pipe.
-func readAtMost(path string, bytes int64) ([]byte, error) {
+// readAtMost reads the first bytes of a file, of a pipe or of an object at a URL.
+func readAtMost(ctx context.Context, path string, bytes int64) ([]byte, error) {
+	if remote.Is(path) {
+		return remote.ReadFile(ctx, path, bytes)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -106,6 +111,6 @@ func readAtMost(path string, bytes int64) ([]byte, error) {
 
 // recipeName is the recipe's part of outputs' names.
 func recipeName(path string) string {
-	base := filepath.Base(path)
+	base := remote.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -280,7 +281,7 @@ func (r *run) begin() (err error) {
 
 // other opens another model for a pass, such as a teacher.
 func (r *run) other(ctx context.Context, path string) (*ir.Model, error) {
-	f, err := onnx.OpenContext(ctx, path)
+	f, err := remote.OpenModel(ctx, path)
 	if err != nil {
 		return nil, withPath(path, err)
 	}

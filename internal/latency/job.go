@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -71,7 +71,7 @@ func (m *Measure) Over() bool { return m.Needs > 0 }
 // ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	m := &Measure{Model: j.Model, Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
-	f, err := onnx.OpenContext(ctx, j.Model)
+	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
 		return nil, err
 	}
