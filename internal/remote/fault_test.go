@@ -124,7 +124,7 @@ func TestReadAhead(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	requests, received := f.Requests()
+	requests, received := f.requests.Load(), f.received.Load()
 	if received > int64(len(content))+firstRead || requests > 40 {
 		t.Errorf("%d requests, %d bytes for a file of %d", requests, received, len(content))
 	}

@@ -39,7 +39,7 @@ type File struct {
 	next  int     // in ends
 	plan  []int64 // offsets at which payloads begin and end, sorted
 
-	requests, received atomic.Int64
+	requests, received atomic.Int64 // requests and bytes of their responses
 }
 
 // Open opens the object of a URL. Its first bytes are read, which also returns its size and ETag. Requests end with ctx.
@@ -177,9 +177,6 @@ func (f *File) fetchOnce(p []byte, off int64) (int, error) {
 
 // Size is the number of bytes of the object.
 func (f *File) Size() int64 { return f.size }
-
-// Requests is the number of requests so far, and the number of bytes of their responses.
-func (f *File) Requests() (requests, bytes int64) { return f.requests.Load(), f.received.Load() }
 
 // ReadAt implements io.ReaderAt. A reader that continues where one ended, or at the start of a payload of Plan, gets its bytes from read-ahead: larger ranges,
 // several at a time.

@@ -8,8 +8,8 @@ import (
 // Read-ahead: segments of files are requested before they are read, ahead of a reader by depth of them, in buffers that all files of the process share.
 const (
 	segment = 2 << 20
-	number  = 8 // of buffers
-	depth   = 3
+	number  = 6 // of buffers
+	depth   = 2
 )
 
 // stale is the number of reads of the pool after which a segment that was not read on is given up.
