@@ -219,6 +219,9 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 // outcome compresses a model, unless its result is there.
 func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps []pass.Options, settings *job.Verification) (mcli.Outcome, error) {
 	if remote.Is(m.output) {
+		if job.SameFile(m.model, m.output) {
+			return mcli.Outcome{Model: m.model, Err: usagef("%s: the output is the input; name another file with --output", m.output)}, nil
+		}
 		s, err := w.stage(c.Context, m.output)
 		if err != nil {
 			return mcli.Outcome{Model: remote.Shown(m.model), Err: err}, nil
@@ -236,7 +239,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 	recorder := w.measured.recorder()
 	res, err := w.one(c, t, m, label, distill.WithRecorder(steps, recorder), settings)
 	if err == nil && m.staged != nil && !w.dryRun {
-		err = m.staged.publish(c.Context, res)
+		err = m.staged.publish(c.Context, m.model, res)
 	}
 	if res != nil && res.NotRun != "" {
 		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)

@@ -74,14 +74,19 @@ func (w *writing) uploadable(ctx context.Context, m listed) (*job.Result, error)
 	return nil, errors.Join(err, m.staged.clear())
 }
 
-// publish uploads the files of a result, the model last, and names them in res by their URLs.
-func (s *staged) publish(ctx context.Context, res *job.Result) error {
+// publish uploads the files of the result of a model, the model last, and names them in res by their URLs.
+func (s *staged) publish(ctx context.Context, model string, res *job.Result) error {
 	if res.Done && remote.Is(res.Output) {
 		return nil
 	}
 	files, err := s.uploads(ctx, res)
 	if err != nil {
 		return err
+	}
+	for _, part := range res.Report.Source.Files {
+		if at := remote.Beside(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool { return job.SameFile(f.URL, at) }) {
+			return usagef("%s: the output would overwrite %s, which the input needs; name another file with --output", s.url, part.Name)
+		}
 	}
 	if err := remote.Publish(ctx, files); err != nil {
 		return err
