@@ -68,7 +68,7 @@ func (d *folder) file(location string) (*source, error) {
 
 func (d *folder) source(location string) (*source, error) {
 	if d.fsys != nil {
-		s, err := openIn(d.fsys, path.Join(path.Dir(d.inside), location), beside(d.path, location))
+		s, err := openIn(d.fsys, path.Join(path.Dir(d.inside), location), nextTo(d.path, location))
 		if err != nil {
 			return nil, unopened(location, err)
 		}
@@ -93,7 +93,7 @@ func (d *folder) source(location string) (*source, error) {
 	if err != nil {
 		return nil, unopened(location, err)
 	}
-	return &source{ReaderAt: f, Closer: f, path: beside(d.path, location), size: st.Size()}, nil
+	return &source{ReaderAt: f, Closer: f, path: nextTo(d.path, location), size: st.Size()}, nil
 }
 
 func unopened(location string, err error) error {

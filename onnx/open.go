@@ -111,13 +111,13 @@ func (f *File) Paths() []string {
 	}
 	var paths []string
 	for _, p := range f.Parts() {
-		paths = append(paths, beside(f.Path, p.Name))
+		paths = append(paths, nextTo(f.Path, p.Name))
 	}
 	return paths
 }
 
-// beside is the path of a file next to the one at path, which may be a URL.
-func beside(path, name string) string {
+// nextTo is the path of a file next to the one at path, which may be a URL.
+func nextTo(path, name string) string {
 	if strings.Contains(path, "://") {
 		return path[:strings.LastIndex(path, "/")+1] + name
 	}

@@ -84,7 +84,7 @@ func (s *staged) publish(ctx context.Context, model string, res *job.Result) err
 		return err
 	}
 	for _, part := range res.Report.Source.Files {
-		if at := remote.Beside(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool { return job.SameFile(f.URL, at) }) {
+		if at := remote.NextTo(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool { return job.SameFile(f.URL, at) }) {
 			return usagef("%s: the output would overwrite %s, which the input needs; name another file with --output", s.url, part.Name)
 		}
 	}

@@ -91,7 +91,7 @@ func sameObjects(ctx context.Context, files []report.File, url string) (bool, er
 	for i, f := range files {
 		at := url
 		if i > 0 {
-			at = remote.Beside(url, f.Name)
+			at = remote.NextTo(url, f.Name)
 		}
 		sum, size, err := digest.Known(ctx, at, f.Bytes)
 		if err != nil || size != f.Bytes || !strings.EqualFold(sum, f.SHA256) {

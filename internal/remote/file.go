@@ -123,7 +123,7 @@ func cut(err error) error {
 
 var rangeHeader = regexp.MustCompile(`^bytes (?:(\d+)-(\d+)|\*)/(\d+)$`)
 
-// contentRange is the range of a response, end being behind it, and the size of the object. An empty object has no range.
+// contentRange is the range of a response, with end after its last byte, and the size of the object. An empty object has no range.
 func contentRange(r *http.Response) (start, end, total int64, err error) {
 	if r.Header.Get("Content-Range") == "" && r.Header.Get("Content-Length") == "0" {
 		return 0, 0, 0, nil

@@ -147,8 +147,8 @@ func Name(path string) string {
 	return filepath.FromSlash(rest)
 }
 
-// Beside is the path or URL of a file next to another one. The query of a URL is that of both.
-func Beside(path, name string) string {
+// NextTo is the path or URL of a file next to another one. The query of a URL is that of both.
+func NextTo(path, name string) string {
 	loc, err := parse(path)
 	if !Is(path) || err != nil {
 		return Join(Dir(path), name)

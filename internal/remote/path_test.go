@@ -8,7 +8,7 @@ import (
 )
 
 func TestPaths(t *testing.T) {
-	for _, c := range []struct{ path, dir, base, name, beside string }{
+	for _, c := range []struct{ path, dir, base, name, nextTo string }{
 		{"s3://bucket/a/m.onnx", "s3://bucket/a/", "m.onnx", "bucket/a/m.onnx", "s3://bucket/a/m.data"},
 		{"s3://bucket/m.onnx", "s3://bucket/", "m.onnx", "bucket/m.onnx", "s3://bucket/m.data"},
 		{"https://host/a/m.onnx?sig=a%2Fb/c#x", "https://host/a/", "m.onnx", "host/a/m.onnx", "https://host/a/m.data?sig=a%2Fb/c#x"},
@@ -23,7 +23,7 @@ func TestPaths(t *testing.T) {
 		if got := filepath.ToSlash(Name(c.path)); got != c.name {
 			t.Errorf("files of %s are named after %s", c.path, got)
 		}
-		if got := Beside(c.path, "m.data"); got != c.beside {
+		if got := NextTo(c.path, "m.data"); got != c.nextTo {
 			t.Errorf("next to %s is %s", c.path, got)
 		}
 	}

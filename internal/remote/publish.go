@@ -55,7 +55,7 @@ func (s *settings) checkWritable(ctx context.Context, url string) error {
 	return u.abort(ctx)
 }
 
-// Publish writes the files of a result. All are sent before the first one appears under its name; they do in this order. After an error nothing is left of those that
+// Publish writes the files of a result. All are sent before the first one appears; they appear in this order. After an error nothing is left of those that
 // have not appeared, and uploads of the same names that a killed process left are removed.
 func Publish(ctx context.Context, files []Upload) error { return shared().publish(ctx, files) }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Read-ahead: segments of files are requested before they are read, ahead of a reader by depth of them, in buffers that all files of the process share.
+// Read-ahead: segments of files are requested before they are read, ahead of a reader by depth of them, in buffers of the process, which all files have in common.
 const (
 	segment = 2 << 20
 	number  = 6 // of buffers
@@ -114,7 +114,7 @@ func (b *buffers) start(f *File, off, bound int64) *segmentOf {
 	return s
 }
 
-// take returns a free buffer, or that of a segment whose reader went elsewhere; nil if there is none.
+// take returns a free buffer, or that of a segment whose reader does not continue; nil if there is none.
 func (b *buffers) take() []byte {
 	if len(b.free) == 0 && b.made < number {
 		b.made++
