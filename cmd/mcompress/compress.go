@@ -222,7 +222,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 		if job.SameFile(m.model, m.output) {
 			return mcli.Outcome{Model: m.model, Err: usagef("%s: the output is the input; name another file with --output", m.output)}, nil
 		}
-		s, err := w.stage(c.Context, m.output)
+		s, err := w.stage(c.Context, m.model, m.output)
 		if err != nil {
 			return mcli.Outcome{Model: remote.Shown(m.model), Err: err}, nil
 		}
@@ -362,6 +362,12 @@ func (w *writing) one(c *cli.Context, t *tool, m listed, label string, steps []p
 // done returns the result of an earlier run, nil if there is none of the same source and options. stored is the source in a registry, nil if it is a file.
 func (w *writing) done(c *cli.Context, t *tool, m listed, stored *registry.Stored, steps []pass.Options) (*job.Result, error) {
 	o := job.Options{Input: m.model, Output: m.published(), Request: w.requested, ReportDir: w.reportDir}
+	if m.staged != nil && m.staged.source != "" {
+		o.Same = func(ctx context.Context, report string) (bool, error) {
+			tag, err := remote.Source(ctx, report)
+			return tag == m.staged.source, err
+		}
+	}
 	if stored != nil {
 		o.Known = []report.File{}
 		for _, f := range stored.Files {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -23,10 +24,9 @@ import (
 
 // A bucket is one of an S3 server, with an empty folder of caches.
 type bucket struct {
-	folder   string
-	requests atomic.Int64                                      // GET of objects
-	before   func(w http.ResponseWriter, r *http.Request) bool // returns true if it has answered; nil for none
-	mu       sync.Mutex
+	folder string
+	before func(w http.ResponseWriter, r *http.Request) bool // returns true if it has answered; nil for none
+	mu     sync.Mutex
 }
 
 // startBucket starts an S3 server, whose only bucket is s3://models, and uploads fixtures.
@@ -43,9 +43,6 @@ func startBucket(t *testing.T, fixtures ...string) *bucket {
 		r.Out.Host = r.In.Host // which is signed
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && r.Header.Get("Range") != "" {
-			b.requests.Add(1)
-		}
 		b.mu.Lock()
 		before := b.before
 		b.mu.Unlock()
@@ -68,6 +65,13 @@ func startBucket(t *testing.T, fixtures ...string) *bucket {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// answer sets what answers requests before the server; nil for nothing.
+func (b *bucket) answer(before func(http.ResponseWriter, *http.Request) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before = before
 }
 
 // same checks that the object has the content of a file.
@@ -145,14 +149,34 @@ func TestListInBucket(t *testing.T) {
 		t.Fatalf("the first run prints %s", stdout)
 	}
 	first := fileContent(t, filepath.Join(b.folder, "out", "models", "in", "mlp.dynamic-int8.onnx"))
+	var read atomic.Int64
+	b.answer(func(_ http.ResponseWriter, r *http.Request) bool {
+		var start, end int64
+		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &start, &end); err == nil && end-start >= 64<<10 {
+			read.Add(1)
+		}
+		return false
+	})
 	stdout, _ = exitsWith(t, 0, quantize...)
 	if !strings.Contains(stdout, "2 models: 2 up-to-date") {
 		t.Errorf("the second run prints %s", stdout)
 	}
-	if err := remote.Publish(t.Context(), []remote.Upload{{Path: list, URL: "s3://models/out/models/in/mlp.dynamic-int8.onnx"}}); err != nil {
+	if n := read.Load(); n > 0 {
+		t.Errorf("%d requests of payloads", n)
+	}
+	b.answer(nil)
+	// A source that was replaced.
+	if err := remote.Publish(t.Context(), []remote.Upload{{Path: filepath.Join("..", "..", "fixtures", "mlp.onnx"), URL: "s3://models/in/gemm.onnx"}}); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr := exitsWith(t, 0, quantize...)
+	if !strings.Contains(stdout, "2 models: 1 written, 1 up-to-date") || !strings.Contains(stderr, "gemm.onnx: not up to date: the source changed") {
+		t.Errorf("the run after a replaced source prints %s%s", stdout, stderr)
+	}
+	if err := remote.Publish(t.Context(), []remote.Upload{{Path: list, URL: "s3://models/out/models/in/mlp.dynamic-int8.onnx"}}); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr = exitsWith(t, 0, quantize...)
 	if !strings.Contains(stdout, "2 models: 1 written, 1 up-to-date") || !strings.Contains(stderr, "mlp.dynamic-int8.onnx is not that of the report") {
 		t.Errorf("the third run prints %s%s", stdout, stderr)
 	}
@@ -171,21 +195,17 @@ func TestKilledUpload(t *testing.T) {
 	dir := programFolder(t)
 	args := []string{"quantize", "s3://models/in/mlp.onnx", "-o", "s3://models/out/m.onnx", "--if-changed", "--no-verify"}
 	c := exec.Command(filepath.Join(dir, "mcompress"), args...)
-	b.mu.Lock()
-	b.before = func(w http.ResponseWriter, r *http.Request) bool {
+	b.answer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "m.onnx") {
 			_ = c.Process.Kill()
 			panic(http.ErrAbortHandler)
 		}
 		return false
-	}
-	b.mu.Unlock()
+	})
 	if err := c.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	b.mu.Lock()
-	b.before = nil
-	b.mu.Unlock()
+	b.answer(nil)
 	if entries, err := os.ReadDir(filepath.Join(b.folder, "out")); err == nil && len(entries) > 0 {
 		t.Errorf("%v have appeared", entries)
 	}

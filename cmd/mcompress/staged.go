@@ -24,6 +24,8 @@ type staged struct {
 	dir  string
 	path string // of the result on disk
 	lock *os.File
+
+	source string // the tag of a source at a URL, by which --if-changed recognizes it; empty for none
 }
 
 // lockName is the file that the process of a staged result locks.
@@ -44,18 +46,21 @@ func stage(url string) (*staged, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
-	return &staged{url, dir, filepath.Join(dir, remote.Base(url)), lock}, nil
+	return &staged{url: url, dir: dir, path: filepath.Join(dir, remote.Base(url)), lock: lock}, nil
 }
 
 // stage is that of a result of this run. A result that cannot be written to its URL is an error before the work. A result that was not uploaded is of use to
 // --if-changed only, which recognizes it.
-func (w *writing) stage(ctx context.Context, url string) (*staged, error) {
+func (w *writing) stage(ctx context.Context, model, url string) (*staged, error) {
 	s, err := stage(url)
 	if err != nil || w.dryRun {
 		return s, err
 	}
 	if err = remote.CheckWritable(ctx, url); err == nil && !w.fleet.ifChanged {
 		err = s.clear()
+	}
+	if err == nil && w.fleet.ifChanged && remote.Is(model) { // before the model is read: if it is replaced then, its result is not up to date
+		s.source, err = remote.ModelTag(ctx, model)
 	}
 	if err != nil {
 		s.leave()
@@ -120,7 +125,7 @@ func (s *staged) uploads(ctx context.Context, res *job.Result) (files []remote.U
 		if err != nil {
 			return nil, err
 		}
-		u := remote.Upload{Path: path, URL: remote.Join(remote.Dir(s.url), filepath.ToSlash(name))}
+		u := remote.Upload{Path: path, URL: remote.Join(remote.Dir(s.url), filepath.ToSlash(name)), Source: s.source}
 		for _, f := range res.Report.Result.Files {
 			if f.Name == filepath.ToSlash(name) {
 				u.SHA256 = f.SHA256

@@ -15,7 +15,7 @@ import (
 
 // Done returns the result of an earlier run of the same request: the source, o.Request and the version of the program are those of the report next to
 // the output, and the files are those that the report names. Otherwise it returns nil and what is different, "" if there is no report. An error is one of reading, or a source
-// that is not valid. The source is read, unless o.Known has its files.
+// that is not valid. The source is read, unless o.Known has its files or o.Same is true.
 func Done(ctx context.Context, o Options) (_ *Result, different string, err error) {
 	o.defaults()
 	if err := o.paths(); err != nil {
@@ -61,8 +61,16 @@ func done(ctx context.Context, o Options, path string) (*Result, string, error) 
 	if different != "" || err != nil {
 		return nil, different, err
 	}
-	if same, err := o.compresses(ctx, rep); !same || err != nil {
-		return nil, "the source changed", err
+	same := false
+	if o.Same != nil {
+		if same, err = o.Same(ctx, o.reportPath(path, report.JSONSuffix)); err != nil {
+			return nil, "", err
+		}
+	}
+	if !same {
+		if same, err = o.compresses(ctx, rep); !same || err != nil {
+			return nil, "the source changed", err
+		}
 	}
 	return &Result{Input: o.Input, Output: path, Rejected: !rep.Passed(), Report: rep, Done: true}, "", nil
 }

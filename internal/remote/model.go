@@ -2,12 +2,15 @@ package remote
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -25,26 +28,51 @@ func OpenModel(ctx context.Context, path string) (*onnx.File, error) {
 }
 
 func (s *settings) openModel(ctx context.Context, loc location, b *buffers) (*onnx.File, error) {
-	files := &folder{ctx: ctx, settings: s, buffers: b, model: loc}
-	f, err := onnx.OpenAt(ctx, files, Base(loc.text), Shown(loc.text))
+	return (&folder{ctx: ctx, settings: s, buffers: b, model: loc}).openModel(ctx)
+}
+
+// ModelTag identifies the files of a model at a URL by their names, sizes and ETags, without reading payloads. It is empty if a file has no strong ETag.
+func ModelTag(ctx context.Context, url string) (string, error) {
+	loc, err := parse(url)
+	if err != nil {
+		return "", err
+	}
+	files := &folder{ctx: ctx, settings: shared(), buffers: pool(), model: loc}
+	f, err := files.openModel(ctx)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, o := range files.opened {
+		if o.tag.etag == "" || strings.HasPrefix(o.tag.etag, "W/") {
+			return "", f.Close()
+		}
+		fmt.Fprintf(h, "%q %d %s\n", Base(o.path), o.size, o.tag.etag)
+	}
+	return hex.EncodeToString(h.Sum(nil)), f.Close()
+}
+
+// openModel opens the model.
+func (f *folder) openModel(ctx context.Context) (*onnx.File, error) {
+	model, err := onnx.OpenAt(ctx, f, Base(f.model.text), Shown(f.model.text))
 	if err != nil {
 		var e *Error
-		if errors.As(err, &e) && e.Path == Shown(loc.text) {
+		if errors.As(err, &e) && e.Path == Shown(f.model.text) {
 			return nil, e // the path would be in the text twice
 		}
 		return nil, err
 	}
-	if f.Packed() {
-		return f, nil
+	if model.Packed() {
+		return model, nil
 	}
-	payloads := make([][][2]int64, len(files.opened))
-	for _, p := range f.Payloads() {
+	payloads := make([][][2]int64, len(f.opened))
+	for _, p := range model.Payloads() {
 		payloads[p.Part] = append(payloads[p.Part], [2]int64{p.Offset, p.Bytes()})
 	}
 	for i, p := range payloads {
-		files.opened[i].Plan(p)
+		f.opened[i].Plan(p)
 	}
-	return f, nil
+	return model, nil
 }
 
 // A folder is the files next to a model.

@@ -19,6 +19,7 @@ type Upload struct {
 	Path   string
 	URL    string // s3://BUCKET/KEY
 	SHA256 string // stored with the object, so that it is known without reading the object; empty for none
+	Source string // the ModelTag that the file was made of, which is stored with the object; empty for none
 }
 
 // Parts of uploads have partSize bytes, or more where the file would have more than maxParts.
@@ -33,8 +34,11 @@ const uploading = 4
 // partTimeout limits the time of sending a part.
 const partTimeout = 10 * time.Minute
 
-// sumHeader is the metadata with the SHA-256 of an object.
-const sumHeader = "sha256"
+// The metadata of an object: its SHA-256, and the tag of its source.
+const (
+	sumHeader    = "sha256"
+	sourceHeader = "source"
+)
 
 // CheckOutput is an error unless url is that of an object, or of a folder in a bucket, that can be written.
 func CheckOutput(url string) error {
@@ -113,9 +117,11 @@ func (s *settings) begin(ctx context.Context, f Upload) (*upload, error) {
 	}
 	u := &upload{settings: s, core: minio.Core{Client: c}, loc: loc, file: f}
 	_ = c.RemoveIncompleteUpload(ctx, loc.bucket, loc.key) // listing them may be forbidden
-	var o minio.PutObjectOptions
-	if f.SHA256 != "" {
-		o.UserMetadata = map[string]string{sumHeader: f.SHA256}
+	o := minio.PutObjectOptions{UserMetadata: map[string]string{}}
+	for name, value := range map[string]string{sumHeader: f.SHA256, sourceHeader: f.Source} {
+		if value != "" {
+			o.UserMetadata[name] = value
+		}
 	}
 	err = s.retry(ctx, func() (err error) {
 		u.id, err = u.core.NewMultipartUpload(ctx, loc.bucket, loc.key, o)
@@ -197,6 +203,15 @@ func sumOf(h http.Header) string {
 		return ""
 	}
 	return sum
+}
+
+// Source is the tag of the source that Publish stored with the object at url; empty if there is none.
+func Source(ctx context.Context, url string) (string, error) {
+	f, err := Open(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	return f.meta.Get("X-Amz-Meta-" + sourceHeader), f.Close()
 }
 
 // SHA256 is the digest that Publish stored with the object; empty if there is none.
