@@ -82,16 +82,6 @@ func (b *bucket) same(t *testing.T, key, path string) {
 	}
 }
 
-// exitsWith runs mcompress, and returns what it printed.
-func exitsWith(t *testing.T, code int, args ...string) (stdout, stderr string) {
-	t.Helper()
-	var out, err bytes.Buffer
-	if got := run(t.Context(), append([]string{"mcompress"}, args...), &out, &err); got != code {
-		t.Fatalf("%s: exit code %d, want %d: %s", args, got, code, err.String())
-	}
-	return out.String(), err.String()
-}
-
 // Results in a bucket are those of files on disk: models with and without external data, with samples, a recipe and a teacher in the bucket.
 func TestBucket(t *testing.T) {
 	b := startBucket(t, "mlp.onnx", "external.onnx", "external_a.bin", "external_b.bin", "cnn.onnx", "digits_test.npz")

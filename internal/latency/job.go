@@ -70,7 +70,7 @@ func (m *Measure) Over() bool { return m.Needs > 0 }
 // Run measures j in this process. A run that would exceed the budget is not started, or
 // ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
-	m := &Measure{Model: j.Model, Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
+	m := &Measure{Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
 	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
 		return nil, err
@@ -82,6 +82,9 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	}
 	if f.Packed() && j.Backend == ORT {
 		return nil, fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", j.Model)
+	}
+	if remote.Is(j.Model) && j.Backend == ORT {
+		return nil, &remote.PathError{Path: j.Model, Err: errors.New("ONNX Runtime reads files on disk: download it first")}
 	}
 	start := time.Now()
 	s, err := j.open(ctx, f.Model)

@@ -137,9 +137,5 @@ func ReadFile(ctx context.Context, path string, max int64) ([]byte, error) {
 	if size > max {
 		return nil, fmt.Errorf("%s: %d bytes, more than %d", Shown(path), size, max)
 	}
-	text := make([]byte, size)
-	if _, err := r.ReadAt(text, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return text, nil
+	return io.ReadAll(io.NewSectionReader(r, 0, size)) // memory as bytes arrive: the size is what the server states
 }

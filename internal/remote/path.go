@@ -138,13 +138,15 @@ func Join(folder, name string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + name
 }
 
-// Name is the path of a URL without scheme and query, such as BUCKET/KEY, by which files made of it are named; another path is returned as it is.
+// Name is the path of a URL without scheme, port and query, such as BUCKET/KEY, by which files made of it are named; another path is returned as it is.
 func Name(path string) string {
 	if !Is(path) {
 		return path
 	}
 	_, rest, _ := strings.Cut(Shown(path), "://")
-	return filepath.FromSlash(rest)
+	host, rest, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, ":") // not in names of files on Windows
+	return filepath.FromSlash(host + "/" + rest)
 }
 
 // NextTo is the path or URL of a file next to another one. The query of a URL is that of both.

@@ -12,6 +12,7 @@ func TestPaths(t *testing.T) {
 		{"s3://bucket/a/m.onnx", "s3://bucket/a/", "m.onnx", "bucket/a/m.onnx", "s3://bucket/a/m.data"},
 		{"s3://bucket/m.onnx", "s3://bucket/", "m.onnx", "bucket/m.onnx", "s3://bucket/m.data"},
 		{"https://host/a/m.onnx?sig=a%2Fb/c#x", "https://host/a/", "m.onnx", "host/a/m.onnx", "https://host/a/m.data?sig=a%2Fb/c#x"},
+		{"https://host:8443/a/m.onnx", "https://host:8443/a/", "m.onnx", "host/a/m.onnx", "https://host:8443/a/m.data"},
 		{"a/m.onnx", "a", "m.onnx", "a/m.onnx", filepath.Join("a", "m.data")},
 	} {
 		if got := Dir(c.path); got != c.dir {
