@@ -26,12 +26,12 @@ sample := $(patsubst %,.compat/%/requirements.txt,ort-1.17 ort-1.31 reference)
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 slow := ./quantize ./ir/opset ./internal/kernel ./cmd/mcompress ./prune ./internal/engine
 
-test: $(environment) $(mlflow)
+test: $(environment) $(mlflow) .s3/versitygw
 	go vet ./...
 	go test -vet=off -timeout 30m $(slow) ./...
 
 # All that the tests need besides Go.
-environments: $(environment) $(mlflow) $(sample)
+environments: $(environment) $(mlflow) $(sample) .s3/versitygw
 	.ci/docker-registry
 	.ci/browser
 
@@ -134,6 +134,10 @@ ci:
 
 .venv-mlflow/requirements.txt: internal/dev/conform/requirements-mlflow.txt
 	.ci/venv .venv-mlflow $<
+
+# An S3 server for the tests of object storage: 3 minutes of CPU time the first time.
+.s3/versitygw: internal/dev/s3server/go.mod internal/dev/s3server/go.sum
+	GOFLAGS=-trimpath go -C internal/dev/s3server build -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
 
 .venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt
 	.ci/venv .venv-quality $<

@@ -14,6 +14,7 @@ type source struct {
 	io.Closer // nil for a reader of the caller
 	path      string
 	size      int64
+	name      string // relative to the model's folder, of a data file
 	member    string // its name in a packed file; empty outside of one
 }
 

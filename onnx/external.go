@@ -38,11 +38,12 @@ func (e *external) set(key, value string) error {
 // A folder opens the data files next to a model, each once, and nothing outside of
 // the model's folder: os.Root refuses ../, absolute paths and symlinks that leave it.
 type folder struct {
-	path string
-	fsys fs.FS    // nil for a folder on disk
-	root *os.Root // of a folder on disk
-	open map[string]*source
-	seen []*source // in order of first use
+	path   string   // of the model
+	inside string   // name of the model in fsys
+	fsys   fs.FS    // nil for a folder on disk
+	root   *os.Root // of a folder on disk
+	open   map[string]*source
+	seen   []*source // in order of first use
 }
 
 func (d *folder) file(location string) (*source, error) {
@@ -56,6 +57,7 @@ func (d *folder) file(location string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.name = path.Clean(location)
 	if d.open == nil {
 		d.open = map[string]*source{}
 	}
@@ -66,14 +68,14 @@ func (d *folder) file(location string) (*source, error) {
 
 func (d *folder) source(location string) (*source, error) {
 	if d.fsys != nil {
-		s, err := openIn(d.fsys, path.Join(filepath.ToSlash(d.path), location))
+		s, err := openIn(d.fsys, path.Join(path.Dir(d.inside), location), nextTo(d.path, location))
 		if err != nil {
 			return nil, unopened(location, err)
 		}
 		return s, nil
 	}
 	if d.root == nil {
-		root, err := os.OpenRoot(d.path)
+		root, err := os.OpenRoot(filepath.Dir(d.path))
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +93,7 @@ func (d *folder) source(location string) (*source, error) {
 	if err != nil {
 		return nil, unopened(location, err)
 	}
-	return &source{ReaderAt: f, Closer: f, path: filepath.Join(d.path, location), size: st.Size()}, nil
+	return &source{ReaderAt: f, Closer: f, path: nextTo(d.path, location), size: st.Size()}, nil
 }
 
 func unopened(location string, err error) error {

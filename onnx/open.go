@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/pack"
 	"github.com/mcompress/mcompress/ir"
@@ -45,7 +46,7 @@ func OpenContext(ctx context.Context, path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: filepath.Dir(path)})
+	return open(ctx, path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: path})
 }
 
 // open decodes main, which may be a packed file, and closes it on an error.
@@ -95,11 +96,7 @@ func pathError(path string, err error) error {
 func (f *File) Parts() []Part {
 	ps := []Part{{Name: cmp.Or(f.main.member, filepath.Base(f.Path)), Size: f.main.size, r: f.main}}
 	for _, s := range f.folder.seen {
-		name, err := filepath.Rel(f.folder.path, s.path)
-		if err != nil {
-			name = filepath.Base(s.path)
-		}
-		ps = append(ps, Part{Name: filepath.ToSlash(name), Size: s.size, r: s})
+		ps = append(ps, Part{Name: s.name, Size: s.size, r: s})
 	}
 	return ps
 }
@@ -114,9 +111,17 @@ func (f *File) Paths() []string {
 	}
 	var paths []string
 	for _, p := range f.Parts() {
-		paths = append(paths, filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(p.Name)))
+		paths = append(paths, nextTo(f.Path, p.Name))
 	}
 	return paths
+}
+
+// nextTo is the path of a file next to the one at path, which may be a URL.
+func nextTo(path, name string) string {
+	if strings.Contains(path, "://") {
+		return path[:strings.LastIndex(path, "/")+1] + name
+	}
+	return filepath.Join(filepath.Dir(path), filepath.FromSlash(name))
 }
 
 // Size is the number of bytes of all parts together.

@@ -7,18 +7,22 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
-	"path/filepath"
 )
 
 // OpenFS opens the model called name in fsys, as Open does for a path on disk. External data is read from the folder of the model in
 // fsys. A file that does not implement io.ReaderAt is read into memory.
 func OpenFS(fsys fs.FS, name string) (*File, error) {
-	main, err := openIn(fsys, name)
+	return OpenAt(context.Background(), fsys, name, name)
+}
+
+// OpenAt is OpenFS that returns the error of ctx soon after ctx ends. The model is known as path, which may be a URL, in messages and in the names of its
+// files.
+func OpenAt(ctx context.Context, fsys fs.FS, name, path string) (*File, error) {
+	main, err := openIn(fsys, name, path)
 	if err != nil {
-		return nil, pathError(name, err)
+		return nil, pathError(path, err)
 	}
-	return open(context.Background(), name, main, &folder{path: filepath.FromSlash(path.Dir(name)), fsys: fsys})
+	return open(ctx, path, main, &folder{path: path, inside: name, fsys: fsys})
 }
 
 // Read opens a model of size bytes in r. It has no folder, so that external data is an error; name is for messages.
@@ -33,8 +37,8 @@ func (nowhere) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// openIn opens a regular file of fsys.
-func openIn(fsys fs.FS, name string) (_ *source, err error) {
+// openIn opens a regular file of fsys, which is known as path.
+func openIn(fsys fs.FS, name, path string) (_ *source, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -47,11 +51,11 @@ func openIn(fsys fs.FS, name string) (_ *source, err error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if r, ok := f.(io.ReaderAt); ok {
-		return &source{ReaderAt: r, Closer: f, path: name, size: st.Size()}, nil
+		return &source{ReaderAt: r, Closer: f, path: path, size: st.Size()}, nil
 	}
 	content, err := io.ReadAll(f)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}
-	return &source{ReaderAt: bytes.NewReader(content), path: name, size: int64(len(content))}, nil
+	return &source{ReaderAt: bytes.NewReader(content), path: path, size: int64(len(content))}, nil
 }

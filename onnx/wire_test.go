@@ -84,7 +84,7 @@ func floats(vs ...float32) []byte {
 func decodeBytes(b []byte, folderPath string) (*ir.Model, error) {
 	d := &decoder{
 		cursor: cursor{src: &source{ReaderAt: bytes.NewReader(b), path: "model.onnx", size: int64(len(b))}},
-		folder: &folder{path: folderPath},
+		folder: &folder{path: filepath.Join(folderPath, "model.onnx")},
 	}
 	m, err := d.decode()
 	if cerr := d.folder.close(); err == nil {

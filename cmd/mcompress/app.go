@@ -99,7 +99,10 @@ func (t *tool) parsed(action cli.ActionFunc) cli.ActionFunc {
 			if err := t.begin(c); err != nil {
 				return err
 			}
-			if err = t.applyPolicy(fs); err == nil {
+			if err = onDisk(c); err == nil {
+				err = t.applyPolicy(c.Context, fs)
+			}
+			if err == nil {
 				err = action(c)
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -48,7 +50,7 @@ of data are relative to the working folder. A recipe writes no files but the out
 			if err != nil {
 				return err
 			}
-			recipe, err := w.target.readRecipe(args[0])
+			recipe, err := w.target.readRecipe(c.Context, args[0])
 			if err != nil {
 				return err
 			}
@@ -75,8 +77,8 @@ func dataOptions(steps []pass.Options, test testSet) []pass.Option {
 }
 
 // readRecipe reads a recipe, and sets its target if none is given.
-func (a *targetFlag) readRecipe(path string) (*pass.Recipe, error) {
-	text, err := readAtMost(path, pass.MaxRecipe+1)
+func (a *targetFlag) readRecipe(ctx context.Context, path string) (*pass.Recipe, error) {
+	text, err := readAtMost(ctx, path, pass.MaxRecipe+1)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
 		err = fmt.Errorf("%s: %w", path, pe.Err) // without the name of the system call
@@ -91,13 +93,16 @@ func (a *targetFlag) readRecipe(path string) (*pass.Recipe, error) {
 		}
 	}
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
+		return nil, &usageError{fmt.Errorf("%s: %w", remote.Shown(path), err)}
 	}
 	return recipe, nil
 }
 
-// readAtMost reads the first bytes of a file, or of a pipe.
-func readAtMost(path string, bytes int64) ([]byte, error) {
+// readAtMost reads the first bytes of a file, of a pipe or of an object at a URL.
+func readAtMost(ctx context.Context, path string, bytes int64) ([]byte, error) {
+	if remote.Is(path) {
+		return remote.ReadFile(ctx, path, bytes)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -108,6 +113,6 @@ func readAtMost(path string, bytes int64) ([]byte, error) {
 
 // recipeName is the recipe's part of outputs' names.
 func recipeName(path string) string {
-	base := filepath.Base(path)
+	base := remote.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -77,7 +77,7 @@ func searched(g report.Limit) bool {
 }
 
 // search returns the options of a search on one model.
-func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
+func (a *automatic) search(ctx context.Context, t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
 	s := tune.Options{
 		Input: model, Data: v.Data, Scores: v.Scores, Metric: v.Metric, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Strip: *a.strip,
 	}
@@ -87,11 +87,14 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 		}
 	}
 	if a.ratio > 0 {
-		info, err := os.Stat(model)
+		f, size, err := remote.OpenFile(ctx, model)
 		if err != nil {
 			return s, err
 		}
-		s.Bytes = int64(float64(info.Size()) / a.ratio)
+		s.Bytes = int64(float64(size) / a.ratio)
+		if err := f.Close(); err != nil {
+			return s, err
+		}
 	}
 	among, err := a.among(o, !v.Data.Generated(), s.Dir)
 	if err != nil {
@@ -131,7 +134,7 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 // chooser returns the search that finds the steps for a model, and warns of their order, which is that of the candidates.
 func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string, ir.Journal) ([]pass.Options, *pass.Search, error) {
 	return func(ctx context.Context, model string, j ir.Journal) ([]pass.Options, *pass.Search, error) {
-		s, err := a.search(t, model, dir, o, v, gates)
+		s, err := a.search(ctx, t, model, dir, o, v, gates)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -149,7 +152,7 @@ func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions,
 // sensitivities prints the sensitivity of each weight.
 func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, models []string, v job.Verification, w *writing) error {
 	for _, model := range models {
-		s, err := a.search(t, model, dir, o, v, w.gates)
+		s, err := a.search(c.Context, t, model, dir, o, v, w.gates)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/latency"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -22,7 +23,7 @@ func (b *benchFlags) measureTraining(ctx context.Context, t *tool, models []stri
 				return withModel(model, err)
 			}
 			steps = append(steps, &latency.TrainingStep{
-				Model: model, Batch: batch, Steps: m.Steps, Seconds: m.Seconds, PerSec: float64(batch) / m.Seconds, Peak: m.Resident,
+				Model: remote.Shown(model), Batch: batch, Steps: m.Steps, Seconds: m.Seconds, PerSec: float64(batch) / m.Seconds, Peak: m.Resident,
 			})
 		}
 		latency.MarkKnee(steps)

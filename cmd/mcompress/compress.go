@@ -16,7 +16,9 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
@@ -86,7 +88,7 @@ func formatNames() []string {
 
 func (w *writing) flags() []cli.Flag {
 	return slices.Concat(group("output", func(fs *flag.FlagSet) {
-		outPathVar(fs, &w.output, "output", "`path` of the result, packed if its name ends in .mcz, or of a folder, which several models require: an existing one, or a path with a slash at the end; files next to the model, such as configuration and tokenizer, are copied to it if one is config.json or genai_config.json (default: NAME.METHOD.onnx next to the model)")
+		fs.Var(resultPath{outPath{&w.output}}, "output", "`path` of the result, packed if its name ends in .mcz, or of a folder, which several models require: an existing one, or a path with a slash at the end; files next to the model, such as configuration and tokenizer, are copied to it if one is config.json or genai_config.json; s3://BUCKET/KEY is uploaded when it is complete (default: NAME.METHOD.onnx next to the model)")
 		fs.BoolVar(&w.dryRun, "dry-run", false, "print sizes and the ledger of all tensors, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "skip fsync")
 		fs.BoolVar(&w.restart, "restart", false, "remove the results of an interrupted run, in the folder OUTPUT.partial, instead of continuing it")
@@ -150,6 +152,9 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 			return err
 		}
 	}
+	if remote.Is(w.output) && w.pushing.dest != "" {
+		return usagef("--push requires a result on disk, and --output is a URL")
+	}
 	if err := w.pushing.check(c.Context, t, c.Command.Name, models, w.dryRun); err != nil {
 		return err
 	}
@@ -161,7 +166,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	if w.output != "" && len(outs) > 0 && outs[0] != w.output {
 		w.folder = models
-		if !w.dryRun {
+		if !w.dryRun && !remote.Is(w.output) {
 			undo, err := atomicfile.MakeDir(w.output)
 			if err != nil {
 				return err
@@ -224,19 +229,33 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 
 // outcome compresses a model, unless its result is there.
 func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps []pass.Options, settings *job.Verification) (mcli.Outcome, error) {
+	if remote.Is(m.output) {
+		if job.SameFile(m.model, m.output) {
+			return mcli.Outcome{Model: m.model, Err: usagef("%s: the output is the input; name another file with --output", m.output)}, nil
+		}
+		s, err := w.stage(c.Context, m.model, m.output)
+		if err != nil {
+			return mcli.Outcome{Model: remote.Shown(m.model), Err: err}, nil
+		}
+		defer s.leave()
+		m.output, m.staged = s.path, s
+	}
 	if w.folder != nil && w.stream != nil && !w.dryRun { // a folder of the list
 		undo, err := atomicfile.MakeDir(filepath.Dir(m.output))
 		if err != nil {
-			return mcli.Outcome{Model: m.model, Err: err}, nil
+			return mcli.Outcome{Model: remote.Shown(m.model), Err: err}, nil
 		}
 		defer undo()
 	}
 	recorder := w.measured.recorder()
 	res, err := w.one(c, t, m, label, distill.WithRecorder(steps, recorder), settings)
+	if err == nil && m.staged != nil && !w.dryRun {
+		err = m.staged.publish(c.Context, m.model, res)
+	}
 	if res != nil && res.NotRun != "" {
 		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
 	}
-	o := mcli.Outcome{Model: m.model, Result: res, Err: err, Alternative: w.better(c.Context, t, m.model, m.output, res), Profile: recorder.Profile()}
+	o := mcli.Outcome{Model: remote.Shown(m.model), Result: res, Err: err, Alternative: w.better(c.Context, t, m.model, m.output, res), Profile: recorder.Profile()}
 	return o, w.measured.write(m.model, recorder)
 }
 
@@ -245,7 +264,7 @@ func (w *writing) better(ctx context.Context, t *tool, model, out string, res *j
 	if w.alternative == nil || res == nil || t.json || w.stream != nil || registry.IsReference(model) || !mcli.NeedsAlternative(res.Report) {
 		return ""
 	}
-	o, err := w.job(t, model, out, []pass.Options{w.alternative})
+	o, err := w.job(ctx, t, model, out, []pass.Options{w.alternative})
 	if err != nil {
 		return ""
 	}
@@ -329,6 +348,11 @@ func (w *writing) one(c *cli.Context, t *tool, m listed, label string, steps []p
 		if res, err := w.done(c, t, m, stored, steps); res != nil || err != nil {
 			return res, err
 		}
+		if m.staged != nil {
+			if res, err := w.uploadable(c.Context, m); res != nil || err != nil {
+				return res, err
+			}
+		}
 	}
 	if stored == nil {
 		return w.compressed(c, t, m, label, steps, settings)
@@ -338,7 +362,7 @@ func (w *writing) one(c *cli.Context, t *tool, m listed, label string, steps []p
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.leave(c.Context, err)) }()
-	res, err := w.compressed(c, t, listed{p.model, m.output}, label, steps, settings)
+	res, err := w.compressed(c, t, listed{model: p.model, output: m.output}, label, steps, settings)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.model, err)
 	}
@@ -348,7 +372,13 @@ func (w *writing) one(c *cli.Context, t *tool, m listed, label string, steps []p
 
 // done returns the result of an earlier run, nil if there is none of the same source and options. stored is the source in a registry, nil if it is a file.
 func (w *writing) done(c *cli.Context, t *tool, m listed, stored *registry.Stored, steps []pass.Options) (*job.Result, error) {
-	o := job.Options{Input: m.model, Output: m.output, Request: w.requested, ReportDir: w.reportDir}
+	o := job.Options{Input: m.model, Output: m.published(), Request: w.requested, ReportDir: w.reportDir}
+	if m.staged != nil && m.staged.source != "" {
+		o.Same = func(ctx context.Context, report string) (bool, error) {
+			tag, err := remote.Source(ctx, report)
+			return tag == m.staged.source, err
+		}
+	}
 	if stored != nil {
 		o.Known = []report.File{}
 		for _, f := range stored.Files {
@@ -393,7 +423,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 			return nil, fmt.Errorf("%s: %w", model, err)
 		}
 	}
-	o, err := w.job(t, model, out, steps)
+	o, err := w.job(ctx, t, model, out, steps)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +432,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 	o.Worker = o.Divided && t.division.worker
 	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = label, search, settings, w.exportDir, w.folder, w.requested
 	if w.stream != nil && t.json {
-		o.Progress, o.Trained = w.stream.Written(model), w.stream.Trained(model)
+		o.Progress, o.Trained = w.stream.Written(remote.Shown(model)), w.stream.Trained(remote.Shown(model))
 	} else if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()
@@ -415,7 +445,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 }
 
 // job returns the options of the flags for running the steps on a model, with the options of the target set in them.
-func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.Options, err error) {
+func (w *writing) job(ctx context.Context, t *tool, model, out string, steps []pass.Options) (o job.Options, err error) {
 	o = job.Options{
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Alone: true,
@@ -424,6 +454,10 @@ func (w *writing) job(t *tool, model, out string, steps []pass.Options) (o job.O
 	}
 	if err := pass.CheckDataFiles(w.dataFiles); err != nil {
 		return o, usagef("--data-files: %w", err)
+	}
+	if remote.Is(model) {
+		o.Input = remote.Shown(model)
+		o.Source = func() (*onnx.File, error) { return remote.OpenModel(ctx, model) }
 	}
 	if o.Target, err = w.target.apply(steps); err != nil {
 		return o, err

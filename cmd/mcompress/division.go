@@ -19,6 +19,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
@@ -97,8 +98,8 @@ func (d *division) resume(c *cli.Context, t *tool, w *writing, model string, ste
 
 // identify is the identity of the run. Its source is identified by names, sizes and times of its files: reading it would take as long as a worker's part.
 func (d *division) identify(c *cli.Context, t *tool, w *writing, model string, steps []pass.Options) (id journal.Identity, err error) {
-	if registry.IsReference(model) {
-		return id, usagef("a plan is for a file: pull %s first", model)
+	if registry.IsReference(model) || remote.Is(model) {
+		return id, usagef("a plan is for a file: download %s first", remote.Shown(model))
 	}
 	f, err := onnx.OpenContext(c.Context, model)
 	if err != nil {
@@ -124,7 +125,7 @@ func (d *division) measure(ctx context.Context, t *tool, w *writing, model, out,
 	if w.choose != nil {
 		return nil
 	}
-	o, err := w.job(t, model, out, steps)
+	o, err := w.job(ctx, t, model, out, steps)
 	if err != nil {
 		return err
 	}

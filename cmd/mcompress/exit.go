@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
@@ -97,11 +98,11 @@ func exitCode(err error) int {
 	case errors.As(err, &child):
 		return child.code
 	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
-		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
+		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
 	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err):
 		return exitGate
-	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*retryError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err),
+	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*retryError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err), isA[*remote.Error](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return exitIO
 	}
@@ -126,5 +127,5 @@ func first(codes []int) int {
 }
 
 func printError(stderr io.Writer, err error) {
-	fmt.Fprintln(stderr, "mcompress: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintln(stderr, "mcompress: "+strings.ReplaceAll(remote.Shown(err.Error()), "\n", "; "))
 }

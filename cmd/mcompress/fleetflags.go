@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -14,7 +18,7 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/fleet"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 )
@@ -30,7 +34,7 @@ type fleetFlags struct {
 
 func (f *fleetFlags) flags() []cli.Flag {
 	return group("many models", func(fs *flag.FlagSet) {
-		fs.StringVar(&f.from, "files-from", "", "`file` of paths of models, patterns or references to registries, separated by newlines or NUL; - for standard input. Results in the folder of --output have the paths of the list")
+		fs.StringVar(&f.from, "files-from", "", "`file` of paths of models, patterns, URLs or references to registries, separated by newlines or NUL; - for standard input. Results in the folder of --output have the paths of the list")
 		fs.Var(&f.shard, "shard", "`index/count`, such as 0/16: compress only this part of the models, of about equal bytes (default with --files-from: that of the array job of Kubernetes, Slurm, GitLab, CircleCI, Buildkite, AWS Batch, Cloud Run or Google Batch, by their environment variables)")
 		fs.BoolVar(&f.ifChanged, "if-changed", false, "skip models whose result is there: its report has the digests of source, options, inputs and files, and this version of mcompress")
 		fs.BoolVar(&f.keepGoing, "keep-going", false, "compress the other models after one that failed or was rejected; this is the default for several models")
@@ -74,7 +78,7 @@ func (f *fleetFlags) models(c *cli.Context, args []string) ([]string, error) {
 	}
 	if f.from != "" {
 		var err error
-		if args, err = readList(f.from); err != nil {
+		if args, err = readList(c.Context, f.from); err != nil {
 			return nil, err
 		}
 	}
@@ -85,18 +89,28 @@ func (f *fleetFlags) models(c *cli.Context, args []string) ([]string, error) {
 	return models, nil
 }
 
-// onlyFiles is an error if a model is not a file.
+// onlyFiles is an error if a model is not a file on disk.
 func onlyFiles(flag string, models []string) error {
 	if i := slices.IndexFunc(models, registry.IsReference); i >= 0 {
 		return usagef("%s requires files: pull %s first", flag, models[i])
+	}
+	if i := slices.IndexFunc(models, remote.Is); i >= 0 {
+		return usagef("%s requires files on disk: download %s first", flag, remote.Shown(models[i]))
 	}
 	return nil
 }
 
 // readList reads the list of --files-from.
-func readList(path string) ([]string, error) {
-	in := os.Stdin
-	if path != "-" {
+func readList(ctx context.Context, path string) ([]string, error) {
+	var in io.Reader = os.Stdin
+	switch {
+	case remote.Is(path):
+		text, err := remote.ReadFile(ctx, path, fleet.MaxList)
+		if err != nil {
+			return nil, err
+		}
+		in = bytes.NewReader(text)
+	case path != "-":
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
@@ -106,7 +120,7 @@ func readList(path string) ([]string, error) {
 	}
 	list, err := fleet.ReadList(in)
 	if err != nil {
-		return nil, fmt.Errorf("--files-from %s: %w", path, err)
+		return nil, fmt.Errorf("--files-from %s: %w", remote.Shown(path), err)
 	}
 	return list, nil
 }
@@ -120,7 +134,18 @@ func (f *fleetFlags) outputs(models []string, label, output string) ([]string, e
 }
 
 // A listed is a model of the list and the path of its result.
-type listed struct{ model, output string }
+type listed struct {
+	model, output string
+	staged        *staged // of a result at a URL, whose output is that on disk; nil for others
+}
+
+// published is the path or URL of the result.
+func (l listed) published() string {
+	if l.staged != nil {
+		return l.staged.url
+	}
+	return l.output
+}
 
 // pick returns the models of this shard, and prints how many they are.
 func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, outs []string, connection registry.Options) (mine []listed, s mcli.Selected, err error) {
@@ -145,7 +170,7 @@ func (f *fleetFlags) pick(ctx context.Context, t *tool, command string, models, 
 	}
 	for i, k := range fleet.Assign(sizes, shard.Count) {
 		if k == shard.Index {
-			mine = append(mine, listed{models[i], outs[i]})
+			mine = append(mine, listed{model: models[i], output: outs[i]})
 			s.Bytes += sizes[i]
 		}
 	}
@@ -169,8 +194,8 @@ func (f *fleetFlags) measure(ctx context.Context, models []string, sizes []int64
 				sizes[i], err = artifactBytes(ctx, m, connection)
 				return err
 			}
-			sizes[i] = modelBytes(m)
-			return context.Cause(ctx)
+			sizes[i], err = modelBytes(ctx, m)
+			return cmp.Or(err, context.Cause(ctx))
 		})
 	}
 	return g.Wait()
@@ -197,21 +222,21 @@ func artifactBytes(ctx context.Context, model string, connection registry.Option
 	return n, nil
 }
 
-// modelBytes is the size of the files of a model; 0 for one that cannot be read, of which the run reports the error.
-func modelBytes(path string) int64 {
-	f, err := onnx.Open(path)
-	if err != nil {
+// modelBytes is the size of the files of a model; 0 for one that cannot be read, of which the run reports the error. An error of a transfer is returned, as
+// that of an artifact.
+func modelBytes(ctx context.Context, path string) (int64, error) {
+	f, err := remote.OpenModel(ctx, path)
+	switch {
+	case err != nil && remote.Is(path) && exitCode(err) == exitIO && !errors.Is(err, fs.ErrNotExist):
+		return 0, err
+	case err != nil:
 		if st, err := os.Stat(path); err == nil {
-			return st.Size()
+			return st.Size(), nil
 		}
-		return 0
+		return 0, nil
 	}
 	defer f.Close()
-	var n int64
-	for _, p := range f.Parts() {
-		n += p.Size
-	}
-	return n
+	return f.Size(), nil
 }
 
 // neutral are flags that do not change results.
@@ -233,7 +258,7 @@ func (w *writing) recognized(c *cli.Context, t *tool, steps []pass.Options) (str
 
 // request is the digest of the options of the run.
 func (w *writing) request(c *cli.Context, t *tool, steps []pass.Options) (string, error) {
-	o, err := w.job(t, "", "", steps)
+	o, err := w.job(c.Context, t, "", "", steps)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/inspect"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -36,7 +37,7 @@ func inspectCommand(t *tool) *cli.Command {
 			if text && (values || t.json) {
 				return usagef("--text excludes --values and --json")
 			}
-			f, err := onnx.OpenContext(c.Context, args[0])
+			f, err := remote.OpenModel(c.Context, args[0])
 			if err != nil {
 				return err
 			}

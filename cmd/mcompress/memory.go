@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -54,7 +55,7 @@ the same options, with one worker thread. --params replaces the MODEL.`,
 			if s.fit.on {
 				return s.planTraining(c.Context, t, c.Args().First())
 			}
-			f, err := onnx.OpenContext(c.Context, c.Args().First())
+			f, err := remote.OpenModel(c.Context, c.Args().First())
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"flag"
+
+	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // An outPath is the path of a file or folder to write. A result is one file or several, written atomically, which standard output
@@ -24,6 +26,24 @@ func (o outPath) Set(path string) error {
 	if path == "-" {
 		return errors.New("writing to standard output is not supported; name a file or folder")
 	}
+	if remote.Is(path) {
+		return errors.New("writing to a URL is not supported; name a file or folder on disk")
+	}
 	*o.path = path
+	return nil
+}
+
+// A resultPath is an outPath that may also be a URL of a bucket.
+type resultPath struct{ outPath }
+
+// Set refuses "-" and URLs that are read-only.
+func (r resultPath) Set(path string) error {
+	if !remote.Is(path) {
+		return r.outPath.Set(path)
+	}
+	if err := remote.CheckOutput(path); err != nil {
+		return err
+	}
+	*r.path = path
 	return nil
 }

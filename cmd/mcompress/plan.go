@@ -17,6 +17,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
@@ -71,6 +72,9 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string) (
 			return usagef("MODEL RECIPE, or one of the commands %s expected", strings.Join(plannedCommands, ", "))
 		}
 		args = []string{"apply", args[1], args[0]}
+	}
+	if remote.Is(folder) {
+		return usagef("--output %s: the folder of a plan has to be a path", remote.Shown(folder))
 	}
 	if _, err := os.Stat(filepath.Join(folder, planFile)); err == nil {
 		return usagef("%s has a plan already", folder)

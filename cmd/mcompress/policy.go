@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,7 +27,7 @@ type policy struct {
 }
 
 // applyPolicy sets the gates of the policy as flags of a command, as far as the command has them and they are not given.
-func (t *tool) applyPolicy(fs *flag.FlagSet) error {
+func (t *tool) applyPolicy(ctx context.Context, fs *flag.FlagSet) error {
 	if !slices.ContainsFunc(gateFlags, func(g gateFlag) bool { return fs.Lookup(g.name) != nil }) {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (t *tool) applyPolicy(fs *flag.FlagSet) error {
 	if err != nil || path == "" {
 		return err
 	}
-	text, err := readAtMost(path, pass.MaxRecipe+1)
+	text, err := readAtMost(ctx, path, pass.MaxRecipe+1)
 	if err != nil {
 		return err
 	}

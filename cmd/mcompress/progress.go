@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -35,7 +35,7 @@ func (t *tool) newProgress(model string) *progress {
 	if t.quiet || t.json || !isTerminal(t.stderr) {
 		return nil
 	}
-	return &progress{w: t.stderr.Unwrap(), name: mcli.Escape(filepath.Base(model)), began: time.Now()}
+	return &progress{w: t.stderr.Unwrap(), name: mcli.Escape(remote.Base(model)), began: time.Now()}
 }
 
 // show reports the bytes written so far and their total. It may be called from several goroutines.

@@ -273,7 +273,7 @@ func (s *variantSet) compress(c *cli.Context, t *tool, o *mcli.MethodOptions, w 
 		steps, err := s.steps(ctx, t, v, o, w, model, path)
 		var res *job.Result
 		if err == nil {
-			res, err = w.compressed(c, t, listed{model, path}, v.dtype, steps, settings)
+			res, err = w.compressed(c, t, listed{model: model, output: path}, v.dtype, steps, settings)
 		}
 		if ctx.Err() != nil {
 			return nil, err
@@ -288,7 +288,7 @@ func (s *variantSet) compress(c *cli.Context, t *tool, o *mcli.MethodOptions, w 
 
 // copySource copies a model to the folder of its variants. A model that is there is left alone.
 func (w *writing) copySource(ctx context.Context, t *tool, model, out string) (*job.Result, error) {
-	o, err := w.job(t, model, out, nil)
+	o, err := w.job(ctx, t, model, out, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (s *variantSet) steps(ctx context.Context, t *tool, v variant, o *mcli.Meth
 	if err != nil || v.other == nil {
 		return steps, err
 	}
-	trial, err := w.job(t, model, out, steps)
+	trial, err := w.job(ctx, t, model, out, steps)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
 )
@@ -143,7 +144,7 @@ func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates
 	if err != nil {
 		return err
 	}
-	f := mcli.Verification{A: models[0], B: models[1], Result: r}
+	f := mcli.Verification{A: remote.Shown(models[0]), B: remote.Shown(models[1]), Result: r}
 	if f.Gates, err = report.EvaluateGates(r, gates); err != nil {
 		return err
 	}

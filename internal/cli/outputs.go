@@ -8,16 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
 
 // Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the
 // folder output; a single model's output may be a file. Several models need a
-// folder, which need not exist, and so does a reference to a registry. Two models with the same output are an error.
+// folder, which need not exist, and so do references to registries and URLs, unless a single model has a file. Folders may be URLs. Two models with the same output are an error.
 func Outputs(models []string, label, output string) ([]string, error) {
 	if output != "" && !isFolder(output) {
-		if len(models) == 1 && !os.IsPathSeparator(output[len(output)-1]) {
+		if len(models) == 1 && !strings.HasSuffix(output, "/") && !os.IsPathSeparator(output[len(output)-1]) {
 			return []string{output}, nil
 		}
 		if exists(output) {
@@ -26,6 +27,9 @@ func Outputs(models []string, label, output string) ([]string, error) {
 	}
 	if i := slices.IndexFunc(models, registry.IsReference); i >= 0 && output == "" {
 		return nil, fmt.Errorf("%s: the result of a reference needs --output", models[i])
+	}
+	if i := slices.IndexFunc(models, remote.Is); i >= 0 && output == "" {
+		return nil, fmt.Errorf("%s: the result of a URL needs --output", remote.Shown(models[i]))
 	}
 	return distinctOutputs(models, label, func(folder string) (string, error) { return cmp.Or(output, folder), nil })
 }
@@ -41,7 +45,7 @@ func OutputsBelow(models []string, label, output string) ([]string, error) {
 		if folder != "" && !filepath.IsLocal(folder) {
 			return "", fmt.Errorf("%s is not below the working folder: list it with an absolute path", folder)
 		}
-		return filepath.Join(output, folder), nil
+		return remote.Join(output, filepath.ToSlash(folder)), nil
 	})
 }
 
@@ -58,17 +62,21 @@ func distinctOutputs(models []string, label string, place func(folder string) (s
 		if folder, err = place(folder); err != nil {
 			return nil, err
 		}
-		out := filepath.Join(folder, report.Stem(name)+"."+label+".onnx")
+		out := remote.Join(folder, report.Stem(name)+"."+label+".onnx")
 		if other, taken := from[out]; taken {
-			return nil, fmt.Errorf("%s and %s would both become %s; with --files-from results have the paths of the list", other, m, out)
+			return nil, fmt.Errorf("%s and %s would both become %s; with --files-from results have the paths of the list", remote.Shown(other), remote.Shown(m), out)
 		}
 		from[out], outs[i] = m, out
 	}
 	return outs, nil
 }
 
-// placed is the path of a model that its result is named by. That of a reference is the name in the registry and the tag, alias or first digits of the digest.
+// placed is the path of a model that its result is named by. That of a reference is the name in the registry and the tag, alias or first digits of the digest;
+// that of a URL is its host or bucket and path.
 func placed(model string) (string, error) {
+	if remote.Is(model) {
+		return remote.Name(model), nil
+	}
 	if !registry.IsReference(model) {
 		return model, nil
 	}

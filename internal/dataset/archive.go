@@ -9,21 +9,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // openNPZ opens a file of numpy.savez or savez_compressed. The header of an array is read on first use.
 // One of scipy.sparse.save_npz has the rows of a matrix.
 func openNPZ(path string, inputs []Input) (*samples, error) {
-	st, err := os.Stat(path)
+	f, size, err := openAt(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
+	path = remote.Shown(path)
 	s := &samples{path: path, closers: []io.Closer{f}}
-	z, err := zip.NewReader(f, st.Size())
+	z, err := zip.NewReader(f, size)
 	if err != nil {
 		return s, fmt.Errorf("%s: not a valid .npz file: %w", path, err)
 	}

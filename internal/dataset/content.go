@@ -3,11 +3,14 @@ package dataset
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
+
+	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // A content is the decompressed bytes of a file or zip entry.
@@ -31,22 +34,25 @@ func (c *content) ReadAt(b []byte, off int64) (int, error) {
 
 // openFile opens a regular file; gzip is decompressed on reading.
 func openFile(path string) (*content, error) {
-	st, err := os.Stat(path)
+	f, size, err := openAt(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, err
 	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	c := &content{ReaderAt: f, name: path, size: st.Size(), closer: f}
+	c := &content{ReaderAt: f, name: remote.Shown(path), size: size, closer: f}
 	if head := c.head(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		c.unpack(func() (io.ReadCloser, error) { return gzip.NewReader(io.NewSectionReader(f, 0, st.Size())) })
+		c.unpack(func() (io.ReadCloser, error) { return gzip.NewReader(io.NewSectionReader(f, 0, size)) })
 	}
 	return c, nil
+}
+
+// openAt opens a regular file at a path or URL and returns its size.
+func openAt(path string) (remote.Reader, int64, error) {
+	f, size, err := remote.OpenFile(context.Background(), path)
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = fileError(path, err)
+	}
+	return f, size, err
 }
 
 // unpack replaces the bytes of c by those of open; Close closes both.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // A format is a file format of samples, recognized by the name and first bytes of a file or by the contents of a folder.
@@ -125,7 +127,7 @@ func (at location) isImages() bool {
 //   - a folder of images; or one folder of images per class
 //   - ONNX test data: a folder of input_N.pb and output_N.pb, or of such folders
 //
-// Files may be compressed with gzip. Errors have one line with a remedy. Headers are checked against the size of the file before
+// Files may be at URLs, and compressed with gzip. Errors have one line with a remedy. Headers are checked against the size of the file before
 // memory is allocated.
 func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 	if err := o.check(inputs); err != nil {
@@ -178,14 +180,16 @@ func openSamples(f format, paths []string, inputs, outputs []Input, o Options) (
 }
 
 func locate(path string) (location, error) {
-	at := location{path: path}
-	st, err := os.Stat(path)
-	if err != nil {
-		return at, fileError(path, err)
-	}
-	if st.IsDir() {
-		at.files, at.folders, err = filesIn(path, append(imageEnds(), ".npy", ".pb")...)
-		return at, err
+	at := location{path: remote.Shown(path)}
+	if !remote.Is(path) {
+		st, err := os.Stat(path)
+		if err != nil {
+			return at, fileError(path, err)
+		}
+		if st.IsDir() {
+			at.files, at.folders, err = filesIn(path, append(imageEnds(), ".npy", ".pb")...)
+			return at, err
+		}
 	}
 	c, err := openFile(path)
 	if err != nil {

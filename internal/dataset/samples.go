@@ -105,10 +105,10 @@ func (s *samples) labelFile(path string) (column, error) {
 		return asColumn(parseNPY(c, ""))
 	case isIDX(head):
 		return asColumn(parseIDX(c))
-	case isJSONLines(path):
+	case isJSONLines(c.name):
 		return parseJSONLines(c)
 	}
-	return nil, fmt.Errorf("%s: labels must be an .npy, IDX or .jsonl file, or a column of a CSV file", path)
+	return nil, fmt.Errorf("%s: labels must be an .npy, IDX or .jsonl file, or a column of a CSV file", c.name)
 }
 
 // openSingle opens a file of one array, and optionally a second file of labels.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // MaxList is the maximum size of a list of models in bytes: that of a million paths.
@@ -36,12 +38,12 @@ func ReadList(r io.Reader) ([]string, error) {
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" }), nil
 }
 
-// Expand replaces patterns, such as models/**/*.onnx, by the files that match them, sorted. A path of a file is none, even if it has characters of
+// Expand replaces patterns, such as models/**/*.onnx, by the files that match them, sorted. A path of a file is none, and neither is a URL, even if it has characters of
 // patterns; a pattern that no file matches is an error.
 func Expand(paths []string) ([]string, error) {
 	var all []string
 	for _, path := range paths {
-		if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, "*?[{") {
+		if _, err := os.Lstat(path); err == nil || remote.Is(path) || !strings.ContainsAny(path, "*?[{") {
 			all = append(all, path)
 			continue
 		}

@@ -2,11 +2,13 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -41,6 +43,9 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 	}
 	if f.Packed() {
 		return nil, nil, &unrunnable{fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", f.Path)}
+	}
+	if remote.Is(f.Path) {
+		return nil, nil, &remote.PathError{Path: f.Path, Err: errors.New("ONNX Runtime reads files on disk: download it first")}
 	}
 	o, err := ort.Open(b.Library, f.Path, ort.Options{Threads: b.Workers})
 	if err != nil {

@@ -6,17 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/report"
 )
 
 // Done returns the result of an earlier run of the same request: the source, o.Request and the version of the program are those of the report next to
 // the output, and the files are those that the report names. Otherwise it returns nil and what is different, "" if there is no report. An error is one of reading, or a source
-// that is not valid. The source is read, unless o.Known has its files.
+// that is not valid. The source is read, unless o.Known has its files or o.Same is true.
 func Done(ctx context.Context, o Options) (_ *Result, different string, err error) {
 	o.defaults()
 	if err := o.paths(); err != nil {
@@ -33,9 +32,12 @@ func Done(ctx context.Context, o Options) (_ *Result, different string, err erro
 	return res, different, err
 }
 
+// maxReport is the maximum size of a report in bytes.
+const maxReport = 1 << 30
+
 // done is Done for an output at path.
 func done(ctx context.Context, o Options, path string) (*Result, string, error) {
-	text, err := os.ReadFile(o.reportPath(path, report.JSONSuffix))
+	text, err := remote.ReadFile(ctx, o.reportPath(path, report.JSONSuffix), maxReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
 	}
@@ -55,12 +57,20 @@ func done(ctx context.Context, o Options, path string) (*Result, string, error) 
 	case rep.Request == "" || rep.Request != o.Request:
 		return nil, "other options or inputs", nil
 	}
-	different, err := differentFile(ctx, filepath.Dir(path), rep.Result.Files)
+	different, err := differentFile(ctx, remote.Dir(path), rep.Result.Files)
 	if different != "" || err != nil {
 		return nil, different, err
 	}
-	if same, err := o.compresses(ctx, rep); !same || err != nil {
-		return nil, "the source changed", err
+	same := false
+	if o.Same != nil {
+		if same, err = o.Same(ctx, o.reportPath(path, report.JSONSuffix)); err != nil {
+			return nil, "", err
+		}
+	}
+	if !same {
+		if same, err = o.compresses(ctx, rep); !same || err != nil {
+			return nil, "the source changed", err
+		}
 	}
 	return &Result{Input: o.Input, Output: path, Rejected: !rep.Passed(), Report: rep, Done: true}, "", nil
 }
@@ -70,6 +80,9 @@ func (o *Options) compresses(ctx context.Context, rep *report.Report) (bool, err
 	if o.Known != nil {
 		return len(Different(rep.Source.Files, o.Known)) == 0, nil
 	}
+	if remote.Is(o.Input) {
+		return sameObjects(ctx, rep.Source.Files, o.Input)
+	}
 	var not *NotReproducibleError
 	err := sameSource(ctx, rep, o.Input)
 	if errors.As(err, &not) {
@@ -78,24 +91,34 @@ func (o *Options) compresses(ctx context.Context, rep *report.Report) (bool, err
 	return err == nil, err
 }
 
+// sameObjects reports whether the model at a URL has these files. Those whose digests were stored with them are not read.
+func sameObjects(ctx context.Context, files []report.File, url string) (bool, error) {
+	if len(files) == 0 || len(files) > 1 && files[0].Name != remote.Base(url) { // names are part of the digest of several files
+		return false, nil
+	}
+	for i, f := range files {
+		at := url
+		if i > 0 {
+			at = remote.NextTo(url, f.Name)
+		}
+		sum, size, err := digest.Known(ctx, at, f.Bytes)
+		if err != nil || size != f.Bytes || !strings.EqualFold(sum, f.SHA256) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // differentFile describes the first file in a folder that is not the one of a report, "" if all are.
 func differentFile(ctx context.Context, folder string, files []report.File) (string, error) {
 	for _, f := range files {
-		path := filepath.Join(folder, filepath.FromSlash(f.Name))
-		st, err := os.Stat(path)
+		sum, size, err := digest.Known(ctx, remote.Join(folder, f.Name), f.Bytes)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return f.Name + " is missing", nil
 		case err != nil:
 			return "", err
-		case st.Size() != f.Bytes:
-			return f.Name + " is not that of the report", nil
-		}
-		sum, _, err := digest.File(ctx, path, nil)
-		if err != nil {
-			return "", err
-		}
-		if !strings.EqualFold(sum, f.SHA256) {
+		case size != f.Bytes || !strings.EqualFold(sum, f.SHA256):
 			return f.Name + " is not that of the report", nil
 		}
 	}

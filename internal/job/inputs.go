@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
@@ -60,7 +61,7 @@ func (r *run) reference() string {
 	path := ""
 	for _, s := range r.Steps {
 		if o, ok := s.(pass.Referenced); ok {
-			path = o.Reference()
+			path = remote.Shown(o.Reference())
 		}
 	}
 	return path

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -24,6 +25,7 @@ type Options struct {
 	Input  string                     // path of the model; its name in messages if Source is set
 	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
 	Known  []report.File              // files with digests among which those of the model are, for Done; nil if they are not known
+	Same   Same                       // for Done; may be nil
 	Output string                     // empty for Name.Label.onnx next to the input
 	Folder []string                   // the models of this call, if the files next to the model are copied with it; nil if not
 	Label  string                     // the method's or recipe's name, part of default file names
@@ -69,6 +71,9 @@ type Options struct {
 	Alone    bool                // the process does nothing else, and its memory may be limited to what a training plans
 	Trained  func(pass.Progress) // after each step of training, and once more after its end
 }
+
+// Same reports whether the source is that of the report at a path, without reading it. False if that is not known.
+type Same func(ctx context.Context, report string) (bool, error)
 
 // A Result is the result of compressing one model.
 type Result struct {
@@ -288,7 +293,7 @@ func (r *run) begin() (err error) {
 
 // other opens another model for a pass, such as a teacher.
 func (r *run) other(ctx context.Context, path string) (*ir.Model, error) {
-	f, err := onnx.OpenContext(ctx, path)
+	f, err := remote.OpenModel(ctx, path)
 	if err != nil {
 		return nil, withPath(path, err)
 	}

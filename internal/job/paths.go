@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
@@ -28,6 +28,7 @@ func (o *Options) paths() error {
 
 // withPath prefixes an error with path unless it starts with it already, as errors of opening do.
 func withPath(path string, err error) error {
+	path = remote.Shown(path)
 	if strings.HasPrefix(err.Error(), path+":") {
 		return err
 	}
@@ -41,8 +42,11 @@ func rejected(path string) string {
 	return report.Stem(path) + ".rejected.onnx"
 }
 
-// SameFile reports whether two paths name one file.
+// SameFile reports whether two paths or URLs name one file.
 func SameFile(a, b string) bool {
+	if remote.Is(a) && remote.Is(b) {
+		return remote.Shown(a) == remote.Shown(b)
+	}
 	sa, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -78,5 +82,5 @@ func (r *run) reportPath(suffix string) (string, error) {
 
 // reportPath is the path of a document on an output, of which suffix is the end of the name.
 func (o *Options) reportPath(output, suffix string) string {
-	return filepath.Join(cmp.Or(o.ReportDir, filepath.Dir(output)), filepath.Base(report.Stem(output))+suffix)
+	return remote.Join(cmp.Or(o.ReportDir, remote.Dir(output)), remote.Base(report.Stem(output))+suffix)
 }

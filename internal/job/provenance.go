@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
@@ -81,7 +82,7 @@ type Digest struct {
 
 // OpenDigest opens the files of a model. They are read when the digest is needed.
 func OpenDigest(ctx context.Context, path string) (*Digest, error) {
-	f, err := onnx.OpenContext(ctx, path)
+	f, err := remote.OpenModel(ctx, path)
 	if err != nil {
 		return nil, err
 	}

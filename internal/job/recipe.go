@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
@@ -39,7 +41,7 @@ func (o *Options) recipe(ctx context.Context, steps []pass.Options) (*report.Rec
 // needs the file.
 func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, path string) []report.RecipeInput {
 	in := report.RecipeInput{Name: portable(path)}
-	root, paths, err := filesOf(path)
+	root, paths, err := filesOf(ctx, path)
 	if err == nil && o.Digest {
 		in.SHA256, err = combined(ctx, root, paths)
 	}
@@ -49,8 +51,11 @@ func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, pat
 	return append(inputs, in)
 }
 
-// portable is a path as reports have it: relative to the working folder, or the name of a file outside of it.
+// portable is a path as reports have it: relative to the working folder, or the name of a file outside of it; a URL without its query.
 func portable(path string) string {
+	if remote.Is(path) {
+		return remote.Shown(path)
+	}
 	if filepath.IsLocal(path) {
 		return filepath.ToSlash(filepath.Clean(path))
 	}
@@ -60,7 +65,7 @@ func portable(path string) string {
 // inputDigest is the SHA-256, in hexadecimal, of a file that an option of a step names, or of the list of the files of a model or folder
 // as onnx.Combined has it, with names relative to that of the model or to the folder.
 func inputDigest(ctx context.Context, path string) (string, error) {
-	root, paths, err := filesOf(path)
+	root, paths, err := filesOf(ctx, path)
 	if err != nil {
 		return "", err
 	}
@@ -74,22 +79,33 @@ func combined(ctx context.Context, root string, paths []string) (_ string, err e
 		if sums[i], _, err = digest.File(ctx, p, nil); err != nil {
 			return "", err
 		}
-		if names[i], err = filepath.Rel(root, p); err != nil {
+		if names[i], err = relative(root, p); err != nil {
 			return "", err
 		}
-		names[i] = filepath.ToSlash(names[i])
 	}
 	return onnx.Combined(names, sums), nil
 }
 
+// relative is the name of a file in a folder, with slashes.
+func relative(folder, path string) (string, error) {
+	if remote.Is(path) {
+		return strings.TrimPrefix(remote.Shown(path), folder), nil
+	}
+	name, err := filepath.Rel(folder, path)
+	return filepath.ToSlash(name), err
+}
+
 // filesOf are the regular files of path, a file, model or folder, in a fixed order, and the folder that has them.
-func filesOf(path string) (root string, paths []string, err error) {
-	if report.Stem(path) != path {
-		f, err := onnx.Open(path)
+func filesOf(ctx context.Context, path string) (root string, paths []string, err error) {
+	if report.Stem(remote.Shown(path)) != remote.Shown(path) {
+		f, err := remote.OpenModel(ctx, path)
 		if err != nil {
 			return "", nil, err
 		}
-		return filepath.Dir(path), f.Paths(), f.Close()
+		return remote.Dir(path), f.Paths(), f.Close()
+	}
+	if remote.Is(path) {
+		return remote.Dir(path), []string{path}, nil
 	}
 	st, err := os.Stat(path)
 	if err != nil || st.Mode().IsRegular() {

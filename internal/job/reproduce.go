@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -72,7 +72,7 @@ func Reproduce(ctx context.Context, r *report.Report, o Options) (_ []report.Fil
 
 // sameSource compares the digests of the source with the report.
 func sameSource(ctx context.Context, r *report.Report, path string) (err error) {
-	f, err := onnx.OpenContext(ctx, path)
+	f, err := remote.OpenModel(ctx, path)
 	if err != nil {
 		return withPath(path, err)
 	}

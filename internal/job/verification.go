@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -16,6 +15,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/metric"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -49,7 +49,7 @@ const (
 
 // Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty.
 func Verify(ctx context.Context, a, b string, v Verification) (*verification.Result, error) {
-	first, err := onnx.OpenContext(ctx, a)
+	first, err := remote.OpenModel(ctx, a)
 	if err != nil {
 		return nil, withPath(a, err)
 	}
@@ -58,7 +58,7 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 		r, err := v.recorded(ctx, first)
 		return r, withModelPath(a, b, err)
 	}
-	second, err := onnx.OpenContext(ctx, b)
+	second, err := remote.OpenModel(ctx, b)
 	if err != nil {
 		return nil, withPath(b, err)
 	}
@@ -301,10 +301,13 @@ func (v Verification) identity(ctx context.Context, path string) (name, sum stri
 	if v.Digest {
 		sum, err = inputDigest(ctx, path)
 	}
-	return filepath.Base(path), sum, err
+	return remote.Base(path), sum, err
 }
 
 func isFile(path string) bool {
+	if remote.Is(path) {
+		return true
+	}
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular()
 }

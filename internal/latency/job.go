@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -70,8 +70,8 @@ func (m *Measure) Over() bool { return m.Needs > 0 }
 // Run measures j in this process. A run that would exceed the budget is not started, or
 // ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
-	m := &Measure{Model: j.Model, Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
-	f, err := onnx.OpenContext(ctx, j.Model)
+	m := &Measure{Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
+	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +82,9 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	}
 	if f.Packed() && j.Backend == ORT {
 		return nil, fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", j.Model)
+	}
+	if remote.Is(j.Model) && j.Backend == ORT {
+		return nil, &remote.PathError{Path: j.Model, Err: errors.New("ONNX Runtime reads files on disk: download it first")}
 	}
 	start := time.Now()
 	s, err := j.open(ctx, f.Model)

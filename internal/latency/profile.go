@@ -6,8 +6,8 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/profile"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/onnx"
 )
 
 // A Profile is the time and memory of a number of runs; its steps are runs.
@@ -23,7 +23,7 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 	if j.Backend != Embedded {
 		return nil, errors.New("only the embedded backend can be profiled")
 	}
-	f, err := onnx.OpenContext(ctx, j.Model)
+	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -57,7 +58,7 @@ func (t *Trainer) Plan(ctx context.Context, o distill.PlanOptions) (p *distill.P
 
 // step calls a function at the training step of the pipeline, with its model and complete options.
 func (t *Trainer) step(ctx context.Context, run func(context.Context, *pass.Step, distill.FineTune) error) (err error) {
-	f, err := onnx.OpenContext(ctx, t.Path)
+	f, err := remote.OpenModel(ctx, t.Path)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (t *Trainer) step(ctx context.Context, run func(context.Context, *pass.Step
 		}
 	}()
 	env := pass.Environment{Workers: t.Workers, Limits: t.Limits, Open: func(path string) (*ir.Model, error) {
-		f, err := onnx.OpenContext(ctx, path)
+		f, err := remote.OpenModel(ctx, path)
 		if err != nil {
 			return nil, err
 		}

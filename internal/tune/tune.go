@@ -11,6 +11,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/metric"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -104,7 +105,7 @@ func Choose(ctx context.Context, o Options) ([]pass.Options, *pass.Search, error
 }
 
 func open(ctx context.Context, o Options) (*tuner, error) {
-	source, err := onnx.OpenContext(ctx, o.Input)
+	source, err := remote.OpenModel(ctx, o.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ type built struct {
 // build runs steps on the source.
 func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err error) {
 	b := &built{eval: ir.NewEval(t.Dir)}
-	if b.File, err = onnx.OpenContext(ctx, t.Input); err != nil {
+	if b.File, err = remote.OpenModel(ctx, t.Input); err != nil {
 		return nil, err
 	}
 	b.tensors = tensorsOf(b.Model)

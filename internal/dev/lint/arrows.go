@@ -23,9 +23,10 @@ func Arrows() map[string][]string {
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
 		"internal/pack":      {"internal/kernel", "ir"},
+		"internal/remote":    {"onnx"},
 		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
-		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
+		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel", "internal/remote"},
 		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
 		"internal/profile":   {"internal/engine", "internal/memory"},

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/internal/remote"
+)
+
+// A staged result is written to disk, in a folder of its own, and then uploaded to its URL. What an interrupted run left is in the same folder.
+type staged struct {
+	url  string
+	dir  string
+	path string // of the result on disk
+	lock *os.File
+
+	source string // the tag of a source at a URL, by which --if-changed recognizes it; empty for none
+}
+
+// lockName is the file that the process of a staged result locks.
+const lockName = "lock"
+
+// stage makes the folder of the result at url, below the user's folder of caches.
+func stage(url string) (*staged, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil { // neither XDG_CACHE_HOME nor HOME, as in some containers
+		cache = os.TempDir()
+	}
+	sum := sha256.Sum256([]byte(url))
+	dir := filepath.Join(cache, "mcompress", "results", hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := atomicfile.OpenLocked(filepath.Join(dir, lockName), 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return &staged{url: url, dir: dir, path: filepath.Join(dir, remote.Base(url)), lock: lock}, nil
+}
+
+// stage is that of a result of this run. A result that cannot be written to its URL is an error before the work. A result that was not uploaded is of use to
+// --if-changed only, which recognizes it.
+func (w *writing) stage(ctx context.Context, model, url string) (*staged, error) {
+	s, err := stage(url)
+	if err != nil || w.dryRun {
+		return s, err
+	}
+	if err = remote.CheckWritable(ctx, url); err == nil && !w.fleet.ifChanged {
+		err = s.clear()
+	}
+	if err == nil && w.fleet.ifChanged && remote.Is(model) { // before the model is read: if it is replaced then, its result is not up to date
+		s.source, err = remote.ModelTag(ctx, model)
+	}
+	if err != nil {
+		s.leave()
+		return nil, err
+	}
+	return s, nil
+}
+
+// uploadable is the result of an earlier run of the same request that was not uploaded; nil if there is none.
+func (w *writing) uploadable(ctx context.Context, m listed) (*job.Result, error) {
+	res, _, err := job.Done(ctx, job.Options{Input: m.model, Output: m.output, Request: w.requested, ReportDir: w.reportDir})
+	if res != nil {
+		res.Done = false
+		return res, err
+	}
+	return nil, errors.Join(err, m.staged.clear())
+}
+
+// publish uploads the files of the result of a model, the model last, and names them in res by their URLs.
+func (s *staged) publish(ctx context.Context, model string, res *job.Result) error {
+	if res.Done && remote.Is(res.Output) {
+		return nil
+	}
+	files, err := s.uploads(ctx, res)
+	if err != nil {
+		return err
+	}
+	for _, part := range res.Report.Source.Files {
+		if at := remote.NextTo(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool { return job.SameFile(f.URL, at) }) {
+			return usagef("%s: the output would overwrite %s, which the input needs; name another file with --output", s.url, part.Name)
+		}
+	}
+	if err := remote.Publish(ctx, files); err != nil {
+		return err
+	}
+	for _, p := range append(slices.Clone(res.Reports), res.Output) {
+		if i := slices.IndexFunc(files, func(f remote.Upload) bool { return f.Path == p }); i >= 0 {
+			s.rename(res, p, files[i].URL)
+		}
+	}
+	return s.clear()
+}
+
+// rename replaces the path of a file in res by its URL.
+func (s *staged) rename(res *job.Result, path, url string) {
+	if res.Output == path {
+		res.Output = url
+	}
+	if i := slices.Index(res.Reports, path); i >= 0 {
+		res.Reports[i] = url
+	}
+}
+
+// uploads are the files in the folder with the digests of the report, the model last.
+func (s *staged) uploads(ctx context.Context, res *job.Result) (files []remote.Upload, err error) {
+	paths, err := s.files()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		name, err := filepath.Rel(s.dir, path)
+		if err != nil {
+			return nil, err
+		}
+		u := remote.Upload{Path: path, URL: remote.Join(remote.Dir(s.url), filepath.ToSlash(name)), Source: s.source}
+		for _, f := range res.Report.Result.Files {
+			if f.Name == filepath.ToSlash(name) {
+				u.SHA256 = f.SHA256
+			}
+		}
+		if u.SHA256 == "" {
+			if u.SHA256, _, err = digest.File(ctx, path, nil); err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, u)
+	}
+	if i := slices.IndexFunc(files, func(f remote.Upload) bool { return f.Path == res.Output }); i >= 0 {
+		model := files[i]
+		files = append(slices.Delete(files, i, i+1), model)
+	}
+	return files, nil
+}
+
+// files are the paths of the files of the result.
+func (s *staged) files() (paths []string, err error) {
+	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path == journal.Folder(s.path):
+			return fs.SkipDir
+		case d.Type().IsRegular() && path != s.lock.Name():
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths, err
+}
+
+// clear removes the files of the result.
+func (s *staged) clear() error {
+	paths, err := s.files()
+	for _, path := range paths {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// leave removes the folder, unless it has what an interrupted run continues with.
+func (s *staged) leave() {
+	_ = s.lock.Close()
+	if entries, err := os.ReadDir(s.dir); err == nil && len(entries) == 1 {
+		_ = os.Remove(s.lock.Name())
+		_ = os.Remove(s.dir)
+	}
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/internal/remote"
+)
+
+// readsURLs are the commands whose arguments may be URLs of object storage and web servers.
+var readsURLs = []string{"quantize", "prune", "sparse", "distill", "finetune", "apply", "inspect", "bench", "memory", "verify"}
+
+// onDisk is an error for arguments that are URLs, of a command that needs files on disk.
+func onDisk(c *cli.Context) error {
+	args := c.Args().Slice()
+	if i := slices.IndexFunc(args, remote.Is); i >= 0 && !slices.Contains(readsURLs, c.Command.Name) {
+		return usagef("%s requires files on disk: download %s first", c.Command.Name, remote.Shown(args[i]))
+	}
+	return nil
+}

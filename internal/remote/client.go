@@ -1,0 +1,252 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// settings are those of requests.
+type settings struct {
+	pause     time.Duration // before the second attempt
+	transport *http.Transport
+	clients   sync.Map // the clients of S3, by the environment that they are of
+}
+
+// shared are the settings of this process: its files have connections and credentials in common.
+var shared = sync.OnceValue(func() *settings { return newSettings(firstPause) })
+
+func newSettings(pause time.Duration) *settings {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &settings{pause: pause, transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, DisableCompression: true,
+	}}
+}
+
+// A ranger requests ranges of one object.
+type ranger interface {
+	// get requests n bytes from off; the object must have this tag unless it is empty.
+	get(ctx context.Context, off, n int64, match tag) (*http.Response, error)
+}
+
+// A tag identifies the content of an object.
+type tag struct{ etag, modified string }
+
+func (t tag) set(h http.Header) {
+	switch {
+	case t.etag != "" && !strings.HasPrefix(t.etag, "W/"): // a weak one never matches
+		h.Set("If-Match", t.etag)
+	case t.modified != "":
+		h.Set("If-Unmodified-Since", t.modified)
+	}
+}
+
+func tagOf(h http.Header) tag { return tag{h.Get("ETag"), h.Get("Last-Modified")} }
+
+// ranger returns that of a location.
+func (s *settings) ranger(ctx context.Context, loc location) (ranger, error) {
+	if loc.url != nil {
+		return &webFile{loc.url, &http.Client{Transport: s.transport, CheckRedirect: checkRedirect}}, nil
+	}
+	c, err := s.client(ctx, loc.text)
+	if err != nil {
+		return nil, err
+	}
+	return &s3File{minio.Core{Client: c}, loc.bucket, loc.key}, nil
+}
+
+// A webFile is a URL.
+type webFile struct {
+	url    *url.URL
+	client *http.Client
+}
+
+func (f *webFile) get(ctx context.Context, off, n int64, match tag) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", off, off+n-1))
+	match.set(r.Header)
+	resp, err := f.client.Do(r)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	switch {
+	case resp.StatusCode == http.StatusPartialContent, resp.StatusCode == http.StatusRequestedRangeNotSatisfiable, resp.StatusCode == http.StatusOK && resp.ContentLength == 0:
+		return resp, nil
+	case resp.StatusCode == http.StatusOK:
+		err = refusedf("the server does not support range requests: download the file first")
+	default:
+		err = responseError(resp)
+	}
+	return nil, errors.Join(err, resp.Body.Close())
+}
+
+// maxRedirects limits the redirects of a request.
+const maxRedirects = 5
+
+// checkRedirect refuses redirects to what a URL of another host may not reach: plain HTTP, and addresses of this computer and its network.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	ip := net.ParseIP(r.URL.Hostname())
+	inside := isLoopback(r.URL.Hostname()) || ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+	switch {
+	case len(via) > maxRedirects:
+		return refusedf("more than %d redirects", maxRedirects)
+	case first.Scheme == httpsScheme && r.URL.Scheme != httpsScheme, r.URL.Scheme != httpsScheme && r.URL.Scheme != httpScheme:
+		return refusedf("a redirect from https:// to %s:// is refused", r.URL.Scheme)
+	case r.URL.Scheme == httpScheme && !isLoopback(r.URL.Hostname()), inside && r.URL.Hostname() != first.Hostname() && !isLoopback(first.Hostname()):
+		return refusedf("a redirect to %s is refused", r.URL.Hostname())
+	}
+	return nil
+}
+
+// An s3File is an object of a bucket.
+type s3File struct {
+	core        minio.Core
+	bucket, key string
+}
+
+func (f *s3File) get(ctx context.Context, off, n int64, match tag) (*http.Response, error) {
+	var o minio.GetObjectOptions
+	h := http.Header{}
+	match.set(h)
+	for name := range h {
+		o.Set(name, h.Get(name))
+	}
+	o.Set("Range", fmt.Sprintf("bytes=%d-%d", off, off+n-1))
+	body, _, header, err := f.core.GetObject(ctx, f.bucket, f.key, o)
+	err = libraryError(err)
+	var status *statusError
+	switch {
+	case errors.As(err, &status) && status.status == http.StatusRequestedRangeNotSatisfiable:
+		return f.empty(ctx)
+	case err != nil:
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusPartialContent, Header: header, Body: body}, nil
+}
+
+// empty is the response to a range of an empty object, of which the library returns no header.
+func (f *s3File) empty(ctx context.Context) (*http.Response, error) {
+	o, err := f.core.StatObject(ctx, f.bucket, f.key, minio.StatObjectOptions{})
+	if err != nil {
+		return nil, libraryError(err)
+	}
+	h := http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", o.Size)}, "Etag": {`"` + o.ETag + `"`}}
+	return &http.Response{StatusCode: http.StatusRequestedRangeNotSatisfiable, Header: h, Body: http.NoBody}, nil
+}
+
+// bounded limits the bodies of responses: the library reads those of errors to their end.
+type bounded struct{ http.RoundTripper }
+
+// maxBody is more than a segment, or a list of uploads.
+const maxBody = segment + maxErrorBody
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, max(maxBody, requested(r)+maxErrorBody)), resp.Body}
+	return resp, nil
+}
+
+// requested is the number of bytes of the range that a request names.
+func requested(r *http.Request) int64 {
+	var start, end int64
+	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &start, &end); err != nil {
+		return 0
+	}
+	return end - start + 1
+}
+
+// amazon is the endpoint of S3 without AWS_ENDPOINT_URL.
+const amazon = "https://s3.amazonaws.com"
+
+// client is the client of S3 for the environment of this process. The region of a bucket of Amazon's is requested if none is set.
+func (s *settings) client(ctx context.Context, path string) (*minio.Client, error) {
+	endpoint := firstOf("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+	if endpoint == "" {
+		endpoint = amazon
+	}
+	region := firstOf("AWS_REGION", "AWS_DEFAULT_REGION")
+	key := strings.Join([]string{endpoint, region, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}, "\x00")
+	if c, ok := s.clients.Load(key); ok {
+		return c.(*minio.Client), nil
+	}
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != httpsScheme && u.Scheme != httpScheme:
+		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is not the URL of a server: use https://HOST")}
+	case u.Scheme == httpScheme && !isLoopback(u.Hostname()):
+		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is %s: http:// is for loopback addresses only", Shown(endpoint))}
+	}
+	if region == "" && endpoint != amazon {
+		region = "us-east-1" // as other servers have it
+	}
+	chain := s.credentials()
+	v, err := chain.GetWithContext(nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "":
+		return nil, &Error{Shown(path), errors.New("no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a credentials file, or run with a role; public objects are read by their https:// URL")}
+	}
+	c, err := minio.New(u.Host, &minio.Options{Creds: chain, Secure: u.Scheme == httpsScheme, Region: region, Transport: bounded{s.transport}, MaxRetries: 1})
+	if err != nil {
+		return nil, &PathError{path, err}
+	}
+	known, _ := s.clients.LoadOrStore(key, c)
+	return known.(*minio.Client), nil
+}
+
+// credentials are found as AWS's tools find them: in the environment, in the credentials file, by the role of a container, pod or machine.
+func (s *settings) credentials() *credentials.Credentials {
+	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
+	role := firstOf("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE")
+	if role != "" || !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+		providers = append(providers, &credentials.IAM{Client: s.metadataClient()})
+	}
+	return credentials.NewChainCredentials(providers)
+}
+
+// metadataClient requests the credentials of roles. The address of a machine's metadata does not exist elsewhere.
+func (s *settings) metadataClient() *http.Client {
+	t := s.transport.Clone()
+	t.DialContext = (&net.Dialer{Timeout: time.Second}).DialContext
+	return &http.Client{Transport: t, Timeout: 10 * time.Second}
+}
+
+// firstOf is the first variable of the environment that is not empty.
+func firstOf(names ...string) string {
+	for _, n := range names {
+		if v := os.Getenv(n); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// drained closes a body after reading what is left of it, so that its connection is used again.
+func drained(body io.ReadCloser) error {
+	_, _ = io.CopyN(io.Discard, body, maxErrorBody)
+	return body.Close()
+}

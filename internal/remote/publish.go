@@ -1,0 +1,218 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
+)
+
+// An Upload is a file on disk and the URL that it is written to.
+type Upload struct {
+	Path   string
+	URL    string // s3://BUCKET/KEY
+	SHA256 string // stored with the object, so that it is known without reading the object; empty for none
+	Source string // the ModelTag that the file was made of, which is stored with the object; empty for none
+}
+
+// Parts of uploads have partSize bytes, or more where the file would have more than maxParts.
+const (
+	partSize = 16 << 20
+	maxParts = 10000 // of S3
+)
+
+// uploading is the number of parts that are sent at a time.
+const uploading = 4
+
+// partTimeout limits the time of sending a part.
+const partTimeout = 10 * time.Minute
+
+// The metadata of an object: its SHA-256, and the tag of its source.
+const (
+	sumHeader    = "sha256"
+	sourceHeader = "source"
+)
+
+// CheckOutput is an error unless url is that of an object, or of a folder in a bucket, that can be written.
+func CheckOutput(url string) error {
+	if loc, err := parse(strings.TrimSuffix(url, "/") + "/x"); err != nil || loc.url != nil {
+		return &PathError{url, errors.New("results are written to files, or to s3://BUCKET/KEY")}
+	}
+	return nil
+}
+
+// CheckWritable is an error if an object of that URL cannot be written with the credentials.
+func CheckWritable(ctx context.Context, url string) error { return shared().checkWritable(ctx, url) }
+
+func (s *settings) checkWritable(ctx context.Context, url string) error {
+	u, err := s.begin(ctx, Upload{URL: url})
+	if err != nil {
+		return err
+	}
+	return u.abort(ctx)
+}
+
+// Publish writes the files of a result. All are sent before the first one appears; they appear in this order. After an error nothing is left of those that
+// have not appeared, and uploads of the same names that a killed process left are removed.
+func Publish(ctx context.Context, files []Upload) error { return shared().publish(ctx, files) }
+
+func (s *settings) publish(ctx context.Context, files []Upload) (err error) {
+	var begun []*upload
+	defer func() {
+		for _, u := range begun {
+			if !u.done {
+				err = errors.Join(err, u.abort(ctx))
+			}
+		}
+	}()
+	for _, f := range files {
+		u, err := s.begin(ctx, f)
+		if err != nil {
+			return err
+		}
+		begun = append(begun, u)
+		if err := u.send(ctx); err != nil {
+			return failed(f.URL, err)
+		}
+	}
+	for _, u := range begun {
+		if err := s.retry(ctx, func() error { return u.complete(ctx) }); err != nil {
+			return failed(u.file.URL, err)
+		}
+	}
+	return nil
+}
+
+// An upload is a multipart upload that is not complete.
+type upload struct {
+	settings *settings
+	core     minio.Core
+	loc      location
+	file     Upload
+	id       string
+	parts    []minio.CompletePart
+	size     int64
+	done     bool
+}
+
+// begin begins an upload, and removes those of the same object.
+func (s *settings) begin(ctx context.Context, f Upload) (*upload, error) {
+	loc, err := parse(f.URL)
+	switch {
+	case err != nil:
+		return nil, err
+	case loc.url != nil:
+		return nil, &PathError{f.URL, errors.New("https:// is read-only: write to s3://BUCKET/KEY")}
+	}
+	c, err := s.client(ctx, f.URL)
+	if err != nil {
+		return nil, err
+	}
+	u := &upload{settings: s, core: minio.Core{Client: c}, loc: loc, file: f}
+	_ = c.RemoveIncompleteUpload(ctx, loc.bucket, loc.key) // listing them may be forbidden
+	o := minio.PutObjectOptions{UserMetadata: map[string]string{}}
+	for name, value := range map[string]string{sumHeader: f.SHA256, sourceHeader: f.Source} {
+		if value != "" {
+			o.UserMetadata[name] = value
+		}
+	}
+	err = s.retry(ctx, func() (err error) {
+		u.id, err = u.core.NewMultipartUpload(ctx, loc.bucket, loc.key, o)
+		return libraryError(err)
+	})
+	if err != nil {
+		return nil, failed(f.URL, err)
+	}
+	return u, nil
+}
+
+// send sends the parts.
+func (u *upload) send(ctx context.Context) error {
+	f, err := os.Open(u.file.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	u.size = st.Size()
+	size := max(partSize, (u.size+maxParts-1)/maxParts)
+	u.parts = make([]minio.CompletePart, max(1, (u.size+size-1)/size)) // an empty file has one part
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(uploading)
+	for i := range u.parts {
+		off := int64(i) * size
+		g.Go(func() error { return u.part(ctx, i, io.NewSectionReader(f, off, min(size, u.size-off))) })
+	}
+	return g.Wait()
+}
+
+// part sends the part of index i.
+func (u *upload) part(ctx context.Context, i int, r *io.SectionReader) error {
+	return u.settings.retry(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, partTimeout)
+		defer cancel()
+		if _, err := r.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		// The reader is not the file itself: the library would close it.
+		p, err := u.core.PutObjectPart(ctx, u.loc.bucket, u.loc.key, u.id, i+1, struct{ io.ReadSeeker }{r}, r.Size(), minio.PutObjectPartOptions{})
+		u.parts[i] = minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag}
+		return libraryError(err)
+	})
+}
+
+// complete makes the object appear. If the response to an earlier attempt was lost, it is there already.
+func (u *upload) complete(ctx context.Context) error {
+	_, err := u.core.CompleteMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id, u.parts, minio.PutObjectOptions{})
+	err = libraryError(err)
+	var status *statusError
+	if errors.As(err, &status) && status.status == http.StatusNotFound && u.file.SHA256 != "" {
+		if o, known := u.core.StatObject(ctx, u.loc.bucket, u.loc.key, minio.StatObjectOptions{}); known == nil && o.Size == u.size && sumOf(o.Metadata) == u.file.SHA256 {
+			err = nil
+		}
+	}
+	u.done = err == nil
+	return err
+}
+
+// abort removes the parts that were sent, also after ctx ended.
+func (u *upload) abort(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	err := u.settings.retry(ctx, func() error { return libraryError(u.core.AbortMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id)) })
+	if err != nil {
+		return fmt.Errorf("the interrupted upload is not removed: %w", failed(u.file.URL, err))
+	}
+	return nil
+}
+
+// sumOf is the SHA-256 in the metadata of an object; empty for none.
+func sumOf(h http.Header) string {
+	sum := h.Get("X-Amz-Meta-" + sumHeader)
+	if len(sum) != 64 {
+		return ""
+	}
+	return sum
+}
+
+// Source is the tag of the source that Publish stored with the object at url; empty if there is none.
+func Source(ctx context.Context, url string) (string, error) {
+	f, err := Open(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	return f.meta.Get("X-Amz-Meta-" + sourceHeader), f.Close()
+}
+
+// SHA256 is the digest that Publish stored with the object; empty if there is none.
+func (f *File) SHA256() string { return sumOf(f.meta) }
