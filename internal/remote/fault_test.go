@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,8 +129,8 @@ func TestReadAhead(t *testing.T) {
 	if received > int64(len(content))+firstRead || requests > 40 {
 		t.Errorf("%d requests, %d bytes for a file of %d", requests, received, len(content))
 	}
-	if f.buffers.made > number || len(f.buffers.segments) != 0 {
-		t.Errorf("%d buffers, %d segments in use", f.buffers.made, len(f.buffers.segments))
+	if f.buffers.made > number || len(f.buffers.inUse()) != 0 {
+		t.Errorf("%d buffers, %d segments in use", f.buffers.made, len(f.buffers.inUse()))
 	}
 }
 
@@ -145,7 +146,7 @@ func TestPlan(t *testing.T) {
 	if _, err := f.ReadAt(make([]byte, 1000), segment); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range f.buffers.segments {
+	for _, g := range f.buffers.inUse() {
 		<-g.ready
 		if g.end > 2*segment+segment/2 {
 			t.Errorf("bytes %d to %d are read ahead", g.off, g.end)
@@ -154,11 +155,16 @@ func TestPlan(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for len(f.buffers.segments) > 0 { // the last goroutine frees its own
+	for len(f.buffers.inUse()) > 0 { // the last goroutine frees its own
 		time.Sleep(time.Millisecond)
-		f.buffers.mu.Lock()
-		f.buffers.mu.Unlock() //nolint:staticcheck // only to see its writes
 	}
+}
+
+// inUse are the segments in memory.
+func (b *buffers) inUse() []*segmentOf {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.segments)
 }
 
 // status responds with an error of S3.
@@ -243,6 +249,15 @@ func TestFaults(t *testing.T) {
 			text: "status 403 ExpiredToken: because (the credentials have expired: renew them)", most: 1},
 		"missing": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) { status(w, http.StatusNotFound, "NoSuchKey") }, is: fs.ErrNotExist, text: "status 404 NoSuchKey", most: 1},
 		"changed": {fault: changed, is: ErrChanged, text: "the object was replaced while it was read", most: 2, fromBody: true},
+		"changed, without If-Match": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("If-Match")
+			changed(s, w, r)
+		}, is: ErrChanged, text: "the object was replaced while it was read", most: 2, fromBody: true},
+		"short range": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
+			start, _, _ := strings.Cut(r.Header.Get("Range"), "-")
+			r.Header.Set("Range", start+"-"+strconv.Itoa(segment+9))
+			s.serve(w, r)
+		}, is: errRange, text: "another range", most: attempts + 1, fromBody: true},
 		"changed size": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
 			other := &store{content: s.content[:len(s.content)-1], etag: s.etag}
 			other.serve(w, r)

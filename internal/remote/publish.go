@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -185,13 +186,24 @@ func (u *upload) complete(ctx context.Context) error {
 	return err
 }
 
-// abort removes the parts that were sent, also after ctx ended.
+// aborts is the number of times that an upload is aborted while the server still adds parts to it.
+const aborts = 4
+
+// abort removes the parts that were sent, also after ctx ended. A part that a server still receives may be there after an abort, which is repeated then.
 func (u *upload) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	err := u.settings.retry(ctx, func() error { return libraryError(u.core.AbortMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id)) })
-	if err != nil {
-		return fmt.Errorf("the interrupted upload is not removed: %w", failed(u.file.URL, err))
+	for n := 1; n <= aborts; n++ {
+		err := u.settings.retry(ctx, func() error { return libraryError(u.core.AbortMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id)) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the interrupted upload is not removed: %w", failed(u.file.URL, err))
+		}
+		if len(u.parts) == 0 || u.settings.sleep(ctx, n) != nil {
+			break
+		}
+		if _, err := u.core.ListObjectParts(ctx, u.loc.bucket, u.loc.key, u.id, 0, 1); err != nil {
+			break // it is gone
+		}
 	}
 	return nil
 }

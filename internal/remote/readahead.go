@@ -104,12 +104,13 @@ func (b *buffers) start(f *File, off, bound int64) *segmentOf {
 	s.left = s.end - s.off
 	b.segments = append(b.segments, s)
 	go func() {
-		s.err = f.fetch(s.buffer[:s.end-s.off], s.off)
-		close(s.ready)
+		err := f.fetch(buffer[:s.end-s.off], s.off)
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		s.err = err
 		s.readers--
 		b.release(s)
+		close(s.ready)
 	}()
 	return s
 }

@@ -42,7 +42,7 @@ func faulty(t *testing.T, fault func(http.ResponseWriter, *http.Request) bool) (
 	credentialsOf(t, server.URL)
 	t.Setenv("AWS_ACCESS_KEY_ID", conform.S3AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", conform.S3SecretKey)
-	return newSettings(time.Millisecond), folder
+	return newSettings(20 * time.Millisecond), folder
 }
 
 func none(http.ResponseWriter, *http.Request) bool { return false }
