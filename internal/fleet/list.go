@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-
-	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // MaxList is the maximum size of a list of models in bytes: that of a million paths.
@@ -43,7 +41,7 @@ func ReadList(r io.Reader) ([]string, error) {
 func Expand(paths []string) ([]string, error) {
 	var all []string
 	for _, path := range paths {
-		if _, err := os.Lstat(path); err == nil || remote.Is(path) || !strings.ContainsAny(path, "*?[{") {
+		if _, err := os.Lstat(path); err == nil || strings.Contains(path, "://") || !strings.ContainsAny(path, "*?[{") {
 			all = append(all, path)
 			continue
 		}
