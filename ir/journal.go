@@ -27,6 +27,12 @@ type Elsewhere struct{ Unit string }
 // Error names the unit.
 func (e *Elsewhere) Error() string { return fmt.Sprintf("another process computes %q", e.Unit) }
 
+// ElsewhereIn returns the *Elsewhere that err is or wraps; ok is false if there is none.
+func ElsewhereIn(err error) (e *Elsewhere, ok bool) {
+	ok = errors.As(err, &e)
+	return e, ok
+}
+
 // Mine is j.Mine; a nil j has no other processes.
 func Mine(j Journal, costs []int64) []bool {
 	if j != nil {
@@ -45,8 +51,7 @@ func Each(j Journal, costs []int64, do func(i int, mine bool) error) error {
 	var missing error
 	for i, mine := range Mine(j, costs) {
 		err := do(i, mine)
-		var elsewhere *Elsewhere
-		if errors.As(err, &elsewhere) {
+		if _, ok := ElsewhereIn(err); ok {
 			missing = err
 		} else if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -129,18 +128,13 @@ func run(ctx context.Context, in Input, tasks []*task) error {
 	missing := make([]error, len(tasks))
 	err := pass.Parallel(ctx, in.Workers, len(tasks), func(ctx context.Context, i int) error {
 		err := tasks[i].run(ctx, in)
-		if isElsewhere(err) {
+		if _, ok := ir.ElsewhereIn(err); ok {
 			missing[i] = err
 			return nil
 		}
 		return err
 	})
 	return cmp.Or(err, cmp.Or(missing...))
-}
-
-func isElsewhere(err error) bool {
-	var e *ir.Elsewhere
-	return errors.As(err, &e)
 }
 
 // run measures the pair, unless its figures are known.

@@ -160,13 +160,13 @@ func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.M
 		if err != nil {
 			return err
 		}
-		if t.division != nil && t.division.planning {
+		if t.division.isPlanning() {
 			continue
 		}
 		s.Journal = r
 		found, err := tune.Sensitivity(c.Context, s)
-		if t.division != nil && t.division.worker {
-			if _, elsewhere := missingUnit(err); err == nil || elsewhere {
+		if t.division.isWorker() {
+			if _, elsewhere := ir.ElsewhereIn(err); err == nil || elsewhere {
 				continue // the others have the rest, which is printed in the end
 			}
 		}

@@ -182,7 +182,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 			return err
 		}
 	}
-	if t.division != nil && (t.division.worker || t.division.planning) {
+	if t.division.isWorker() || t.division.isPlanning() {
 		_, err := w.compressed(c, t, mine[0], label, steps, settings)
 		return err
 	}
@@ -414,7 +414,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		kept, source = r, r.source
 		defer func() { err = errors.Join(err, r.leave(ctx, err)) }()
 	}
-	if t.division != nil && t.division.planning {
+	if t.division.isPlanning() {
 		return nil, t.division.measure(ctx, t, w, model, out, label, steps)
 	}
 	var search *pass.Search
@@ -428,8 +428,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		return nil, err
 	}
 	o.Journal, o.Shared = kept, source
-	o.Divided = t.division != nil
-	o.Worker = o.Divided && t.division.worker
+	o.Divided, o.Worker = t.division != nil, t.division.isWorker()
 	o.Label, o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = label, search, settings, w.exportDir, w.folder, w.requested
 	if w.stream != nil && t.json {
 		o.Progress, o.Trained = w.stream.Written(remote.Shown(model)), w.stream.Trained(remote.Shown(model))

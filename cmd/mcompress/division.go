@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +53,12 @@ type division struct {
 
 	parts []report.File // that a worker has written
 }
+
+// isPlanning reports whether only the plan of the run is made. A run that is not divided has a nil division.
+func (d *division) isPlanning() bool { return d != nil && d.planning }
+
+// isWorker reports whether the process computes a part of the run.
+func (d *division) isWorker() bool { return d != nil && d.worker }
 
 // undivided is an error if the run is divided, which a flag does not permit.
 func (t *tool) undivided(flag string) error {
@@ -185,12 +192,12 @@ func (d *division) writeFile(name string, content any) (err error) {
 	set := &atomicfile.Set{Sync: true}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	path := filepath.Join(d.folder, name)
-	f, err := set.Create(path)
+	err = set.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		return f.Fail(err)
 	}
 	return set.Publish(path)
 }

@@ -33,20 +33,8 @@ func TestKilledTrainingResumes(t *testing.T) {
 	}
 	kills := 0
 	for delay := 100 * time.Millisecond; ; delay += 50 * time.Millisecond {
-		var stderr bytes.Buffer
-		c := train(broken)
-		c.Stderr = &stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(delay, func() { _ = c.Process.Kill() })
-		err := c.Wait()
-		timer.Stop()
-		if err == nil {
+		if !killedAfter(t, train(broken), delay) {
 			break
-		}
-		if c.ProcessState.ExitCode() >= 0 {
-			t.Fatalf("%v: %s", err, stderr.String())
 		}
 		kills++
 		if _, err := os.Stat(filepath.Join(broken, "out.onnx")); err == nil {
@@ -107,6 +95,23 @@ func sameFile(t *testing.T, plain, broken, name string) {
 	if got, err := os.ReadFile(filepath.Join(broken, name)); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s differs: %v", name, err)
 	}
+}
+
+// killedAfter runs a command, which it kills after the delay, and reports whether it did. A command that ends before has exit code 0.
+func killedAfter(t *testing.T, c *exec.Cmd, delay time.Duration) bool {
+	t.Helper()
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(delay, func() { _ = c.Process.Kill() })
+	defer timer.Stop()
+	err := c.Wait()
+	if err != nil && c.ProcessState.ExitCode() >= 0 {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	return err != nil
 }
 
 // programFolder is a folder with fixtures of these names and with the program, mcompress.
@@ -245,18 +250,8 @@ func TestKilledWorkersContinue(t *testing.T) {
 	kills := 0
 	for i := range workers {
 		for delay := 10 * time.Millisecond; ; delay += 10 * time.Millisecond {
-			c := command(divided, "work out -q --index "+strconv.Itoa(i))
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			timer := time.AfterFunc(delay, func() { _ = c.Process.Kill() })
-			err := c.Wait()
-			timer.Stop()
-			if err == nil {
+			if !killedAfter(t, command(divided, "work out -q --index "+strconv.Itoa(i)), delay) {
 				break
-			}
-			if c.ProcessState.ExitCode() >= 0 {
-				t.Fatalf("worker %d: %v", i, err)
 			}
 			kills++
 		}

@@ -166,7 +166,7 @@ func (t *tool) work(c *cli.Context, folder string, index int, patience time.Dura
 	defer func() { err = errors.Join(err, d.group.Close()) }()
 	for {
 		err := d.run(c.Context, t)
-		unit, elsewhere := missingUnit(err)
+		missing, elsewhere := ir.ElsewhereIn(err)
 		if !elsewhere {
 			if err == nil {
 				err = d.group.End(c.Context)
@@ -177,10 +177,10 @@ func (t *tool) work(c *cli.Context, folder string, index int, patience time.Dura
 			return err
 		}
 		if !t.quiet && !t.json {
-			fmt.Fprintf(t.stderr, "mcompress: work: worker %d waits for %s\n", index, unit)
+			fmt.Fprintf(t.stderr, "mcompress: work: worker %d waits for %s\n", index, missing.Unit)
 		}
 		err = d.group.Wait(c.Context, patience, func() bool {
-			_, ok := d.group.Result(unit)
+			_, ok := d.group.Result(missing.Unit)
 			return ok
 		})
 		if err != nil {
@@ -251,13 +251,4 @@ func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) (
 		return err
 	}
 	return errors.Join(err, d.writeFile(resultFile, map[string]any{"exit_code": exitCode(err)}), d.group.Remove())
-}
-
-// missingUnit is the unit that a run of a worker needs from another one.
-func missingUnit(err error) (unit string, ok bool) {
-	var e *ir.Elsewhere
-	if errors.As(err, &e) {
-		return e.Unit, true
-	}
-	return "", false
 }

@@ -14,12 +14,7 @@ func Planned(w io.Writer, folder string, workers int, source int64, files []repo
 	if _, err := fmt.Fprintf(w, "%s: %s, source %s\n", folder, english.Plural(workers, "worker", ""), size(source)); err != nil {
 		return err
 	}
-	for _, f := range files {
-		if _, err := fmt.Fprintf(w, "  %s  %s\n", f.Name, size(f.Bytes)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sizes(w, files)
 }
 
 // Worked prints the end of a worker: the data files that it has written.
@@ -27,6 +22,11 @@ func Worked(w io.Writer, index, workers int, files []report.File) error {
 	if _, err := fmt.Fprintf(w, "worker %d of %d has ended\n", index, workers); err != nil {
 		return err
 	}
+	return sizes(w, files)
+}
+
+// sizes prints a line for each file.
+func sizes(w io.Writer, files []report.File) error {
 	for _, f := range files {
 		if _, err := fmt.Fprintf(w, "  %s  %s\n", f.Name, size(f.Bytes)); err != nil {
 			return err

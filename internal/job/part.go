@@ -11,11 +11,6 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-func isElsewhere(err error) bool {
-	var e *ir.Elsewhere
-	return errors.As(err, &e)
-}
-
 // reported are written files as a report has them.
 func reported(written []onnx.Written) (files []report.File) {
 	for _, w := range written {
@@ -47,7 +42,8 @@ func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []onn
 			return nil, err
 		}
 	}
-	if _, err := r.sums.wait(); err != nil && !isElsewhere(err) {
+	_, err = r.sums.wait()
+	if _, ok := ir.ElsewhereIn(err); err != nil && !ok {
 		return nil, err
 	}
 	return res, nil
@@ -75,7 +71,8 @@ func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own ma
 		}
 		return mine && (some || first)
 	}
-	if _, err = report.Build(ctx, in); isElsewhere(err) {
+	_, err = report.Build(ctx, in)
+	if _, ok := ir.ElsewhereIn(err); ok {
 		return nil
 	}
 	return err
