@@ -415,7 +415,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		defer func() { err = errors.Join(err, r.leave(ctx, err)) }()
 	}
 	if t.division.isPlanning() {
-		return nil, t.division.measure(ctx, t, w, model, out, label, steps)
+		return nil, t.division.measure(ctx, t, w, m, label, steps, settings)
 	}
 	var search *pass.Search
 	if w.choose != nil {

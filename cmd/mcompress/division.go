@@ -20,6 +20,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/journal"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -41,6 +42,7 @@ type dividedPlan struct {
 	Identity journal.Identity `json:"identity"`
 	Files    []report.File    `json:"files,omitempty"` // of the result, as far as they are known without a search
 	Read     int64            `json:"source_bytes"`
+	Memory   int64            `json:"memory_bytes"` // of a process, besides --memory-limit
 }
 
 // A division is the role of this process in the run of a plan.
@@ -127,37 +129,38 @@ func (d *division) identify(c *cli.Context, t *tool, w *writing, model string, s
 	return id, err
 }
 
-// measure finds the files that the result will have, unless the steps are searched.
-func (d *division) measure(ctx context.Context, t *tool, w *writing, model, out, label string, steps []pass.Options) error {
-	if w.choose != nil {
-		return nil
-	}
-	o, err := w.job(ctx, t, model, out, steps)
+// measure plans the memory of a process, and finds the files that the result will have unless the steps are searched.
+func (d *division) measure(ctx context.Context, t *tool, w *writing, m listed, label string, steps []pass.Options, settings *job.Verification) error {
+	o, err := w.job(ctx, t, m.model, m.output, steps)
 	if err != nil {
 		return err
 	}
-	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports, o.Label = true, false, nil, false, nil, label
+	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports, o.Label, o.Verify, o.Divided = true, false, nil, false, nil, label, settings, true
+	if w.choose != nil {
+		o.Steps = nil
+	}
 	res, err := job.Run(ctx, o)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if w.choose == nil {
 		d.plan.Files = res.Report.Result.Files
 	}
-	return err
+	d.plan.Memory = memory.ProgramOf(0, memory.Measure().Total()) + runFactor*res.RunMemory
+	return nil
 }
+
+// runFactor is what a run of models takes of the memory of a process, as half of what is available is its limit.
+const runFactor = 2
 
 // run runs the command of the plan in this process.
 func (d *division) run(ctx context.Context, t *tool) error {
-	given := []string{"mcompress", "--workers", strconv.Itoa(t.workers), "--max-steps", strconv.FormatInt(t.maxSteps, 10), "--grace", t.grace.String(), "--color", t.color.Value}
-	if t.limited {
-		given = append(given, "--memory-limit", strconv.FormatInt(int64(t.memory), 10))
-	}
+	given := append([]string{"mcompress", "--color", t.color.Value}, t.given(t.workers)...)
 	if t.quiet {
 		given = append(given, "--quiet")
 	}
 	if t.json {
 		given = append(given, "--json")
-	}
-	if t.policy != "" {
-		given = append(given, "--policy", t.policy)
 	}
 	sub, command := *t, d.plan.Command
 	sub.division = d

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress/internal/manifest"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -26,6 +28,7 @@ import (
 func planCommand(t *tool) *cli.Command {
 	var workers int
 	var folder string
+	m := newManifestFlags()
 	return &cli.Command{
 		Name:      "plan",
 		Usage:     "divide the compression of one model between several processes",
@@ -37,6 +40,11 @@ that has the folder, the model and the files that options name under the same pa
   mcompress work compressed --index 0        (to 15)
   mcompress finalize compressed
 
+With --emit the plan's manifest of Kubernetes Jobs, or script for Slurm, is printed:
+
+  mcompress plan -n 16 -o /data/out --emit kubernetes --volume models:/data /data/model.onnx /data/recipe.yaml | kubectl apply -f -
+  mcompress plan -n 16 -o out --emit slurm model.onnx recipe.yaml | sh
+
 The result has a data file of each worker, and the bytes that one process writes with --data-files 16. Besides payloads, the workers divide the measurements
 of --sensitivity, --auto, --allocate sensitivity and --compare auto. Layers that depend on those before them (GPTQ, AWQ, wanda, sparsegpt) are computed by the
 first worker; the others wait for it.
@@ -45,6 +53,7 @@ Instead of a recipe, a command with its flags but --output: mcompress plan -n 16
 		Flags: group("flags", func(fs *flag.FlagSet) {
 			fs.IntVar(&workers, "number", 0, "`number` of workers")
 			outPathVar(fs, &folder, "output", "`folder` for the plan and the result, new or without a plan")
+			m.flags(fs)
 		}),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, math.MaxInt)
@@ -57,7 +66,10 @@ Instead of a recipe, a command with its flags but --output: mcompress plan -n 16
 			if err := pass.CheckDataFiles(workers); err != nil {
 				return usagef("--number: %w", err)
 			}
-			return t.plan(c, folder, workers, args)
+			if err := m.check(t, folder); err != nil {
+				return err
+			}
+			return t.plan(c, folder, workers, args, m)
 		},
 	}
 }
@@ -66,7 +78,7 @@ Instead of a recipe, a command with its flags but --output: mcompress plan -n 16
 var plannedCommands = []string{"quantize", "prune", "sparse", "apply"}
 
 // plan writes the plan of a command into a folder.
-func (t *tool) plan(c *cli.Context, folder string, workers int, args []string) (err error) {
+func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m *manifestFlags) (err error) {
 	if !slices.Contains(plannedCommands, args[0]) {
 		if len(args) != 2 {
 			return usagef("MODEL RECIPE, or one of the commands %s expected", strings.Join(plannedCommands, ", "))
@@ -88,13 +100,26 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string) (
 	if err := d.run(c.Context, t); err != nil {
 		return err
 	}
+	run, err := m.run(c, t, d)
+	if err != nil {
+		return err
+	}
 	if err := d.writeFile(planFile, d.plan); err != nil {
 		return err
 	}
 	if t.json {
 		return t.encode(d.plan)
 	}
-	return mcli.Planned(t.stdout, folder, workers, d.plan.Read, d.plan.Files)
+	summary := io.Writer(t.stdout)
+	if run != nil {
+		if summary = t.stderr; t.quiet {
+			summary = io.Discard
+		}
+		if err := manifest.Write(t.stdout, m.emit.Value, *run); err != nil {
+			return err
+		}
+	}
+	return mcli.Planned(summary, folder, workers, d.plan.Read, d.plan.Memory, d.plan.Files)
 }
 
 func workCommand(t *tool) *cli.Command {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -38,6 +39,9 @@ type tool struct {
 	division *division // of a run that several processes divide; nil for others
 }
 
+// defaultGrace is shorter than the 30 seconds that schedulers grant by default.
+const defaultGrace = 25 * time.Second
+
 func newTool(stdout, stderr io.Writer) *tool {
 	return &tool{
 		stdout: mcli.NewTerminal(stdout), stderr: mcli.NewTerminal(stderr),
@@ -53,11 +57,34 @@ func (t *tool) globalFlags() []cli.Flag {
 		fs.IntVar(&t.workers, "workers", 0, "`number` of worker threads (default: one per CPU)")
 		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB (default: 256 MiB for weights, half of the available memory for runs)")
 		fs.Int64Var(&t.maxSteps, "max-steps", memory.DefaultSteps, "maximum `number` of steps of one run of a model, which bounds loops")
-		fs.DurationVar(&t.grace, "grace", 25*time.Second, "`duration` after SIGTERM or SIGINT at which the process ends with exit code 1, if it has not ended before")
+		fs.DurationVar(&t.grace, "grace", defaultGrace, "`duration` after SIGTERM or SIGINT at which the process ends with exit code 1, if it has not ended before")
 		fs.Var(&t.color, "color", "`mode` of colored output: auto, always, never")
 		fs.StringVar(&t.policy, "policy", "", "`file` of gates that are not given, or none (default: mcompress.yaml in the working folder or above it in the repository)")
 		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")
 	})
+}
+
+// isGiven reports whether a global flag was given.
+func isGiven(c *cli.Context, name string) bool {
+	return slices.ContainsFunc(c.Lineage(), func(c *cli.Context) bool { return c.IsSet(name) })
+}
+
+// given are the global flags, besides those of the output, of another process of this run that has a number of worker threads.
+func (t *tool) given(workers int) []string {
+	flags := []string{"--workers", strconv.Itoa(workers)}
+	if t.limited {
+		flags = append(flags, "--memory-limit", strconv.FormatInt(int64(t.memory), 10))
+	}
+	if t.maxSteps != memory.DefaultSteps {
+		flags = append(flags, "--max-steps", strconv.FormatInt(t.maxSteps, 10))
+	}
+	if t.grace != defaultGrace {
+		flags = append(flags, "--grace", t.grace.String())
+	}
+	if t.policy != "" {
+		flags = append(flags, "--policy", t.policy)
+	}
+	return flags
 }
 
 // begin applies the global flags.
@@ -75,7 +102,7 @@ func (t *tool) begin(c *cli.Context) error {
 	if t.workers == 0 {
 		t.workers = runtime.GOMAXPROCS(0)
 	}
-	t.limited = slices.ContainsFunc(c.Lineage(), func(c *cli.Context) bool { return c.IsSet("memory-limit") })
+	t.limited = isGiven(c, "memory-limit")
 	limitMemory(int64(t.memory))
 	if t.version {
 		return errors.Join(t.printVersion(), exit{exitDone})

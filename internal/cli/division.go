@@ -10,8 +10,8 @@ import (
 )
 
 // Planned prints a plan: the files that the result will have, if they are known.
-func Planned(w io.Writer, folder string, workers int, source int64, files []report.File) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, source %s\n", folder, english.Plural(workers, "worker", ""), size(source)); err != nil {
+func Planned(w io.Writer, folder string, workers int, source, memory int64, files []report.File) error {
+	if _, err := fmt.Fprintf(w, "%s: %s, source %s, memory of each %s besides --memory-limit\n", folder, english.Plural(workers, "worker", ""), size(source), size(memory)); err != nil {
 		return err
 	}
 	return sizes(w, files)

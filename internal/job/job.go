@@ -77,14 +77,15 @@ type Same func(ctx context.Context, report string) (bool, error)
 
 // A Result is the result of compressing one model.
 type Result struct {
-	Input    string
-	Output   string        // empty after a dry run
-	Rejected bool          // a gate did not hold
-	NotRun   string        // why verification was skipped; empty if it was not
-	Parts    []report.File // the data files that a worker has written, instead of an output
-	Reports  []string
-	Report   *report.Report
-	Done     bool // an earlier run made it, see Done
+	Input     string
+	Output    string        // empty after a dry run
+	Rejected  bool          // a gate did not hold
+	NotRun    string        // why verification was skipped; empty if it was not
+	Parts     []report.File // the data files that a worker has written, instead of an output
+	Reports   []string
+	Report    *report.Report
+	RunMemory int64 // bytes of the verification besides the program, of a dry run that is divided
+	Done      bool  // an earlier run made it, see Done
 }
 
 // Unchanged is the error of a result that must change and does not: the steps support none of the weights, or do not make the file smaller.
@@ -218,7 +219,11 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 	if o.DryRun || len(o.Gates) > 0 && !packed(o.Output) {
 		planned, err := r.evaluate(ctx, plan, planned(plan, r.path))
 		if err != nil || o.DryRun {
-			return &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}, err
+			res := &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}
+			if err == nil && o.Divided {
+				res.RunMemory, err = r.minimum(ctx)
+			}
+			return res, err
 		}
 		if !planned.Passed() {
 			r.path = rejected(o.Output)

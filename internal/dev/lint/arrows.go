@@ -18,6 +18,7 @@ func Arrows() map[string][]string {
 		"internal/kernel":     {},
 		"internal/atomicfile": {},
 		"internal/journal":    {"internal/atomicfile", "internal/fleet", "ir"},
+		"internal/manifest":   {},
 		"internal/blas":       {"internal/kernel", "internal/engine"},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/manifest"
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/remote"
+)
+
+// manifestFlags are the flags of the manifest of a plan.
+type manifestFlags struct {
+	emit   mcli.Enum
+	image  string
+	volume string
+	secret string
+}
+
+func newManifestFlags() *manifestFlags {
+	version, _, _ := strings.Cut(job.Version(), "+") // a tag has no build metadata
+	return &manifestFlags{emit: mcli.Enum{Words: manifest.Schedulers()}, image: "mcompress:" + strings.TrimPrefix(version, "v")}
+}
+
+func (m *manifestFlags) flags(fs *flag.FlagSet) {
+	fs.Var(&m.emit, "emit", "print what runs the plan on this `scheduler`: "+strings.Join(m.emit.Words, ", ")+". --workers is the number of CPUs of each process (default: 1)")
+	fs.StringVar(&m.image, "image", m.image, "`image` of the containers, for Kubernetes")
+	fs.StringVar(&m.volume, "volume", "", "`claim:path`: the PersistentVolumeClaim with the folder, the model and all other files, and its path here and in the containers, for Kubernetes")
+	fs.StringVar(&m.secret, "secret", "", "Kubernetes Secret with environment variables of the containers, by its `name`: the credentials of object storage")
+}
+
+// check rejects invalid combinations of flags.
+func (m *manifestFlags) check(t *tool, folder string) error {
+	claim, mount, ok := strings.Cut(m.volume, ":")
+	switch {
+	case m.emit.Value == "":
+		return m.unused("--image, --volume and --secret require --emit kubernetes")
+	case t.json:
+		return usagef("--json and --emit exclude each other")
+	case m.emit.Value != "kubernetes":
+		return m.unused("--image, --volume and --secret are for --emit kubernetes")
+	case m.volume != "" && (!ok || claim == "" || !path.IsAbs(mount)):
+		return usagef("--volume %s: use CLAIM:PATH with an absolute path, such as models:/data", m.volume)
+	case m.volume == "" && !remote.Is(folder):
+		return usagef("--emit kubernetes requires --volume, or a plan in object storage")
+	}
+	return nil
+}
+
+// unused is an error if a flag is given that is of no use.
+func (m *manifestFlags) unused(text string) error {
+	if m.volume != "" || m.secret != "" || m.image != newManifestFlags().image {
+		return usagef("%s", text)
+	}
+	return nil
+}
+
+// run is the plan as its manifest has it; nil for no manifest.
+func (m *manifestFlags) run(c *cli.Context, t *tool, d *division) (*manifest.Run, error) {
+	if m.emit.Value == "" {
+		return nil, nil
+	}
+	r := &manifest.Run{
+		Version: job.Version(), Folder: d.folder, Workers: d.plan.Workers,
+		Image: m.image, Secret: m.secret, CPUs: 1, Grace: t.grace,
+	}
+	r.Claim, r.MountPath, _ = strings.Cut(m.volume, ":")
+	if isGiven(c, "workers") {
+		r.CPUs = t.workers
+	}
+	var err error
+	if r.Dir, err = filepath.Abs("."); err != nil {
+		return nil, err
+	}
+	if !remote.Is(d.folder) {
+		if r.Folder, err = filepath.Abs(d.folder); err != nil {
+			return nil, err
+		}
+	}
+	if m.emit.Value == "kubernetes" {
+		policy, err := t.policyPath()
+		if err != nil {
+			return nil, err
+		}
+		if err := m.within(r, slices.Concat(d.plan.Command[1:], []string{r.Folder, policy})); err != nil {
+			return nil, err
+		}
+	}
+	if text := r.Folder + r.Dir; strings.ContainsFunc(text, unicode.IsControl) {
+		return nil, usagef("--emit: %q has control characters", text)
+	}
+	r.Name = manifest.Name(filepath.ToSlash(r.Folder), d.plan.Identity.Source)
+	r.Memory = int64(t.memory) + d.plan.Memory + memory.Threads(r.CPUs)
+	r.Scratch = scratch
+	r.Flags = t.given(r.CPUs)
+	return r, nil
+}
+
+// scratch is the local storage of a process whose plan is in a shared folder: its log.
+const scratch = 64 << 20
+
+// within checks that files among the arguments are on the volume, and keeps the working folder only if it is.
+func (m *manifestFlags) within(r *manifest.Run, args []string) error {
+	on := func(path string) bool {
+		rel, err := filepath.Rel(r.MountPath, path)
+		return m.volume != "" && err == nil && filepath.IsLocal(rel)
+	}
+	for _, name := range args {
+		if _, value, ok := strings.Cut(name, "="); ok && strings.HasPrefix(name, "-") {
+			name = value
+		}
+		if _, err := os.Stat(name); err != nil {
+			continue // not a file
+		}
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		if !on(abs) {
+			return usagef("%s is not on the volume: --volume %s", abs, m.volume)
+		}
+	}
+	if !on(r.Dir) {
+		r.Dir = ""
+	}
+	return nil
+}
