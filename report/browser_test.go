@@ -38,6 +38,7 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 		"hostile":  hostile.HTML,
 		"memory":   memory.HTML,
 		"runs":     runsOf(t, []int64{2000, 3000, 1500}, []float64{20, 30, 10}, nil).HTML,
+		"index":    indexOf(t, 60).HTML,
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,6 +55,19 @@ func (r *Report) Renamed(ctx context.Context, name string) (*Report, error) {
 // its member "digest". It covers members that this version does not know. A document that is not an object, has a name twice in one
 // object or is nested deeper than 10,000 levels is an error.
 func Digest(document []byte) (string, error) { return digestWithout(document, "digest") }
+
+// Open reads the JSON form of a report and compares it with its digest; one without a digest is not compared.
+func Open(document []byte) (*Report, error) {
+	r, err := Read(bytes.NewReader(document))
+	if err != nil || r.Digest == "" {
+		return r, err
+	}
+	sum, err := Digest(document)
+	if err == nil && sum != r.Digest {
+		err = fmt.Errorf("the report was changed after it was written: its digest is %s, not %s", sum, r.Digest)
+	}
+	return r, err
+}
 
 // digestWithout is the SHA-256 of the canonical form of a JSON object without one member.
 func digestWithout(document []byte, member string) (string, error) {

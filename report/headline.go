@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -107,6 +108,38 @@ func withContent[R any](columns []column[R], rows []R) []column[R] {
 	return slices.DeleteFunc(columns, func(c column[R]) bool {
 		return !slices.ContainsFunc(rows, func(r R) bool { return c.Cell(r).Text != "" })
 	})
+}
+
+// A table is a table of a page, which is sorted and filtered.
+type table struct {
+	ID, Label string
+	Long      bool          // of thousands of rows: those outside of the window are not laid out, and widths of columns do not follow from texts
+	Columns   []column[any] // their names and classes
+	Rows      [][]cell
+}
+
+// newTable has the columns in which a row has text.
+func newTable[R any](id, label string, columns []column[R], rows []R) table {
+	t := table{ID: id, Label: label, Rows: make([][]cell, len(rows))}
+	for _, c := range withContent(columns, rows) {
+		t.Columns = append(t.Columns, column[any]{Name: c.Name, Class: c.Class})
+		for i, r := range rows {
+			t.Rows[i] = append(t.Rows[i], c.Cell(r).of(c.Class))
+		}
+	}
+	return t
+}
+
+// of is a cell of a column of a class.
+func (c cell) of(class string) cell {
+	c.Class = strings.TrimSpace(class + " " + c.Class)
+	return c
+}
+
+// cell is the verdict in a table.
+func (d Verdict) cell() cell {
+	o := d.outcome()
+	return cell{Text: o.Mark + " " + o.Word, Small: o.Text, Class: o.Class}
 }
 
 func sizeCell(n int64) cell { return cell{Text: size(n), Exact: fmt.Sprint(n, " bytes")} }

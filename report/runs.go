@@ -127,7 +127,7 @@ func (rs *Runs) Markdown(w io.Writer) error {
 	}
 	var head []string
 	cells := make([][]string, len(rs.Runs))
-	for _, c := range rs.Columns() {
+	for _, c := range withContent(runColumns(), rs.Runs) {
 		name := c.Name
 		if c.Class == "n" {
 			name += ":"
@@ -165,23 +165,20 @@ func (rs *Runs) HTML(w io.Writer) error {
 	return execute(w, runsText, struct {
 		document
 		*Runs
+		Table table
 		Front figure
-	}{newDocument("Comparison of " + plural(int64(len(rs.Runs)), "run")), rs, f})
+	}{newDocument("Comparison of " + plural(int64(len(rs.Runs)), "run")), rs, newTable("runs", "Runs", runColumns(), rs.Runs[:rows(len(rs.Runs))]), f})
 }
 
-// Columns are those in which a run has a figure.
-func (rs *Runs) Columns() []column[Run] {
+// runColumns are the columns of a table of runs.
+func runColumns() []column[Run] {
 	all := []column[Run]{
 		{"Run", "", func(r Run) cell { return cell{Text: r.Label} }},
 		{"Report", "name", func(r Run) cell { return cell{Text: visible(r.name()), Small: r.Methods} }},
-		{"Verdict", "", func(r Run) cell {
-			o := r.Verdict.outcome()
-			return cell{Text: o.Mark + " " + o.Word, Small: o.Text, Class: o.Class}
-		}},
+		{"Verdict", "", func(r Run) cell { return r.Verdict.cell() }},
 	}
 	all = append(all, figureColumns(func(r Run) *Headline { return &r.Headline })...)
-	all = append(all, column[Run]{"Pareto front", "", func(r Run) cell { return cell{Text: map[bool]string{true: "yes"}[r.Pareto]} }})
-	return withContent(all, rs.Runs)
+	return append(all, column[Run]{"Pareto front", "", func(r Run) cell { return cell{Text: map[bool]string{true: "yes"}[r.Pareto]} }})
 }
 
 // name is the name of the report without its suffix.
