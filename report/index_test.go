@@ -46,6 +46,7 @@ func indexOf(t *testing.T, n int) *Index {
 	x.Entries = append(x.Entries, unlisted,
 		Entry{Model: "bad.onnx", Status: Failed, ExitCode: 4, Error: "bad.onnx: offset 0: not a valid protobuf message"},
 		Entry{Model: "gone.onnx", Status: Missing},
+		Entry{Model: "signs.onnx", Status: Invalid, Error: "the report is not valid", Report: "a b%20c#d?e" + JSONSuffix, Page: "a b%20c#d?e.report.html"},
 		Entry{Model: "javascript:" + injection, Status: Invalid, Error: "the report was changed after it was written: " + hostile, Report: "javascript:" + injection + JSONSuffix, Page: "javascript:" + injection + ".report.html"},
 	)
 	x.Sort()
@@ -110,7 +111,7 @@ func TestIndexTotals(t *testing.T) {
 		}
 	}
 	want := IndexTotals{
-		Counts:       Counts{Models: 403, Written: 400 - rejected, Rejected: rejected, Failed: 1, Missing: 1, Invalid: 1, Unlisted: 1, BytesBefore: sizes.Before, BytesAfter: sizes.After},
+		Counts:       Counts{Models: 404, Written: 400 - rejected, Rejected: rejected, Failed: 1, Missing: 1, Invalid: 2, Unlisted: 1, BytesBefore: sizes.Before, BytesAfter: sizes.After},
 		RuntimeBytes: runtime, Ratio: round(float64(sizes.Before)/float64(sizes.After), 4),
 	}
 	if x.Totals != want || rejected == 0 {
@@ -154,9 +155,9 @@ func TestIndexPage(t *testing.T) {
 	x := indexOf(t, 40)
 	page := content(t, x.HTML)
 	for _, want := range []string{
-		"<h1>Index of 43 models</h1>", `<a href="team-1/model-00001.dynamic-int8.report.html">team-1/model-00001.onnx</a>`, "bound ≥ 14 dB", "offset 0: not a valid protobuf message",
-		"Not counted, because not valid or changed after it was written: 1 report.", "Not counted, because of no model of the list: 1 report.", "Models by compression ratio.", "Models by output SQNR in dB.",
-		`href="./javascript:`, `title="` + fmt.Sprintf("%064x", 7) + `"`,
+		"<h1>Index of 44 models</h1>", `<a href="team-1/model-00001.dynamic-int8.report.html">team-1/model-00001.onnx</a>`, "bound ≥ 14 dB", "offset 0: not a valid protobuf message",
+		"Not counted, because it is not valid or was changed after it was written: 2 reports.", "Not counted, because its model is not in the list: 1 report.", "Models by compression ratio.", "Models by output SQNR in dB.",
+		`href="./javascript:`, `href="a%20b%2520c%23d%3Fe.report.html"`, `title="` + fmt.Sprintf("%064x", 7) + `"`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)

@@ -42,8 +42,8 @@ func (x *Index) notes() []string {
 		reports int
 		text    string
 	}{
-		{x.Totals.Invalid, "Not counted, because not valid or changed after it was written"},
-		{x.Totals.Unlisted, "Not counted, because of no model of the list"},
+		{x.Totals.Invalid, "Not counted, because it is not valid or was changed after it was written"},
+		{x.Totals.Unlisted, "Not counted, because its model is not in the list"},
 		{x.Totals.RandomInputs, "Verified on random inputs only, which are no evidence of accuracy"},
 		{x.Totals.NotRun, "Not verified"},
 	} {
@@ -163,7 +163,7 @@ func (e Entry) verdict() cell {
 		v, relation, bound := g.Shown()
 		failures = append(failures, visible(g.Name+": "+v+", bound "+relation+" "+bound))
 	}
-	c.Small = cmp.Or(strings.Join(failures, "; "), c.Small)
+	c.Small = strings.Join(failures, "; ")
 	return c
 }
 
