@@ -8,7 +8,7 @@ import (
 
 // A report belongs to the model of the longest name in its folder; in one folder for all reports, to the only model of that name.
 func TestModelOfReport(t *testing.T) {
-	rs := Reports{Models: []string{"a/m.onnx", "a/m.v2.onnx", "./b/m.onnx", "/abs/x.y/m.onnx", "single.mcz", "s3://bucket/in/m.onnx", "oci://host/models/m:1.0"}}
+	rs := Reports{Models: []string{"abs/x.onnx", "a/m.onnx", "a/m.v2.onnx", "./b/m.onnx", "/abs/x.y/m.onnx", "single.mcz", "s3://bucket/in/m.onnx", "oci://host/models/m:1.0"}}
 	for _, c := range []struct {
 		report, want string
 		flat         bool
