@@ -184,3 +184,22 @@ func TestEntriesAreSmall(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(text), err)
 	}
 }
+
+// Figures of reports that others wrote may be any numbers.
+func TestIndexOfStrangeFigures(t *testing.T) {
+	num := func(x float64) *float64 { return &x }
+	x := &Index{}
+	for i, v := range []float64{1e300, -1e300, 1e-320, 0, 3e38, 5} {
+		x.Entries = append(x.Entries, Entry{Report: fmt.Sprint(i), Status: Written, Failures: []Gate{{Name: injection}}, Headline: &Headline{
+			Ratio: v, FileBytes: Change{-1 << 63, 1<<63 - 1}, RuntimeBytes: Change{0, -5}, Methods: "m", Digest: injection,
+			Output: &verification.Output{Errors: &verification.Errors{SQNR: num(v), Elements: -1}}, Data: &verification.Data{},
+		}})
+	}
+	x.Sort()
+	if page := content(t, x.HTML); strings.Contains(page, "<img") || strings.Contains(page, "NaN") || !strings.Contains(page, "compression ratio") {
+		t.Error("the page has markup of a report, NaN or no chart")
+	}
+	if err := x.JSON(io.Discard); err != nil {
+		t.Error(err)
+	}
+}

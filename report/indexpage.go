@@ -35,7 +35,7 @@ func (x *Index) HTML(w io.Writer) error {
 	}{newDocument("Index of " + plural(int64(x.Totals.Models), "model")), x.notes(), x.tiles(), figures, models}), out.Flush())
 }
 
-// notes are what the totals leave out, or what weakens them.
+// notes are about reports that the totals leave out, and about evidence that is weak.
 func (x *Index) notes() []string {
 	var notes []string
 	for _, n := range []struct {
