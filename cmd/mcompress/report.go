@@ -92,7 +92,7 @@ type formatting struct {
 }
 
 func (f *formatting) flags(fs *flag.FlagSet) {
-	fs.Var(&f.format, "format", "`format`: "+strings.Join(f.format.Words, ", ")+" (default: md)")
+	fs.Var(&f.format, "format", "`format`: "+strings.Join(f.format.Words, ", ")+" (default: md; of a folder, html and json as files in it)")
 	outPathVar(fs, &f.output, "output", "`path` of the file to write (default: standard output)")
 }
 
