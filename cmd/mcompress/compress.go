@@ -182,6 +182,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 			return err
 		}
 	}
+	index, err := w.newIndexed(selected)
+	if err != nil {
+		return err
+	}
 	if t.division.isWorker() || t.division.isPlanning() {
 		_, err := w.compressed(c, t, mine[0], label, steps, settings)
 		return err
@@ -199,6 +203,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		codes = append(codes, outcomeCode(outcome))
 		if w.stream != nil {
 			err = errors.Join(err, w.stream.Model(outcome, outcomeCode(outcome)))
+			index.add(outcome)
 		} else {
 			batch = append(batch, outcome)
 		}
@@ -210,7 +215,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		}
 	}
 	if w.stream != nil {
-		return errors.Join(w.stream.End(first(codes)), ended(codes))
+		if err := errors.Join(w.stream.End(first(codes)), index.write(c.Context, mine[len(codes):])); err != nil {
+			return err
+		}
+		return ended(codes)
 	}
 	for _, h := range batch.TerminalHints(settings != nil && !settings.Backend.Embedded()) {
 		if !t.quiet {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -118,7 +120,8 @@ func (s *settings) begin(ctx context.Context, f Upload) (*upload, error) {
 	}
 	u := &upload{settings: s, core: minio.Core{Client: c}, loc: loc, file: f}
 	_ = c.RemoveIncompleteUpload(ctx, loc.bucket, loc.key) // listing them may be forbidden
-	o := minio.PutObjectOptions{UserMetadata: map[string]string{}}
+	// Browsers show pages by their type.
+	o := minio.PutObjectOptions{UserMetadata: map[string]string{}, ContentType: mime.TypeByExtension(path.Ext(loc.key))}
 	for name, value := range map[string]string{sumHeader: f.SHA256, sourceHeader: f.Source} {
 		if value != "" {
 			o.UserMetadata[name] = value

@@ -1,0 +1,43 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// List returns the names of the objects below a folder of a bucket, s3://BUCKET or s3://BUCKET/PREFIX, without the part that they have in common. They are sorted.
+func List(ctx context.Context, url string) ([]string, error) { return shared().list(ctx, url) }
+
+func (s *settings) list(ctx context.Context, url string) (names []string, err error) {
+	loc, err := parse(Join(url, "x"))
+	switch {
+	case err != nil:
+		return nil, err
+	case loc.url != nil:
+		return nil, &PathError{url, errors.New("files of a web server cannot be listed: use s3://BUCKET/PREFIX/")}
+	}
+	c, err := s.client(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	prefix := strings.TrimSuffix(loc.key, "x")
+	err = s.retry(ctx, func() error {
+		ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
+		defer cancel()
+		names = nil
+		for o := range c.ListObjects(ctx, loc.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+			if o.Err != nil {
+				return libraryError(o.Err)
+			}
+			names = append(names, strings.TrimPrefix(o.Key, prefix))
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, failed(url, err)
+	}
+	return names, nil
+}
