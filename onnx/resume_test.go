@@ -189,7 +189,7 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 		computed.Store(0)
 		folder, path := t.TempDir(), filepath.Join(t.TempDir(), "m.onnx")
 		join := func(i int) *journal.Group {
-			g, err := journal.Join(t.Context(), folder, i, workers, journal.Identity{Request: "r"})
+			g, err := journal.Join(t.Context(), folder, i, workers, journal.Identity{Request: "r"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
