@@ -187,6 +187,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		return err
 	}
 	if t.division.isWorker() || t.division.isPlanning() {
+		mine[0].output = t.division.local(mine[0].output)
 		_, err := w.compressed(c, t, mine[0], label, steps, settings)
 		return err
 	}
@@ -258,7 +259,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 	recorder := w.measured.recorder()
 	res, err := w.one(c, t, m, label, distill.WithRecorder(steps, recorder), settings)
 	if err == nil && m.staged != nil && !w.dryRun {
-		err = m.staged.publish(c.Context, m.model, res)
+		err = m.staged.publish(c.Context, t.division, m.model, res)
 	}
 	if res != nil && res.NotRun != "" {
 		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)

@@ -9,7 +9,7 @@ import (
 )
 
 // readsURLs are the commands whose arguments may be URLs of object storage and web servers.
-var readsURLs = []string{"quantize", "prune", "sparse", "distill", "finetune", "apply", "inspect", "bench", "memory", "verify"}
+var readsURLs = []string{"quantize", "prune", "sparse", "distill", "finetune", "apply", "inspect", "bench", "memory", "verify", "plan", "work", "finalize"}
 
 // onDisk is an error for arguments that are URLs, of a command that needs files on disk. Those of reports may be in a bucket.
 func onDisk(c *cli.Context) error {

@@ -24,20 +24,29 @@ func (s *settings) list(ctx context.Context, url string) (names []string, err er
 		return nil, err
 	}
 	prefix := strings.TrimSuffix(loc.key, "x")
-	err = s.retry(ctx, func() error {
-		ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
-		defer cancel()
-		names = nil
-		for o := range c.ListObjects(ctx, loc.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-			if o.Err != nil {
-				return libraryError(o.Err)
-			}
-			names = append(names, strings.TrimPrefix(o.Key, prefix))
-		}
-		return ctx.Err()
-	})
+	keys, err := s.keys(ctx, c, loc.bucket, prefix)
 	if err != nil {
 		return nil, failed(url, err)
 	}
+	for _, key := range keys {
+		names = append(names, strings.TrimPrefix(key, prefix))
+	}
 	return names, nil
+}
+
+// keys returns those of the objects that begin with a prefix, sorted.
+func (s *settings) keys(ctx context.Context, c *minio.Client, bucket, prefix string) (keys []string, err error) {
+	err = s.retry(ctx, func() error {
+		ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
+		defer cancel()
+		keys = nil
+		for o := range c.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+			if o.Err != nil {
+				return libraryError(o.Err)
+			}
+			keys = append(keys, o.Key)
+		}
+		return ctx.Err()
+	})
+	return keys, err
 }
