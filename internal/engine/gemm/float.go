@@ -13,14 +13,15 @@ const (
 	height = 180
 )
 
-// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of A and Rows is set, exactly one of B, Packed
-// and Panels, and exactly one of C and Store.
+// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of A and Rows is set, exactly one of B, Packed,
+// Quantized and Panels, and exactly one of C and Store.
 type FloatProduct struct {
-	A      Matrix[float32]
-	Rows   Fill
-	B      Matrix[float32]
-	Packed *PackedFloat
-	Panels Panels[float32]
+	A         Matrix[float32]
+	Rows      Fill
+	B         Matrix[float32]
+	Packed    *PackedFloat
+	Quantized *kernel.Quantized
+	Panels    Panels[float32]
 
 	C          []float32 // row-major
 	Stride     int       // elements between rows of C
@@ -133,6 +134,8 @@ func (p *FloatProduct) check(s Shape, packed, stored bool) {
 	switch {
 	case packed:
 		p.Packed.check(s)
+	case p.Quantized != nil:
+		checkSizes("quantized", p.Quantized.K, p.Quantized.N, s)
 	case p.Panels == nil:
 		p.B.check("B", s.K, s.N)
 	}
