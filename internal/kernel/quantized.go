@@ -161,13 +161,26 @@ func (q *Quantized) decodeGo(dst []float32, values []byte, scale, zero []float32
 	for i := range dst {
 		row, col := i/GemmPanel, i%GemmPanel
 		word := binary.LittleEndian.Uint32(values[(row/q.per()*GemmPanel+col)*4:])
-		value := word >> (row % q.per() * q.Bits) & (1<<q.Bits - 1)
-		if q.Table != nil {
-			dst[i] = q.Table[value] * scale[col]
-		} else {
-			dst[i] = (float32(value) - zero[col]) * scale[col]
-		}
+		dst[i] = q.number(word>>(row%q.per()*q.Bits), zero[col]) * scale[col]
 	}
+}
+
+// number is the number of a value in the lowest bits of a word, before the scale.
+func (q *Quantized) number(word uint32, zero float32) float32 {
+	value := word & (1<<q.Bits - 1)
+	if q.Table != nil {
+		return q.Table[value]
+	}
+	return float32(value) - zero
+}
+
+// At is one element.
+func (q *Quantized) At(k, n int) float32 {
+	var zeros [GemmPanel]float32
+	block := k / q.Block
+	word := binary.LittleEndian.Uint32(q.Values[((n/GemmPanel*q.words()+k/q.per())*GemmPanel+n%GemmPanel)*4:])
+	zero := q.zeros(zeros[:], n/GemmPanel, block, 1)[n%GemmPanel]
+	return q.number(word>>(k%q.per()*q.Bits), zero) * q.Scales[q.blockAt(n, block)]
 }
 
 // Row adds to sums the products of a and rows k0 to k1 of the columns of panel and, beyond 16 sums, of the next one. Sums are chains in the
