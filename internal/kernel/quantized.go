@@ -64,29 +64,37 @@ func (q *Quantized) PackColumns(panel int, src []byte, stride int, flip byte) {
 	}
 }
 
-// PackRows stores the values of a panel: those of row k are consecutive in src, from value k·stride on.
+// PackRows stores the values of a panel: those of row k are consecutive in src, from value k·stride on. flip is that of PackColumns.
 func (q *Quantized) PackRows(panel int, src []byte, stride int, flip byte) {
 	to := q.Values[panel*q.words()*GemmPanel*4:][:q.words()*GemmPanel*4]
-	mask, cols := q.repeated(flip), min(GemmPanel, q.N-panel*GemmPanel)
+	mask, cols, per := q.repeated(flip), min(GemmPanel, q.N-panel*GemmPanel), q.per()
 	for w := range q.words() {
-		var words [GemmPanel]uint32
-		for j := range min(q.per(), q.K-w*q.per()) {
-			q.addRow(words[:cols], src, (w*q.per()+j)*stride+panel*GemmPanel, j*q.Bits)
-		}
-		for col, word := range words {
-			binary.LittleEndian.PutUint32(to[(w*GemmPanel+col)*4:], word^mask)
+		for col := 0; col < GemmPanel; col += per {
+			var tile [GemmPanel]uint32
+			for j := 0; j < min(per, q.K-w*per) && col < cols; j++ {
+				tile[j] = bitsAt(src, ((w*per+j)*stride+panel*GemmPanel+col)*q.Bits, min(per, cols-col)*q.Bits)
+			}
+			transposeBits(tile[:per], q.Bits)
+			for j, word := range tile[:per] {
+				binary.LittleEndian.PutUint32(to[(w*GemmPanel+col+j)*4:], word^mask)
+			}
 		}
 	}
 }
 
-// addRow sets a value in each word, from bit shift on, to consecutive ones of src.
-func (q *Quantized) addRow(words []uint32, src []byte, at, shift int) {
-	for col := 0; col < len(words); col += q.per() {
-		n := min(q.per(), len(words)-col)
-		values := bitsAt(src, (at+col)*q.Bits, n*q.Bits)
-		for i := range words[col : col+n] {
-			words[col+i] |= values & (1<<q.Bits - 1) << shift
-			values >>= q.Bits
+// transposeBits transposes a square matrix whose rows are words of values of some bits: it swaps quadrants of a half, a quarter and so on of its
+// size.
+func transposeBits(rows []uint32, bits int) {
+	for half := len(rows) / 2; half > 0; half /= 2 {
+		width := half * bits
+		low := ^uint32(0) / (1<<width + 1) // the lower width bits of each 2·width
+		for i := range rows {
+			if i&half != 0 {
+				continue
+			}
+			swap := (rows[i]>>width ^ rows[i+half]) & low
+			rows[i+half] ^= swap
+			rows[i] ^= swap << width
 		}
 	}
 }
@@ -101,6 +109,9 @@ func (q *Quantized) repeated(value byte) (word uint32) {
 
 // bitsAt are n bits of src, at most 32, from bit at on.
 func bitsAt(src []byte, at, n int) uint32 {
+	if n == 32 && at%8 == 0 {
+		return binary.LittleEndian.Uint32(src[at/8:])
+	}
 	var word uint64
 	for i, b := range src[at/8 : (at+n+7)/8] {
 		word |= uint64(b) << (8 * i)
