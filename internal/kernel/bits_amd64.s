@@ -2420,3 +2420,249 @@ word:
 	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
 	RET
+
+DATA int8Even<>+0(SB)/4, $0x06040200
+DATA int8Even<>+4(SB)/4, $0x06040200
+DATA int8Even<>+8(SB)/4, $0x06040200
+DATA int8Even<>+12(SB)/4, $0x06040200
+DATA int8Even<>+16(SB)/4, $0x06040200
+DATA int8Even<>+20(SB)/4, $0x06040200
+DATA int8Even<>+24(SB)/4, $0x06040200
+DATA int8Even<>+28(SB)/4, $0x06040200
+GLOBL int8Even<>(SB), RODATA|NOPTR, $32
+
+DATA int8Odd<>+0(SB)/4, $0x07050301
+DATA int8Odd<>+4(SB)/4, $0x07050301
+DATA int8Odd<>+8(SB)/4, $0x07050301
+DATA int8Odd<>+12(SB)/4, $0x07050301
+DATA int8Odd<>+16(SB)/4, $0x07050301
+DATA int8Odd<>+20(SB)/4, $0x07050301
+DATA int8Odd<>+24(SB)/4, $0x07050301
+DATA int8Odd<>+28(SB)/4, $0x07050301
+GLOBL int8Odd<>(SB), RODATA|NOPTR, $32
+
+// func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row4x16AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R8
+	MOVQ         scale+72(FP), R8
+	MOVQ         zeroPoint+88(FP), R9
+	MOVQ         zeroPanel+104(FP), R10
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	MOVQ  words+56(FP), R11
+
+word:
+	VPBROADCASTQ (CX), Y7
+	VPSHUFB      int8Even<>+0(SB), Y7, Y6
+	VPSHUFB      int8Odd<>+0(SB), Y7, Y7
+	VMOVDQU      (DX), Y9
+	VPAND        Y0, Y9, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPMADDUBSW   Y6, Y8, Y8
+	VPMADDUBSW   Y7, Y9, Y9
+	VPADDW       Y8, Y4, Y4
+	VPADDW       Y9, Y4, Y4
+	VMOVDQU      32(DX), Y9
+	VPAND        Y0, Y9, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPMADDUBSW   Y6, Y8, Y8
+	VPMADDUBSW   Y7, Y9, Y9
+	VPADDW       Y8, Y5, Y5
+	VPADDW       Y9, Y5, Y5
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VPMADDWD     Y1, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    (R9), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y7, Y7
+	VSUBPS       Y7, Y4, Y4
+	VBROADCASTSS (SI), Y6
+	VMULPS       (R8), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VPMADDWD     Y1, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVZXBD    8(R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y4
+	VMULPS       Y4, Y6, Y6
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y4
+	VMULPS       32(R8), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row4x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row4x32AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R9
+	MOVQ         scale+72(FP), R10
+	MOVQ         zeroPoint+88(FP), R11
+	MOVQ         zeroPanel+104(FP), R12
+	MOVL         $0x0f0f0f0f, R13
+	VMOVD        R13, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R13
+	VMOVD        R13, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+	VMOVUPS      64(AX), Y4
+	VMOVUPS      96(AX), Y5
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	MOVQ  words+56(FP), R14
+
+word:
+	VPBROADCASTQ (CX), Y11
+	VPSHUFB      int8Even<>+0(SB), Y11, Y10
+	VPSHUFB      int8Odd<>+0(SB), Y11, Y11
+	VMOVDQU      (DX), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y6, Y6
+	VPADDW       Y13, Y6, Y6
+	VMOVDQU      32(DX), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y7, Y7
+	VPADDW       Y13, Y7, Y7
+	VMOVDQU      (DX)(R8*1), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y8, Y8
+	VPADDW       Y13, Y8, Y8
+	VMOVDQU      32(DX)(R8*1), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y9, Y9
+	VPADDW       Y13, Y9, Y9
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R14
+	JNZ          word
+	VPMADDWD     Y1, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVZXBD    (R11), Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS (DI), Y10
+	VMULPS       Y10, Y11, Y11
+	VSUBPS       Y11, Y6, Y6
+	VBROADCASTSS (SI), Y10
+	VMULPS       (R10), Y10, Y10
+	VMULPS       Y10, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VPMOVZXBD    8(R11), Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y10, Y10
+	VSUBPS       Y10, Y7, Y7
+	VBROADCASTSS (SI), Y6
+	VMULPS       32(R10), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVZXBD    (R11)(R12*1), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y7, Y7
+	VSUBPS       Y7, Y8, Y8
+	VBROADCASTSS (SI), Y6
+	VMULPS       (R10)(R9*1), Y6, Y6
+	VMULPS       Y6, Y8, Y8
+	VADDPS       Y8, Y4, Y4
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVZXBD    8(R11)(R12*1), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y7, Y7
+	VSUBPS       Y7, Y9, Y9
+	VBROADCASTSS (SI), Y6
+	VMULPS       32(R10)(R9*1), Y6, Y6
+	VMULPS       Y6, Y9, Y9
+	VADDPS       Y9, Y5, Y5
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R13
+	JNZ          block
+	ADDQ         $0x00000040, R10
+	MOVQ         zeroBlock+96(FP), R13
+	ADDQ         R13, R11
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y4, 64(AX)
+	VMOVUPS      Y5, 96(AX)
+	VZEROUPPER
+	RET

@@ -110,3 +110,32 @@ func (q *Quantized) rowIntegers(cols int, to, x *float32, values *byte, valuesPa
 		quantizedRow8x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
 	}
 }
+
+// int8RowBulk reports whether it multiplied a row.
+func (q *Quantized) int8RowBulk(sums []float32, r *Int8Rows, i, panel int) bool {
+	if !hasAVX2 || r.K == 0 {
+		return false
+	}
+	panels := (len(sums) + GemmPanel - 1) / GemmPanel
+	valuesPanel, scalePanel := q.words()*GemmPanel*4, q.Blocks()*GemmPanel
+	within("values", len(q.Values), (panel+panels)*valuesPanel)
+	within("scales", len(q.Scales), (panel+panels)*scalePanel)
+	zeros, zeroBlock, zeroPanel := [GemmPanel]byte{}, 0, 0
+	zero := &zeros[0]
+	if q.Zeros != nil {
+		within("zeros", len(q.Zeros), (panel+panels)*scalePanel)
+		zero, zeroBlock, zeroPanel = &q.Zeros[panel*scalePanel], GemmPanel, scalePanel
+	} else {
+		for j := range zeros {
+			zeros[j] = byte(q.Zero)
+		}
+	}
+	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0], &r.Sums[i*r.blocks():][:r.blocks()][0]
+	values, scale, words := &q.Values[panel*valuesPanel], &q.Scales[panel*scalePanel], r.Block/q.per()
+	if panels == 1 {
+		int8Row4x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	} else {
+		int8Row4x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	}
+	return true
+}

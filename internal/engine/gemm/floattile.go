@@ -21,6 +21,10 @@ func (t *floatTile) run() {
 		t.quantizedRow()
 		return
 	}
+	if t.Int8 != nil {
+		t.int8Rows()
+		return
+	}
 	sums, stride := t.result()
 	for ks := range (span{0, t.shape.K}).blocks(depth) {
 		right := t.right(ks)
@@ -56,7 +60,7 @@ func (t *floatTile) finish(c []float32, stride int, rows span) {
 
 // single reports whether this is a row in memory, whose result is in memory.
 func (t *floatTile) single() bool {
-	return t.shape.M == 1 && t.shape.K > 0 && t.Rows == nil && t.Store == nil
+	return t.shape.M == 1 && t.shape.K > 0 && t.Int8 == nil && t.Rows == nil && t.Store == nil
 }
 
 // isRow reports whether this is a single row times a matrix that would be packed for it only.
@@ -98,6 +102,19 @@ func (t *floatTile) row() {
 		copy(c, sums)
 	}
 	t.Epilogue.apply(c, t.Stride, t.rows, t.cols)
+}
+
+// int8Rows multiplies two panels by all rows, while they are in the L1 cache.
+func (t *floatTile) int8Rows() {
+	for cols := range t.cols.blocks(2 * kernel.GemmPanel) {
+		var all [2 * kernel.GemmPanel]float32
+		sums := all[:roundUp(cols.len(), kernel.GemmPanel)]
+		for i := t.rows.from; i < t.rows.to; i++ {
+			t.Quantized.Int8Row(sums, t.Int8, i, cols.from/kernel.GemmPanel)
+			copy(t.C[i*t.Stride+cols.from:i*t.Stride+cols.to], sums)
+		}
+	}
+	t.Epilogue.apply(t.C[t.rows.from*t.Stride+t.cols.from:], t.Stride, t.rows, t.cols)
 }
 
 // left is a block of A, at the start of the scratch memory if Rows writes it, or packed into strips there if that pays off.

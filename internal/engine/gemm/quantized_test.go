@@ -3,6 +3,7 @@ package gemm
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -57,5 +58,37 @@ func TestQuantizedEqualsDense(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Rows of int8 are multiplied in the same order for any number of rows and workers.
+func TestInt8Rows(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for range 20 {
+		shape := Shape{1 + r.IntN(40), 1 + r.IntN(300), 32 * (1 + r.IntN(20))}
+		s := newSample(r, shape.M, shape.N, shape.K)
+		s.Accumulate = false
+		s.quantize(r, 4)
+		a := &kernel.Int8Rows{K: s.K, Block: s.Quantized.Int8Block()}
+		values, each := a.Bytes(s.M)
+		a.Values, a.Scales, a.Sums = make([]byte, values), make([]float32, each/4), make([]float32, each/4)
+		for i := range s.M {
+			a.Set(i, gaussian(r, s.K))
+		}
+		s.A, s.Int8 = Matrix[float32]{}, a
+		product := slices.Clone(s.C)
+		for i := range s.M {
+			for j := 0; j < s.N; j += kernel.GemmPanel {
+				var sums [kernel.GemmPanel]float32
+				s.Quantized.Int8Row(sums[:], a, i, j/kernel.GemmPanel)
+				copy(product[i*s.Stride+j:i*s.Stride+s.N], sums[:])
+			}
+			s.Epilogue.apply(product[i*s.Stride:], s.Stride, span{i, i + 1}, span{0, s.N})
+		}
+		for _, w := range []workers{1, 3} {
+			if got := s.run(w, 0); !equalBits(got, product) {
+				t.Errorf("%v, %d workers: not the products of single rows", shape, w)
+			}
+		}
 	}
 }

@@ -149,7 +149,19 @@ func elementAt(quantized []byte, i, bits int) byte {
 	return quantized[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-// bitWork is the scratch memory of the product, of inputs that are not prepacked, and of float32 copies of 16-bit floats.
+// wantsInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.
+func wantsInt8(n *op.Node, b *kernel.Quantized, in []*ir.Array) bool {
+	const int8 = 4
+	zero := op.Opt(in, 3)
+	return n.Int("accuracy_level", 0) == int8 && b.Int8Block() > 0 && (zero == nil || zero.DType == ir.Uint8)
+}
+
+// int8Rows are rows for products with b, without data.
+func int8Rows(b *kernel.Quantized) *kernel.Int8Rows {
+	return &kernel.Int8Rows{K: b.K, Block: b.Int8Block()}
+}
+
+// bitWork is the scratch memory of the product, of rows of int8, of inputs that are not prepacked, and of float32 copies of 16-bit floats.
 func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	b, err := bitsOf(n)
 	if err != nil {
@@ -161,6 +173,10 @@ func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		if op.Opt(in, i) != nil && !n.IsConst(i) {
 			work += aligned(packedSize(b, i, in[i]))
 		}
+	}
+	if wantsInt8(n, b, in) {
+		values, each := int8Rows(b).Bytes(s.M)
+		work += aligned(int64(values)) + 2*aligned(int64(each))
 	}
 	if in[0].DType != ir.Float {
 		work += aligned(4*in[0].Elems()) + aligned(4*int64(s.M)*int64(s.N)) + aligned(4*int64(s.N))
@@ -197,6 +213,9 @@ func multiplyBits(c *op.Call) error {
 	a, y, bias := bitOperands(b, c, take)
 	s := bitProduct(b, c.In[0])
 	p := gemm.FloatProduct{A: gemm.Rows(a, s.K), Quantized: b, C: y, Stride: s.N}
+	if wantsInt8(c.Node, b, c.In) {
+		p.A, p.Int8 = gemm.Matrix[float32]{}, roundRows(c.Pool, b, a, s.M, take)
+	}
 	if bias != nil {
 		p.Epilogue.Bias = gemm.Matrix[float32]{Data: bias, Col: 1}
 	}
@@ -208,6 +227,20 @@ func multiplyBits(c *op.Call) error {
 		kernel.BF16FromF32(ir.View[uint16](c.Out[0]), y)
 	}
 	return nil
+}
+
+// roundRows rounds the rows of A to int8.
+func roundRows(pool *op.Pool, b *kernel.Quantized, a []float32, rows int, take func(size int64) []byte) *kernel.Int8Rows {
+	r := int8Rows(b)
+	values, each := r.Bytes(rows)
+	r.Values = take(int64(values))
+	r.Scales, r.Sums = kernel.Words[float32](take(int64(each))), kernel.Words[float32](take(int64(each)))
+	pool.Rows(rows, chunk/b.K+1, func(from, to int) {
+		for i := from; i < to; i++ {
+			r.Set(i, part(a, i, b.K))
+		}
+	})
+	return r
 }
 
 // bitOperands are A, the result and the bias as float32.

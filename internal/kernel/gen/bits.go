@@ -17,6 +17,9 @@ func bitsFamily() {
 			v.row(2)
 		}
 	}
+	even, odd := bytesOf("int8Even", 0, 2, 4, 6), bytesOf("int8Odd", 1, 3, 5, 7)
+	int8Row(1, even, odd)
+	int8Row(2, even, odd)
 }
 
 // quantized are values of some bits: integers, or indices into a table.
@@ -173,10 +176,85 @@ func (q quantized) row(panels int) {
 }
 
 // ofPanel is vector i of panels that are a distance apart.
-func ofPanel(base, distance Register, i int) Mem {
-	m := Mem{Base: base, Disp: i % 2 * vector}
+func ofPanel(base, distance Register, i int) Mem { return ofPanelBytes(base, distance, i, vector) }
+
+// ofPanelBytes is ofPanel of vectors of a size in bytes.
+func ofPanelBytes(base, distance Register, i, size int) Mem {
+	m := Mem{Base: base, Disp: i % 2 * size}
 	if i >= 2 {
 		m.Index, m.Scale = distance, 1
 	}
 	return m
+}
+
+// int8Row adds a row of int8 times some panels of 4-bit values, for blocks of words of both: sums of pairs of products in 16 bits, which
+// four words of values to 15 times int8 do not exceed.
+func int8Row(panels int, evenBytes, oddBytes Mem) {
+	name := fmt.Sprintf("int8Row4x%dAVX2", 16*panels)
+	function(name, "func(sums *float32, a *byte, aScale, aSum *float32, values *byte, valuesPanel, blocks, words, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
+		name+" adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has 1 to 4 words, and each scale is that of repeat blocks. blocks > 0 counts scales.")
+	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
+	aScale, aSum := pointer("aScale"), pointer("aSum")
+	valuesPanel, scalePanel := pointer("valuesPanel"), pointer("scalePanel")
+	scale, zeroPoint, zeroPanel := pointer("scale"), pointer("zeroPoint"), pointer("zeroPanel")
+	mask, ones := constant(0x0f0f0f0f), constant(0x00010001)
+	sum := each(2*panels, func(i int) VecVirtual { return loaded(sums, i) })
+	Label("scale")
+	again := Load(Param("repeat"), GP64())
+	Label("block")
+	pairs := each(2*panels, func(int) VecVirtual { return zero() })
+	left := Load(Param("words"), GP64())
+	Label("word")
+	even, odd := YMM(), YMM()
+	VPBROADCASTQ(Mem{Base: a}, odd)
+	VPSHUFB(evenBytes, odd, even)
+	VPSHUFB(oddBytes, odd, odd)
+	for i := range pairs {
+		low, high := YMM(), YMM()
+		VMOVDQU(ofPanel(values, valuesPanel, i), high)
+		VPAND(mask, high, low)
+		VPSRLD(U8(4), high, high)
+		VPAND(mask, high, high)
+		VPMADDUBSW(even, low, low)
+		VPMADDUBSW(odd, high, high)
+		VPADDW(low, pairs[i], pairs[i])
+		VPADDW(high, pairs[i], pairs[i])
+	}
+	advance(a, 8)
+	advance(values, panelBytes)
+	DECQ(left)
+	JNZ(LabelRef("word"))
+	for i, v := range pairs {
+		by, offset := YMM(), YMM()
+		VPMADDWD(ones, v, v)
+		VCVTDQ2PS(v, v)
+		VPMOVZXBD(ofPanelBytes(zeroPoint, zeroPanel, i, 8), offset)
+		VCVTDQ2PS(offset, offset)
+		VBROADCASTSS(Mem{Base: aSum}, by)
+		VMULPS(by, offset, offset)
+		VSUBPS(offset, v, v)
+		VBROADCASTSS(Mem{Base: aScale}, by)
+		VMULPS(ofPanel(scale, scalePanel, i), by, by)
+		VMULPS(by, v, v)
+		VADDPS(v, sum[i], sum[i])
+	}
+	advance(aScale, 4)
+	advance(aSum, 4)
+	DECQ(again)
+	JNZ(LabelRef("block"))
+	advance(scale, panelBytes)
+	zeroBlock := Load(Param("zeroBlock"), GP64())
+	ADDQ(zeroBlock, zeroPoint)
+	DECQ(blocks)
+	JNZ(LabelRef("scale"))
+	for i, s := range sum {
+		VMOVUPS(s, at(sums, i))
+	}
+	finish()
+}
+
+// bytesOf is a shuffle that repeats four bytes.
+func bytesOf(name string, of ...uint32) Mem {
+	word := of[0] | of[1]<<8 | of[2]<<16 | of[3]<<24
+	return words(name, word, word, word, word, word, word, word, word)
 }
