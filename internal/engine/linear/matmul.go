@@ -12,7 +12,7 @@ import (
 // matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
 // bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
-	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes}
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes, Arrange: arrange}
 	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
@@ -224,7 +224,7 @@ func (p *product) rightPlaces(c *op.Call) []int {
 func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	b := c.In[1]
 	if c.Packed != nil {
-		f.Panels = p.b.decoded(c.Packed, at)
+		p.b.packed(f, c.Packed, at)
 	} else if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
 		f.Packed = packed[at]
 	} else if half(b.DType) {
