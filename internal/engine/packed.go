@@ -89,7 +89,9 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 		switch {
 		case s.Packed == nil && s.op.Decodes != nil && s.op.Decodes(s.Node, i, k.array):
 			s.Packed = k.packed
-			s.dropped = append(s.dropped, i)
+			if !s.repacks() {
+				s.dropped = append(s.dropped, i)
+			}
 		case !l.planOnly:
 			if err := l.read(k); err != nil {
 				return false, err
@@ -97,6 +99,15 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 		}
 	}
 	return s.Packed != nil, nil
+}
+
+// repacks reports whether Prepare brings the packed constant of s into another form.
+func (s *step) repacks() bool {
+	switch s.Packed.(type) {
+	case op.Filled, *op.Sparse:
+		return s.op.Prepare != nil
+	}
+	return false
 }
 
 // decode makes the data of a packed constant dense.
