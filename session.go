@@ -17,6 +17,7 @@ type Session struct {
 	closed  bool
 
 	session engine.Session
+	graph   *ir.Graph
 	model   *Model         // that the session closes; nil for one of the caller
 	memory  *MemoryProfile // may be nil
 }
@@ -51,7 +52,7 @@ func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, er
 		return nil, err
 	}
 	s.memoryProfile.opened(e)
-	return &Session{session: e, memory: s.memoryProfile}, nil
+	return &Session{session: e, graph: m.file.Model.Graph, memory: s.memoryProfile}, nil
 }
 
 // Run computes the outputs for the inputs, both by name. ir.ArrayOf makes arrays of slices. After Close it is an error.

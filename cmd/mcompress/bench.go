@@ -40,7 +40,7 @@ type benchFlags struct {
 
 func benchCommand(t *tool) *cli.Command {
 	b := &benchFlags{
-		Job:          latency.Job{Runs: 10, Warmup: 3, Time: time.Second},
+		Job:          latency.Job{Runs: 10, Warmup: 3, Time: time.Second, Prompt: 128},
 		backendFlags: newBackendFlags("both"),
 		onOOM:        mcli.Enum{Value: "fail", Words: []string{"fail", "halve"}},
 		batches:      mcli.Counts{1},
@@ -62,6 +62,9 @@ sizes the knee is printed: the smallest with at least 95 % of the most samples p
 			if err := b.check(c, models); err != nil {
 				return err
 			}
+			if b.Decode > 0 && !c.IsSet("runs") {
+				b.Runs = decodings
+			}
 			b.Workers, b.Budget, b.Dims, b.Seed = t.workers, int64(b.budget), b.dims, b.seed
 			b.Limits.Steps = t.maxSteps
 			if t.limited {
@@ -78,6 +81,9 @@ sizes the knee is printed: the smallest with at least 95 % of the most samples p
 	}
 }
 
+// decodings is the default of --runs with --decode: one run has many steps.
+const decodings = 3
+
 func (b *benchFlags) flags(fs *flag.FlagSet) {
 	b.backendFlags.declare(fs)
 	b.randomInputFlags.declare(fs)
@@ -87,6 +93,8 @@ func (b *benchFlags) flags(fs *flag.FlagSet) {
 	fs.IntVar(&b.Warmup, "warmup", b.Warmup, "`number` of warm-up runs")
 	fs.Var(&b.budget, "budget", "memory budget of a run, a `size`")
 	fs.Var(&b.onOOM, "on-oom", "`action` for a run beyond the budget: fail, halve (the batch)")
+	fs.IntVar(&b.Decode, "decode", 0, "decode this `number` of tokens one by one after a prompt, with the keys and values of those before (language models): tokens per second of both")
+	fs.IntVar(&b.Prompt, "prompt", b.Prompt, "`number` of tokens of the prompt of --decode")
 	fs.BoolVar(&b.profile, "profile", false, "print the time of each operator and node")
 	fs.BoolVar(&b.training, "training", false, "measure steps of finetune with its default options on random samples, by batch size: time, samples per second, peak memory")
 	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace for Chrome's and Perfetto's viewers")
@@ -113,6 +121,12 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 		}
 	}
 	switch {
+	case b.Decode < 0 || b.Prompt < 1:
+		return usagef("--decode and --prompt must be positive")
+	case b.Decode == 0 && c.IsSet("prompt"):
+		return usagef("--prompt requires --decode")
+	case b.Decode > 0 && (b.training || b.profile || b.budget > 0):
+		return usagef("--decode excludes --training, --profile and --budget")
 	case b.onOOM.Value != "fail" && b.budget == 0:
 		return usagef("--on-oom requires --budget")
 	case b.trace != "" && !b.profile:

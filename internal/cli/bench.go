@@ -15,6 +15,9 @@ import (
 // Bench writes measurements as a table. Two models have a row of ratios for each backend and
 // batch.
 func Bench(w io.Writer, ms []*latency.Measure, models int) error {
+	if len(ms) > 0 && ms[0].Decode > 0 {
+		return benchDecoding(w, ms, models)
+	}
 	t := &textTable{align: "llrrrrrrrrr"}
 	t.add("model", "backend", "batch", "load", "min latency", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
 	for i, m := range ms {
@@ -35,6 +38,21 @@ func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 		}
 	}
 	return nil
+}
+
+// benchDecoding writes measurements of decoding as a table.
+func benchDecoding(w io.Writer, ms []*latency.Measure, models int) error {
+	t := &textTable{align: "llrrrrrrr"}
+	t.add("model", "backend", "batch", "load", "prompt tokens/s", "decode tokens/s", "peak bytes", "weight bytes", "cache bytes")
+	for i, m := range ms {
+		t.add(filepath.Base(m.Model), m.Backend, fmt.Sprint(m.Batch), seconds(m.Load), rate(m.Prompt), rate(m.Decode), known(m.Peak), known(m.Weights), known(m.Cache))
+		if models == 2 && i%2 == 1 {
+			a, b := ms[i-1], m
+			t.add("ratio", "", "", times(a.Load, b.Load), times(b.Prompt, a.Prompt), times(b.Decode, a.Decode),
+				times(float64(a.Peak), float64(b.Peak)), times(float64(a.Weights), float64(b.Weights)), times(float64(a.Cache), float64(b.Cache)))
+		}
+	}
+	return t.write(w)
 }
 
 // BenchTraining writes measurements of training steps as a table, with the knees and what a batch size means for the learning rate.

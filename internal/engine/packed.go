@@ -89,8 +89,12 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 		switch {
 		case s.Packed == nil && s.op.Decodes != nil && s.op.Decodes(s.Node, i, k.array):
 			s.Packed = k.packed
-			if !s.repacks() {
-				s.dropped = append(s.dropped, i)
+			if s.repacks() {
+				continue
+			}
+			s.dropped = append(s.dropped, i)
+			if err := l.arrange(s, i, k); err != nil {
+				return false, err
 			}
 		case !l.planOnly:
 			if err := l.read(k); err != nil {
@@ -108,6 +112,23 @@ func (s *step) repacks() bool {
 		return s.op.Prepare != nil
 	}
 	return false
+}
+
+// arrange lets s arrange its packed input i, which is k.
+func (l *loader) arrange(s *step, i int, k *constant) error {
+	packed, ok := k.packed.(op.Arranged)
+	if !ok || s.op.Arrange == nil {
+		return nil
+	}
+	before := packed.Bytes()
+	s.op.Arrange(s.Node, i, k.array, packed, l.pool)
+	grown := packed.Bytes() - before
+	k.counted += grown
+	if grown < 0 {
+		l.account.Release(-grown)
+		return nil
+	}
+	return l.account.Take(grown)
 }
 
 // decode makes the data of a packed constant dense.

@@ -19,6 +19,8 @@ type sharedWeight struct {
 	floats  bool  // scales are stored as floats
 }
 
+func (w sharedWeight) dims() []int64 { return w.shape }
+
 // value adds the nodes that compute the weight.
 func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	constant := func(name string, dt ir.DType, src ir.Mem, shape ...int64) *ir.Value {
@@ -68,13 +70,59 @@ func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	return g.Insert(nil, "Reshape", []*ir.Value{x, constant("shape", ir.Int64, ir.Ints(w.shape...), int64(len(w.shape)))})
 }
 
-// Weights with codebooks stay packed in memory, and results are those of the dense weights, bit by bit.
+// A dequantizedWeight is the output of DequantizeLinear.
+type dequantizedWeight struct {
+	dt    ir.DType
+	shape []int64
+	axis  int64 // -1 for one scale
+	block int64 // 0 for a scale for each index of the axis
+	zeros bool
+}
+
+func (w dequantizedWeight) dims() []int64 { return w.shape }
+
+// value adds DequantizeLinear on random constants.
+func (w dequantizedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
+	bytes := func(name string, shape []int64) *ir.Value {
+		a := ir.NewArray(w.dt, shape...)
+		for i := range a.Data {
+			if a.Data[i] = byte(r.Uint32()); w.dt == ir.Float8E4M3FN && a.Data[i]&0x7f == 0x7f { // NaN
+				a.Data[i] = 0
+			}
+		}
+		return g.AddConst(name, &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+	}
+	var scales []int64
+	var attrs []*ir.Attr
+	if w.axis >= 0 {
+		attrs, scales = []*ir.Attr{ir.IntAttr("axis", w.axis)}, []int64{w.shape[w.axis]}
+	}
+	if w.block > 0 {
+		scales = slices.Clone(w.shape)
+		scales[w.axis] = (w.shape[w.axis] + w.block - 1) / w.block
+		attrs = append(attrs, ir.IntAttr("block_size", w.block))
+	}
+	of := make([]float32, (ir.Spec{Shape: scales}).Elems())
+	for i := range of {
+		of[i] = float32(r.NormFloat64())
+	}
+	in := []*ir.Value{bytes("q", w.shape), g.AddConst("scale", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: scales}, Source: ir.Floats(of...)})}
+	if w.zeros {
+		in = append(in, bytes("zero", scales))
+	}
+	return g.Insert(nil, "DequantizeLinear", in, attrs...)
+}
+
+// Weights with codebooks, and quantized ones, stay packed in memory, and results are those of the dense weights, bit by bit.
 func TestPackedWeights(t *testing.T) {
 	for i, c := range []struct {
-		weight sharedWeight
-		apply  func(g *ir.Graph, x, w *ir.Value) *ir.Value
-		x      []int64
-		most   float64 // of the dense size
+		weight interface {
+			dims() []int64
+			value(g *ir.Graph, r *rand.Rand) *ir.Value
+		}
+		apply func(g *ir.Graph, x, w *ir.Value) *ir.Value
+		x     []int64
+		most  float64 // of the dense size
 	}{
 		{sharedWeight{[]int64{300, 130}, 16, 8, false}, matMul, []int64{7, 300}, 0.27},
 		{sharedWeight{[]int64{300, 129}, 16, 8, false}, matMul, []int64{2, 3, 300}, 0.27}, // blocks across rows
@@ -86,10 +134,26 @@ func TestPackedWeights(t *testing.T) {
 		{sharedWeight{[]int64{2, 300, 70}, 16, 8, false}, matMul, []int64{2, 5, 300}, 0.27},
 		{sharedWeight{[]int64{900, 50}, 16, 8, false}, embedding, []int64{4, 6}, 0.27},
 		{sharedWeight{[]int64{900, 50}, 16, 8, false}, tied, []int64{4, 50}, 0.27},
+		{dequantizedWeight{ir.Int4, []int64{300, 130}, 0, 32, false}, matMul, []int64{7, 300}, 0.19},
+		{dequantizedWeight{ir.Int4, []int64{300, 130}, 0, 32, true}, matMul, []int64{1, 300}, 0.2},
+		{dequantizedWeight{ir.Uint4, []int64{300, 129}, 0, 16, true}, matMul, []int64{1, 300}, 0.25},
+		{dequantizedWeight{ir.Uint4, []int64{300, 130}, 0, 20, true}, matMul, []int64{2, 300}, 0.21}, // not whole words
+		{dequantizedWeight{ir.Int4, []int64{300, 130}, 1, 16, false}, matMul, []int64{1, 300}, 0.2},  // along the other axis
+		{dequantizedWeight{ir.Int4, []int64{130, 300}, 1, 32, true}, gemmTransposed, []int64{1, 300}, 0.2},
+		{dequantizedWeight{ir.Int4, []int64{130, 301}, 1, 32, false}, transposed, []int64{3, 301}, 0.2},
+		{dequantizedWeight{ir.Uint2, []int64{300, 200}, 0, 32, true}, matMul, []int64{1, 300}, 0.13},
+		{dequantizedWeight{ir.Int8, []int64{300, 130}, 1, 0, true}, matMul, []int64{1, 300}, 0.29},
+		{dequantizedWeight{ir.Uint8, []int64{130, 300}, 0, 0, true}, gemmTransposed, []int64{5, 300}, 0.29},
+		{dequantizedWeight{ir.Int8, []int64{300, 130}, -1, 0, false}, matMul, []int64{1, 300}, 0.29},
+		{dequantizedWeight{ir.Int8, []int64{2, 300, 70}, 1, 0, true}, matMul, []int64{2, 5, 300}, 0.29},
+		{dequantizedWeight{ir.Float8E4M3FN, []int64{300, 130}, 1, 0, false}, matMul, []int64{1, 300}, 0.29},
+		{dequantizedWeight{ir.Float4E2M1, []int64{300, 130}, 0, 32, false}, matMul, []int64{1, 300}, 0.19},
+		{dequantizedWeight{ir.Int4, []int64{900, 50}, 1, 0, true}, embedding, []int64{4, 6}, 0.14},
+		{dequantizedWeight{ir.Int4, []int64{900, 64}, 1, 32, true}, tied, []int64{4, 64}, 0.2},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			m := ir.NewModel()
-			m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+			m.IRVersion, m.Opsets = 13, []ir.Opset{{Version: 25}}
 			r := rand.New(rand.NewPCG(1, uint64(i)))
 			x := m.Graph.AddValue("x")
 			x.Type = &ir.Type{Elem: ir.Float, Shape: make([]ir.Dim, len(c.x))}
@@ -109,7 +173,7 @@ func TestPackedWeights(t *testing.T) {
 			if !slices.Equal(got.Data, want.Data) {
 				t.Error("the results differ from those of the dense weight")
 			}
-			if size := float64((ir.Spec{DType: ir.Float, Shape: c.weight.shape}).Bytes()); float64(dense) < size || float64(held) > c.most*size {
+			if size := float64((ir.Spec{DType: ir.Float, Shape: c.weight.dims()}).Bytes()); float64(dense) < size || float64(held) > c.most*size {
 				t.Errorf("%d bytes are held, %d dense, want at most %.0f", held, dense, c.most*size)
 			}
 			planned, err := engine.Open(t.Context(), m, engine.Options{PlanOnly: true})
@@ -141,6 +205,10 @@ func runPacked(t *testing.T, m *ir.Model, in map[string]*ir.Array, o engine.Opti
 }
 
 func matMul(g *ir.Graph, x, w *ir.Value) *ir.Value { return g.Insert(nil, "MatMul", []*ir.Value{x, w}) }
+
+func transposed(g *ir.Graph, x, w *ir.Value) *ir.Value {
+	return matMul(g, x, g.Insert(nil, "Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0)))
+}
 
 func gemmTransposed(g *ir.Graph, x, w *ir.Value) *ir.Value {
 	return g.Insert(nil, "Gemm", []*ir.Value{x, w}, ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5))

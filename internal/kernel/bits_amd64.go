@@ -4,17 +4,82 @@
 
 package kernel
 
-// dequantizePanel2AVX2 writes rows of 16 elements of 2 bits.
+// quantizedPanel2AVX2 writes 16 rows of 16 elements for each word of a column; words > 0.
 //
 //go:noescape
-func dequantizePanel2AVX2(dst *float32, codes *byte, rows int, scale *float32, zero *float32)
+func quantizedPanel2AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
 
-// dequantizePanel4AVX2 writes rows of 16 elements of 4 bits.
+// quantizedRow2x16AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
 //
 //go:noescape
-func dequantizePanel4AVX2(dst *float32, codes *byte, rows int, scale *float32, zero *float32)
+func quantizedRow2x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
 
-// dequantizePanel8AVX2 writes rows of 16 elements of 8 bits.
+// quantizedRow2x32AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
 //
 //go:noescape
-func dequantizePanel8AVX2(dst *float32, codes *byte, rows int, scale *float32, zero *float32)
+func quantizedRow2x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedPanel4AVX2 writes 8 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanel4AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
+
+// quantizedRow4x16AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedRow4x32AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedPanel8AVX2 writes 4 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanel8AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
+
+// quantizedRow8x16AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow8x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedRow8x32AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow8x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedPanelTable4AVX2 writes 8 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanelTable4AVX2(dst *float32, values *byte, words int, scale *float32, table *float32)
+
+// quantizedRowTable4x16AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowTable4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+
+// quantizedRowTable4x32AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowTable4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+
+// quantizedPanelTable8AVX2 writes 4 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanelTable8AVX2(dst *float32, values *byte, words int, scale *float32, table *float32)
+
+// quantizedRowTable8x16AVX2 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowTable8x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+
+// int8Row4x16AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has 1 to 4 words, and each scale is that of repeat blocks. blocks > 0 counts scales.
+//
+//go:noescape
+func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row4x32AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has 1 to 4 words, and each scale is that of repeat blocks. blocks > 0 counts scales.
+//
+//go:noescape
+func int8Row4x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)

@@ -4,171 +4,2665 @@
 
 #include "textflag.h"
 
-// func dequantizePanel2AVX2(dst *float32, codes *byte, rows int, scale *float32, zero *float32)
+// func quantizedPanel2AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
 // Requires: AVX, AVX2
-TEXT ·dequantizePanel2AVX2(SB), NOSPLIT, $0-40
+TEXT ·quantizedPanel2AVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
 	MOVQ         scale+24(FP), BX
 	MOVQ         zero+32(FP), SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      (SI), Y1
-	VMOVDQU      codeShifts20<>+0(SB), Y2
-	VMOVUPS      32(BX), Y3
-	VMOVUPS      32(SI), Y4
-	VMOVDQU      codeShifts21<>+0(SB), Y5
-	MOVL         $0x00000003, BX
-	VMOVD        BX, X6
-	VPBROADCASTD X6, Y6
-	SUBQ         $0x00000001, DX
-	JLT          rowsEnd
-
-rows:
-	VBROADCASTSS (CX), Y7
-	VPSRLVD      Y2, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VSUBPS       Y1, Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VMOVUPS      Y7, (AX)
-	VBROADCASTSS (CX), Y7
-	VPSRLVD      Y5, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VSUBPS       Y4, Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VMOVUPS      Y7, 32(AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000004, CX
-	SUBQ         $0x00000001, DX
-	JGE          rows
-
-rowsEnd:
-	ADDQ $0x00000001, DX
-	VZEROUPPER
-	RET
-
-DATA codeShifts20<>+0(SB)/4, $0x00000000
-DATA codeShifts20<>+4(SB)/4, $0x00000002
-DATA codeShifts20<>+8(SB)/4, $0x00000004
-DATA codeShifts20<>+12(SB)/4, $0x00000006
-DATA codeShifts20<>+16(SB)/4, $0x00000008
-DATA codeShifts20<>+20(SB)/4, $0x0000000a
-DATA codeShifts20<>+24(SB)/4, $0x0000000c
-DATA codeShifts20<>+28(SB)/4, $0x0000000e
-GLOBL codeShifts20<>(SB), RODATA|NOPTR, $32
-
-DATA codeShifts21<>+0(SB)/4, $0x00000010
-DATA codeShifts21<>+4(SB)/4, $0x00000012
-DATA codeShifts21<>+8(SB)/4, $0x00000014
-DATA codeShifts21<>+12(SB)/4, $0x00000016
-DATA codeShifts21<>+16(SB)/4, $0x00000018
-DATA codeShifts21<>+20(SB)/4, $0x0000001a
-DATA codeShifts21<>+24(SB)/4, $0x0000001c
-DATA codeShifts21<>+28(SB)/4, $0x0000001e
-GLOBL codeShifts21<>(SB), RODATA|NOPTR, $32
-
-// func dequantizePanel4AVX2(dst *float32, codes *byte, rows int, scale *float32, zero *float32)
-// Requires: AVX, AVX2
-TEXT ·dequantizePanel4AVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	MOVQ         zero+32(FP), SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      (SI), Y1
-	VMOVDQU      codeShifts40<>+0(SB), Y2
-	VMOVUPS      32(BX), Y3
-	VMOVUPS      32(SI), Y4
-	VMOVDQU      codeShifts41<>+0(SB), Y5
-	MOVL         $0x0000000f, BX
-	VMOVD        BX, X6
-	VPBROADCASTD X6, Y6
-	SUBQ         $0x00000001, DX
-	JLT          rowsEnd
-
-rows:
-	VBROADCASTSS (CX), Y7
-	VPSRLVD      Y2, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VSUBPS       Y1, Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VMOVUPS      Y7, (AX)
-	VBROADCASTSS 4(CX), Y7
-	VPSRLVD      Y5, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VSUBPS       Y4, Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VMOVUPS      Y7, 32(AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, CX
-	SUBQ         $0x00000001, DX
-	JGE          rows
-
-rowsEnd:
-	ADDQ $0x00000001, DX
-	VZEROUPPER
-	RET
-
-DATA codeShifts40<>+0(SB)/4, $0x00000000
-DATA codeShifts40<>+4(SB)/4, $0x00000004
-DATA codeShifts40<>+8(SB)/4, $0x00000008
-DATA codeShifts40<>+12(SB)/4, $0x0000000c
-DATA codeShifts40<>+16(SB)/4, $0x00000010
-DATA codeShifts40<>+20(SB)/4, $0x00000014
-DATA codeShifts40<>+24(SB)/4, $0x00000018
-DATA codeShifts40<>+28(SB)/4, $0x0000001c
-GLOBL codeShifts40<>(SB), RODATA|NOPTR, $32
-
-DATA codeShifts41<>+0(SB)/4, $0x00000000
-DATA codeShifts41<>+4(SB)/4, $0x00000004
-DATA codeShifts41<>+8(SB)/4, $0x00000008
-DATA codeShifts41<>+12(SB)/4, $0x0000000c
-DATA codeShifts41<>+16(SB)/4, $0x00000010
-DATA codeShifts41<>+20(SB)/4, $0x00000014
-DATA codeShifts41<>+24(SB)/4, $0x00000018
-DATA codeShifts41<>+28(SB)/4, $0x0000001c
-GLOBL codeShifts41<>(SB), RODATA|NOPTR, $32
-
-// func dequantizePanel8AVX2(dst *float32, codes *byte, rows int, scale *float32, zero *float32)
-// Requires: AVX, AVX2
-TEXT ·dequantizePanel8AVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	MOVQ         zero+32(FP), SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      (SI), Y1
+	MOVL         $0x00000003, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (BX), Y1
 	VMOVUPS      32(BX), Y2
-	VMOVUPS      32(SI), Y3
-	MOVL         $0x000000ff, BX
-	VMOVD        BX, X4
-	VPBROADCASTD X4, Y4
-	SUBQ         $0x00000001, DX
-	JLT          rowsEnd
+	VMOVUPS      (SI), Y3
+	VMOVUPS      32(SI), Y4
 
-rows:
-	VPMOVZXBD (CX), Y4
-	VCVTDQ2PS Y4, Y4
-	VSUBPS    Y1, Y4, Y4
-	VMULPS    Y0, Y4, Y4
-	VMOVUPS   Y4, (AX)
-	VPMOVZXBD 8(CX), Y4
-	VCVTDQ2PS Y4, Y4
-	VSUBPS    Y3, Y4, Y4
-	VMULPS    Y2, Y4, Y4
-	VMOVUPS   Y4, 32(AX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000001, DX
-	JGE       rows
+words:
+	VMOVUPS   (CX), Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, (AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 64(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 128(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 192(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 256(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 320(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 384(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 448(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 512(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 576(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 640(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 704(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 768(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 832(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 896(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VCVTDQ2PS Y5, Y5
+	VSUBPS    Y3, Y5, Y5
+	VMULPS    Y1, Y5, Y5
+	VMOVUPS   Y5, 960(AX)
+	VMOVUPS   32(CX), Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 32(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 96(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 160(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 224(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 288(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 352(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 416(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 480(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 544(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 608(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 672(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 736(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 800(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 864(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 928(AX)
+	VPSRLD    $0x02, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VCVTDQ2PS Y5, Y5
+	VSUBPS    Y4, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 992(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000400, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
 
-rowsEnd:
-	ADDQ $0x00000001, DX
+// func quantizedRow2x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRow2x16AVX2(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         zero+64(FP), DI
+	MOVQ         zeroPanel+80(FP), R8
+	MOVQ         zeroBlock+72(FP), R8
+	MOVL         $0x00000003, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Y3
+	VMOVUPS      32(DX), Y4
+	VBROADCASTSS (CX), Y5
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 4(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 8(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 12(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 16(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 20(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 24(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 28(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 32(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 36(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 40(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 44(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 48(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 52(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 56(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 60(CX), Y5
+	VPSRLD       $0x02, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       (DI), Y3, Y3
+	VMULPS       (SI), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y1
+	VPSRLD       $0x02, Y4, Y4
+	VPAND        Y0, Y4, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       32(DI), Y3, Y3
+	VMULPS       32(SI), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRow2x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRow2x32AVX2(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         zero+64(FP), R9
+	MOVQ         zeroPanel+80(FP), R10
+	MOVQ         zeroBlock+72(FP), R11
+	MOVL         $0x00000003, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      64(AX), Y3
+	VMOVUPS      96(AX), Y4
+
+block:
+	MOVQ words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Y5
+	VMOVUPS      32(DX), Y6
+	VMOVUPS      (DX)(SI*1), Y7
+	VMOVUPS      32(DX)(SI*1), Y8
+	VBROADCASTSS (CX), Y9
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 4(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 8(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 12(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 16(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 20(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 24(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 28(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 32(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 36(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 40(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 44(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 48(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 52(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 56(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 60(CX), Y9
+	VPSRLD       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       (R9), Y5, Y5
+	VMULPS       (R8), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y1
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       32(R9), Y5, Y5
+	VMULPS       32(R8), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y2
+	VPSRLD       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       (R9)(R10*1), Y5, Y5
+	VMULPS       (R8)(DI*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y3
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       32(R9)(R10*1), Y5, Y5
+	VMULPS       32(R8)(DI*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedPanel4AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
+// Requires: AVX, AVX2
+TEXT ·quantizedPanel4AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	MOVL         $0x0000000f, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      (SI), Y3
+	VMOVUPS      32(SI), Y4
+
+words:
+	VMOVUPS   (CX), Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, (AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 64(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 128(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 192(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 256(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 320(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 384(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VCVTDQ2PS Y5, Y5
+	VSUBPS    Y3, Y5, Y5
+	VMULPS    Y1, Y5, Y5
+	VMOVUPS   Y5, 448(AX)
+	VMOVUPS   32(CX), Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 32(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 96(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 160(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 224(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 288(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 352(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 416(AX)
+	VPSRLD    $0x04, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VCVTDQ2PS Y5, Y5
+	VSUBPS    Y4, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 480(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000200, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
+
+// func quantizedRow4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRow4x16AVX2(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         zero+64(FP), DI
+	MOVQ         zeroPanel+80(FP), R8
+	MOVQ         zeroBlock+72(FP), R8
+	MOVL         $0x0000000f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Y3
+	VMOVUPS      32(DX), Y4
+	VBROADCASTSS (CX), Y5
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 4(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 8(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 12(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 16(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 20(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 24(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 28(CX), Y5
+	VPSRLD       $0x04, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       (DI), Y3, Y3
+	VMULPS       (SI), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y1
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        Y0, Y4, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       32(DI), Y3, Y3
+	VMULPS       32(SI), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRow4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRow4x32AVX2(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         zero+64(FP), R9
+	MOVQ         zeroPanel+80(FP), R10
+	MOVQ         zeroBlock+72(FP), R11
+	MOVL         $0x0000000f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      64(AX), Y3
+	VMOVUPS      96(AX), Y4
+
+block:
+	MOVQ words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Y5
+	VMOVUPS      32(DX), Y6
+	VMOVUPS      (DX)(SI*1), Y7
+	VMOVUPS      32(DX)(SI*1), Y8
+	VBROADCASTSS (CX), Y9
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 4(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 8(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 12(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 16(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 20(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 24(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 28(CX), Y9
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       (R9), Y5, Y5
+	VMULPS       (R8), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y1
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       32(R9), Y5, Y5
+	VMULPS       32(R8), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       (R9)(R10*1), Y5, Y5
+	VMULPS       (R8)(DI*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       32(R9)(R10*1), Y5, Y5
+	VMULPS       32(R8)(DI*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedPanel8AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
+// Requires: AVX, AVX2
+TEXT ·quantizedPanel8AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	MOVL         $0x000000ff, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      (SI), Y3
+	VMOVUPS      32(SI), Y4
+
+words:
+	VMOVUPS   (CX), Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, (AX)
+	VPSRLD    $0x08, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 64(AX)
+	VPSRLD    $0x08, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VMULPS    Y1, Y6, Y6
+	VMOVUPS   Y6, 128(AX)
+	VPSRLD    $0x08, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VCVTDQ2PS Y5, Y5
+	VSUBPS    Y3, Y5, Y5
+	VMULPS    Y1, Y5, Y5
+	VMOVUPS   Y5, 192(AX)
+	VMOVUPS   32(CX), Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 32(AX)
+	VPSRLD    $0x08, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 96(AX)
+	VPSRLD    $0x08, Y5, Y5
+	VPAND     Y0, Y5, Y6
+	VCVTDQ2PS Y6, Y6
+	VSUBPS    Y4, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VMOVUPS   Y6, 160(AX)
+	VPSRLD    $0x08, Y5, Y5
+	VPAND     Y0, Y5, Y5
+	VCVTDQ2PS Y5, Y5
+	VSUBPS    Y4, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 224(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
+
+// func quantizedRow8x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRow8x16AVX2(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         zero+64(FP), DI
+	MOVQ         zeroPanel+80(FP), R8
+	MOVQ         zeroBlock+72(FP), R8
+	MOVL         $0x000000ff, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Y3
+	VMOVUPS      32(DX), Y4
+	VBROADCASTSS (CX), Y5
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 4(CX), Y5
+	VPSRLD       $0x08, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 8(CX), Y5
+	VPSRLD       $0x08, Y3, Y3
+	VPAND        Y0, Y3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       (DI), Y6, Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        Y0, Y4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       32(DI), Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VBROADCASTSS 12(CX), Y5
+	VPSRLD       $0x08, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       (DI), Y3, Y3
+	VMULPS       (SI), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y1
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        Y0, Y4, Y3
+	VCVTDQ2PS    Y3, Y3
+	VSUBPS       32(DI), Y3, Y3
+	VMULPS       32(SI), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRow8x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRow8x32AVX2(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         zero+64(FP), R9
+	MOVQ         zeroPanel+80(FP), R10
+	MOVQ         zeroBlock+72(FP), R11
+	MOVL         $0x000000ff, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      64(AX), Y3
+	VMOVUPS      96(AX), Y4
+
+block:
+	MOVQ words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Y5
+	VMOVUPS      32(DX), Y6
+	VMOVUPS      (DX)(SI*1), Y7
+	VMOVUPS      32(DX)(SI*1), Y8
+	VBROADCASTSS (CX), Y9
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 4(CX), Y9
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 8(CX), Y9
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        Y0, Y5, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9), Y10, Y10
+	VMULPS       (R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        Y0, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9), Y10, Y10
+	VMULPS       32(R8), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        Y0, Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       (R9)(R10*1), Y10, Y10
+	VMULPS       (R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        Y0, Y8, Y10
+	VCVTDQ2PS    Y10, Y10
+	VSUBPS       32(R9)(R10*1), Y10, Y10
+	VMULPS       32(R8)(DI*1), Y10, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VBROADCASTSS 12(CX), Y9
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       (R9), Y5, Y5
+	VMULPS       (R8), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y1
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       32(R9), Y5, Y5
+	VMULPS       32(R8), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y2
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        Y0, Y7, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       (R9)(R10*1), Y5, Y5
+	VMULPS       (R8)(DI*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y3
+	VPSRLD       $0x08, Y8, Y8
+	VPAND        Y0, Y8, Y5
+	VCVTDQ2PS    Y5, Y5
+	VSUBPS       32(R9)(R10*1), Y5, Y5
+	VMULPS       32(R8)(DI*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedPanelTable4AVX2(dst *float32, values *byte, words int, scale *float32, table *float32)
+// Requires: AVX, AVX2
+TEXT ·quantizedPanelTable4AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         table+32(FP), SI
+	MOVL         $0x0000000f, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (SI), Y0
+	VMOVUPS      32(SI), Y1
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
+
+words:
+	VMOVUPS   (CX), Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, (AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 64(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 128(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 192(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 256(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 320(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 384(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y4
+	VBLENDVPS Y4, Y6, Y5, Y5
+	VMULPS    Y2, Y5, Y5
+	VMOVUPS   Y5, 448(AX)
+	VMOVUPS   32(CX), Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 32(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 96(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 160(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 224(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 288(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 352(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y7
+	VBLENDVPS Y7, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 416(AX)
+	VPSRLD    $0x04, Y4, Y4
+	VPERMPS   Y0, Y4, Y5
+	VPERMPS   Y1, Y4, Y6
+	VPSLLD    $0x1c, Y4, Y4
+	VBLENDVPS Y4, Y6, Y5, Y5
+	VMULPS    Y3, Y5, Y5
+	VMOVUPS   Y5, 480(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000200, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
+
+// func quantizedRowTable4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowTable4x16AVX2(SB), NOSPLIT, $0-72
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         table+64(FP), DI
+	MOVL         $0x0000000f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (DI), Y0
+	VMOVUPS      32(DI), Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+
+block:
+	MOVQ words+40(FP), DI
+
+word:
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VBROADCASTSS (CX), Y6
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 4(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 8(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 12(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 16(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 20(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 24(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y7
+	VPERMPS      Y1, Y5, Y8
+	VPSLLD       $0x1c, Y5, Y9
+	VBLENDVPS    Y9, Y8, Y7, Y7
+	VMULPS       32(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VBROADCASTSS 28(CX), Y6
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      Y0, Y4, Y7
+	VPERMPS      Y1, Y4, Y8
+	VPSLLD       $0x1c, Y4, Y4
+	VBLENDVPS    Y4, Y8, Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VPSRLD       $0x04, Y5, Y5
+	VPERMPS      Y0, Y5, Y4
+	VPERMPS      Y1, Y5, Y7
+	VPSLLD       $0x1c, Y5, Y5
+	VBLENDVPS    Y5, Y7, Y4, Y4
+	VMULPS       32(SI), Y4, Y4
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         DI
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRowTable4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowTable4x32AVX2(SB), NOSPLIT, $0-72
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         table+64(FP), R9
+	MOVL         $0x0000000f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+	VMOVUPS      64(AX), Y4
+	VMOVUPS      96(AX), Y5
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VMOVUPS      (DX)(SI*1), Y8
+	VMOVUPS      32(DX)(SI*1), Y9
+	VBROADCASTSS (CX), Y10
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 4(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 8(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 12(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 16(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 20(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 24(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y11
+	VPERMPS      Y1, Y7, Y12
+	VPSLLD       $0x1c, Y7, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y11
+	VPERMPS      Y1, Y8, Y12
+	VPSLLD       $0x1c, Y8, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       (R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y11
+	VPERMPS      Y1, Y9, Y12
+	VPSLLD       $0x1c, Y9, Y13
+	VBLENDVPS    Y13, Y12, Y11, Y11
+	VMULPS       32(R8)(DI*1), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VBROADCASTSS 28(CX), Y10
+	VPSRLD       $0x04, Y6, Y6
+	VPERMPS      Y0, Y6, Y11
+	VPERMPS      Y1, Y6, Y12
+	VPSLLD       $0x1c, Y6, Y6
+	VBLENDVPS    Y6, Y12, Y11, Y11
+	VMULPS       (R8), Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      Y0, Y7, Y6
+	VPERMPS      Y1, Y7, Y11
+	VPSLLD       $0x1c, Y7, Y7
+	VBLENDVPS    Y7, Y11, Y6, Y6
+	VMULPS       32(R8), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y3
+	VPSRLD       $0x04, Y8, Y8
+	VPERMPS      Y0, Y8, Y6
+	VPERMPS      Y1, Y8, Y7
+	VPSLLD       $0x1c, Y8, Y8
+	VBLENDVPS    Y8, Y7, Y6, Y6
+	VMULPS       (R8)(DI*1), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y4
+	VPSRLD       $0x04, Y9, Y9
+	VPERMPS      Y0, Y9, Y6
+	VPERMPS      Y1, Y9, Y7
+	VPSLLD       $0x1c, Y9, Y8
+	VBLENDVPS    Y8, Y7, Y6, Y6
+	VMULPS       32(R8)(DI*1), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y5
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y4, 64(AX)
+	VMOVUPS      Y5, 96(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedPanelTable8AVX2(dst *float32, values *byte, words int, scale *float32, table *float32)
+// Requires: AVX, AVX2
+TEXT ·quantizedPanelTable8AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         table+32(FP), SI
+	MOVL         $0x000000ff, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
+
+words:
+	VMOVUPS    (CX), Y3
+	VPAND      Y0, Y3, Y5
+	VPCMPEQD   Y6, Y6, Y6
+	VGATHERDPS Y6, (SI)(Y5*4), Y4
+	VMULPS     Y1, Y4, Y4
+	VMOVUPS    Y4, (AX)
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      Y0, Y3, Y5
+	VPCMPEQD   Y6, Y6, Y6
+	VGATHERDPS Y6, (SI)(Y5*4), Y7
+	VMULPS     Y1, Y7, Y7
+	VMOVUPS    Y7, 64(AX)
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      Y0, Y3, Y5
+	VPCMPEQD   Y6, Y6, Y6
+	VGATHERDPS Y6, (SI)(Y5*4), Y8
+	VMULPS     Y1, Y8, Y8
+	VMOVUPS    Y8, 128(AX)
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VPCMPEQD   Y5, Y5, Y5
+	VGATHERDPS Y5, (SI)(Y3*4), Y9
+	VMULPS     Y1, Y9, Y9
+	VMOVUPS    Y9, 192(AX)
+	VMOVUPS    32(CX), Y3
+	VPAND      Y0, Y3, Y5
+	VPCMPEQD   Y6, Y6, Y6
+	VGATHERDPS Y6, (SI)(Y5*4), Y10
+	VMULPS     Y2, Y10, Y10
+	VMOVUPS    Y10, 32(AX)
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      Y0, Y3, Y5
+	VPCMPEQD   Y6, Y6, Y6
+	VGATHERDPS Y6, (SI)(Y5*4), Y11
+	VMULPS     Y2, Y11, Y11
+	VMOVUPS    Y11, 96(AX)
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      Y0, Y3, Y5
+	VPCMPEQD   Y6, Y6, Y6
+	VGATHERDPS Y6, (SI)(Y5*4), Y12
+	VMULPS     Y2, Y12, Y12
+	VMOVUPS    Y12, 160(AX)
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VPCMPEQD   Y5, Y5, Y5
+	VGATHERDPS Y5, (SI)(Y3*4), Y13
+	VMULPS     Y2, Y13, Y13
+	VMOVUPS    Y13, 224(AX)
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000100, AX
+	DECQ       DX
+	JNZ        words
+	VZEROUPPER
+	RET
+
+// func quantizedRowTable8x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowTable8x16AVX2(SB), NOSPLIT, $0-72
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         table+64(FP), DI
+	MOVL         $0x000000ff, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+block:
+	MOVQ words+40(FP), R8
+
+word:
+	VMOVUPS      (DX), Y3
+	VMOVUPS      32(DX), Y4
+	VBROADCASTSS (CX), Y5
+	VPAND        Y0, Y3, Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VGATHERDPS   Y8, (DI)(Y7*4), Y6
+	VMULPS       (SI), Y6, Y6
+	VFMADD231PS  Y6, Y5, Y1
+	VPAND        Y0, Y4, Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VGATHERDPS   Y8, (DI)(Y7*4), Y9
+	VMULPS       32(SI), Y9, Y9
+	VFMADD231PS  Y9, Y5, Y2
+	VBROADCASTSS 4(CX), Y5
+	VPSRLD       $0x08, Y3, Y3
+	VPAND        Y0, Y3, Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VGATHERDPS   Y8, (DI)(Y7*4), Y10
+	VMULPS       (SI), Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        Y0, Y4, Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VGATHERDPS   Y8, (DI)(Y7*4), Y11
+	VMULPS       32(SI), Y11, Y11
+	VFMADD231PS  Y11, Y5, Y2
+	VBROADCASTSS 8(CX), Y5
+	VPSRLD       $0x08, Y3, Y3
+	VPAND        Y0, Y3, Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VGATHERDPS   Y8, (DI)(Y7*4), Y12
+	VMULPS       (SI), Y12, Y12
+	VFMADD231PS  Y12, Y5, Y1
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        Y0, Y4, Y7
+	VPCMPEQD     Y8, Y8, Y8
+	VGATHERDPS   Y8, (DI)(Y7*4), Y13
+	VMULPS       32(SI), Y13, Y13
+	VFMADD231PS  Y13, Y5, Y2
+	VBROADCASTSS 12(CX), Y5
+	VPSRLD       $0x08, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPCMPEQD     Y7, Y7, Y7
+	VGATHERDPS   Y7, (DI)(Y3*4), Y14
+	VMULPS       (SI), Y14, Y14
+	VFMADD231PS  Y14, Y5, Y1
+	VPSRLD       $0x08, Y4, Y4
+	VPAND        Y0, Y4, Y3
+	VPCMPEQD     Y4, Y4, Y4
+	VGATHERDPS   Y4, (DI)(Y3*4), Y15
+	VMULPS       32(SI), Y15, Y15
+	VFMADD231PS  Y15, Y5, Y2
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R8
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+DATA int8Even<>+0(SB)/4, $0x06040200
+DATA int8Even<>+4(SB)/4, $0x06040200
+DATA int8Even<>+8(SB)/4, $0x06040200
+DATA int8Even<>+12(SB)/4, $0x06040200
+DATA int8Even<>+16(SB)/4, $0x06040200
+DATA int8Even<>+20(SB)/4, $0x06040200
+DATA int8Even<>+24(SB)/4, $0x06040200
+DATA int8Even<>+28(SB)/4, $0x06040200
+GLOBL int8Even<>(SB), RODATA|NOPTR, $32
+
+DATA int8Odd<>+0(SB)/4, $0x07050301
+DATA int8Odd<>+4(SB)/4, $0x07050301
+DATA int8Odd<>+8(SB)/4, $0x07050301
+DATA int8Odd<>+12(SB)/4, $0x07050301
+DATA int8Odd<>+16(SB)/4, $0x07050301
+DATA int8Odd<>+20(SB)/4, $0x07050301
+DATA int8Odd<>+24(SB)/4, $0x07050301
+DATA int8Odd<>+28(SB)/4, $0x07050301
+GLOBL int8Odd<>(SB), RODATA|NOPTR, $32
+
+// func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row4x16AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R8
+	MOVQ         scale+72(FP), R8
+	MOVQ         zeroPoint+88(FP), R9
+	MOVQ         zeroPanel+104(FP), R10
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	MOVQ  words+56(FP), R11
+
+word:
+	VPBROADCASTQ (CX), Y7
+	VPSHUFB      int8Even<>+0(SB), Y7, Y6
+	VPSHUFB      int8Odd<>+0(SB), Y7, Y7
+	VMOVDQU      (DX), Y9
+	VPAND        Y0, Y9, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPMADDUBSW   Y6, Y8, Y8
+	VPMADDUBSW   Y7, Y9, Y9
+	VPADDW       Y8, Y4, Y4
+	VPADDW       Y9, Y4, Y4
+	VMOVDQU      32(DX), Y9
+	VPAND        Y0, Y9, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPMADDUBSW   Y6, Y8, Y8
+	VPMADDUBSW   Y7, Y9, Y9
+	VPADDW       Y8, Y5, Y5
+	VPADDW       Y9, Y5, Y5
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VPMADDWD     Y1, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    (R9), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y7, Y7
+	VSUBPS       Y7, Y4, Y4
+	VBROADCASTSS (SI), Y6
+	VMULPS       (R8), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VPMADDWD     Y1, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVZXBD    8(R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y4
+	VMULPS       Y4, Y6, Y6
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS (SI), Y4
+	VMULPS       32(R8), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row4x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row4x32AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R9
+	MOVQ         scale+72(FP), R10
+	MOVQ         zeroPoint+88(FP), R11
+	MOVQ         zeroPanel+104(FP), R12
+	MOVL         $0x0f0f0f0f, R13
+	VMOVD        R13, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, R13
+	VMOVD        R13, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+	VMOVUPS      64(AX), Y4
+	VMOVUPS      96(AX), Y5
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	MOVQ  words+56(FP), R14
+
+word:
+	VPBROADCASTQ (CX), Y11
+	VPSHUFB      int8Even<>+0(SB), Y11, Y10
+	VPSHUFB      int8Odd<>+0(SB), Y11, Y11
+	VMOVDQU      (DX), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y6, Y6
+	VPADDW       Y13, Y6, Y6
+	VMOVDQU      32(DX), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y7, Y7
+	VPADDW       Y13, Y7, Y7
+	VMOVDQU      (DX)(R8*1), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y8, Y8
+	VPADDW       Y13, Y8, Y8
+	VMOVDQU      32(DX)(R8*1), Y13
+	VPAND        Y0, Y13, Y12
+	VPSRLD       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y13
+	VPMADDUBSW   Y10, Y12, Y12
+	VPMADDUBSW   Y11, Y13, Y13
+	VPADDW       Y12, Y9, Y9
+	VPADDW       Y13, Y9, Y9
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R14
+	JNZ          word
+	VPMADDWD     Y1, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVZXBD    (R11), Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS (DI), Y10
+	VMULPS       Y10, Y11, Y11
+	VSUBPS       Y11, Y6, Y6
+	VBROADCASTSS (SI), Y10
+	VMULPS       (R10), Y10, Y10
+	VMULPS       Y10, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VPMADDWD     Y1, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VPMOVZXBD    8(R11), Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y10, Y10
+	VSUBPS       Y10, Y7, Y7
+	VBROADCASTSS (SI), Y6
+	VMULPS       32(R10), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VPMADDWD     Y1, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVZXBD    (R11)(R12*1), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y7, Y7
+	VSUBPS       Y7, Y8, Y8
+	VBROADCASTSS (SI), Y6
+	VMULPS       (R10)(R9*1), Y6, Y6
+	VMULPS       Y6, Y8, Y8
+	VADDPS       Y8, Y4, Y4
+	VPMADDWD     Y1, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVZXBD    8(R11)(R12*1), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI), Y6
+	VMULPS       Y6, Y7, Y7
+	VSUBPS       Y7, Y9, Y9
+	VBROADCASTSS (SI), Y6
+	VMULPS       32(R10)(R9*1), Y6, Y6
+	VMULPS       Y6, Y9, Y9
+	VADDPS       Y9, Y5, Y5
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R13
+	JNZ          block
+	ADDQ         $0x00000040, R10
+	MOVQ         zeroBlock+96(FP), R13
+	ADDQ         R13, R11
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y4, 64(AX)
+	VMOVUPS      Y5, 96(AX)
 	VZEROUPPER
 	RET

@@ -2,18 +2,140 @@
 
 package kernel
 
-func dequantizePanelBulk(dst []float32, codes []byte, bits int, scale, zero []float32) bool {
-	if !hasAVX2 {
+// decodeBulk dequantizes whole words, and returns the number of elements.
+func (q *Quantized) decodeBulk(dst []float32, values []byte, scale, zero []float32) int {
+	words := len(dst) / GemmPanel / q.per()
+	if !hasAVX2 || words == 0 {
+		return 0
+	}
+	within("values", len(values), words*GemmPanel*4)
+	to, from, s, z := &dst[0], &values[0], &scale[0], &zero[0]
+	switch {
+	case q.Table != nil && q.Bits == 4:
+		quantizedPanelTable4AVX2(to, from, words, s, q.entries())
+	case q.Table != nil:
+		quantizedPanelTable8AVX2(to, from, words, s, q.entries())
+	case q.Bits == 2:
+		quantizedPanel2AVX2(to, from, words, s, z)
+	case q.Bits == 4:
+		quantizedPanel4AVX2(to, from, words, s, z)
+	default:
+		quantizedPanel8AVX2(to, from, words, s, z)
+	}
+	return words * q.per() * GemmPanel
+}
+
+// entries is the table, which has one for each value.
+func (q *Quantized) entries() *float32 {
+	within("table", len(q.Table), 1<<q.Bits)
+	return &q.Table[0]
+}
+
+// rowBlocks is the maximum number of blocks of a call, whose zero points are in a buffer.
+const rowBlocks = 16
+
+// rowBulk multiplies the whole words of the block of k0, or of whole blocks from there on, and returns the number of rows.
+func (q *Quantized) rowBulk(sums, a []float32, panel, k0, k1 int) int {
+	blocks, rows := 1, min((k0/q.Block+1)*q.Block, k1)-k0
+	if k0%q.Block == 0 && rows == q.Block {
+		blocks = min((k1-k0)/q.Block, rowBlocks)
+	}
+	words := rows / q.per()
+	if !hasFMA || words == 0 {
+		return 0
+	}
+	if rows%q.per() != 0 {
+		blocks = 1
+	}
+	step := 2 * GemmPanel
+	if q.Table != nil && q.Bits == 8 {
+		step = GemmPanel
+	}
+	for i := 0; i < len(sums); i += step {
+		q.rowPanels(sums[i:min(i+step, len(sums))], a, panel+i/GemmPanel, k0, blocks, words)
+	}
+	return blocks * words * q.per()
+}
+
+// rowPanels multiplies blocks of words of one panel or two.
+func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
+	block, valuesPanel, scalePanel := k0/q.Block, q.words()*GemmPanel, q.Blocks()*GemmPanel
+	last := panel + len(sums)/GemmPanel - 1
+	from, scaleAt := (panel*valuesPanel+k0/q.per()*GemmPanel)*4, panel*scalePanel+block*GemmPanel
+	within("values", len(q.Values), (last*valuesPanel+(k0/q.per()+blocks*words)*GemmPanel)*4)
+	within("scales", len(q.Scales), last*scalePanel+(block+blocks)*GemmPanel)
+	to, x, values, scale := &sums[0], &a[0], &q.Values[from], &q.Scales[scaleAt]
+	valuesPanel, scalePanel = 4*valuesPanel, 4*scalePanel
+	if q.Table != nil {
+		switch {
+		case q.Bits == 8:
+			quantizedRowTable8x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
+		case last > panel:
+			quantizedRowTable4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
+		default:
+			quantizedRowTable4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
+		}
+		return
+	}
+	var buffer [2][rowBlocks * GemmPanel]float32
+	zero, zeroBlock, zeroPanel := &buffer[0][0], 4*GemmPanel, 4*rowBlocks*GemmPanel
+	switch {
+	case q.Floats != nil:
+		zero, zeroPanel = &q.Floats[scaleAt], scalePanel
+	case q.Zeros != nil:
+		for i := range last - panel + 1 {
+			q.zeros(buffer[i][:], panel+i, block, blocks)
+		}
+	default:
+		zeroBlock, zeroPanel = 0, 0
+		q.zeros(buffer[0][:GemmPanel], panel, block, 1)
+	}
+	q.rowIntegers(len(sums), to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+}
+
+// rowIntegers calls by name, because a call through a function value would move the buffer of zero points to the heap.
+func (q *Quantized) rowIntegers(cols int, to, x *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zero *float32, zeroBlock, zeroPanel int) {
+	switch [2]int{q.Bits, cols} {
+	case [2]int{2, 16}:
+		quantizedRow2x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{2, 32}:
+		quantizedRow2x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{4, 16}:
+		quantizedRow4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{4, 32}:
+		quantizedRow4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{8, 16}:
+		quantizedRow8x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	default:
+		quantizedRow8x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	}
+}
+
+// int8RowBulk reports whether it multiplied a row.
+func (q *Quantized) int8RowBulk(sums []float32, r *Int8Rows, i, panel int) bool {
+	if !hasAVX2 || r.K == 0 {
 		return false
 	}
-	rows := len(dst) / GemmPanel
-	switch bits {
-	case 2:
-		dequantizePanel2AVX2(&dst[0], &codes[0], rows, &scale[0], &zero[0])
-	case 4:
-		dequantizePanel4AVX2(&dst[0], &codes[0], rows, &scale[0], &zero[0])
-	default:
-		dequantizePanel8AVX2(&dst[0], &codes[0], rows, &scale[0], &zero[0])
+	panels := (len(sums) + GemmPanel - 1) / GemmPanel
+	valuesPanel, scalePanel := q.words()*GemmPanel*4, q.Blocks()*GemmPanel
+	within("values", len(q.Values), (panel+panels)*valuesPanel)
+	within("scales", len(q.Scales), (panel+panels)*scalePanel)
+	zeros, zeroBlock, zeroPanel := [GemmPanel]byte{}, 0, 0
+	zero := &zeros[0]
+	if q.Zeros != nil {
+		within("zeros", len(q.Zeros), (panel+panels)*scalePanel)
+		zero, zeroBlock, zeroPanel = &q.Zeros[panel*scalePanel], GemmPanel, scalePanel
+	} else {
+		for j := range zeros {
+			zeros[j] = byte(q.Zero)
+		}
+	}
+	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0], &r.Sums[i*r.blocks():][:r.blocks()][0]
+	values, scale, words := &q.Values[panel*valuesPanel], &q.Scales[panel*scalePanel], r.Block/q.per()
+	if panels == 1 {
+		int8Row4x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	} else {
+		int8Row4x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
 	}
 	return true
 }

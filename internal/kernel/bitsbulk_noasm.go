@@ -2,5 +2,9 @@
 
 package kernel
 
-// Without assembly the twin processes all elements.
-func dequantizePanelBulk(_ []float32, _ []byte, _ int, _, _ []float32) bool { return false }
+// Without assembly the twins process all elements.
+func (*Quantized) decodeBulk(_ []float32, _ []byte, _, _ []float32) int { return 0 }
+
+func (*Quantized) rowBulk(_, _ []float32, _, _, _ int) int { return 0 }
+
+func (*Quantized) int8RowBulk(_ []float32, _ *Int8Rows, _, _ int) bool { return false }

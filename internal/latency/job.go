@@ -40,6 +40,9 @@ type Job struct {
 	Warmup int
 	Runs   int           // minimum
 	Time   time.Duration // minimum
+
+	Decode int // tokens that a language model decodes one by one after the prompt; 0 for runs on random inputs
+	Prompt int // tokens of the prompt
 }
 
 // A Measure is the result of a Job. Seconds are per run; bytes are resident memory of the
@@ -55,7 +58,10 @@ type Measure struct {
 	Median   float64 `json:"median_seconds"`
 	P90      float64 `json:"p90_seconds"`
 	PerSec   float64 `json:"samples_per_second"`
-	Baseline int64   `json:"baseline_bytes"` // before the model was loaded
+	Prompt   float64 `json:"prompt_tokens_per_second,omitempty"` // of all sequences of the batch
+	Decode   float64 `json:"decode_tokens_per_second,omitempty"` // likewise
+	Cache    int64   `json:"cache_bytes,omitempty"`              // keys and values in the end
+	Baseline int64   `json:"baseline_bytes"`                     // before the model was loaded
 	Peak     int64   `json:"peak_bytes"`
 	Arena    int64   `json:"arena_bytes,omitempty"`   // of the engine
 	Weights  int64   `json:"weights_bytes,omitempty"` // in the engine's memory
@@ -76,9 +82,12 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 		return nil, err
 	}
 	defer f.Close()
-	in, explain, err := j.inputs(ctx, f.Model)
-	if err != nil {
-		return nil, err
+	var in map[string]*ir.Array
+	var explain func(error) error
+	if j.Decode == 0 {
+		if in, explain, err = j.inputs(ctx, f.Model); err != nil {
+			return nil, err
+		}
 	}
 	if f.Packed() && j.Backend == ORT {
 		return nil, fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", j.Model)
@@ -93,6 +102,16 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	}
 	defer s.Close()
 	m.Load = time.Since(start).Seconds()
+	if j.Decode > 0 {
+		if err := m.decode(ctx, j, f.Model, s); err != nil {
+			return nil, err
+		}
+		if e, ok := s.(*engine.Interpreter); ok {
+			m.Weights, _ = e.Weights()
+		}
+		m.Peak = resident()
+		return m, nil
+	}
 	if e, ok := s.(*engine.Interpreter); ok {
 		if err := m.planned(e, in, j.Budget); err != nil || m.Over() {
 			return m, explain(err)

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 const mlp = "../../fixtures/mlp.onnx"
@@ -79,5 +82,24 @@ func TestProfileAddsUp(t *testing.T) {
 	}
 	if count["X step"] != 3 || count["X Flatten"]+count["X Gemm"] != 3*len(p.Nodes) || count["C "] == 0 {
 		t.Errorf("events %v of %d nodes", count, len(p.Nodes))
+	}
+}
+
+// A run of decoding has a prompt and steps, whose keys and values are in the cache.
+func TestDecode(t *testing.T) {
+	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "gpt2_tiny_fp32", "model.onnx")
+	m, err := (&Job{Model: model, Backend: Embedded, Batch: 2, Workers: 1, Runs: 2, Decode: 3, Prompt: 5}).Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const layer = 2 * 2 * 4 * 8 * 4 // keys and values, sequences, heads, size, bytes
+	if m.Runs < 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Cache != 5*layer*(5+3) || m.Weights <= 0 {
+		t.Errorf("got %+v", m)
+	}
+	if rate := 2 * (5/m.Prompt + 3/m.Decode); rate > 2*m.P90 || rate < m.Min/2 {
+		t.Errorf("prompt and steps take %v s by their rates, a run %v to %v", rate, m.Min, m.P90)
+	}
+	if _, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Runs: 1, Decode: 3, Prompt: 5}).Run(context.Background()); err == nil {
+		t.Error("a model without tokens is no error")
 	}
 }

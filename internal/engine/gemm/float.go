@@ -16,14 +16,16 @@ const (
 	height = 180
 )
 
-// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of A and Rows is set, exactly one of B, Packed
-// and Panels, and exactly one of C and Store.
+// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of A, Int8 and Rows is set, exactly one of B, Packed,
+// Quantized and Panels, and exactly one of C and Store. Int8 requires Quantized, for which it is, and C that is not accumulated.
 type FloatProduct struct {
-	A      Matrix[float32]
-	Rows   Fill
-	B      Matrix[float32]
-	Packed *PackedFloat
-	Panels Panels[float32]
+	A         Matrix[float32]
+	Int8      *kernel.Int8Rows
+	Rows      Fill
+	B         Matrix[float32]
+	Packed    *PackedFloat
+	Quantized *kernel.Quantized
+	Panels    Panels[float32]
 
 	C          []float32 // row-major
 	Stride     int       // elements between rows of C
@@ -126,7 +128,12 @@ func (p *FloatProduct) check(s Shape, packed, stored bool) {
 	if p.Accumulate && (p.Epilogue.alpha() != 1 || stored) {
 		panic("gemm: a product with a factor, or that is stored, cannot be accumulated")
 	}
-	if p.Rows == nil {
+	switch {
+	case p.Int8 != nil:
+		if p.Quantized == nil || p.Accumulate || stored {
+			panic("gemm: rows of int8 require a quantized B, and C that is stored")
+		}
+	case p.Rows == nil:
 		p.A.check("A", s.M, s.K)
 	}
 	if !stored {
@@ -136,6 +143,8 @@ func (p *FloatProduct) check(s Shape, packed, stored bool) {
 	switch {
 	case packed:
 		p.Packed.check(s)
+	case p.Quantized != nil:
+		checkSizes("quantized", p.Quantized.K, p.Quantized.N, s)
 	case p.Panels == nil:
 		p.B.check("B", s.K, s.N)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -216,12 +217,13 @@ func TestFloatPanicsOnInvalidOperands(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	shape := Shape{8, 40, 9}
 	for name, spoil := range map[string]func(p *FloatProduct){
-		"A":      func(p *FloatProduct) { p.A = Rows(make([]float32, 71), 9) },
-		"B":      func(p *FloatProduct) { p.B = Rows(make([]float32, 359), 40) },
-		"C":      func(p *FloatProduct) { p.C, p.Stride = make([]float32, 319), 40 },
-		"Bias":   func(p *FloatProduct) { p.Epilogue.Bias = Matrix[float32]{make([]float32, 39), 0, 1} },
-		"Packed": func(p *FloatProduct) { p.Packed = newPackedFloat(9, 41) },
-		"factor": func(p *FloatProduct) { p.Accumulate, p.Epilogue.Alpha = true, 2 },
+		"A":         func(p *FloatProduct) { p.A = Rows(make([]float32, 71), 9) },
+		"B":         func(p *FloatProduct) { p.B = Rows(make([]float32, 359), 40) },
+		"C":         func(p *FloatProduct) { p.C, p.Stride = make([]float32, 319), 40 },
+		"Bias":      func(p *FloatProduct) { p.Epilogue.Bias = Matrix[float32]{make([]float32, 39), 0, 1} },
+		"Packed":    func(p *FloatProduct) { p.Packed = newPackedFloat(9, 41) },
+		"Quantized": func(p *FloatProduct) { p.Quantized = &kernel.Quantized{K: 9, N: 41, Bits: 4, Block: 32} },
+		"factor":    func(p *FloatProduct) { p.Accumulate, p.Epilogue.Alpha = true, 2 },
 	} {
 		s := newSample(r, shape.M, shape.N, shape.K)
 		spoil(&s.FloatProduct)

@@ -17,6 +17,14 @@ func (t *floatTile) run() {
 		t.row()
 		return
 	}
+	if t.isQuantizedRow() {
+		t.quantizedRow()
+		return
+	}
+	if t.Int8 != nil {
+		t.int8Rows()
+		return
+	}
 	sums, stride := t.result()
 	for ks := range (span{0, t.shape.K}).blocks(depth) {
 		right := t.right(ks)
@@ -50,9 +58,35 @@ func (t *floatTile) finish(c []float32, stride int, rows span) {
 	}
 }
 
+// single reports whether this is a row in memory, whose result is in memory.
+func (t *floatTile) single() bool {
+	return t.shape.M == 1 && t.shape.K > 0 && t.Int8 == nil && t.Rows == nil && t.Store == nil
+}
+
 // isRow reports whether this is a single row times a matrix that would be packed for it only.
 func (t *floatTile) isRow() bool {
-	return t.shape.M == 1 && t.shape.K > 0 && t.Packed == nil && t.Panels == nil && t.B.Col == 1 && t.Rows == nil && t.Store == nil
+	return t.single() && t.Packed == nil && t.Quantized == nil && t.Panels == nil && t.B.Col == 1
+}
+
+// isQuantizedRow reports whether this is a single row times a matrix that would be dequantized for it only.
+func (t *floatTile) isQuantizedRow() bool { return t.single() && t.Quantized != nil && t.A.Col == 1 }
+
+// quantizedRow computes the sums of two panels over all of K, so that each is read from its start to its end.
+func (t *floatTile) quantizedRow() {
+	for cols := range t.cols.blocks(2 * kernel.GemmPanel) {
+		var all [2 * kernel.GemmPanel]float32
+		c, sums := t.C[cols.from:cols.to], all[:roundUp(cols.len(), kernel.GemmPanel)]
+		for ks := range (span{0, t.shape.K}).blocks(depth) {
+			clear(sums)
+			t.Quantized.Row(sums, t.A.from(0, ks.from).Data[:ks.len()], cols.from/kernel.GemmPanel, ks.from, ks.to)
+			if t.Accumulate || ks.from > 0 {
+				kernel.Add(c, c, sums[:len(c)])
+			} else {
+				copy(c, sums)
+			}
+		}
+	}
+	t.Epilogue.apply(t.C[t.cols.from:], t.Stride, t.rows, t.cols)
 }
 
 // row computes the sums of a block in the scratch memory, in place of packed B.
@@ -68,6 +102,19 @@ func (t *floatTile) row() {
 		copy(c, sums)
 	}
 	t.Epilogue.apply(c, t.Stride, t.rows, t.cols)
+}
+
+// int8Rows multiplies two panels by all rows, while they are in the L1 cache.
+func (t *floatTile) int8Rows() {
+	for cols := range t.cols.blocks(2 * kernel.GemmPanel) {
+		var all [2 * kernel.GemmPanel]float32
+		sums := all[:roundUp(cols.len(), kernel.GemmPanel)]
+		for i := t.rows.from; i < t.rows.to; i++ {
+			t.Quantized.Int8Row(sums, t.Int8, i, cols.from/kernel.GemmPanel)
+			copy(t.C[i*t.Stride+cols.from:i*t.Stride+cols.to], sums)
+		}
+	}
+	t.Epilogue.apply(t.C[t.rows.from*t.Stride+t.cols.from:], t.Stride, t.rows, t.cols)
 }
 
 // left is a block of A, at the start of the scratch memory if Rows writes it, or packed into strips there if that pays off.
@@ -99,11 +146,16 @@ func (t *floatTile) right(ks span) kernel.GemmB {
 	}
 	size := kernel.GemmPanel * ks.len()
 	dst := t.work[len(t.work)-roundUp(t.cols.len(), kernel.GemmPanel)*ks.len():]
-	if t.Panels == nil {
+	switch {
+	case t.Quantized != nil:
+		for cols := range t.cols.blocks(kernel.GemmPanel) {
+			t.Quantized.Decode(dst[(cols.from-t.cols.from)*ks.len():][:size], cols.from/kernel.GemmPanel, ks.from, ks.to)
+		}
+	case t.Panels != nil:
+		t.fill(dst, ks)
+	default:
 		b := t.B.from(ks.from, t.cols.from)
 		kernel.PackPanels(dst, size, b.Data, b.Row, b.Col, ks.len(), t.cols.len())
-	} else {
-		t.fill(dst, ks)
 	}
 	return kernel.GemmB{Data: dst, Panel: size, K: kernel.GemmPanel}
 }

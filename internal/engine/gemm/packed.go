@@ -60,8 +60,11 @@ func (m *PackedFloat) block(ks span, n0 int) kernel.GemmB {
 	return kernel.GemmB{Data: data, Panel: kernel.GemmPanel * ks.len(), K: kernel.GemmPanel}
 }
 
-func (m *PackedFloat) check(s Shape) {
-	if m.k != s.K || m.n != s.N {
-		panic(fmt.Sprintf("gemm: packed B is %d by %d, want %d by %d", m.k, m.n, s.K, s.N))
+func (m *PackedFloat) check(s Shape) { checkSizes("packed", m.k, m.n, s) }
+
+// checkSizes panics unless a form of B is that of the shape.
+func checkSizes(form string, k, n int, s Shape) {
+	if k != s.K || n != s.N {
+		panic(fmt.Sprintf("gemm: %s B is %d by %d, want %d by %d", form, k, n, s.K, s.N))
 	}
 }

@@ -13,7 +13,7 @@ import (
 // matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
 // bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
-	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes}
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes, Arrange: arrange}
 	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
@@ -247,7 +247,7 @@ func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 		return
 	}
 	if c.Packed != nil {
-		f.Panels = p.b.decoded(c.Packed, at)
+		p.b.packed(f, c.Packed, at)
 	} else if half(b.DType) {
 		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))
 	} else {

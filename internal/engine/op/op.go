@@ -40,6 +40,9 @@ type Op struct {
 	// Decodes, if set, reports whether Run accepts constant input i of this type as Node.Packed. Without a type it reports whether it may.
 	Decodes func(n *Node, i int, a *ir.Array) bool
 
+	// Arrange, if set, arranges constant input i, which has this type and which Decodes accepted.
+	Arrange func(n *Node, i int, a *ir.Array, packed Arranged, p *Pool)
+
 	// Rows, if set, reports whether Run reads only some rows of a constant input 0 of this type. If the constant is streamed, Run reads
 	// them through Call.Rows.
 	Rows func(n *Node, table *ir.Array) bool

@@ -14,6 +14,16 @@ type Packed interface {
 	Bytes() int64
 }
 
+// An Arranged is a Packed that products can have in the layout of their kernels.
+type Arranged interface {
+	Packed
+	// Arrange stores the elements as the k×n matrix in which element (k, n) is k·row + n·col, if it is possible and no other matrix is
+	// stored. It changes Bytes, and is called while a model is loaded only; also if memory is only planned.
+	Arrange(k, n, row, col int, p *Pool)
+	// Matrix is the matrix of these distances, nil if there is none.
+	Matrix(row, col int) *kernel.Quantized
+}
+
 // A Part is rows of elements: element j of row i is element At+i·Stride+j of the tensor, and is written to dst[i·DstRow+j·DstCol].
 type Part struct {
 	At, Stride, Rows, Cols int

@@ -15,8 +15,8 @@ type expertLayer struct {
 	count, n, k               int
 	bits, block               int // of quantized weights
 	weight, scale, zero, bias *ir.Array
-	prepacked, prepackedZero  bool           // of quantized weights: those that Prepare got
-	packed                    []*nbitsMatrix // by expert
+	prepacked, prepackedZero  bool                // of quantized weights: those that Prepare got
+	packed                    []*kernel.Quantized // by expert
 }
 
 // layerOf is a layer of a node, nil for FC3 that is absent.
@@ -81,7 +81,7 @@ func (l *expertLayer) setBlocks(block int64, number int) error {
 
 // prepareExperts prepacks the layers whose weights and scales are constant, as matrices by layer and expert.
 func prepareExperts(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
-	var packed [3][]*nbitsMatrix
+	var packed [3][]*kernel.Quantized
 	p := &op.Prepared{}
 	for i, at := range layerInputs[true] {
 		if !n.IsConst(at.weight) || !n.IsConst(at.scale) {
@@ -116,48 +116,48 @@ func (l *expertLayer) memory() int64 {
 		}
 		return aligned(4 * int64(l.n) * int64(l.k))
 	}
-	quantized, each := l.matrix().size()
-	size := int64(0)
+	m, size := l.matrix(), int64(0)
 	if !l.prepacked {
-		size += aligned(quantized) + aligned(each)
+		size += aligned(packedSize(m, 1, l.weight)) + aligned(packedSize(m, 2, l.scale))
 	}
 	if l.zero != nil && !l.prepackedZero {
-		size += aligned(each)
+		size += aligned(packedSize(m, 3, l.zero))
 	}
 	return size
 }
 
-func (l *expertLayer) matrix() *nbitsMatrix {
-	return &nbitsMatrix{k: l.k, n: l.n, bits: l.bits, block: l.block}
-}
+func (l *expertLayer) matrix() *kernel.Quantized { return bitMatrix(l.k, l.n, l.bits, l.block) }
 
 // pack packs what is not prepacked of the weights of expert e, in memory.
-func (l *expertLayer) pack(pool *op.Pool, e int, memory []byte) *nbitsMatrix {
+func (l *expertLayer) pack(pool *op.Pool, e int, memory []byte) *kernel.Quantized {
 	m := l.matrix()
 	if l.prepacked {
 		*m = *l.packed[e]
 	}
-	quantized, each := m.size()
+	fill := func(i int, a *ir.Array) {
+		size := packedSize(m, i, a)
+		packInput(m, pool, i, a, memory[:size])
+		memory = memory[aligned(size):]
+	}
 	if !l.prepacked {
-		m.fill(pool, 1, of(l.weight, e), memory[:quantized])
-		m.fill(pool, 2, of(l.scale, e), memory[aligned(quantized):][:each])
-		memory = memory[aligned(quantized)+aligned(each):]
+		fill(1, of(l.weight, e))
+		fill(2, of(l.scale, e))
 	}
 	if l.zero != nil && !l.prepackedZero {
-		m.fill(pool, 3, l.zeroOf(e), memory[:each])
+		fill(3, l.zeroOf(e))
 	}
 	return m
 }
 
-// zeroOf are the zero points of expert e as MatMulNBits stores them, or as floats if they are packed along the outputs.
+// zeroOf are the zero points of expert e as MatMulNBits stores them, also if they are packed along the outputs.
 func (l *expertLayer) zeroOf(e int) *ir.Array {
 	packed := of(l.zero, e)
 	if len(packed.Shape) == 2 {
 		return packed
 	}
-	z := ir.NewArray(ir.Float, int64(l.n))
+	z := ir.NewArray(ir.Uint8, int64(l.n))
 	for i := range l.n {
-		ir.View[float32](z)[i] = float32(elementAt(packed.Data, i, l.bits))
+		z.Data[i] = elementAt(packed.Data, i, l.bits)
 	}
 	return z
 }
@@ -179,7 +179,7 @@ func (l *expertLayer) product(c *op.Call, e, m int, y, a []float32, work []byte)
 	memory, work := work[:l.memory()], work[l.memory():]
 	switch {
 	case l.bits != 0:
-		p.Panels = l.pack(c.Pool, e, memory).values
+		p.Quantized = l.pack(c.Pool, e, memory)
 	case l.weight.DType == ir.Float:
 		p.B = gemm.Rows(ir.View[float32](of(l.weight, e)), l.k).T()
 	default:

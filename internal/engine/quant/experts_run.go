@@ -77,7 +77,7 @@ func runExperts(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if packed, ok := c.State.([3][]*nbitsMatrix); ok {
+	if packed, ok := c.State.([3][]*kernel.Quantized); ok {
 		for i, l := range x.layers {
 			if l != nil {
 				l.packed = packed[i]

@@ -87,6 +87,39 @@ func (g *granularity) run(i int) run {
 	return run{at: i/g.blocks()*g.dim + from, n: min(g.block, g.dim-from), scale: i}
 }
 
+// runFrom is the run of element at, from there on.
+func (g *granularity) runFrom(at int) run {
+	if g.single {
+		return run{at: at, n: g.total - at}
+	}
+	r := g.run(g.runOf(at))
+	skip := at - r.at
+	return run{at, r.n - skip, r.scale + skip*r.step, r.step}
+}
+
+// runOf is the run of element at, if scales differ.
+func (g *granularity) runOf(at int) int {
+	switch {
+	case g.inner != 1:
+		return at / g.inner
+	case g.block == 0:
+		return at / g.dim
+	}
+	return at/g.dim*g.blocks() + at%g.dim/g.block
+}
+
+// along returns the number of consecutive indices of the rows of a matrix that share scales, if element (k, n) of k×n ones is row·k + col·n. It
+// is 0 if scales differ otherwise.
+func (g *granularity) along(k, n, row, col int) int {
+	switch {
+	case g.single || col == g.inner && n == g.dim && g.block == 0:
+		return k
+	case row == g.inner && k == g.dim:
+		return max(g.block, 1)
+	}
+	return 0
+}
+
 // each distributes the runs over p, cut into pieces of at most chunk elements.
 func (g *granularity) each(p *op.Pool, f func(r run)) {
 	if g.total == 0 {

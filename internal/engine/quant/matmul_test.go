@@ -189,6 +189,55 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 	}
 }
 
+// With accuracy level 4, each block of a row is rounded to the nearest multiples of its largest magnitude / 127. 8-bit weights, and blocks that the
+// kernel does not have, are multiplied by float32, which the level permits.
+func TestMatMulNBitsOfInt8Activations(t *testing.T) {
+	const n = 37
+	for _, c := range []struct {
+		bits, k, block, rounded int
+		zeros                   bool
+	}{{4, 96, 16, 16, true}, {4, 96, 32, 32, false}, {4, 256, 128, 32, true}, {4, 100, 32, 0, true}, {8, 96, 32, 0, true}} {
+		blocks := (c.k + c.block - 1) / c.block
+		a, b, s := random(1, 3, int64(c.k)), quantizedValues(2, ir.Uint8, n, int64(blocks), int64(c.block*c.bits/8)), scale(3, n, int64(blocks))
+		var z *ir.Array
+		if c.zeros {
+			z = quantizedValues(5, ir.Uint8, n, int64((blocks*c.bits+7)/8))
+		}
+		sizes := attrs{"K": c.k, "N": n, "bits": c.bits, "block_size": c.block}
+		rounded := &ir.Array{DType: ir.Float, Shape: a.Shape, Data: bytes.Clone(a.Data)}
+		if x := ir.View[float32](rounded); c.rounded > 0 {
+			for at := 0; at < len(x); at += c.rounded {
+				roundBlock(x[at : at+c.rounded])
+			}
+		}
+		want := ir.View[float32](must(t, "MatMulNBits", sizes, rounded, b, s, z))
+		sizes["accuracy_level"] = 4
+		got := ir.View[float32](must(t, "MatMulNBits", sizes, a, b, s, z))
+		exact := ir.View[float32](must(t, "MatMulNBits", attrs{"K": c.k, "N": n, "bits": c.bits, "block_size": c.block}, a, b, s, z))
+		differs := false
+		for i := range got {
+			if d := math.Abs(float64(got[i] - want[i])); d > 1e-4*max(1, math.Abs(float64(want[i]))) {
+				t.Fatalf("%+v: element %d is %v, want %v", c, i, got[i], want[i])
+			}
+			differs = differs || got[i] != exact[i]
+		}
+		if differs != (c.rounded > 0) {
+			t.Errorf("%+v: the activations are rounded: %v", c, differs)
+		}
+	}
+}
+
+// roundBlock rounds to int8 and back.
+func roundBlock(x []float32) {
+	top := float32(0)
+	for _, v := range x {
+		top = max(top, v, -v)
+	}
+	for i, v := range x {
+		x[i] = float32(math.RoundToEven(float64(v/(top/127)))) * (top / 127)
+	}
+}
+
 func TestMatMulNBitsOfHalves(t *testing.T) {
 	a, b, s := half(random(1, 2, 32)), quantizedValues(2, ir.Uint8, 5, 1, 16), half(scale(3, 5, 1))
 	sizes := attrs{"K": 32, "N": 5, "block_size": 32}

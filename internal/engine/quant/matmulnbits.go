@@ -18,47 +18,40 @@ func matMulNBitsOps() []op.Op {
 	}}
 }
 
-// An nbitsMatrix is a K×N weight of a few bits. Columns are stored in panels of 16, in the layout of package gemm; each row of a panel is 16
-// values, lowest bits first.
-type nbitsMatrix struct {
-	k, n, bits, block int
-	quantized         []byte
-	scale             []float32 // by panel, block of rows and column of the panel
-	zero              []float32 // likewise
-}
-
-const panel = kernel.GemmPanel
-
 // bitsOf reads the attributes.
-func bitsOf(n *op.Node) (*nbitsMatrix, error) {
-	b := &nbitsMatrix{k: int(n.Int("K", 0)), n: int(n.Int("N", 0)), bits: int(n.Int("bits", 4)), block: int(n.Int("block_size", 0))}
+func bitsOf(n *op.Node) (*kernel.Quantized, error) {
+	k, cols, bits, block := n.Int("K", 0), n.Int("N", 0), n.Int("bits", 4), n.Int("block_size", 0)
 	const most = 1 << 31
 	switch {
-	case b.k < 1 || b.n < 1 || b.k > most || b.n > most:
-		return nil, fmt.Errorf("attributes K and N are %d and %d, want positive lengths", b.k, b.n)
-	case b.bits != 2 && b.bits != 4 && b.bits != 8:
-		return nil, fmt.Errorf("attribute bits is %d, want 2, 4 or 8", b.bits)
-	case b.block < 16 || b.block > most || b.block&(b.block-1) != 0:
-		return nil, fmt.Errorf("attribute block_size is %d, want a power of two from 16", b.block)
+	case k < 1 || cols < 1 || k > most || cols > most:
+		return nil, fmt.Errorf("attributes K and N are %d and %d, want positive lengths", k, cols)
+	case bits != 2 && bits != 4 && bits != 8:
+		return nil, fmt.Errorf("attribute bits is %d, want 2, 4 or 8", bits)
+	case block < 16 || block > most || block&(block-1) != 0:
+		return nil, fmt.Errorf("attribute block_size is %d, want a power of two from 16", block)
 	}
-	return b, nil
+	return bitMatrix(int(k), int(cols), int(bits), int(block)), nil
 }
 
-func (b *nbitsMatrix) blocks() int { return (b.k + b.block - 1) / b.block }
+// bitMatrix is a matrix without data. Zero points that are absent are in the middle.
+func bitMatrix(k, n, bits, block int) *kernel.Quantized {
+	return &kernel.Quantized{K: k, N: n, Bits: bits, Block: block, Zero: float32(int(1) << (bits - 1))}
+}
 
-func (b *nbitsMatrix) panels() int { return (b.n + panel - 1) / panel }
+// blob is the size in bytes of a block of one column in input B, zeroBytes that of a column's zero points in input zero_points.
+func blob(b *kernel.Quantized) int { return b.Block * b.Bits / 8 }
 
-// blob is the size in bytes of a block of one column, zeroBytes that of a column's zero points.
-func (b *nbitsMatrix) blob() int { return b.block * b.bits / 8 }
+func zeroBytes(b *kernel.Quantized) int { return (b.Blocks()*b.Bits + 7) / 8 }
 
-func (b *nbitsMatrix) zeroBytes() int { return (b.blocks()*b.bits + 7) / 8 }
-
-// rowBytes is the size in bytes of a row of a panel.
-func (b *nbitsMatrix) rowBytes() int { return panel * b.bits / 8 }
-
-// size is the memory of the packed matrix, of its scales and of its zero points.
-func (b *nbitsMatrix) size() (quantized, each int64) {
-	return int64(b.panels()) * int64(b.k) * int64(b.rowBytes()), 4 * int64(b.panels()) * int64(b.blocks()) * panel
+// packedSize is the memory of input i, which is a, as a part of the packed matrix.
+func packedSize(b *kernel.Quantized, i int, a *ir.Array) int64 {
+	switch {
+	case i == 1:
+		return int64(b.ValueBytes())
+	case a.DType == ir.Uint8:
+		return int64(b.BlockValues())
+	}
+	return 4 * int64(b.BlockValues())
 }
 
 func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -70,37 +63,37 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	a := in[0]
-	if a.Kind != ir.Dense || !a.DType.IsFloat() || a.DType == ir.Double || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != int64(b.k) {
-		return nil, fmt.Errorf("input A is %s, want floats with rows of %d", a, b.k)
+	if a.Kind != ir.Dense || !a.DType.IsFloat() || a.DType == ir.Double || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != int64(b.K) {
+		return nil, fmt.Errorf("input A is %s, want floats with rows of %d", a, b.K)
 	}
-	if err := b.check(in); err != nil {
+	if err := checkBits(b, in); err != nil {
 		return nil, err
 	}
-	shape := append(append([]int64(nil), a.Shape[:len(a.Shape)-1]...), int64(b.n))
+	shape := append(append([]int64(nil), a.Shape[:len(a.Shape)-1]...), int64(b.N))
 	s := ir.Spec{DType: a.DType, Shape: shape}
 	return []ir.Spec{s}, s.Valid()
 }
 
-// check compares the constant inputs with the attributes.
-func (b *nbitsMatrix) check(in []*ir.Array) error {
-	if quantized := in[1]; quantized.DType != ir.Uint8 || quantized.Elems() != int64(b.n)*int64(b.blocks())*int64(b.blob()) {
-		return fmt.Errorf("input B is %s, want uint8[%d,%d,%d]", quantized, b.n, b.blocks(), b.blob())
+// checkBits compares the constant inputs with the attributes.
+func checkBits(b *kernel.Quantized, in []*ir.Array) error {
+	if quantized := in[1]; quantized.DType != ir.Uint8 || quantized.Elems() != int64(b.N)*int64(b.Blocks())*int64(blob(b)) {
+		return fmt.Errorf("input B is %s, want uint8[%d,%d,%d]", quantized, b.N, b.Blocks(), blob(b))
 	}
-	count := int64(b.n) * int64(b.blocks())
+	count := int64(b.N) * int64(b.Blocks())
 	if s := in[2]; !s.DType.IsFloat() || s.DType == ir.Double || s.Elems() != count {
 		return fmt.Errorf("input scales is %s, want %d floats", s, count)
 	}
 	if z := op.Opt(in, 3); z != nil {
-		packed := z.DType == ir.Uint8 && z.Elems() == int64(b.n)*int64(b.zeroBytes())
+		packed := z.DType == ir.Uint8 && z.Elems() == int64(b.N)*int64(zeroBytes(b))
 		if whole := z.DType.IsFloat() && z.DType != ir.Double && z.Elems() == count; !packed && !whole {
-			return fmt.Errorf("input zero_points is %s, want uint8[%d] or %d floats", z, b.n*b.zeroBytes(), count)
+			return fmt.Errorf("input zero_points is %s, want uint8[%d] or %d floats", z, b.N*zeroBytes(b), count)
 		}
 	}
 	if op.Opt(in, 4) != nil {
 		return fmt.Errorf("input g_idx is not supported: order the rows of B by group")
 	}
-	if bias := op.Opt(in, 5); bias != nil && (bias.DType != in[0].DType || bias.Elems() != int64(b.n)) {
-		return fmt.Errorf("input bias is %s, want one value for each of %d columns", bias, b.n)
+	if bias := op.Opt(in, 5); bias != nil && (bias.DType != in[0].DType || bias.Elems() != int64(b.N)) {
+		return fmt.Errorf("input bias is %s, want one value for each of %d columns", bias, b.N)
 	}
 	return nil
 }
@@ -112,16 +105,12 @@ func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error
 		return nil, err
 	}
 	p := &op.Prepared{State: b}
-	quantized, each := b.size()
 	for i := 1; i <= 3 && i < len(in); i++ {
 		if in[i] == nil {
 			continue
 		}
-		size := each
-		if i == 1 {
-			size = quantized
-		}
-		b.fill(pool, i, in[i], ir.AlignedBytes(size))
+		size := packedSize(b, i, in[i])
+		packInput(b, pool, i, in[i], ir.AlignedBytes(size))
 		p.Bytes, p.Drops = p.Bytes+size, append(p.Drops, i)
 	}
 	if len(p.Drops) == 0 {
@@ -130,29 +119,28 @@ func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error
 	return p, nil
 }
 
-// fill packs input i into panels, in this memory.
-func (b *nbitsMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
-	switch i {
-	case 1:
-		b.quantized = memory
-		pool.For(b.panels(), func(j int) { b.packColumn(a.Data, j) })
-	case 2:
-		b.scale = kernel.Words[float32](memory)
-		all := make([]float32, a.Elems())
-		readFloats(all, a, 0)
-		b.spread(b.scale, func(col, block int) float32 { return all[col*b.blocks()+block] })
-	case 3:
-		b.zero = kernel.Words[float32](memory)
-		if a.DType == ir.Uint8 {
-			b.spread(b.zero, func(col, block int) float32 {
-				return float32(elementAt(a.Data[col*b.zeroBytes():], block, b.bits))
-			})
-			return
-		}
-		all := make([]float32, a.Elems())
-		readFloats(all, a, 0)
-		b.spread(b.zero, func(col, block int) float32 { return all[col*b.blocks()+block] })
+// packInput packs input i in this memory.
+func packInput(b *kernel.Quantized, pool *op.Pool, i int, a *ir.Array, memory []byte) {
+	switch {
+	case i == 1:
+		b.Values = memory
+		pool.For(b.Panels(), func(j int) { b.PackColumns(j, a.Data, b.Blocks()*b.Block, 0) })
+	case i == 2:
+		b.Scales = packFloats(b, a, memory)
+	case a.DType == ir.Uint8:
+		b.Zeros = memory
+		kernel.SetBlocks(b, b.Zeros, func(col, block int) byte { return elementAt(a.Data[col*zeroBytes(b):], block, b.Bits) })
+	default:
+		b.Floats = packFloats(b, a, memory)
 	}
+}
+
+// packFloats packs a float for each block of a column.
+func packFloats(b *kernel.Quantized, a *ir.Array, memory []byte) []float32 {
+	all, to := make([]float32, a.Elems()), kernel.Words[float32](memory)
+	readFloats(all, a, 0)
+	kernel.SetBlocks(b, to, func(col, block int) float32 { return all[col*b.Blocks()+block] })
+	return to
 }
 
 // elementAt is element i of packed values.
@@ -161,57 +149,43 @@ func elementAt(quantized []byte, i, bits int) byte {
 	return quantized[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-func (b *nbitsMatrix) packColumn(data []byte, j int) {
-	to := part(b.quantized, j, b.k*b.rowBytes())
-	clear(to)
-	for col := range min(panel, b.n-j*panel) {
-		column := part(data, j*panel+col, b.blocks()*b.blob())
-		at := col * b.bits
-		for k := range b.k {
-			to[k*b.rowBytes()+at/8] |= elementAt(column, k, b.bits) << (at % 8)
-		}
-	}
+// wantsInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.
+func wantsInt8(n *op.Node, b *kernel.Quantized, in []*ir.Array) bool {
+	const int8 = 4
+	zero := op.Opt(in, 3)
+	return n.Int("accuracy_level", 0) == int8 && b.Int8Block() > 0 && (zero == nil || zero.DType == ir.Uint8)
 }
 
-// spread writes a value per block of a column.
-func (b *nbitsMatrix) spread(to []float32, of func(col, block int) float32) {
-	for j := range b.panels() {
-		for block := range b.blocks() {
-			row := part(to, j*b.blocks()+block, panel)
-			clear(row)
-			for col := range min(panel, b.n-j*panel) {
-				row[col] = of(j*panel+col, block)
-			}
-		}
-	}
+// int8Rows are rows for products with b, without data.
+func int8Rows(b *kernel.Quantized) *kernel.Int8Rows {
+	return &kernel.Int8Rows{K: b.K, Block: b.Int8Block()}
 }
 
-// bitWork is the scratch memory of the product, of inputs that are not prepacked, and of float32 copies of 16-bit floats.
+// bitWork is the scratch memory of the product, of rows of int8, of inputs that are not prepacked, and of float32 copies of 16-bit floats.
 func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	b, err := bitsOf(n)
 	if err != nil {
 		return 0
 	}
-	work := gemm.FloatWork(b.shape(in[0]), 1, workers, false)
-	quantized, each := b.size()
+	s := bitProduct(b, in[0])
+	work := gemm.FloatWork(s, 1, workers, false)
 	for i := 1; i <= 3; i++ {
-		switch {
-		case op.Opt(in, i) == nil || n.IsConst(i):
-		case i == 1:
-			work += aligned(quantized)
-		default:
-			work += aligned(each)
+		if op.Opt(in, i) != nil && !n.IsConst(i) {
+			work += aligned(packedSize(b, i, in[i]))
 		}
 	}
+	if wantsInt8(n, b, in) {
+		values, each := int8Rows(b).Bytes(s.M)
+		work += aligned(int64(values)) + 2*aligned(int64(each))
+	}
 	if in[0].DType != ir.Float {
-		s := b.shape(in[0])
 		work += aligned(4*in[0].Elems()) + aligned(4*int64(s.M)*int64(s.N)) + aligned(4*int64(s.N))
 	}
 	return work
 }
 
-func (b *nbitsMatrix) shape(a *ir.Array) gemm.Shape {
-	return gemm.Shape{M: int(op.Product(a.Shape[:len(a.Shape)-1])), N: b.n, K: b.k}
+func bitProduct(b *kernel.Quantized, a *ir.Array) gemm.Shape {
+	return gemm.Shape{M: int(op.Product(a.Shape[:len(a.Shape)-1])), N: b.N, K: b.K}
 }
 
 func multiplyBits(c *op.Call) error {
@@ -222,7 +196,7 @@ func multiplyBits(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if prepared, ok := c.State.(*nbitsMatrix); ok {
+	if prepared, ok := c.State.(*kernel.Quantized); ok {
 		*b = *prepared
 	}
 	work := c.Work
@@ -231,19 +205,17 @@ func multiplyBits(c *op.Call) error {
 		work = work[aligned(size):]
 		return memory
 	}
-	quantized, each := b.size()
-	for i, missing := range []bool{1: b.quantized == nil, 2: b.scale == nil, 3: b.zero == nil && c.Opt(3) != nil} {
-		switch {
-		case !missing:
-		case i == 1:
-			b.fill(c.Pool, i, c.In[i], take(quantized))
-		default:
-			b.fill(c.Pool, i, c.In[i], take(each))
+	for i := 1; i <= 3; i++ {
+		if c.Opt(i) != nil && !c.IsConst(i) {
+			packInput(b, c.Pool, i, c.In[i], take(packedSize(b, i, c.In[i])))
 		}
 	}
-	a, y, bias := b.operands(c, take)
-	s := b.shape(c.In[0])
-	p := gemm.FloatProduct{A: gemm.Rows(a, s.K), Panels: b.values, C: y, Stride: s.N}
+	a, y, bias := bitOperands(b, c, take)
+	s := bitProduct(b, c.In[0])
+	p := gemm.FloatProduct{A: gemm.Rows(a, s.K), Quantized: b, C: y, Stride: s.N}
+	if wantsInt8(c.Node, b, c.In) {
+		p.A, p.Int8 = gemm.Matrix[float32]{}, roundRows(c.Pool, b, a, s.M, take)
+	}
 	if bias != nil {
 		p.Epilogue.Bias = gemm.Matrix[float32]{Data: bias, Col: 1}
 	}
@@ -257,8 +229,22 @@ func multiplyBits(c *op.Call) error {
 	return nil
 }
 
-// operands are A, the result and the bias as float32.
-func (b *nbitsMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, bias []float32) {
+// roundRows rounds the rows of A to int8.
+func roundRows(pool *op.Pool, b *kernel.Quantized, a []float32, rows int, take func(size int64) []byte) *kernel.Int8Rows {
+	r := int8Rows(b)
+	values, each := r.Bytes(rows)
+	r.Values = take(int64(values))
+	r.Scales, r.Sums = kernel.Words[float32](take(int64(each))), kernel.Words[float32](take(int64(each)))
+	pool.Rows(rows, chunk/b.K+1, func(from, to int) {
+		for i := from; i < to; i++ {
+			r.Set(i, part(a, i, b.K))
+		}
+	})
+	return r
+}
+
+// bitOperands are A, the result and the bias as float32.
+func bitOperands(b *kernel.Quantized, c *op.Call, take func(size int64) []byte) (a, y, bias []float32) {
 	if c.In[0].DType == ir.Float {
 		if add := c.Opt(5); add != nil {
 			bias = ir.View[float32](add)
@@ -269,29 +255,8 @@ func (b *nbitsMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, 
 	readFloats(a, c.In[0], 0)
 	y = kernel.Words[float32](take(4 * c.Out[0].Elems()))
 	if add := c.Opt(5); add != nil {
-		bias = kernel.Words[float32](take(4 * int64(b.n)))
+		bias = kernel.Words[float32](take(4 * int64(b.N)))
 		readFloats(bias, add, 0)
 	}
 	return a, y, bias
-}
-
-// values writes a part of the matrix as (quantized value - zero point)·scale: see gemm.Panels.
-func (b *nbitsMatrix) values(dst []float32, k0, k1, n0, _ int) {
-	j := n0 / panel
-	quantized := part(b.quantized, j, b.k*b.rowBytes())
-	var middle [panel]float32
-	for i := range middle {
-		middle[i] = float32(int(1) << (b.bits - 1))
-	}
-	for k := k0; k < k1; {
-		block := k / b.block
-		next := min((block+1)*b.block, k1)
-		zero := middle[:]
-		if b.zero != nil {
-			zero = part(b.zero, j*b.blocks()+block, panel)
-		}
-		rows := dst[(k-k0)*panel : (next-k0)*panel]
-		kernel.DequantizePanel(rows, quantized[k*b.rowBytes():], b.bits, part(b.scale, j*b.blocks()+block, panel), zero)
-		k = next
-	}
 }
