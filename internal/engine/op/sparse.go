@@ -33,7 +33,7 @@ type Sparse struct {
 // NewSparse returns the elements with these values at these positions, which are nil if memory is only planned; n is their number. It is nil
 // unless the positions ascend.
 func NewSparse(n int, positions []int64, values []float32) *Sparse {
-	s := &Sparse{n: n}
+	s := &Sparse{n: n, Positions: make([]int32, 0, len(positions)), Values: make([]float32, 0, len(positions))}
 	last := int64(-1)
 	for i, p := range positions {
 		if p <= last || p > math.MaxInt32 {
