@@ -24,6 +24,25 @@ type quadPointers struct {
 	index, values, count GPVirtual
 }
 
+// each calls f for the index of an element of each of the first rows. The indices are one load, as loads limit the kernels.
+func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
+	rest := GP64()
+	if rows == 4 {
+		MOVL(Mem{Base: q.index}, rest.As32())
+	} else {
+		MOVWQZX(Mem{Base: q.index}, rest)
+	}
+	for r := range rows {
+		k := rest
+		if r < rows-1 {
+			k = GP64()
+			MOVBQZX(rest.As8(), k)
+			SHRQ(U8(8), rest)
+		}
+		f(r, k)
+	}
+}
+
 // spmm multiplies quads by columns of x in vectors. All columns of as many rows are summed at once as the registers hold: a sum has a
 // latency of four cycles.
 func spmm(vectors int) {
@@ -52,15 +71,14 @@ func spmm(vectors int) {
 		LEAQ(Mem{Base: q.values, Disp: 4 * first}, pass.values)
 		acc := tile{rows, 8 * vectors, ymm, floats}.zeros()
 		loop(fmt.Sprint("pass", first), pass.count, func() {
-			for r := range rows {
-				k, w := GP64(), YMM()
-				MOVBQZX(Mem{Base: pass.index, Disp: r}, k)
+			pass.each(rows, func(r int, k GPVirtual) {
+				w := YMM()
 				SHLQ(U8(6), k)
 				VBROADCASTSS(Mem{Base: pass.values, Disp: 4 * r}, w)
 				for v, sum := range acc[r] {
 					VFMADD231PS(Mem{Base: panels[v/2], Disp: v % 2 * vector, Index: k, Scale: 1}, w, sum)
 				}
-			}
+			})
 			advance(pass.index, 4)
 			advance(pass.values, 16)
 		})
@@ -162,19 +180,10 @@ func newColumnQuad(index, values GPVirtual) *columnQuad {
 	return q
 }
 
-// step adds the products of an element of each row. The four indices are one load, as loads limit it too.
+// step adds the products of an element of each row.
 func (q *columnQuad) step(x GPVirtual) {
-	lanes, four := XMM(), GP64()
-	MOVL(Mem{Base: q.index}, four.As32())
-	for r := range 4 {
-		k := four
-		if r < 3 {
-			k = GP64()
-			MOVBQZX(four.As8(), k)
-			SHRQ(U8(8), four)
-		}
-		lane(r, Mem{Base: x, Index: k, Scale: 4}, lanes)
-	}
+	lanes := XMM()
+	q.each(4, func(r int, k GPVirtual) { lane(r, Mem{Base: x, Index: k, Scale: 4}, lanes) })
 	VFMADD231PS(Mem{Base: q.values}, lanes, q.sum)
 	advance(q.index, 4)
 	advance(q.values, 16)
