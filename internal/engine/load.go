@@ -223,13 +223,14 @@ func (l *loader) foldAndPrepare(p *program) error {
 		}
 		kept = append(kept, s)
 		s.Fixed = p.invariant(s, fixed)
-		if packed, err := l.takePacked(p, s); packed || err != nil || s.op.Prepare == nil {
+		if packed, err := l.takePacked(p, s); packed && !s.repacks() || err != nil || s.op.Prepare == nil {
 			if err != nil {
 				return s.wrap(err)
 			}
 			continue
 		}
 		if s.Const = p.constants(s); l.planOnly {
+			s.Packed = nil
 			continue
 		}
 		if err := l.prepare(p, s); err != nil {
@@ -439,12 +440,16 @@ func (l *loader) prepare(p *program, s *step) error {
 		if j == absent || p.slots[j].constant == nil || p.slots[j].constant.stream {
 			continue
 		}
-		if err := l.read(p.slots[j].constant); err != nil {
+		k := p.slots[j].constant
+		if in[i] = k.array; s.Packed != nil && k.packed == s.Packed {
+			continue
+		}
+		if err := l.read(k); err != nil {
 			return err
 		}
-		in[i] = p.slots[j].constant.array
 	}
 	made, err := s.op.Prepare(s.Node, in, l.pool)
+	s.Packed = nil
 	if err != nil || made == nil {
 		return err
 	}

@@ -89,6 +89,9 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 		switch {
 		case s.Packed == nil && s.op.Decodes != nil && s.op.Decodes(s.Node, i, k.array):
 			s.Packed = k.packed
+			if s.repacks() {
+				continue
+			}
 			s.dropped = append(s.dropped, i)
 			if err := l.arrange(s, i, k); err != nil {
 				return false, err
@@ -100,6 +103,15 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 		}
 	}
 	return s.Packed != nil, nil
+}
+
+// repacks reports whether Prepare brings the packed constant of s into another form.
+func (s *step) repacks() bool {
+	switch s.Packed.(type) {
+	case op.Filled, *op.Sparse:
+		return s.op.Prepare != nil
+	}
+	return false
 }
 
 // arrange lets s arrange its packed input i, which is k.

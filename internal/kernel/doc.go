@@ -3,7 +3,7 @@
 //
 // Inputs and outputs are slices. It must not know tensors, files, models, goroutines or options, so that every loop can be fuzzed alone.
 // Results do not depend on the CPU: each kernel has a plain Go twin (suffix Go) that the vector code in the _amd64.s files equals bit for
-// bit (except GemmFloat and GemvFloat), and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
+// bit (except GemmFloat, GemvFloat and SparseRows.Multiply), and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
@@ -19,6 +19,7 @@ package kernel
 //go:generate go -C gen run . -family planes -pkg kernel -out ../planes_amd64.s -stubs ../planes_amd64.go
 //go:generate go -C gen run . -family round -pkg kernel -out ../round_amd64.s -stubs ../round_amd64.go
 //go:generate go -C gen run . -family small -pkg kernel -out ../small_amd64.s -stubs ../small_amd64.go
+//go:generate go -C gen run . -family spmm -pkg kernel -out ../spmm_amd64.s -stubs ../spmm_amd64.go
 //go:generate go -C gen run . -family storage -pkg kernel -out ../storage_amd64.s -stubs ../storage_amd64.go
 
 import "fmt"

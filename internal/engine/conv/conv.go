@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -141,7 +142,11 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 	case n.IsFixed(1) && winogradFits(n, w):
 		return g.transformedWork(workers)
 	}
-	return g.computedWork(workers, h)
+	work := g.computedWork(workers, h)
+	if n.IsConst(1) && maybeSparse(n, w) {
+		work = max(work, g.TableSize()+spmm.Work(g.OutC, g.OutArea(), workers))
+	}
+	return work
 }
 
 // A job is the arguments of a convolution: y = activate(convolution of x with w + bias), plus the previous contents of y if add is set, which
@@ -176,10 +181,13 @@ func convolve(c *op.Call) error {
 
 // convolve runs j with the weights of call c; g may be that of a part of the images.
 func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
-	weights, prepared := c.State.(winogradWeights)
+	weights, transformed := c.State.(winogradWeights)
+	sparse, _ := c.State.(*spmm.Matrix)
 	switch {
-	case prepared:
+	case transformed:
 		winogradOf(g, weights).run(c.Pool, work, j)
+	case sparse != nil:
+		g.multiply(c.Pool, work, j, sparse)
 	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // bit-identical to constant weights
 		g.transformed(c.Pool, work, j)
 	default:
@@ -187,15 +195,15 @@ func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	}
 }
 
-// multiply multiplies the weights with the patches.
-func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
+// multiply multiplies the weights, which are j.w if sparse is nil, with the patches.
+func (g *Geometry) multiply(p *op.Pool, work []byte, j job, sparse *spmm.Matrix) {
 	patches := PatchesOf(g, work[:g.TableSize()])
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		x, y := j.x.from(i*g.InC*g.InArea()), j.y.from(i*g.OutC*g.OutArea())
-		q := gemm.FloatProduct{
-			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: y.Values, Stride: g.OutArea(),
-			Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate},
+		q := gemm.FloatProduct{C: y.Values, Stride: g.OutArea(), Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
+		if sparse == nil {
+			q.A = gemm.Rows(Weights(g, j.w, i), g.Depth())
 		}
 		if y.isHalf() {
 			q.Store = func(row []float32, m, n int) { put(y, m*g.OutArea()+n, row) }
@@ -213,7 +221,11 @@ func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
 		}
 		products[i] = q
 	}
-	gemm.Float(p, g.Product(), work[g.TableSize():], products...)
+	if work = work[g.TableSize():]; sparse != nil {
+		spmm.Left(p, sparse, g.Product(), work, products...)
+	} else {
+		gemm.Float(p, g.Product(), work, products...)
+	}
 }
 
 // rowPanels are the panels of a row-major matrix of Float16 elements.

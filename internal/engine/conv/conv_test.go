@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -203,6 +204,37 @@ func TestDeformConvWithoutOffsetsEqualsConv(t *testing.T) {
 			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
 			got := must(t, "DeformConv", 22, l.a, x, w, ir.NewArray(dt, shape...), b)
 			near(t, fmt.Sprintf("layer %d of %s", i, dt), got, definition(t, l, x, w, b), 1e-5)
+		}
+	}
+}
+
+// Constant weights with enough zeros are multiplied as a sparse matrix, bit-identically.
+func TestSparseConvIsBitIdentical(t *testing.T) {
+	for i, l := range []layer{
+		{[]int64{2, 150, 7, 7}, []int64{130, 150, 1, 1}, attrs{}},
+		{[]int64{1, 150, 9, 11}, []int64{130, 150, 1, 1}, attrs{"strides": []int{2, 2}}},
+		{[]int64{1, 300, 1, 1}, []int64{90, 300, 1, 1}, attrs{}},
+		{[]int64{1, 40, 13, 15}, []int64{64, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{2, 20, 40}, []int64{200, 20, 5}, attrs{}},
+	} {
+		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
+		for at := range ir.View[float32](w) {
+			if at%7 > 0 {
+				ir.View[float32](w)[at] = 0
+			}
+		}
+		if made := prepareSparse(nodeOf("Conv", l.a), w, op.NewPool(1)); made == nil || float64(made.Bytes) > 0.25*float64(w.Bytes()) {
+			t.Errorf("layer %d is not packed: %+v", i, made)
+		}
+		z := random(4, layerGeometry(t, l).OutShape()...)
+		for dt, name := range map[ir.DType]string{ir.Float: "FusedConv", ir.Float16: "MixedConv"} {
+			in := []*ir.Array{as(dt, x), w, b}
+			if dt == ir.Float {
+				in = append(in, z)
+			}
+			if want, got := must(t, name, 1, l.a, in...), prepared(t, name, 1, l.a, in...); !bytes.Equal(got.Data, want.Data) {
+				t.Errorf("layer %d, %s: not bit-identical to the dense product", i, name)
+			}
 		}
 	}
 }

@@ -48,11 +48,14 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 	return w.Shape[0]/groups >= fewChannels && w.Shape[1] >= fewChannels && w.Shape[0]*w.Shape[1] <= manyKernels
 }
 
-// prepareConv transforms constant weights.
+// prepareConv transforms constant weights, or packs them as a sparse matrix.
 func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
 	w := op.Opt(in, 1)
-	if w == nil || !winogradFits(n, w) {
+	if w == nil {
 		return nil, nil
+	}
+	if !winogradFits(n, w) {
+		return prepareSparse(n, w, p), nil
 	}
 	groups, inC := int(max(n.Int("group", 1), 1)), int(w.Shape[1])
 	outC := int(w.Shape[0]) / groups

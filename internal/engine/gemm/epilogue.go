@@ -37,6 +37,11 @@ func (e *Epilogue) check(s Shape) {
 	}
 }
 
+// Apply is applied to the rows i0 to i1-1 and the columns j0 to j1-1 of C, starting at c, for products that are computed elsewhere.
+func (e *Epilogue) Apply(c []float32, stride, i0, i1, j0, j1 int) {
+	e.apply(c, stride, span{i0, i1}, span{j0, j1})
+}
+
 // apply is applied to the given rows and columns of C, starting at c.
 func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 	for i := rows.from; i < rows.to; i++ {

@@ -6,6 +6,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
+// Depth is the number of products that are summed at once: these sums are rounded separately before they are added up.
+const Depth = depth
+
 // Block sizes of float32. depth affects results: sums of depth products are rounded separately before they are added up, on every CPU.
 // height bounds a block of A by the size of the L2 cache.
 const (

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -130,6 +131,12 @@ func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, err
 	if err != nil {
 		return nil, err
 	}
+	if made := prepareSparse(n, b, o, pool); made != nil {
+		return made, nil
+	}
+	if n.Packed != nil {
+		b = op.Dense(n.Packed, b.Shape)
+	}
 	packed := make([]*gemm.PackedFloat, o.count())
 	bytes := int64(0)
 	for i, at := range places(o.batch, o.batch, o.strides) {
@@ -149,7 +156,12 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	}
 	s := &scratch{counts: true}
 	p.layOut(s, in, &ir.Array{DType: in[0].DType, Shape: p.out})
-	return s.used + gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]) && n.Packed == nil)
+	packed := n.IsConst(1) && packs(in[1]) && n.Packed == nil
+	work := gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, packed)
+	if packed && maybeSparse(p.b) {
+		work = max(work, spmm.Work(p.N, p.M, workers))
+	}
+	return s.used + work
 }
 
 // layOut provides A, bias and result as float32; B is widened during the product.
@@ -207,7 +219,11 @@ func (p *product) float(c *op.Call) error {
 			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
 		}
 	}
-	gemm.Float(c.Pool, p.Shape, s.rest(), products...)
+	if w, sparse := c.State.(*spmm.Matrix); sparse {
+		spmm.Right(c.Pool, w, p.Shape, s.rest(), products...)
+	} else {
+		gemm.Float(c.Pool, p.Shape, s.rest(), products...)
+	}
 	store(c.Out[0], out)
 	return nil
 }
@@ -220,13 +236,18 @@ func (p *product) rightPlaces(c *op.Call) []int {
 	return places(p.batch, p.b.batch, p.b.strides)
 }
 
-// right sets B, at one of the offsets of rightPlaces.
+// right sets B, at one of the offsets of rightPlaces, unless it is a sparse matrix.
 func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	b := c.In[1]
+	switch packed := c.State.(type) {
+	case []*gemm.PackedFloat:
+		f.Packed = packed[at]
+		return
+	case *spmm.Matrix:
+		return
+	}
 	if c.Packed != nil {
 		p.b.packed(f, c.Packed, at)
-	} else if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
-		f.Packed = packed[at]
 	} else if half(b.DType) {
 		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))
 	} else {

@@ -3,6 +3,7 @@ package linear
 import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -42,4 +43,31 @@ func (o operand) decoded(b op.Packed, at int) gemm.Panels[float32] {
 		}
 		b.Decode(dst, p)
 	}
+}
+
+// maybeSparse reports whether b is multiplied as a sparse matrix if it is constant and has enough zeros: a single matrix whose rows or
+// columns are contiguous.
+func maybeSparse(b operand) bool {
+	return b.count() == 1 && (b.row == 1 || b.col == 1) && spmm.Eligible(b.rows*b.cols)
+}
+
+// prepareSparse packs constant b, which is n.Packed or dense, as a sparse matrix, or returns nil if the dense one is multiplied faster.
+func prepareSparse(n *op.Node, b *ir.Array, o operand, pool *op.Pool) *op.Prepared {
+	if !maybeSparse(o) {
+		return nil
+	}
+	var source spmm.Source
+	if s, packed := n.Packed.(*op.Sparse); packed {
+		if !spmm.Worthwhile(o.rows*o.cols, len(s.Values)) {
+			return nil
+		}
+		source = spmm.At(s.Positions, s.Values, o.col, o.row, o.rows)
+	} else {
+		if !spmm.IsSparse(ir.View[float32](b)) {
+			return nil
+		}
+		source = spmm.Dense(matrix(o, ir.View[float32](b), 0).T(), o.rows)
+	}
+	w := spmm.Pack(pool, o.cols, o.rows, source)
+	return &op.Prepared{State: w, Bytes: w.Bytes(), Drops: []int{1}}
 }

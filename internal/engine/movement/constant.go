@@ -12,7 +12,7 @@ import (
 func fills() []op.Op {
 	return []op.Op{
 		{Type: "Constant", Since: 1, Shape: constantShape, Run: runConstant},
-		{Type: "ConstantOfShape", Since: 9, Shape: constantOfShapeShape, Run: runConstantOfShape},
+		{Type: "ConstantOfShape", Since: 9, Shape: constantOfShapeShape, Run: runConstantOfShape, Pack: packConstantOfShape, Packs: true},
 		{Type: "EyeLike", Since: 9, OfShape: true, Shape: eyeLikeShape, Run: runEyeLike},
 		{Type: "OneHot", Since: 9, Shape: oneHotShape, Run: runOneHot},
 		{Type: "Trilu", Since: 14, Shape: triluShape, Run: runTrilu, InPlace: []int{0}},

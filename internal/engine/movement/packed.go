@@ -1,7 +1,10 @@
 package movement
 
 import (
+	"math"
+
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -30,7 +33,31 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	} else {
 		kernel.F32FromF16(values, ir.View[uint16](table))
 	}
+	if s := mostlyFirst(table, values, places); s != nil {
+		return s
+	}
 	return lookup(op.NewLookup(table.DType, entries, values, len(places), places))
+}
+
+// mostlyFirst packs elements most of which are the first one of the table, a zero, as in a weight stored with a bit mask. It is nil if
+// indices take less memory or the weight would not be multiplied as sparse.
+func mostlyFirst(table *ir.Array, values []float32, places []int64) op.Packed {
+	count := 0
+	for _, p := range places {
+		if p != 0 {
+			count++
+		}
+	}
+	if table.DType != ir.Float || len(values) <= 1<<8 || math.Float32bits(values[0]) != 0 || !spmm.Worthwhile(len(places), count) {
+		return nil
+	}
+	at, of := make([]int64, 0, count), make([]float32, 0, count)
+	for i, p := range places {
+		if p != 0 {
+			at, of = append(at, int64(i)), append(of, values[p])
+		}
+	}
+	return sparse(op.NewSparse(count, at, of))
 }
 
 // lookup is l as an interface.
@@ -39,6 +66,47 @@ func lookup(l *op.Lookup) op.Packed {
 		return nil
 	}
 	return l
+}
+
+// sparse is s as an interface.
+func sparse(s *op.Sparse) op.Packed {
+	if s == nil {
+		return nil
+	}
+	return s
+}
+
+// packConstantOfShape packs equal floats.
+func packConstantOfShape(n *op.Node, _ []*ir.Array, _ []op.Packed) op.Packed {
+	a, err := filling(n)
+	if err != nil || a.DType != ir.Float {
+		return nil
+	}
+	return op.Filled(ir.View[float32](a)[0])
+}
+
+// packScatterElements packs values that are written to a vector of zeros at ascending positions: the sparse forms of weights.
+func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
+	zeros, ok := packed[0].(op.Filled)
+	at, values := in[1], in[2]
+	if !ok || math.Float32bits(float32(zeros)) != 0 || len(in[0].Shape) != 1 || packed[1] != nil || n.Text("reduction", "none") != "none" {
+		return nil
+	}
+	if packed[2] != nil {
+		values = op.Dense(packed[2], values.Shape)
+	}
+	if !op.Known(at) || !op.Known(values) {
+		return op.NewSparse(int(at.Elems()), nil, nil)
+	}
+	ints, err := op.Ints(at)
+	if err != nil {
+		return nil
+	}
+	positions := make([]int64, len(ints))
+	if countedFrom(positions, ints, in[0].Shape[0]) != nil {
+		return nil // reported when the node runs
+	}
+	return sparse(op.NewSparse(len(positions), positions, ir.View[float32](values)))
 }
 
 // packSlice packs the first elements of a packed vector.

@@ -28,7 +28,8 @@ type Op struct {
 	Work func(n *Node, in []*ir.Array, workers int) int64
 
 	// Prepare, if set, prepacks constant inputs for Run, once, when the model is loaded. in holds nil for absent and non-constant inputs. A
-	// nil result means that there is nothing to prepare.
+	// nil result means that there is nothing to prepare. If Decodes accepts a Filled or Sparse, its array
+	// has no data: n.Packed has them.
 	Prepare func(n *Node, in []*ir.Array, p *Pool) (*Prepared, error)
 
 	// Pack, if set, returns the output of a node in packed form, nil if that is not possible: its inputs are constants. packed holds those

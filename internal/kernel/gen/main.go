@@ -26,6 +26,7 @@ func families() map[string]func() {
 		"planes":   planesFamily,
 		"round":    roundFamily,
 		"small":    smallFamily,
+		"spmm":     spmmFamily,
 		"storage":  storageFamily,
 	}
 }

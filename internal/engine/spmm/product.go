@@ -1,0 +1,194 @@
+package spmm
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// maxRows is the maximum number of rows of a task, so that its sums stay in the L2 cache; a task has minRows or more, unless the matrix has
+// fewer, because each one packs its part of the dense operand.
+const minRows, maxRows = 128, 1024
+
+// panel is the number of elements between panels of the dense operand: a line more than they have, since rows of several panels in the same
+// set of the L1 cache are read slower.
+const panel = (gemm.Depth + 1) * kernel.GemmPanel
+
+// Work is the scratch memory in bytes of products of a sparse matrix with this number of rows and a dense one with this number of columns.
+func Work(rows, cols, workers int) int64 {
+	return 4 * int64(workers) * int64(slot(rows, cols))
+}
+
+// slot is the number of elements of scratch memory per worker: sums, panels of the dense operand, and rows of it to be transposed.
+func slot(rows, cols int) int {
+	cols = min(cols, kernel.SparseCols)
+	panels := (cols+kernel.GemmPanel-1)/kernel.GemmPanel + 1
+	return min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(cols) + panels*panel
+}
+
+// Right computes products A·W: their right operand is the transposed matrix w, of N rows and K columns, their left one A.
+func Right(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products ...gemm.FloatProduct) {
+	s.M, s.N = s.N, s.M
+	multiply(p, w, s, work, products, true)
+}
+
+// Left computes products W·B: their left operand is the matrix w, of M rows and K columns, their right one B or Panels.
+func Left(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products ...gemm.FloatProduct) {
+	multiply(p, w, s, work, products, false)
+}
+
+// multiply computes products of shape s, whose result is transposed or not. Tasks are tiles of columns of the dense operand, and if these
+// are too few for the workers, parts of the rows of w.
+func multiply(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products []gemm.FloatProduct, transposed bool) {
+	if w.rows != s.M || w.k != s.K {
+		panic(fmt.Sprintf("spmm: matrix of %d by %d, want %d by %d", w.rows, w.k, s.M, s.K))
+	}
+	if want := Work(s.M, s.N, p.Workers()); int64(len(work)) < want {
+		panic(fmt.Sprintf("spmm: scratch of %d bytes, want %d", len(work), want))
+	}
+	if s.M == 0 || s.N == 0 || len(products) == 0 {
+		return
+	}
+	tiles := (s.N + kernel.SparseCols - 1) / kernel.SparseCols
+	parts := w.parts(pieces(s.M, tiles*len(products), p.Workers()))
+	scratch, slots := kernel.Words[float32](work), slot(s.M, s.N)
+	tasks := len(products) * tiles * len(parts)
+	var next atomic.Int64
+	p.For(min(p.Workers(), tasks), func(i int) {
+		own := scratch[i*slots:][:slots]
+		for at := int(next.Add(1)) - 1; at < tasks; at = int(next.Add(1)) - 1 {
+			from := at / len(parts) % tiles * kernel.SparseCols
+			t := task{
+				FloatProduct: &products[at/len(parts)/tiles], shape: s, groups: parts[at%len(parts)],
+				from: from, to: min(from+kernel.SparseCols, s.N), transposed: transposed,
+			}
+			t.run(own)
+		}
+	})
+}
+
+// pieces is the number of parts of the rows for this number of tiles: four tasks per worker.
+func pieces(rows, tiles, workers int) int {
+	const perWorker = 4
+	if workers == 1 {
+		return 1
+	}
+	return max(1, min((perWorker*workers+tiles-1)/tiles, rows/minRows))
+}
+
+// A task is the product of groups of rows and some columns of the dense operand.
+type task struct {
+	*gemm.FloatProduct
+	shape      gemm.Shape
+	groups     []group
+	from, to   int // columns
+	transposed bool
+}
+
+func (t *task) run(work []float32) {
+	stride, cols := kernel.SparseStride(t.to-t.from), t.to-t.from
+	first, last := t.groups[0].from, t.groups[len(t.groups)-1].to
+	sums := work[:(last-first+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad*stride]
+	if t.Accumulate {
+		for i := first; i < last; i++ {
+			copy(sums[(i-first)*stride:][:cols], t.C[i*t.Stride+t.from:])
+		}
+	}
+	for b, k := 0, 0; k < t.shape.K; b, k = b+1, k+gemm.Depth {
+		x := t.dense(work[len(sums):], k, min(k+gemm.Depth, t.shape.K))
+		for _, g := range t.groups {
+			g.blocks[b].Multiply(sums[(g.from-first)*stride:], x, panel, cols, b > 0 || t.Accumulate)
+		}
+	}
+	if t.shape.K == 0 && !t.Accumulate {
+		clear(sums)
+	}
+	if t.transposed {
+		t.storeTransposed(sums, stride, first, last)
+	} else {
+		t.store(sums, stride, first, last)
+	}
+}
+
+// dense is the columns of the task and the rows k0 to k1-1 of the dense operand, in panels in work, or as they are if it is one column.
+func (t *task) dense(work []float32, k0, k1 int) []float32 {
+	m, cols := t.B, t.to-t.from
+	if t.transposed {
+		m = t.A.T()
+	}
+	whole := cols / kernel.GemmPanel * kernel.GemmPanel
+	switch {
+	case t.Panels != nil:
+		for n := t.from; n < t.to; n += kernel.GemmPanel {
+			t.Panels(work[(n-t.from)/kernel.GemmPanel*panel:][:panel], k0, k1, n, min(n+kernel.GemmPanel, t.to))
+		}
+	case cols == 1 && m.Row == 1:
+		return m.Data[k0+t.from*m.Col:]
+	case m.Row == 1 && whole < cols:
+		t.pack(work, m, k0, k1, t.from, whole)
+		rest := work[whole/kernel.GemmPanel*panel:]
+		t.pack(rest, padded(rest[panel:], m, k0, k1-k0, t.from+whole, cols-whole), 0, k1-k0, 0, kernel.GemmPanel)
+	default:
+		t.pack(work, m, k0, k1, t.from, cols)
+	}
+	if cols == 1 {
+		for k := range k1 - k0 {
+			work[k] = work[k*kernel.GemmPanel]
+		}
+	}
+	return work
+}
+
+// pack packs the rows k0 to k1-1 and cols columns of m from column n on.
+func (t *task) pack(dst []float32, m gemm.Matrix[float32], k0, k1, n, cols int) {
+	if cols > 0 {
+		kernel.PackPanels(dst, panel, m.Data[k0*m.Row+n*m.Col:], m.Row, m.Col, k1-k0, cols)
+	}
+}
+
+// padded copies columns of m, which are contiguous, to work, and zeros up to a whole panel: whole panels are packed faster.
+func padded(work []float32, m gemm.Matrix[float32], k0, depth, n, cols int) gemm.Matrix[float32] {
+	for j := range cols {
+		copy(work[j*depth:][:depth], m.Data[k0+(n+j)*m.Col:])
+	}
+	clear(work[cols*depth : kernel.GemmPanel*depth])
+	return gemm.Matrix[float32]{Data: work, Row: 1, Col: depth}
+}
+
+// store applies the epilogue to the rows first to last-1 of the result and stores them.
+func (t *task) store(sums []float32, stride, first, last int) {
+	t.Epilogue.Apply(sums, stride, first, last, t.from, t.to)
+	for i := first; i < last; i++ {
+		row := sums[(i-first)*stride:][:t.to-t.from]
+		if t.Store != nil {
+			t.Store(row, i, t.from)
+		} else {
+			copy(t.C[i*t.Stride+t.from:], row)
+		}
+	}
+}
+
+// storeTransposed stores the columns first to last-1 of the result and applies the epilogue to them.
+func (t *task) storeTransposed(sums []float32, stride, first, last int) {
+	c, cols := t.C[t.from*t.Stride+first:], t.to-t.from
+	if cols == 1 {
+		copy(c, sums[:last-first])
+	} else {
+		transpose(c, t.Stride, sums, stride, last-first, cols)
+	}
+	t.Epilogue.Apply(c, t.Stride, t.from, t.to, first, last)
+}
+
+// transpose copies src[i*from+j] to dst[j*to+i], sixteen rows of src at a time.
+func transpose(dst []float32, to int, src []float32, from, rows, cols int) {
+	var columns [kernel.GemmPanel * kernel.SparseCols]float32
+	for i := 0; i < rows; i += kernel.GemmPanel {
+		n := min(kernel.GemmPanel, rows-i)
+		kernel.PackPanels(columns[:], len(columns), src[i*from:], 1, from, cols, n)
+		for j := range cols {
+			copy(dst[j*to+i:][:n], columns[j*kernel.GemmPanel:])
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// spmmFamily is the product of sparse rows, in quads of four rows, and panels of a dense matrix; see SparseRows in ../spmm.go.
+func spmmFamily() {
+	for vectors := 1; vectors <= 4; vectors++ {
+		spmm(vectors)
+	}
+	spmv()
+}
+
+// quadHead is the size in bytes of a quad before its indices: four rows and a count.
+const quadHead = 6
+
+// quadPointers advance through a quad.
+type quadPointers struct {
+	index, values, count GPVirtual
+}
+
+// each calls f for the index of an element of each of the first rows. The indices are one load, as loads limit the kernels.
+func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
+	rest := GP64()
+	if rows == 4 {
+		MOVL(Mem{Base: q.index}, rest.As32())
+	} else {
+		MOVWQZX(Mem{Base: q.index}, rest)
+	}
+	for r := range rows {
+		k := rest
+		if r < rows-1 {
+			k = GP64()
+			MOVBQZX(rest.As8(), k)
+			SHRQ(U8(8), rest)
+		}
+		f(r, k)
+	}
+}
+
+// spmm multiplies quads by columns of x in vectors. All columns of as many rows are summed at once as the registers hold: a sum has a
+// latency of four cycles.
+func spmm(vectors int) {
+	function(fmt.Sprintf("spmm%dAVX2", vectors), "func(sums *float32, index *byte, quads int, values *float32, x *float32, panel, add int)",
+		fmt.Sprintf("spmm%dAVX2 stores products of quads and %d columns of x, or adds them to sums; panel in bytes, quads > 0.", vectors, 8*vectors))
+	sums, quads := pointer("sums"), pointer("quads")
+	q := quadPointers{index: pointer("index"), values: pointer("values")}
+	panels := []GPVirtual{pointer("x")}
+	if vectors > 2 {
+		second := GP64()
+		MOVQ(panels[0], second)
+		ADDQ(parameter("panel"), second)
+		panels = append(panels, second)
+	}
+	rows := 4
+	if vectors == 4 {
+		rows = 2
+	}
+	Label("quad")
+	head := GP64()
+	MOVQ(q.index, head)
+	for first := 0; first < 4; first += rows {
+		pass := quadPointers{GP64(), GP64(), GP64()}
+		MOVWQZX(Mem{Base: head, Disp: 4}, pass.count)
+		LEAQ(Mem{Base: head, Disp: quadHead + first}, pass.index)
+		LEAQ(Mem{Base: q.values, Disp: 4 * first}, pass.values)
+		acc := tile{rows, 8 * vectors, ymm, floats}.zeros()
+		loop(fmt.Sprint("pass", first), pass.count, func() {
+			pass.each(rows, func(r int, k GPVirtual) {
+				w := YMM()
+				SHLQ(U8(6), k)
+				VBROADCASTSS(Mem{Base: pass.values, Disp: 4 * r}, w)
+				for v, sum := range acc[r] {
+					VFMADD231PS(Mem{Base: panels[v/2], Disp: v % 2 * vector, Index: k, Scale: 1}, w, sum)
+				}
+			})
+			advance(pass.index, 4)
+			advance(pass.values, 16)
+		})
+		storeQuad(sums, head, acc, first, vectors)
+		if last := 4 - rows; first == last {
+			LEAQ(Mem{Base: pass.index, Disp: -last}, q.index)
+			LEAQ(Mem{Base: pass.values, Disp: -4 * last}, q.values)
+		}
+	}
+	DECQ(quads)
+	JNZ(LabelRef("quad"))
+	finish()
+}
+
+// storeQuad stores or adds the sums of rows of a quad from row first on.
+func storeQuad(sums, head GPVirtual, acc [][]VecVirtual, first, vectors int) {
+	store := fmt.Sprint("store", first)
+	rows := make([]GPVirtual, len(acc))
+	for r := range acc {
+		rows[r] = GP64()
+		MOVBQZX(Mem{Base: head, Disp: first + r}, rows[r])
+		IMUL3Q(U32(vectors*vector), rows[r], rows[r])
+		ADDQ(sums, rows[r])
+	}
+	CMPQ(parameter("add"), U8(0))
+	JEQ(LabelRef(store))
+	for r := range acc {
+		for v, sum := range acc[r] {
+			VADDPS(at(rows[r], v), sum, sum)
+		}
+	}
+	Label(store)
+	for r := range acc {
+		for v, sum := range acc[r] {
+			VMOVUPS(sum, at(rows[r], v))
+		}
+	}
+}
+
+// loop runs body n times.
+func loop(label string, n GPVirtual, body func()) {
+	TESTQ(n, n)
+	JZ(LabelRef(label + "End"))
+	Label(label)
+	body()
+	DECQ(n)
+	JNZ(LabelRef(label))
+	Label(label + "End")
+}
+
+// spmv multiplies quads by one column: the four rows are the lanes of a vector. Two quads are summed at once, as a sum has a latency of
+// four cycles; the second one has as many elements or more.
+func spmv() {
+	function("spmvAVX2", "func(sums *float32, index *byte, quads int, values *float32, x *float32, add int)",
+		"spmvAVX2 stores products of quads and a vector, or adds them to sums; quads > 0.")
+	index, values, x := pointer("index"), pointer("values"), pointer("x")
+	Label("pair")
+	first := newColumnQuad(index, values)
+	CMPQ(parameter("quads"), U8(1))
+	JEQ(LabelRef("last"))
+	second := newColumnQuad(index, values)
+	SUBQ(first.count, second.count)
+	loop("both", first.count, func() {
+		first.step(x)
+		second.step(x)
+	})
+	loop("rest", second.count, func() { second.step(x) })
+	first.store("storeFirst")
+	second.store("storeSecond")
+	MOVQ(second.index, index)
+	MOVQ(second.values, values)
+	SUBQ(U8(2), parameter("quads"))
+	JNZ(LabelRef("pair"))
+	finish()
+	Label("last")
+	loop("one", first.count, func() { first.step(x) })
+	first.store("storeLast")
+	finish()
+}
+
+// A columnQuad is a quad that is multiplied by one column.
+type columnQuad struct {
+	quadPointers
+	head GPVirtual
+	sum  VecVirtual
+}
+
+// newColumnQuad returns the quad at index and values, which become those of the next one.
+func newColumnQuad(index, values GPVirtual) *columnQuad {
+	q := &columnQuad{quadPointers{GP64(), GP64(), GP64()}, GP64(), XMM()}
+	MOVQ(index, q.head)
+	MOVWQZX(Mem{Base: index, Disp: 4}, q.count)
+	LEAQ(Mem{Base: index, Disp: quadHead}, q.index)
+	MOVQ(values, q.values)
+	LEAQ(Mem{Base: q.index, Index: q.count, Scale: 4}, index)
+	LEAQ(Mem{Base: values, Index: q.count, Scale: 8}, values)
+	LEAQ(Mem{Base: values, Index: q.count, Scale: 8}, values)
+	VXORPS(q.sum, q.sum, q.sum)
+	return q
+}
+
+// step adds the products of an element of each row.
+func (q *columnQuad) step(x GPVirtual) {
+	lanes := XMM()
+	q.each(4, func(r int, k GPVirtual) { lane(r, Mem{Base: x, Index: k, Scale: 4}, lanes) })
+	VFMADD231PS(Mem{Base: q.values}, lanes, q.sum)
+	advance(q.index, 4)
+	advance(q.values, 16)
+}
+
+// lane loads lane r of x; lane 0 clears the others.
+func lane(r int, from Mem, x VecVirtual) {
+	if r == 0 {
+		VMOVSS(from, x)
+		return
+	}
+	VINSERTPS(U8(r<<4), from, x, x)
+}
+
+// store stores or adds the sums.
+func (q *columnQuad) store(label string) {
+	sums := pointer("sums")
+	old, row := XMM(), GP64()
+	each := func(do func(r int, m Mem)) {
+		for r := range 4 {
+			MOVBQZX(Mem{Base: q.head, Disp: r}, row)
+			do(r, Mem{Base: sums, Index: row, Scale: 4})
+		}
+	}
+	CMPQ(parameter("add"), U8(0))
+	JEQ(LabelRef(label))
+	each(func(r int, from Mem) { lane(r, from, old) })
+	VADDPS(old, q.sum, q.sum)
+	Label(label)
+	each(func(r int, to Mem) { VEXTRACTPS(U8(r), q.sum, to) })
+}

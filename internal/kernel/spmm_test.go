@@ -1,0 +1,170 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// sparseProduct is a sparse matrix in both forms and a dense one.
+type sparseProduct struct {
+	product // a is the sparse matrix with its zeros, c is rows of SparseStride
+	rows    *SparseRows
+}
+
+// newSparseProduct draws m×k elements, a fraction density of which is not zero.
+func newSparseProduct(r *rand.Rand, m, n, k int, density float64) *sparseProduct {
+	p := &sparseProduct{product: *newProduct(r, m, n, k)}
+	p.ldc = SparseStride(n)
+	p.c = gaussian(r, (m+SparseQuad)*p.ldc)
+	for i := range p.a {
+		if r.Float64() >= density {
+			p.a[i] = 0
+		}
+	}
+	p.rows = NewSparseRows(k, 0, 0)
+	order := r.Perm((m + SparseQuad - 1) / SparseQuad * SparseQuad)
+	slices.SortStableFunc(order, func(i, j int) int { return p.count(i) - p.count(j) })
+	for i := 0; i < len(order); i += SparseQuad {
+		var cols [SparseQuad][]int32
+		var values [SparseQuad][]float32
+		for j, row := range order[i : i+SparseQuad] {
+			for at := range k {
+				if row < m && p.a[row*k+at] != 0 {
+					cols[j], values[j] = append(cols[j], int32(at)), append(values[j], p.a[row*k+at])
+				}
+			}
+		}
+		p.rows.Append([SparseQuad]int(order[i:]), 0, cols, values)
+	}
+	return p
+}
+
+// count is the number of nonzero elements of a row.
+func (p *sparseProduct) count(row int) (n int) {
+	for k := range p.k {
+		if row < p.m && p.a[row*p.k+k] != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// run returns sums of multiply.
+func (p *sparseProduct) run(multiply func(sums, x []float32, panel, cols int, add bool)) []float32 {
+	sums, x := append([]float32(nil), p.c...), p.b
+	if p.n > 1 {
+		x = p.right(true).Data
+	}
+	multiply(sums, x, GemmPanel*p.k, p.n, p.add)
+	for i := range sums { // surplus columns and rows are undefined
+		if i%p.ldc >= p.n || i/p.ldc >= p.m {
+			sums[i] = p.c[i]
+		}
+	}
+	return sums
+}
+
+// A sparse product is bit-identical to the dense one, on a CPU with FMA and in the twins.
+func (p *sparseProduct) check(t *testing.T) {
+	t.Helper()
+	dense := gemm{append([]float32(nil), p.c...), p.ldc, p.left(0), p.right(true), p.m, p.n, p.k, p.add}
+	if !dense.bulk() {
+		dense.plain()
+	}
+	if got := p.run(p.rows.Multiply); !equalBits(got, dense.c) {
+		t.Fatalf("%d×%d×%d, add %v: not bit-identical to the dense product", p.m, p.n, p.k, p.add)
+	}
+	dense.c = append([]float32(nil), p.c...)
+	dense.plain()
+	if got := p.run(p.rows.plain); !equalBits(got, dense.c) {
+		t.Fatalf("%d×%d×%d, add %v: the twin is not bit-identical to that of the dense product", p.m, p.n, p.k, p.add)
+	}
+}
+
+func TestSparseRowsMultiply(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := 1; n <= SparseCols; n++ {
+		for _, density := range []float64{0, 0.1, 1} {
+			newSparseProduct(r, 1+r.IntN(30), n, 1+r.IntN(SparseDepth), density).check(t)
+		}
+	}
+	newSparseProduct(r, SparseLimit, SparseCols, SparseDepth, 0.1).check(t)
+}
+
+// Padding must not read outside of x, and a zero that is stored gives NaN for an infinite x as in a dense product.
+func TestSparseRowsSkipZeros(t *testing.T) {
+	s := NewSparseRows(2, 1, SparseQuad)
+	s.Append([SparseQuad]int{0, 1, 2, 3}, 0, [SparseQuad][]int32{{1}, {}, {}, {}}, [SparseQuad][]float32{{2}, {}, {}, {}})
+	sums := make([]float32, SparseQuad)
+	s.Multiply(sums, []float32{3, 5}, 0, 1, false)
+	if sums[0] != 10 || sums[1] != 0 {
+		t.Errorf("sums %v", sums)
+	}
+	s.Multiply(sums, []float32{float32(math.Inf(1)), 5}, 0, 1, true)
+	if sums[0] != 20 {
+		t.Errorf("sums %v", sums)
+	}
+}
+
+func TestSparseRowsRejectWhatDoesNotFit(t *testing.T) {
+	one := [SparseQuad][]int32{{7}}
+	for name, f := range map[string]func(){
+		"depth":  func() { NewSparseRows(SparseDepth+1, 0, 0) },
+		"column": func() { NewSparseRows(7, 0, 0).Append([SparseQuad]int{}, 0, one, [SparseQuad][]float32{{1}}) },
+		"row": func() {
+			NewSparseRows(8, 0, 0).Append([SparseQuad]int{SparseLimit}, 0, one, [SparseQuad][]float32{{1}})
+		},
+		"order":   func() { sparseQuad().Append([SparseQuad]int{}, 0, [SparseQuad][]int32{}, [SparseQuad][]float32{}) },
+		"sums":    func() { sparseQuad().Multiply(make([]float32, 3), make([]float32, 8), 0, 1, false) },
+		"vector":  func() { sparseQuad().Multiply(make([]float32, 4), make([]float32, 7), 0, 1, false) },
+		"panel":   func() { sparseQuad().Multiply(make([]float32, 64), make([]float32, 127), 0, 9, false) },
+		"columns": func() { sparseQuad().Multiply(make([]float32, 400), make([]float32, 400), 0, 33, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("did not panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// sparseQuad is four rows of eight columns with one element.
+func sparseQuad() *SparseRows {
+	s := NewSparseRows(8, 1, SparseQuad)
+	s.Append([SparseQuad]int{0, 1, 2, 3}, 0, [SparseQuad][]int32{{7}}, [SparseQuad][]float32{{1}})
+	return s
+}
+
+func FuzzSparseRows(f *testing.F) {
+	f.Add(uint64(1), uint8(7), uint8(33), uint8(5), uint8(20))
+	f.Add(uint64(2), uint8(13), uint8(0), uint8(255), uint8(200))
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, density uint8) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		newSparseProduct(r, 1+int(m), 1+int(n%SparseCols), 1+int(k), float64(density)/255).check(t)
+	})
+}
+
+func BenchmarkSparseRows(b *testing.B) {
+	for _, n := range []int{1, 8, 16, 24, 32} {
+		for _, density := range []float64{0.05, 0.1, 0.2} {
+			r := rand.New(rand.NewPCG(1, 2))
+			p := newSparseProduct(r, SparseLimit, n, SparseDepth, density)
+			x := p.b
+			if n > 1 {
+				x = p.right(true).Data
+			}
+			b.Run(fmt.Sprintf("%d columns, density %v", n, density), func(b *testing.B) {
+				for b.Loop() {
+					p.rows.Multiply(p.c, x, GemmPanel*p.k, n, true)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit*SparseDepth), "ns/nonzero")
+			})
+		}
+	}
+}
