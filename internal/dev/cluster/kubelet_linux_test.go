@@ -1,0 +1,432 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A node is a stand-in for kubelet, and for kube-scheduler as it is the only node. It binds pods, runs their containers as processes with the mounts, the
+// user, the read-only root folder and the limit of memory that they name, reports their exit codes, and ends them with SIGTERM, after the grace period with
+// SIGKILL. A claim is a folder.
+//
+// It does not honour limits of CPUs and of local storage other than the sizes of emptyDir volumes, which are file systems in memory, profiles of seccomp,
+// probes, policies of restarts other than Never, init containers, and variables of Secrets and ConfigMaps. All pods have the network of the host.
+type node struct {
+	*api
+	image string // folder with the files of the only image
+	dir   string
+	slots chan struct{}
+
+	mu     sync.Mutex
+	pods   map[string]*running // by UID
+	claims map[string]string   // folders by namespace/claim
+	ended  []ended
+}
+
+// A running is a pod of the node that has not been deleted.
+type running struct {
+	pod
+	process *os.Process   // nil before it starts and after it ends
+	stop    chan struct{} // closed when the pod is deleted
+	deleted bool
+	killed  bool // by the tests
+	done    bool
+}
+
+// An ended is a container that has ended.
+type ended struct {
+	usage
+	pod    *pod
+	output string // path
+}
+
+// nodeName is the name of the only node.
+const nodeName = "loopback"
+
+// startNode runs pods until the test ends, as many at a time as there are slots.
+func startNode(t *testing.T, a *api, image string, slots int) *node {
+	t.Helper()
+	n := &node{api: a, image: image, dir: t.TempDir(), slots: make(chan struct{}, slots), pods: map[string]*running{}, claims: map[string]string{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if err := n.watch(ctx); err != nil && ctx.Err() == nil {
+				t.Logf("node: %v", err)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, r := range n.pods {
+			r.signal(syscall.SIGKILL)
+		}
+	})
+	return n
+}
+
+// watch lists the pods and then follows their changes, until the server ends the answer.
+func (n *node) watch(ctx context.Context) error {
+	var list struct {
+		Metadata metadata
+		Items    []pod
+	}
+	if err := n.send(ctx, http.MethodGet, "/api/v1/pods", asJSON, nil, &list); err != nil {
+		return err
+	}
+	for _, p := range list.Items {
+		n.observe(ctx, &p, false)
+	}
+	answer, err := n.open(ctx, http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+list.Metadata.ResourceVersion, asJSON, nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	for d := json.NewDecoder(answer); ; {
+		var event struct {
+			Type   string
+			Object pod
+		}
+		if err := d.Decode(&event); err != nil {
+			return err
+		}
+		n.observe(ctx, &event.Object, event.Type == "DELETED")
+	}
+}
+
+// observe starts a new pod and stops one that is deleted.
+func (n *node) observe(ctx context.Context, p *pod, gone bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r := n.pods[p.Metadata.UID]
+	switch {
+	case gone:
+		delete(n.pods, p.Metadata.UID)
+	case r == nil && p.Metadata.DeletionTimestamp == "" && p.Status.Phase == "Pending":
+		r = &running{pod: *p, stop: make(chan struct{})}
+		n.pods[p.Metadata.UID] = r
+		go func() {
+			if err := n.run(ctx, r); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(os.Stderr, "pod %s: %v\n", p.Metadata.Name, err)
+			}
+		}()
+	case r != nil && p.Metadata.DeletionTimestamp != "" && !r.deleted:
+		r.deleted = true
+		close(r.stop)
+		if r.done {
+			go func() { _ = n.remove(ctx, r) }()
+		}
+		grace := time.Duration(p.Metadata.DeletionGracePeriodSeconds) * time.Second
+		r.signal(syscall.SIGTERM)
+		time.AfterFunc(grace, func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			r.signal(syscall.SIGKILL)
+		})
+	}
+}
+
+// signal sends a signal to the process of a pod, if it runs.
+func (r *running) signal(s syscall.Signal) {
+	if r.process != nil {
+		_ = r.process.Signal(s)
+	}
+}
+
+// run binds a pod, runs its container and reports how it ended.
+func (n *node) run(ctx context.Context, r *running) error {
+	name := r.Metadata.Name
+	binding := object{"metadata": object{"name": name}, "target": object{"kind": "Node", "name": nodeName}}
+	if err := n.object(ctx, http.MethodPost, namespaced(r.Metadata.Namespace, "pods", name, "binding"), asJSON, binding); err != nil {
+		return err
+	}
+	select {
+	case n.slots <- struct{}{}:
+		defer func() { <-n.slots }()
+	case <-r.stop:
+		return n.remove(ctx, r)
+	case <-ctx.Done():
+		return nil
+	}
+	began := time.Now()
+	u, err := n.execute(ctx, r)
+	reason := "Error"
+	switch {
+	case err != nil:
+		u.Code, reason = 128, "ContainerCannotRun"
+		fmt.Fprintf(os.Stderr, "pod %s: %v\n", name, err)
+	case u.Code == 0:
+		reason = "Completed"
+	case u.OutOfMemory:
+		reason = "OOMKilled"
+	}
+	phase := "Failed"
+	if u.Code == 0 {
+		phase = "Succeeded"
+	}
+	end := object{"exitCode": u.Code, "reason": reason, "startedAt": began.UTC().Format(time.RFC3339), "finishedAt": time.Now().UTC().Format(time.RFC3339)}
+	if err := n.report(ctx, r, phase, object{"terminated": end}); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	r.done = true
+	deleted := r.deleted
+	n.mu.Unlock()
+	if deleted {
+		return n.remove(ctx, r)
+	}
+	return nil
+}
+
+// execute runs the container of a pod.
+func (n *node) execute(ctx context.Context, r *running) (usage, error) {
+	p, err := n.process(&r.pod)
+	if err != nil {
+		return usage{}, err
+	}
+	output, result := n.output(r.Metadata.Namespace, r.Metadata.Name), make(chan usage, 1)
+	started, err := p.start(output, func(u usage) { result <- u })
+	if err != nil {
+		return usage{}, err
+	}
+	n.mu.Lock()
+	r.process = started
+	if r.deleted {
+		r.signal(syscall.SIGTERM)
+	}
+	n.mu.Unlock()
+	if err := n.report(ctx, r, "Running", object{"running": object{"startedAt": time.Now().UTC().Format(time.RFC3339)}}); err != nil {
+		r.signal(syscall.SIGKILL)
+		return usage{}, err
+	}
+	u := <-result
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r.process = nil
+	n.ended = append(n.ended, ended{u, &r.pod, output})
+	return u, nil
+}
+
+// output is the path of the output of a pod.
+func (n *node) output(namespace, name string) string {
+	return filepath.Join(n.dir, namespace+"."+name+".log")
+}
+
+// report sets the phase of a pod and the state of its container.
+func (n *node) report(ctx context.Context, r *running, phase string, state object) error {
+	c := r.Spec.Containers[0]
+	status := object{"phase": phase, "containerStatuses": []object{{"name": c.Name, "image": c.Image, "imageID": "", "ready": false, "restartCount": 0, "state": state}}}
+	err := n.object(ctx, http.MethodPatch, namespaced(r.Metadata.Namespace, "pods", r.Metadata.Name, "status"), asPatch, object{"status": status})
+	return ignoreMissing(err)
+}
+
+// remove deletes a pod whose containers have ended.
+func (n *node) remove(ctx context.Context, r *running) error {
+	return ignoreMissing(n.object(ctx, http.MethodDelete, namespaced(r.Metadata.Namespace, "pods", r.Metadata.Name), asJSON, object{"gracePeriodSeconds": 0}))
+}
+
+// ignoreMissing is err unless it is of an object that was deleted.
+func ignoreMissing(err error) error {
+	if s := (*statusError)(nil); errors.As(err, &s) && s.code == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// process is the container of a pod.
+func (n *node) process(p *pod) (process, error) {
+	c := p.Spec.Containers[0]
+	switch {
+	case len(p.Spec.Containers) != 1 || len(p.Spec.InitContainers) > 0:
+		return process{}, errors.New("pods of several containers are not supported")
+	case len(c.EnvFrom) > 0:
+		return process{}, errors.New("envFrom is not supported")
+	case !strings.HasPrefix(c.Image, "mcompress:"):
+		return process{}, fmt.Errorf("no image %s", c.Image)
+	}
+	base, err := os.MkdirTemp(n.dir, "root-")
+	if err != nil {
+		return process{}, err
+	}
+	out := process{Image: n.image, Base: base, User: imageUser, Group: imageUser, Dir: "/data", Env: []string{"PATH=/usr/bin", "HOME=/tmp", "HOSTNAME=" + p.Metadata.Name}}
+	if c.WorkingDir != "" {
+		out.Dir = c.WorkingDir
+	}
+	if err := out.secure(p.Spec.SecurityContext, c.SecurityContext); err != nil {
+		return process{}, err
+	}
+	values := map[string]string{}
+	for _, e := range c.Env {
+		value := expand(e.Value, values)
+		if path := e.ValueFrom.FieldRef.FieldPath; path != "" {
+			if value, err = p.field(path); err != nil {
+				return process{}, err
+			}
+		}
+		values[e.Name] = value
+		out.Env = append(out.Env, e.Name+"="+value)
+	}
+	command := c.Command
+	if len(command) == 0 {
+		command = []string{"/usr/bin/mcompress"}
+	}
+	for _, arg := range append(command, c.Args...) {
+		out.Args = append(out.Args, expand(arg, values))
+	}
+	if out.Memory, err = quantity(c.Resources.Limits.Memory); err != nil {
+		return process{}, err
+	}
+	out.Mounts, err = n.mounts(p, &c)
+	return out, err
+}
+
+// secure sets the user, its groups and whether the root folder is read-only.
+func (p *process) secure(ofPod, ofContainer securityContext) error {
+	set := func(to *int, values ...*int) {
+		for _, v := range values {
+			if v != nil {
+				*to = *v
+			}
+		}
+	}
+	set(&p.User, ofPod.RunAsUser, ofContainer.RunAsUser)
+	set(&p.Group, ofPod.RunAsGroup, ofContainer.RunAsGroup)
+	if ofPod.FSGroup != nil {
+		p.Groups = []int{*ofPod.FSGroup}
+	}
+	p.ReadOnly = ofContainer.ReadOnlyRootFilesystem != nil && *ofContainer.ReadOnlyRootFilesystem
+	if nonRoot := ofPod.RunAsNonRoot; nonRoot != nil && *nonRoot && p.User == 0 {
+		return errors.New("runAsNonRoot, and the user is root")
+	}
+	return nil
+}
+
+// variable matches what Kubernetes expands in commands and variables.
+var variable = regexp.MustCompile(`\$\$|\$\([-._a-zA-Z0-9]+\)`)
+
+// expand replaces $(NAME) by the value of a variable; $$ is one $.
+func expand(text string, values map[string]string) string {
+	return variable.ReplaceAllStringFunc(text, func(match string) string {
+		if match == "$$" {
+			return "$"
+		}
+		if v, ok := values[match[2:len(match)-1]]; ok {
+			return v
+		}
+		return match
+	})
+}
+
+// field is the value of a field that a variable has, such as metadata.annotations['KEY'].
+func (p *pod) field(path string) (string, error) {
+	switch path {
+	case "metadata.name":
+		return p.Metadata.Name, nil
+	case "metadata.namespace":
+		return p.Metadata.Namespace, nil
+	case "spec.nodeName":
+		return nodeName, nil
+	}
+	for prefix, values := range map[string]map[string]string{"metadata.annotations['": p.Metadata.Annotations, "metadata.labels['": p.Metadata.Labels} {
+		if key, ok := strings.CutPrefix(path, prefix); ok {
+			return values[strings.TrimSuffix(key, "']")], nil
+		}
+	}
+	return "", fmt.Errorf("field %s is not supported", path)
+}
+
+// quantity is a number of bytes such as 128Mi; 0 for the empty text.
+func quantity(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, factor := text, int64(1)
+	for suffix, f := range map[string]int64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
+		if n, ok := strings.CutSuffix(text, suffix); ok {
+			number, factor = n, f
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n * factor, err
+}
+
+// claim makes a folder the claim of a namespace.
+func (n *node) claim(namespace, name, folder string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.claims[namespace+"/"+name] = folder
+}
+
+// mounts are the volumes of a container.
+func (n *node) mounts(p *pod, c *container) (all []mount, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	volumes := map[string]mount{}
+	for _, v := range p.Spec.Volumes {
+		switch {
+		case v.EmptyDir != nil:
+			size, err := quantity(v.EmptyDir.SizeLimit)
+			if err != nil {
+				return nil, err
+			}
+			volumes[v.Name] = mount{Kind: "tmpfs", Options: fmt.Sprintf("mode=1777,size=%d", size)}
+		case v.PersistentVolumeClaim != nil:
+			key := p.Metadata.Namespace + "/" + v.PersistentVolumeClaim.ClaimName
+			if n.claims[key] == "" {
+				return nil, fmt.Errorf("no claim %s", key)
+			}
+			volumes[v.Name] = mount{Source: n.claims[key]}
+		default:
+			return nil, fmt.Errorf("the kind of volume %s is not supported", v.Name)
+		}
+	}
+	for _, m := range c.VolumeMounts {
+		v := volumes[m.Name]
+		v.Target, v.ReadOnly = m.MountPath, m.ReadOnly
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// kill sends a signal to a random container of a namespace, or deletes its pod through the API as an eviction does, and returns its index.
+func (n *node) kill(ctx context.Context, namespace string, rng *rand.Rand, evict bool, skip func(index string) bool) (index string, err error) {
+	n.mu.Lock()
+	var candidates []*running
+	for _, r := range n.pods {
+		if r.Metadata.Namespace == namespace && r.process != nil && !r.killed && !r.deleted && !skip(r.index()) {
+			candidates = append(candidates, r)
+		}
+	}
+	if len(candidates) == 0 {
+		n.mu.Unlock()
+		return "", nil
+	}
+	r := candidates[rng.IntN(len(candidates))]
+	r.killed = true
+	if !evict {
+		r.signal(syscall.SIGKILL)
+	}
+	n.mu.Unlock()
+	if !evict {
+		return r.index(), nil
+	}
+	eviction := object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": r.Metadata.Name}}
+	return r.index(), ignoreMissing(n.object(ctx, http.MethodPost, namespaced(namespace, "pods", r.Metadata.Name, "eviction"), asJSON, eviction))
+}
