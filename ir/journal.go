@@ -60,16 +60,21 @@ func Each(j Journal, costs []int64, do func(i int, mine bool) error) error {
 	return missing
 }
 
-// Serial runs units that depend on each other. One process computes them: in the others it is an *Elsewhere until that has ended, and then run
-// finds the results. Name is that of a unit.
+// Serial runs units that depend on each other. One process computes them: see Run. Name is that of a unit.
 func Serial(ctx context.Context, j Journal, name string, run func() error) error {
+	return Run(ctx, j, name, Mine(j, []int64{1})[0], run)
+}
+
+// Run runs units that are computed together. In a process in which they are not mine it is an *Elsewhere until they are known, and then run finds the
+// results. Name is that of a unit besides.
+func Run(ctx context.Context, j Journal, name string, mine bool, run func() error) error {
 	if j == nil {
 		return run()
 	}
 	if _, ended := j.Result(name); ended {
 		return run()
 	}
-	_, err := Once(ctx, j, name, j.Mine([]int64{1})[0], func() ([]byte, error) { return nil, run() })
+	_, err := Once(ctx, j, name, mine, func() ([]byte, error) { return nil, run() })
 	return err
 }
 

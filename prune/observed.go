@@ -76,15 +76,15 @@ type moments interface {
 	Finite() bool
 }
 
-// A sampled pass prunes weights layer by layer: the inputs of a layer are observed as the layers before it, which are pruned already,
-// compute them.
+// A sampled pass prunes weights layer by layer by the observed inputs of each.
 type sampled struct {
-	step     *pass.Step
-	sparsity *Sparsity
-	pool     *op.Pool
-	data     calibrate.Data
-	moments  func(k int) moments
-	fits     bool // prune fits the elements that stay to the samples
+	step       *pass.Step
+	sparsity   *Sparsity
+	sequential bool // the inputs of a layer are observed in the model whose earlier layers are pruned; otherwise in the source
+	pool       *op.Pool
+	data       calibrate.Data
+	moments    func(k int) moments
+	fits       bool // prune fits the elements that stay to the samples
 
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error
@@ -122,7 +122,7 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 	} else if chosen {
 		s.repeat()
 	}
-	return ir.Serial(ctx, s.step.Env.Journal, s.step.Unit("weights"), func() error { return s.walk(ctx, layers, nil) })
+	return s.walk(ctx, layers, nil)
 }
 
 // layersOf are the layers of ws in order of execution; the other weights are skipped.
@@ -165,18 +165,20 @@ func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs 
 	if err != nil {
 		return err
 	}
-	for len(layers) > 0 {
-		n := 1
-		for n < len(layers) && layers[n].node.Input(0) == layers[0].node.Input(0) && layers[n].inputs() == layers[0].inputs() {
-			n++
+	groups, of := s.groups(layers)
+	prune := func(i int) error {
+		if err := s.layers(ctx, walk, of[i]); err != nil {
+			return fmt.Errorf("%s: %w", of[i][0].node.Label(), err)
 		}
-		if err := s.layers(ctx, walk, layers[:n]); err != nil {
-			return fmt.Errorf("%s: %w", layers[0].node.Label(), err)
-		}
-		layers = layers[n:]
+		return nil
 	}
 	if visit == nil {
-		return nil
+		return walk.Each(ctx, groups, prune)
+	}
+	for i := range of {
+		if err := prune(i); err != nil {
+			return err
+		}
 	}
 	sample := -1
 	return walk.Finish(ctx, func(outputs map[string]*ir.Array) error {
@@ -185,6 +187,22 @@ func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs 
 		}
 		return visit(outputs)
 	})
+}
+
+// groups are the layers with the same inputs.
+func (s *sampled) groups(layers []*layer) (g layerwise.Groups, of [][]*layer) {
+	g = layerwise.Groups{Step: s.step, Name: "weights", Sequential: s.sequential}
+	for len(layers) > 0 {
+		first, n, outputs := layers[0], 0, 0
+		for n < len(layers) && layers[n].node.Input(0) == first.node.Input(0) && layers[n].inputs() == first.inputs() {
+			outputs += layers[n].n
+			n++
+		}
+		g.Inputs = append(g.Inputs, first.node.Input(0))
+		g.Costs = append(g.Costs, int64(first.groups)*int64(first.k)*int64(first.k)*int64(first.k+outputs))
+		of, layers = append(of, layers[:n]), layers[n:]
+	}
+	return g, of
 }
 
 // inputs identifies what l reads of its input, apart from the value: layers with equal ones share the moments.
@@ -205,14 +223,16 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	}
 	unknown := s.trial || slices.ContainsFunc(ls, func(l *layer) bool { return !layerwise.Known(s.step, l.v.Name) })
 	sound, sample := true, -1
-	err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
-		if sample++; unknown && !s.heldOut(sample) {
-			sound = sound && l.observe(a, ms)
+	if unknown || s.sequential {
+		err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
+			if sample++; unknown && !s.heldOut(sample) {
+				sound = sound && l.observe(a, ms)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	for _, m := range ms {
 		sound = sound && m.Finite()
@@ -224,6 +244,9 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 		}
 		if err := s.layer(ctx, l, ms); err != nil {
 			return err
+		}
+		if !s.sequential && !s.trial {
+			walk.Replace(l.v, l.before) // for the nodes that have not run
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type SparseGPT struct {
 	Compare string `flag:"compare" default:"auto" enum:"auto,block,layer,row" usage:"'comparison' of elements: block (those of 128 inputs, with the changes by earlier ones), layer (all of a weight), row (those of an output row), or auto (the one of highest output SQNR on held-out samples)"`
 	// Damp is the dampening, as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
+	Sequence
 	pass.Calibration
 }
 
@@ -55,7 +56,7 @@ func (o SparseGPT) damp() float64 {
 
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
-	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note, fits: true}
+	s := &sampled{step: step, sparsity: &o.Sparsity, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: o.note, fits: true}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byBlock, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return secondMoments{hessian.New(s.pool, k)} }
 	var factored []moments // whose factors are those of the layers with the same inputs

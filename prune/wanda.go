@@ -19,6 +19,7 @@ type Wanda struct {
 	Sparsity
 	// Compare is the elements that are compared with each other: row, layer, magnitude or auto; empty for auto. The paper's is row.
 	Compare string `flag:"compare" default:"auto" enum:"auto,row,layer,magnitude" usage:"'comparison' of elements: row (those of an output row), layer (all of a weight), magnitude (all of a weight, without input norms), or auto (the one of highest output SQNR)"`
+	Sequence
 	pass.Calibration
 }
 
@@ -39,7 +40,7 @@ func (o Wanda) Check() error { return o.check() }
 
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
-	s := &sampled{step: step, sparsity: &o.Sparsity, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	s := &sampled{step: step, sparsity: &o.Sparsity, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: o.note}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byRow, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
@@ -138,6 +139,12 @@ type Sparsity struct {
 	Pattern Pattern `flag:"pattern" usage:"'n:m' to keep n of every m elements along the reduction axis, in place of --amount"`
 	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
 	Allocate string `flag:"allocate" default:"uniform" enum:"uniform,owl,sensitivity" usage:"'distribution' of --amount over weights: uniform, owl (smaller fractions of weights with more outliers of |weight| times input norm), or sensitivity (smaller ones where pruning this weight alone changes the outputs more)"`
+}
+
+// Sequence is the option about the model whose activations are observed.
+type Sequence struct {
+	// NoSequential observes the activations of the source model, so that layers do not depend on each other.
+	NoSequential bool `flag:"sequential,not" usage:"observe the inputs of a layer in the model whose earlier layers are pruned; =false: in the source, so that workers of a plan divide the layers"`
 }
 
 func (o *Sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }

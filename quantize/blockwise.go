@@ -26,6 +26,8 @@ type Blockwise struct {
 	AccuracyLevel *int64 `flag:"accuracy-level" usage:"accuracy 'level' of matmulnbits: 0 (float32) to 4 (8-bit activations: faster, less exact); default 4 for 8-bit weights, else 0"`
 	// NoActOrder turns activation order of GPTQ off.
 	NoActOrder bool `flag:"act-order,not" usage:"gptq quantizes blocks, and rows in them, by descending activations (desc_act)"`
+	// NoSequential takes the Hessians of GPTQ from the source model, so that matrices do not depend on each other.
+	NoSequential bool `flag:"sequential,not" usage:"gptq takes the Hessian of a layer from the model whose earlier layers are quantized; =false: from the source, so that workers of a plan divide the layers"`
 	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening of gptq, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
 	BiasCorrection
@@ -68,7 +70,7 @@ func (o Blockwise) options(bits int, weightType string, symmetric bool) *weighto
 	case bits == 8:
 		b.Form.AccuracyLevel = quantizedActivations
 	}
-	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(o.Calibration, false), ActOrder: !o.NoActOrder}
+	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(o.Calibration, false), ActOrder: !o.NoActOrder, Sequential: !o.NoSequential}
 	if o.Damp != nil {
 		b.GPTQ.Damp = *o.Damp
 	}

@@ -46,8 +46,8 @@ With --emit the plan's manifest of Kubernetes Jobs, or script for Slurm, is prin
   mcompress plan -n 16 -o out --emit slurm model.onnx recipe.yaml | sh
 
 The result has a data file of each worker, and the bytes that one process writes with --data-files 16. Besides payloads, the workers divide the measurements
-of --sensitivity, --auto, --allocate sensitivity and --compare auto. Layers that depend on those before them (GPTQ, AWQ, wanda, sparsegpt) are computed by the
-first worker; the others wait for it.
+of --sensitivity, --auto, --allocate sensitivity and --compare auto. The layers of GPTQ, wanda and sparsegpt depend on those before them and are computed by the first
+worker, while the others wait for it, unless --sequential=false.
 
 Instead of a recipe, a command with its flags but --output: mcompress plan -n 16 -o compressed -- quantize --auto --min-sqnr 30 --data samples.npz model.onnx`,
 		Flags: group("flags", func(fs *flag.FlagSet) {

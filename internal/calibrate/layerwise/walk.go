@@ -20,6 +20,7 @@ type Walk struct {
 	samples  []map[*ir.Value]stored
 	store    *store
 	replaced map[*ir.Value]*ir.Tensor
+	stops    []*ir.Value // at which To stops on its way
 }
 
 // New starts before the first node of m. Activations beyond the memory budget are in temporary files of eval.
@@ -115,6 +116,9 @@ func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.replaced[v], w.read[v] = t
 // To runs the nodes up to the producer of v on all samples and calls visit with v of each sample, in order. Calls must follow
 // the order of producers. An array is valid until visit returns and must not be changed.
 func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error) error {
+	if err := w.pass(ctx); err != nil {
+		return err
+	}
 	if err := w.run(ctx, w.made[v]+1, v); err != nil {
 		return err
 	}

@@ -31,21 +31,31 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 	}
 	s := &gptqRun{GPTQ: &o.GPTQ, step: step, pool: op.NewPool(step.Env.Workers)}
 	defer s.pool.Close()
-	any := false
-	err = ir.Serial(ctx, step.Env.Journal, step.Unit("scales"), func() error {
-		for _, p := range f.Products {
-			scaled, err := s.scaleInputs(ctx, p, seen[p.X.Name], o)
-			if err != nil {
-				return err
-			}
-			any = any || scaled
+	factors, costs := make([][]float64, len(f.Products)), make([]int64, len(f.Products))
+	for i, p := range f.Products {
+		for _, l := range p.Layers {
+			costs[i] += l.Inputs * l.Outputs
 		}
-		return nil
+	}
+	err = ir.Each(step.Env.Journal, costs, func(i int, mine bool) (err error) {
+		p := f.Products[i]
+		factors[i], err = s.factors(ctx, p, seen[p.X.Name], o, mine)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	if !any {
+	scaled := false
+	for i, p := range f.Products {
+		if factors[i] == nil {
+			continue
+		}
+		scaled = true
+		if err := p.Scale(ctx, factors[i]); err != nil {
+			return err
+		}
+	}
+	if !scaled {
 		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled, Detail: "no scale of the channels lowers the quantization error"})
 	}
 	f.Report(pass.AbsorbedScale)
@@ -78,18 +88,18 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 	})
 }
 
-// scaleInputs searches the factors of one activation, applies them to the model, and reports whether there are any.
-func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) (bool, error) {
-	b, err := ir.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), true, func() ([]byte, error) {
+// factors are those of one activation, of an interrupted run or of another process if they are known; nil for none.
+func (s *gptqRun) factors(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions, mine bool) ([]float64, error) {
+	b, err := ir.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), mine, func() ([]byte, error) {
 		by, err := s.search(ctx, p, x, o)
 		return kernel.Bytes(by), err
 	})
 	if err != nil || len(b) == 0 {
-		return false, err
+		return nil, err
 	}
 	by := make([]float64, p.Layers[0].Inputs)
 	copy(kernel.Bytes(by), b)
-	return true, p.Scale(ctx, by)
+	return by, nil
 }
 
 // search returns the factors of one activation; nil for none.

@@ -20,9 +20,10 @@ import (
 // GPTQ quantizes matrices with the Hessian of their inputs, which are activations of the partly quantized model on calibration
 // samples.
 type GPTQ struct {
-	Data     calibrate.Data
-	ActOrder bool
-	Damp     float64
+	Data       calibrate.Data
+	ActOrder   bool
+	Sequential bool // the Hessian of a matrix is that of the model whose earlier matrices are quantized; otherwise of the source
+	Damp       float64
 }
 
 // A matrix is the right operand of a product.
@@ -69,14 +70,27 @@ func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left m
 		}
 		inputs[l.input()] = append(inputs[l.input()], l)
 	}
-	return left, ir.Serial(ctx, step.Env.Journal, step.Unit("matrices"), func() error {
-		for _, x := range inOrder(w, inputs) {
-			if err := s.matricesOf(ctx, x, inputs[x], left); err != nil {
-				return fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
-			}
+	groups := layerwise.Groups{Step: step, Name: "matrices", Inputs: inOrder(w, inputs), Sequential: g.Sequential}
+	for _, x := range groups.Inputs {
+		groups.Costs = append(groups.Costs, cost(inputs[x]))
+	}
+	return left, w.Each(ctx, groups, func(i int) error {
+		x := groups.Inputs[i]
+		if err := s.matricesOf(ctx, x, inputs[x], left); err != nil {
+			return fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
 		}
 		return nil
 	})
+}
+
+// cost is proportional to the time of quantizing matrices with the same input: of the Hessian and its factor, and of each matrix.
+func cost(ls []*matrix) int64 {
+	k := int64(ls[0].k)
+	n := k
+	for _, l := range ls {
+		n += int64(l.n)
+	}
+	return k * k * n
 }
 
 // inOrder are the values in the order of their producers.
@@ -107,20 +121,22 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	h, other := s.hessian, pass.Reason{}
 	h.Reset(k)
 	unknown := slices.ContainsFunc(ls, func(l *matrix) bool { return !layerwise.Known(s.step, l.unit()) })
-	err := s.walk.To(ctx, x, func(a *ir.Array) error {
-		if !unknown {
+	if unknown || s.Sequential {
+		err := s.walk.To(ctx, x, func(a *ir.Array) error {
+			if !unknown {
+				return nil
+			}
+			x, ok := hessian.Rows(a, k)
+			if !ok {
+				other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
+				return nil
+			}
+			h.Add(x)
 			return nil
+		})
+		if err != nil {
+			return err
 		}
-		x, ok := hessian.Rows(a, k)
-		if !ok {
-			other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
-			return nil
-		}
-		h.Add(x)
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	if !other.None() {
 		for _, l := range ls {
@@ -130,6 +146,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	}
 	var f *hessian.Factor
 	if unknown {
+		var err error
 		if f, err = h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block}); err != nil {
 			return err
 		}
@@ -161,7 +178,7 @@ func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err
 		}
 		return [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros}, nil
 	})
-	if err != nil {
+	if err != nil || !s.Sequential {
 		return err
 	}
 	if quantized == nil {
