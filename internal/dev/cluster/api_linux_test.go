@@ -121,7 +121,7 @@ type (
 			ReadOnly                 bool
 		}
 		SecurityContext securityContext
-		Resources       struct{ Limits struct{ Memory string } }
+		Resources       struct{ Limits struct{ CPU, Memory string } }
 	}
 
 	volume struct {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +19,19 @@ import (
 func TestKubernetes(t *testing.T) {
 	requested(t)
 	plane := startControlPlane(t)
-	c := &cluster{plane, startNode(t, &plane.api, buildImage(t), 16)}
+	c := &cluster{controlPlane: plane, node: startNode(t, &plane.api, buildImage(t), 16)}
+	t.Cleanup(func() { fmt.Printf("\n%v\n", c.results) })
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *cluster)
 	}{
 		{"strict", testStrict},
 		{"list", testList},
+		{"full", testFullDisk},
+		{"manager", testManager},
+		{"finalizers", testFinalizers},
+		{"large", testLarge},
+		{"sensitivity", testSensitivity},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
@@ -40,7 +47,7 @@ func requested(t *testing.T) {
 
 // The API server accepts the manifest of the guide and refuses one with a misspelled field.
 func testStrict(t *testing.T, c *cluster) {
-	s := c.site(t, "strict")
+	s := c.site(t, "strict", t.TempDir())
 	s.create(t, listManifest(t).replaced(t, "  parallelism: 16", "  parallelism: 0"))
 	misspelled := listManifest(t).replaced(t, "backoffLimitPerIndex", "backoffLimitByIndex")
 	err := s.controlPlane.send(t.Context(), http.MethodPost, namespaced(s.namespace, "jobs")+strict, asYAML, []byte(misspelled), nil)
@@ -52,43 +59,36 @@ func testStrict(t *testing.T, c *cluster) {
 // seed is that of the kills.
 const seed = 1
 
-// A list of 200 models, one of them malformed, whose workers are killed at random: nothing is lost, nothing is done twice but by the killed workers, the
-// files are those of one process, and the index of the malformed model fails once and is not retried.
+// A list of 200 models, one of them malformed, whose workers are killed at random: nothing is lost, nothing is done twice but by the killed workers, and
+// the files are those of one process. The index of the malformed model fails once and is not retried; the others are complete.
 func testList(t *testing.T, c *cluster) {
 	const models = 200
-	s := c.site(t, "list")
-	c.makeModels(t, s.folder, models)
-	malformed := "/data/models/malformed.onnx"
+	s := c.site(t, "list", dataFolder(t))
+	makeModels(t, c.image, s.folder, models-1)
+	malformed := "models/malformed.onnx"
 	addMalformed(t, s.folder, malformed)
-	reference := dataFolder(t)
-	if err := os.CopyFS(reference, os.DirFS(s.folder)); err != nil {
-		t.Fatal(err)
-	}
-	one, _ := c.mcompress(t, reference, "quantize", "--files-from", "/data/list.txt", "-o", "/data/compressed/", "--if-changed", "--json")
-	if one.Code != 4 {
-		t.Fatalf("one process ends with exit code %d", one.Code)
-	}
+	one, reference := compressed(t, c.image, s.folder, 4)
 
-	t.Logf("one process: %+v", one)
 	m := listManifest(t)
 	began := time.Now()
 	s.create(t, m)
-	kills := s.killAtRandom(t, m.name(), 24)
+	early := s.killAtRandom(t, m.name(), 24)
 	j := s.finish(t, m.name(), 10*time.Minute)
-	t.Logf("%d models by 16 indexes in %.0f s, of which %d were killed and %d evicted", models, time.Since(began).Seconds(), kills.killed, kills.evicted)
+	all := s.containers(m.name())
+	c.results = append(c.results, result{"list of 200 models, 16 indexes", early, time.Since(began).Seconds(), one, all, nil})
 
-	written, upToDate := map[string]int{}, 0
-	failed := map[string][]int{} // exit codes of the index with the malformed model
-	for _, e := range s.containers(m.name()) {
+	written := map[string]int{}
+	codes := map[string][]int{} // of the containers of each index, in the order of their ends
+	failed := ""                // index of the malformed model
+	for _, e := range all {
+		codes[e.pod.index()] = append(codes[e.pod.index()], e.Code)
 		for _, l := range e.lines(t) {
 			switch {
 			case l.Model == malformed:
-				failed[e.pod.index()] = append(failed[e.pod.index()], e.Code)
+				failed = e.pod.index()
 			case l.Result == "written":
 				written[l.Model]++
-			case l.Result == "up-to-date":
-				upToDate++
-			case l.Event == "model":
+			case l.Event == "model" && l.Result != "up-to-date":
 				t.Errorf("%s: %+v", e.pod.Metadata.Name, l)
 			}
 		}
@@ -98,15 +98,35 @@ func testList(t *testing.T, c *cluster) {
 			t.Errorf("%s was written %d times", name, n)
 		}
 	}
-	// The result of a process that was killed between the result and its line is up to date for the next one.
-	if n := len(written) + kills.killed + kills.evicted; n < models {
-		t.Errorf("%d models were written, and %d processes ended early, of %d models", len(written), kills.killed+kills.evicted, models)
+	// A result whose process was killed before it printed the line of it is up to date for the next one.
+	if n := len(written) + early; n < models-1 {
+		t.Errorf("%d models were written, and %d processes ended early", len(written), early)
 	}
 	sameFiles(t, filepath.Join(s.folder, "compressed"), filepath.Join(reference, "compressed"))
-	if !j.has("Failed") || j.Status.FailedIndexes == "" || len(failed) != 1 {
-		t.Errorf("job: %+v, exit codes by index of the malformed model: %v", j.Status, failed)
+
+	if !j.has("Failed") || j.Status.FailedIndexes != failed || j.Status.Succeeded != len(codes)-1 {
+		t.Errorf("index %s is that of the malformed model: %+v", failed, j.Status)
 	}
-	_ = upToDate
+	for index, codes := range codes {
+		last := len(codes) - 1
+		if malformed := slices.Index(codes, 4); index == failed && malformed != last || index != failed && (malformed >= 0 || codes[last] != 0) {
+			t.Errorf("exit codes of index %s: %d", index, codes)
+		}
+	}
+}
+
+// compressed is what one process uses for the list of a folder, and a copy of the folder with its results.
+func compressed(t *testing.T, image, folder string, code int) (usage, string) {
+	t.Helper()
+	reference := dataFolder(t)
+	if err := os.CopyFS(reference, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	u, _ := mcompress(t, image, reference, "quantize", "--files-from", "/data/list.txt", "-o", "/data/compressed/", "--if-changed", "-q")
+	if u.Code != code {
+		t.Fatalf("one process ends with exit code %d", u.Code)
+	}
+	return u, reference
 }
 
 // addMalformed adds a model to the list that is not valid.
@@ -116,7 +136,7 @@ func addMalformed(t *testing.T, folder, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, strings.TrimPrefix(path, "/data/")), content, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, path), content, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	list, err := os.OpenFile(filepath.Join(folder, "list.txt"), os.O_APPEND|os.O_WRONLY, 0)
@@ -129,16 +149,14 @@ func addMalformed(t *testing.T, folder, path string) {
 	}
 }
 
-// kills are the numbers of containers that were killed and of pods that were evicted.
-type kills struct{ killed, evicted int }
-
-// killAtRandom kills containers of a Job or evicts their pods until it has done so n times or the Job has ended. An index is killed once, as its retries
-// are delayed and counted, which those after an eviction are not.
-func (s *site) killAtRandom(t *testing.T, name string, n int) (k kills) {
+// killAtRandom kills containers of a Job, or evicts their pods, which sends SIGTERM, until it has done so n times or the Job has ended; it returns how often.
+// An index is killed once, as its retries are delayed and counted, which those after an eviction are not.
+func (s *site) killAtRandom(t *testing.T, name string, n int) (early int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("kills of seed %d", seed)
 	once := map[string]bool{}
-	for k.killed+k.evicted < n {
+	for early < n {
 		time.Sleep(time.Duration(50+rng.IntN(400)) * time.Millisecond)
 		evict := rng.IntN(2) == 0
 		index, err := s.node.kill(t.Context(), s.namespace, rng, evict, func(index string) bool { return !evict && once[index] })
@@ -152,14 +170,12 @@ func (s *site) killAtRandom(t *testing.T, name string, n int) (k kills) {
 				t.Fatal(err)
 			}
 			if j.has("Complete") || j.has("Failed") {
-				return k
+				return early
 			}
-		case evict:
-			k.evicted++
 		default:
-			k.killed++
-			once[index] = true
+			early++
+			once[index] = once[index] || !evict
 		}
 	}
-	return k
+	return early
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,10 +23,13 @@ import (
 // initName is the name under which this program runs as the first process of a container.
 const initName = "container-init"
 
+// failure is the file descriptor to which it writes why it cannot execute the command; it is closed by the execution.
+const failure = 3
+
 func TestMain(m *testing.M) {
 	if os.Args[0] == initName {
-		fmt.Fprintln(os.Stderr, enter(os.Args[1]))
-		os.Exit(127)
+		fmt.Fprint(os.NewFile(failure, ""), enter(os.Args[1]))
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
@@ -40,6 +44,7 @@ type process struct {
 	Group    int
 	Groups   []int
 	Memory   int64 // bytes, of a control group; 0 for no limit
+	CPUs     []int // cores that it runs on; all if nil
 	Dir      string
 	Args     []string
 	Env      []string
@@ -63,30 +68,38 @@ type usage struct {
 	Memory      int64   // largest resident memory in bytes
 }
 
-// start runs a container, whose output is appended to a file. ended is called with its usage.
-func (p process) start(output string, ended func(usage)) (*os.Process, error) {
-	log, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
+// start runs a container and returns when its command is executed, so that signals reach the command. The channel then has its usage.
+func (p process) start(stdout, stderr io.Writer) (*os.Process, <-chan usage, error) {
+	var err error
 	if p.Memory > 0 {
 		if p.ControlGroup, err = limitedGroup(p.Memory); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := exec.Command("/proc/self/exe", string(text))
 	c.Args[0] = initName
-	c.Stdout, c.Stderr, c.Env = log, log, []string{}
+	c.Stdout, c.Stderr, c.Env = stdout, stderr, []string{}
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
-	began := time.Now()
-	if err := c.Start(); err != nil {
-		return nil, err
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
 	}
+	defer r.Close()
+	c.ExtraFiles = []*os.File{w}
+	began := time.Now()
+	err = c.Start()
+	_ = w.Close()
+	if err != nil {
+		return nil, nil, err
+	}
+	if text, err := io.ReadAll(r); err != nil || len(text) > 0 {
+		return nil, nil, errors.Join(err, errors.New(string(text)), c.Wait())
+	}
+	ended := make(chan usage, 1)
 	go func() {
 		_ = c.Wait()
 		u := measured(c.ProcessState, time.Since(began))
@@ -95,9 +108,9 @@ func (p process) start(output string, ended func(usage)) (*os.Process, error) {
 			_ = os.Remove(p.ControlGroup)
 		}
 		_ = os.Remove(p.Base)
-		ended(u)
+		ended <- u
 	}()
-	return c.Process, nil
+	return c.Process, ended, nil
 }
 
 // measured is the usage of an ended process.
@@ -146,12 +159,22 @@ func outOfMemory(folder string) bool {
 // enter makes the root folder of a container and executes its command, in the first process of new namespaces.
 func enter(text string) error {
 	runtime.LockOSThread()
+	syscall.CloseOnExec(failure)
 	var p process
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return err
 	}
 	if p.ControlGroup != "" {
 		if err := os.WriteFile(filepath.Join(p.ControlGroup, "cgroup.procs"), []byte("0"), 0o600); err != nil {
+			return err
+		}
+	}
+	if p.CPUs != nil {
+		var set unix.CPUSet
+		for _, i := range p.CPUs {
+			set.Set(i)
+		}
+		if err := unix.SchedSetaffinity(0, &set); err != nil { // of this thread, which executes the command
 			return err
 		}
 	}

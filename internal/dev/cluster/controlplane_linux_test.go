@@ -27,6 +27,7 @@ const token = "loopback"
 // A controlPlane is etcd, kube-apiserver and kube-controller-manager.
 type controlPlane struct {
 	api
+	t            *testing.T // whose end is that of the programs
 	program, dir string
 	manager      *exec.Cmd
 }
@@ -34,7 +35,7 @@ type controlPlane struct {
 // startControlPlane starts a control plane that runs until the test ends.
 func startControlPlane(t *testing.T) *controlPlane {
 	t.Helper()
-	c := &controlPlane{program: built(t, "controlplane"), dir: t.TempDir()}
+	c := &controlPlane{t: t, program: built(t, "controlplane"), dir: t.TempDir()}
 	files := map[string][]byte{"tokens.csv": []byte(token + `,admin,1,"system:masters"` + "\n")}
 	files["service.key"], files["service.pub"] = keys(t)
 	for name, text := range files {
@@ -43,11 +44,11 @@ func startControlPlane(t *testing.T) *controlPlane {
 		}
 	}
 	client, peer, secure := freeAddress(t), freeAddress(t), freeAddress(t)
-	c.run(t, "etcd", "--data-dir", c.path("etcd"), "--unsafe-no-fsync", "--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
+	c.run("etcd", "--data-dir", c.path("etcd"), "--unsafe-no-fsync", "--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
 		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
 	host, port, _ := net.SplitHostPort(secure)
 	c.url = "https://" + secure
-	c.run(t, "kube-apiserver", "--etcd-servers", "http://"+client, "--bind-address", host, "--advertise-address", host, "--secure-port", port, "--cert-dir", c.path("certificates"),
+	c.run("kube-apiserver", "--etcd-servers", "http://"+client, "--bind-address", host, "--advertise-address", host, "--secure-port", port, "--cert-dir", c.path("certificates"),
 		"--service-account-issuer", c.url, "--service-account-signing-key-file", c.path("service.key"), "--service-account-key-file", c.path("service.pub"),
 		"--token-auth-file", c.path("tokens.csv"), "--authorization-mode", "RBAC", "--disable-admission-plugins", "ServiceAccount", "--service-cluster-ip-range", "10.96.0.0/16", "--endpoint-reconciler-type", "none")
 	authority := c.path("certificates", "apiserver.crt")
@@ -77,15 +78,14 @@ current-context: loopback
 	if err := os.WriteFile(c.path("kubeconfig"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.startManager(t)
+	c.startManager()
 	return c
 }
 
 // startManager starts kube-controller-manager with the controller of Jobs.
-func (c *controlPlane) startManager(t *testing.T) {
-	t.Helper()
-	host, port, _ := net.SplitHostPort(freeAddress(t))
-	c.manager = c.run(t, "kube-controller-manager", "--kubeconfig", c.path("kubeconfig"), "--controllers", "job-controller", "--leader-elect=false",
+func (c *controlPlane) startManager() {
+	host, port, _ := net.SplitHostPort(freeAddress(c.t))
+	c.manager = c.run("kube-controller-manager", "--kubeconfig", c.path("kubeconfig"), "--controllers", "job-controller", "--leader-elect=false",
 		"--bind-address", host, "--secure-port", port, "--cert-dir", c.path("manager"))
 }
 
@@ -94,9 +94,8 @@ func (c *controlPlane) path(names ...string) string {
 }
 
 // run starts one of the programs, whose output is in a file of its name.
-func (c *controlPlane) run(t *testing.T, name string, args ...string) *exec.Cmd {
-	t.Helper()
-	return daemon(t, c.path(name+".log"), exec.Command(c.program, append([]string{name}, args...)...))
+func (c *controlPlane) run(name string, args ...string) *exec.Cmd {
+	return daemon(c.t, c.path(name+".log"), exec.Command(c.program, append([]string{name}, args...)...))
 }
 
 // daemon starts a program that runs until the test ends; its output is appended to a file, whose end is printed if the test fails.

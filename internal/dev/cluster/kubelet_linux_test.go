@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,10 +21,11 @@ import (
 
 // A node is a stand-in for kubelet, and for kube-scheduler as it is the only node. It binds pods, runs their containers as processes with the mounts, the
 // user, the read-only root folder and the limit of memory that they name, reports their exit codes, and ends them with SIGTERM, after the grace period with
-// SIGKILL. A claim is a folder.
+// SIGKILL. A claim is a folder. A container with a limit of whole CPUs runs on so many cores, each of which all containers share.
 //
-// It does not honour limits of CPUs and of local storage other than the sizes of emptyDir volumes, which are file systems in memory, profiles of seccomp,
-// probes, policies of restarts other than Never, init containers, and variables of Secrets and ConfigMaps. All pods have the network of the host.
+// It does not honour other limits of CPUs, limits of local storage but for the sizes of emptyDir volumes, which are file systems in memory, profiles of
+// seccomp, probes and policies of restarts other than Never; pods of several containers and variables of Secrets and ConfigMaps it refuses. All pods have
+// the network of the host. Requests of resources do not count: the number of slots bounds the pods that run.
 type node struct {
 	*api
 	image string // folder with the files of the only image
@@ -34,6 +36,7 @@ type node struct {
 	pods   map[string]*running // by UID
 	claims map[string]string   // folders by namespace/claim
 	ended  []ended
+	core   int // of the last limited container
 }
 
 // A running is a pod of the node that has not been deleted.
@@ -201,8 +204,12 @@ func (n *node) execute(ctx context.Context, r *running) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	output, result := n.output(r.Metadata.Namespace, r.Metadata.Name), make(chan usage, 1)
-	started, err := p.start(output, func(u usage) { result <- u })
+	output, err := os.Create(filepath.Join(n.dir, r.Metadata.UID+".log"))
+	if err != nil {
+		return usage{}, err
+	}
+	defer output.Close()
+	started, result, err := p.start(output, output)
 	if err != nil {
 		return usage{}, err
 	}
@@ -220,13 +227,8 @@ func (n *node) execute(ctx context.Context, r *running) (usage, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r.process = nil
-	n.ended = append(n.ended, ended{u, &r.pod, output})
+	n.ended = append(n.ended, ended{u, &r.pod, output.Name()})
 	return u, nil
-}
-
-// output is the path of the output of a pod.
-func (n *node) output(namespace, name string) string {
-	return filepath.Join(n.dir, namespace+"."+name+".log")
 }
 
 // report sets the phase of a pod and the state of its container.
@@ -293,8 +295,22 @@ func (n *node) process(p *pod) (process, error) {
 	if out.Memory, err = quantity(c.Resources.Limits.Memory); err != nil {
 		return process{}, err
 	}
+	if cpus, err := strconv.Atoi(c.Resources.Limits.CPU); err == nil {
+		out.CPUs = n.cores(cpus)
+	}
 	out.Mounts, err = n.mounts(p, &c)
 	return out, err
+}
+
+// cores are the next cores in turn.
+func (n *node) cores(count int) (cores []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for range min(count, runtime.NumCPU()) {
+		n.core = (n.core + 1) % runtime.NumCPU()
+		cores = append(cores, n.core)
+	}
+	return cores
 }
 
 // secure sets the user, its groups and whether the root folder is read-only.

@@ -27,6 +27,7 @@ import (
 type cluster struct {
 	*controlPlane
 	*node
+	results results
 }
 
 // A site is where a case runs: a namespace with a claim, models, which containers have at /data.
@@ -35,10 +36,10 @@ type site struct {
 	namespace, folder string
 }
 
-// site makes the namespace of a case. Its claim is a folder that the user of the image may write.
-func (c *cluster) site(t *testing.T, namespace string) *site {
+// site makes the namespace of a case, whose claim is a folder.
+func (c *cluster) site(t *testing.T, namespace, folder string) *site {
 	t.Helper()
-	s := &site{c, namespace, dataFolder(t)}
+	s := &site{c, namespace, folder}
 	body := object{"metadata": object{"name": namespace}}
 	if err := c.controlPlane.object(t.Context(), http.MethodPost, "/api/v1/namespaces", asJSON, body); err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func (c *cluster) site(t *testing.T, namespace string) *site {
 	return s
 }
 
-// dataFolder is a folder of the user of the image.
+// dataFolder is an empty folder of the user of the image.
 func dataFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -57,36 +58,36 @@ func dataFolder(t *testing.T) string {
 	return folder
 }
 
-// mcompress runs the program as a container of its own, outside of the cluster, with a folder at /data, and returns what it has used and printed.
-func (c *cluster) mcompress(t *testing.T, folder string, args ...string) (usage, string) {
+// mcompress runs the program as a container of its own on one core, outside of the cluster, with a folder at /data, and returns what it has used and printed on stdout.
+func mcompress(t *testing.T, image, folder string, args ...string) (usage, string) {
 	t.Helper()
 	dir := t.TempDir()
 	p := process{
-		Image: c.image, Base: filepath.Join(dir, "root"), User: imageUser, Group: imageUser, Dir: "/data", Env: []string{"HOME=/tmp"},
+		Image: image, Base: filepath.Join(dir, "root"), User: imageUser, Group: imageUser, Dir: "/data", Env: []string{"HOME=/tmp"},
 		Mounts: []mount{{Source: folder, Target: "/data"}, {Kind: "tmpfs", Target: "/tmp", Options: "mode=1777"}},
-		Args:   append([]string{"/usr/bin/mcompress"}, args...),
+		Args:   append([]string{"/usr/bin/mcompress"}, args...), CPUs: []int{0},
 	}
 	if err := os.Mkdir(p.Base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	output, result := filepath.Join(dir, "output"), make(chan usage, 1)
-	if _, err := p.start(output, func(u usage) { result <- u }); err != nil {
-		t.Fatal(err)
-	}
-	u := <-result
-	text, err := os.ReadFile(output)
+	var stdout, stderr bytes.Buffer
+	_, result, err := p.start(&stdout, &stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, string(text)
+	u := <-result
+	if u.Code != 0 {
+		t.Logf("%q ends with exit code %d: %s", args, u.Code, &stderr)
+	}
+	return u, stdout.String()
 }
 
 // succeeds is mcompress with exit code 0.
-func (c *cluster) succeeds(t *testing.T, folder string, args ...string) (usage, string) {
+func succeeds(t *testing.T, image, folder string, args ...string) (usage, string) {
 	t.Helper()
-	u, text := c.mcompress(t, folder, args...)
+	u, text := mcompress(t, image, folder, args...)
 	if u.Code != 0 {
-		t.Fatalf("%q ends with exit code %d: %s", args, u.Code, text)
+		t.FailNow()
 	}
 	return u, text
 }
@@ -109,6 +110,11 @@ func manifests(text string) (all []manifest) {
 
 // listManifest is the Job of a list in the guide.
 func listManifest(t *testing.T) manifest {
+	return manifest(guideBlock(t, "yaml", "apiVersion: batch/v1\n"))
+}
+
+// guideBlock is the code block of a language in docs/guide/scale.md with a beginning.
+func guideBlock(t *testing.T, language, beginning string) string {
 	t.Helper()
 	root, err := conform.Root()
 	if err != nil {
@@ -118,12 +124,12 @@ func listManifest(t *testing.T) manifest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, found := strings.Cut(string(page), "```yaml\napiVersion: batch/v1\nkind: Job\n")
+	_, block, found := strings.Cut(string(page), "```"+language+"\n"+beginning)
 	if !found {
-		t.Fatal("no Job in docs/guide/scale.md")
+		t.Fatalf("no block of %s in docs/guide/scale.md begins with %q", language, beginning)
 	}
 	block, _, _ = strings.Cut(block, "```")
-	return manifest("apiVersion: batch/v1\nkind: Job\n" + block)
+	return beginning + block
 }
 
 // replaced is the manifest with another text, which it has once.
@@ -190,6 +196,18 @@ func (s *site) containers(name string) (all []ended) {
 	return all
 }
 
+// idle reports whether no container of the site runs.
+func (s *site) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.node.pods {
+		if r.Metadata.Namespace == s.namespace && r.process != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // A line is an event of mcompress --json.
 type line struct {
 	Event, Model, Result, Error string
@@ -215,9 +233,9 @@ func (e ended) lines(t *testing.T) (all []line) {
 // largest is the number of bytes up to which real models are in a list.
 const largest = 3 << 20
 
-// makeModels writes models into the folder models of a folder, and a list of them, list.txt, with paths below /data. They are copies of the fixtures and
+// makeModels writes models into the folder models of a folder, and a list of them, list.txt, with paths relative to it. They are copies of the fixtures and
 // of real models with graphs of different names, in one file, with external data, or packed.
-func (c *cluster) makeModels(t *testing.T, folder string, n int) {
+func makeModels(t *testing.T, image, folder string, n int) {
 	t.Helper()
 	sources := conform.Fixtures(t)
 	for _, path := range conform.RealModels(t) {
@@ -237,13 +255,13 @@ func (c *cluster) makeModels(t *testing.T, folder string, n int) {
 		}
 		if i%8 == 7 {
 			packed := strings.TrimSuffix(name, ".onnx") + ".mcz"
-			c.succeeds(t, models, "pack", "--no-sync", "-o", "/data/"+packed, "/data/"+name)
+			succeeds(t, image, models, "pack", "--no-sync", "-o", "/data/"+packed, "/data/"+name)
 			if err := os.Remove(filepath.Join(models, name)); err != nil {
 				t.Fatal(err)
 			}
 			name = packed
 		}
-		fmt.Fprintf(&list, "/data/models/%s\n", name)
+		fmt.Fprintf(&list, "models/%s\n", name)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "list.txt"), []byte(list.String()), 0o644); err != nil {
 		t.Fatal(err)
@@ -265,12 +283,12 @@ func copyModel(ctx context.Context, from, to, graph string, external bool) (err 
 // own matches files whose content is that of a run: the documents of its environment, which HTML reports include.
 var own = regexp.MustCompile(`\.(environment\.json|report\.html)$`)
 
-// sameFiles checks that two folders have the same files.
-func sameFiles(t *testing.T, got, want string) {
+// sameFiles checks that two folders have the same files, but for extra ones.
+func sameFiles(t *testing.T, got, want string, extra ...string) {
 	t.Helper()
 	names := func(folder string) (all []string) {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
+			if err == nil && !d.IsDir() && !slices.Contains(extra, d.Name()) {
 				all = append(all, strings.TrimPrefix(path, folder))
 			}
 			return err
@@ -290,7 +308,8 @@ func sameFiles(t *testing.T, got, want string) {
 			continue
 		}
 		if same, err := sameContent(filepath.Join(got, name), filepath.Join(want, name)); err != nil || !same {
-			t.Errorf("%s differs from that of one process: %v", name, err)
+			t.Errorf("%s, and perhaps others, differ from those of one process: %v", name, err)
+			return
 		}
 	}
 }
