@@ -127,7 +127,7 @@ func testSensitivity(t *testing.T, c *cluster) {
 	s := c.site(t, "sensitivity", dataFolder(t))
 	realModel(t, s.folder, miniLM, tokens)
 	command := []string{"quantize", "--sensitivity", "--data", "/data/sms800_tokens.npz", "--limit", "16", "/data/model.onnx"}
-	one, want := succeeds(t, s.image, s.folder, command...)
+	one, want := succeeds(t, s.image, s.folder, append([]string{"--workers", "1"}, command...)...)
 	work, finalize := s.plan(t, command...)
 	began := time.Now()
 	s.create(t, work)

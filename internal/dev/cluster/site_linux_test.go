@@ -58,14 +58,14 @@ func dataFolder(t *testing.T) string {
 	return folder
 }
 
-// mcompress runs the program as a container of its own on one core, outside of the cluster, with a folder at /data, and returns what it has used and printed on stdout.
+// mcompress runs the program as a container of its own, outside of the cluster, with a folder at /data, and returns what it has used and printed on stdout.
 func mcompress(t *testing.T, image, folder string, args ...string) (usage, string) {
 	t.Helper()
 	dir := t.TempDir()
 	p := process{
 		Image: image, Base: filepath.Join(dir, "root"), User: imageUser, Group: imageUser, Dir: "/data", Env: []string{"HOME=/tmp"},
 		Mounts: []mount{{Source: folder, Target: "/data"}, {Kind: "tmpfs", Target: "/tmp", Options: "mode=1777"}},
-		Args:   append([]string{"/usr/bin/mcompress"}, args...), CPUs: []int{0},
+		Args:   append([]string{"/usr/bin/mcompress"}, args...),
 	}
 	if err := os.Mkdir(p.Base, 0o755); err != nil {
 		t.Fatal(err)
