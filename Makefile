@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -129,6 +129,10 @@ bench-language: $(environment) .zoo/genai/requirements.txt
 # Packed models compared with zstd, xz and ZipNN, half an hour: needs zstd and xz; BENCH="-only pack-large" pipes a model of up to 30 GB instead.
 bench-pack: .venv-quality/requirements.txt
 	$(run_bench) -only pack,pack-speed -python .venv-quality/bin/python $(BENCH)
+
+# The constants of fleets, and costs that follow: ten minutes, 12 GB.
+bench-fleet: $(environment) .s3/versitygw
+	$(run_bench) -only fleet $(BENCH)
 
 ci:
 	.ci/run

@@ -22,6 +22,8 @@ type output struct {
 	unit  string // of a journal, which has the file; empty without one
 	state state
 	known []*io.SectionReader // the result of the unit, if another run or process wrote the file
+	begun string              // the path at which a journal keeps a file that is not complete, and
+	kept  string              // the one at which it keeps it then; empty without one
 
 	inline []gap // in the model file, for payloads that are computed with those of a data file
 
@@ -74,26 +76,30 @@ func (w *writer) create(ctx context.Context, set *atomicfile.Set, p *Plan, path 
 
 // open opens the file, whose content a journal keeps for other runs and processes.
 func (o *output) open(ctx context.Context, set *atomicfile.Set, path string, s SaveOptions) (err error) {
-	kept := ""
 	if s.Journal != nil {
-		if kept, err = s.Journal.File(ctx, o.unit); err != nil {
+		if o.kept, err = s.Journal.File(ctx, o.unit); err != nil {
 			return err
 		}
-		st, err := os.Stat(kept)
+		st, err := os.Stat(o.kept)
 		if parts, ok := s.Journal.Result(o.unit); ok && err == nil && st.Size() == o.size {
 			o.known, o.state = parts, written
 		}
 	}
-	if kept != "" && o.state != elsewhere {
-		o.File, err = set.CreateKept(path, kept)
-	} else {
+	switch {
+	case o.state == written:
+		o.File, err = set.CreateKept(path, o.kept)
+	case o.kept == "" || o.state == elsewhere:
 		o.File, err = set.Create(path)
+	default:
+		if o.begun, err = s.Journal.File(ctx, o.unit+".begun"); err == nil {
+			o.File, err = set.CreateKept(path, o.begun)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	if o.state == written {
-		return o.Fail(o.take(ctx, kept))
+		return o.Fail(o.take(ctx, o.kept))
 	}
 	// Fails at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.

@@ -59,7 +59,7 @@ func TestPayloadsAreKept(t *testing.T) {
 		if external {
 			name = "1"
 		}
-		kept, err := filepath.Glob(filepath.Join(journal.Folder(path), "*."+name))
+		kept, err := filepath.Glob(filepath.Join(journal.Folder(path), "*."+name+".begun"))
 		if err != nil || len(kept) != 1 {
 			t.Fatalf("%v: %v", kept, err)
 		}
@@ -145,12 +145,16 @@ func btoi(b bool) int {
 }
 
 // Several processes write a data file each, with scales that are in the model file, and another one the model: the files are those of one process, and each
-// recipe runs once. A file that is lost is computed by the last process.
+// recipe runs once. A file that is lost is computed by the last process, also after an interruption.
 func TestDataFilesOfSeveralProcesses(t *testing.T) {
 	const workers = 3
 	var computed atomic.Int64
+	var interrupted bool
 	planned := func(name string) *Plan {
 		m := recipes(payloads, 0, func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			if interrupted {
+				return context.Canceled
+			}
 			computed.Add(1)
 			return double(ctx, in, out)
 		})
@@ -185,7 +189,7 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 		computed.Store(0)
 		folder, path := t.TempDir(), filepath.Join(t.TempDir(), "m.onnx")
 		join := func(i int) *journal.Group {
-			g, err := journal.Join(t.Context(), folder, i, workers, journal.Identity{Request: "r"})
+			g, err := journal.Join(t.Context(), folder, i, workers, journal.Identity{Request: "r"}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,6 +214,16 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 			if err != nil || len(files) != 1 || os.Remove(files[0]) != nil {
 				t.Fatal(files, err)
 			}
+		}
+		if interrupted = lost; lost {
+			g := join(workers)
+			if _, err := planned("m.onnx").Write(t.Context(), path, SaveOptions{Digest: true, Journal: g}); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			interrupted = false
 		}
 		g := join(workers)
 		written, err := planned("m.onnx").Write(t.Context(), path, SaveOptions{Digest: true, Journal: g})

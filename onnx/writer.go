@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -208,12 +209,16 @@ func (w *writer) seal(ctx context.Context, f *output, data bool) (Written, error
 	if err != nil || w.o.Journal == nil || !data {
 		return done, err
 	}
-	inline, err := f.readInline()
-	if err != nil {
-		return done, err
+	if _, known := w.o.Journal.Result(f.unit); !known { // known is that of a file that was lost
+		inline, err := f.readInline()
+		if err != nil {
+			return done, err
+		}
+		if _, err := w.o.Journal.Add(ctx, f.unit, []byte(done.SHA256), inline); err != nil {
+			return done, err
+		}
 	}
-	_, err = w.o.Journal.Add(ctx, f.unit, []byte(done.SHA256), inline)
-	return done, err
+	return done, atomicfile.Keep(f.begun, f.kept)
 }
 
 // sums are the checksums of what is in the gaps, CRC-32C.

@@ -38,6 +38,7 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 		"hostile":  hostile.HTML,
 		"memory":   memory.HTML,
 		"runs":     runsOf(t, []int64{2000, 3000, 1500}, []float64{20, 30, 10}, nil).HTML,
+		"index":    indexOf(t, 60).HTML,
 	}
 }
 
@@ -53,7 +54,7 @@ func wide(n int) *ir.Model {
 func TestInABrowser(t *testing.T) {
 	b := openBrowser(t)
 	for name, test := range map[string]func(*testing.T, *browser){
-		"pages": pagesInABrowser, "policy": policyRefusesEverythingElse, "keyboard": tablesAreUsedByKeyboard, "no scripts": pageWithoutScripts,
+		"pages": pagesInABrowser, "policy": policyRefusesEverythingElse, "keyboard": tablesAreUsedByKeyboard, "no scripts": pageWithoutScripts, "long table": longTableIsFilteredAndSorted,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, &browser{t, b.session}) })
 	}
@@ -181,5 +182,30 @@ func pageWithoutScripts(t *testing.T, b *browser) {
 	b.eval(`return [...document.querySelectorAll("button, input")].filter((e) => e.checkVisibility()).length`, &controls)
 	if rows < 320 || controls != 0 {
 		t.Errorf("%d rows and %d controls, want all rows and no control", rows, controls)
+	}
+}
+
+// The rows of a long table that are outside of the window are filtered and sorted, too; columns have one width in all rows, and links lead to pages.
+func longTableIsFilteredAndSorted(t *testing.T, b *browser) {
+	b.show(1200, "light")
+	b.open(indexOf(t, 3000).HTML)
+	var shown []string
+	b.eval(`const i = document.querySelector(".filter input"); i.value = "MODEL-02999"; i.dispatchEvent(new Event("input"));
+		return [...document.querySelectorAll("#models tbody tr")].filter((r) => r.checkVisibility()).map((r) => r.cells[0].querySelector("a").href.replace(/.*[/]/, ""))`, &shown)
+	if want := []string{"model-02999.dynamic-int8.report.html"}; !slices.Equal(shown, want) {
+		t.Errorf("shown after the filter: %q, want %q", shown, want)
+	}
+	var ratios []float64
+	b.eval(`const i = document.querySelector(".filter input"); i.value = ""; i.dispatchEvent(new Event("input"));
+		[...document.querySelectorAll("#models th button")].find((b) => b.textContent === "Ratio").click();
+		return [...document.querySelectorAll("#models tbody tr")].map((r) => parseFloat(r.cells[4].textContent)).filter((x) => !Number.isNaN(x))`, &ratios)
+	if !slices.IsSorted(ratios) || len(ratios) < 3000 {
+		t.Errorf("the %d ratios are not in order", len(ratios))
+	}
+	var edges []float64
+	b.eval(`const t = document.getElementById("models"); t.scrollIntoView();
+		return [t.tHead.rows[0], ...[...t.tBodies[0].rows].slice(0, 5)].map((r) => r.cells[6].getBoundingClientRect().right)`, &edges)
+	if slices.Max(edges)-slices.Min(edges) > 0.5 {
+		t.Errorf("a column ends at %v", edges)
 	}
 }

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -55,19 +57,24 @@ func (r *Report) Renamed(ctx context.Context, name string) (*Report, error) {
 // object or is nested deeper than 10,000 levels is an error.
 func Digest(document []byte) (string, error) { return digestWithout(document, "digest") }
 
+// Open reads the JSON form of a report and compares it with its digest; one without a digest is not compared.
+func Open(document []byte) (*Report, error) {
+	r, err := Read(bytes.NewReader(document))
+	if err != nil || r.Digest == "" {
+		return r, err
+	}
+	sum, err := Digest(document)
+	if err == nil && sum != r.Digest {
+		err = fmt.Errorf("the report was changed after it was written: its digest is %s, not %s", sum, r.Digest)
+	}
+	return r, err
+}
+
 // digestWithout is the SHA-256 of the canonical form of a JSON object without one member.
 func digestWithout(document []byte, member string) (string, error) {
-	if !jsontext.Value(document).IsValid() {
-		return "", fmt.Errorf("report: not a valid JSON document")
-	}
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(document, &members); err != nil {
-		return "", fmt.Errorf("report: %w", err)
-	}
-	delete(members, member)
-	bare, err := json.Marshal(members)
+	bare, err := withoutMember(document, member)
 	if err != nil {
-		return "", fmt.Errorf("report: %w", err)
+		return "", fmt.Errorf("report: not a valid JSON object: %w", err)
 	}
 	text, err := jsontext.AppendFormat(nil, bare, canonicalOptions...)
 	if err != nil {
@@ -75,4 +82,43 @@ func digestWithout(document []byte, member string) (string, error) {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// withoutMember is a JSON object without one member. It is read once: reports have megabytes.
+func withoutMember(document []byte, member string) ([]byte, error) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(document))
+	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
+		return nil, errors.New("it begins with another value")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	bare, separator := append(make([]byte, 0, len(document)), '{'), ""
+	for d.PeekKind() == jsontext.KindString {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		text := name.String() // before the next token
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if text == member {
+			continue
+		}
+		bare = append(bare, separator...)
+		if bare, err = jsontext.AppendQuote(bare, text); err != nil {
+			return nil, err
+		}
+		bare = append(append(bare, ':'), value...)
+		separator = ","
+	}
+	if _, err := d.ReadToken(); err != nil { // the end of the object
+		return nil, err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more follows it")
+	}
+	return append(bare, '}'), nil
 }

@@ -48,7 +48,8 @@ func TestDigest(t *testing.T) {
 	if err := json.Compact(&compact, text.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range [][]byte{text.Bytes(), compact.Bytes()} {
+	escaped := bytes.Replace(text.Bytes(), []byte(`"digest"`), []byte(`"\u0064igest"`), 1)
+	for _, form := range [][]byte{text.Bytes(), compact.Bytes(), escaped} {
 		if got, err := Digest(form); err != nil || got != r.Digest {
 			t.Errorf("got %s, %v, want %s", got, err, r.Digest)
 		}
@@ -59,7 +60,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want another digest", edit[1], got, err)
 		}
 	}
-	for _, bad := range []string{"", "[]", "1", `{"a": 1, "a": 2}`, `{"a": {"b": 1, "b": 2}}`, "{} {}", strings.Repeat(`{"a":`, 20_000)} {
+	for _, bad := range []string{"", "[]", "1", "{", `{"a"`, `{"a": }`, `{"a": "\xff"}`, `{"a": 1, "a": 2}`, `{"a": {"b": 1, "b": 2}}`, "{} {}", strings.Repeat(`{"a":`, 20_000)} {
 		if got, err := Digest([]byte(bad)); err == nil {
 			t.Errorf("%.20q: got %s, want an error", bad, got)
 		}

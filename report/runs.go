@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/mcompress/mcompress/report/verification"
 )
 
 //go:embed runs.html
@@ -26,43 +23,16 @@ type Runs struct {
 
 // A Run is the headline figures of a report.
 type Run struct {
-	Label        string                 `json:"label"`            // A, B, …
-	Report       string                 `json:"report"`           // name of the file
-	Digest       string                 `json:"digest,omitempty"` // of the report
-	Source       File                   `json:"source"`           // the first file of the model
-	Result       File                   `json:"result"`
-	Methods      string                 `json:"methods"`
-	Verdict      Verdict                `json:"verdict"`
-	FileBytes    Change                 `json:"file_bytes"`
-	Ratio        float64                `json:"ratio"`
-	RuntimeBytes Change                 `json:"runtime_bytes"`
-	Coverage     float64                `json:"coverage"` // fraction
-	Data         *verification.Data     `json:"data,omitempty"`
-	Accuracy     *verification.Accuracy `json:"accuracy,omitempty"`
-	Metric       *verification.Metric   `json:"metric,omitempty"`
-	Output       *verification.Output   `json:"worst_output,omitempty"` // the output with the lowest SQNR
-	Latency      *verification.Latency  `json:"latency,omitempty"`
-	Pareto       bool                   `json:"pareto"` // no other run is both smaller and better in the quality
+	Label  string `json:"label"`  // A, B, …
+	Report string `json:"report"` // name of the file
+	Headline
+	Pareto bool `json:"pareto"` // no other run is both smaller and better in the quality
 }
 
 // Add adds the report of the named file.
 func (rs *Runs) Add(name string, r *Report) {
-	run := Run{
-		Label: letters(len(rs.Runs)), Report: filepath.Base(name), Digest: r.Digest, Source: firstFile(r.before()), Result: firstFile(r.Result),
-		Methods: methodText(r), Verdict: r.Verdict, FileBytes: r.Totals.FileBytes, Ratio: r.Totals.Ratio, RuntimeBytes: r.Totals.RuntimeBytes, Coverage: r.Coverage.Fraction,
-	}
-	if v := r.Verification; v != nil {
-		run.Data, run.Accuracy, run.Metric, run.Output, run.Latency = v.Data, v.Accuracy, v.Metric, v.Worst(), v.Latency
-	}
-	rs.Runs = append(rs.Runs, run)
+	rs.Runs = append(rs.Runs, Run{Label: letters(len(rs.Runs)), Report: filepath.Base(name), Headline: headline(r)})
 	rs.compare()
-}
-
-func firstFile(s Side) File {
-	if len(s.Files) == 0 {
-		return File{}
-	}
-	return s.Files[0]
 }
 
 // letters number runs as columns of a sheet: A to Z, AA, AB.
@@ -127,21 +97,6 @@ func (rs *Runs) differ(of func(Run) string) bool {
 	return false
 }
 
-// quality is a quantity of which more is better; false where it was not measured.
-func (r Run) quality(quantity string) (float64, bool) {
-	switch {
-	case quantity == "accuracy" && r.Accuracy != nil:
-		return 100 * r.Accuracy.After, true
-	case quantity == "metric" && r.Metric != nil && r.Metric.After != nil && r.Metric.HigherIsBetter:
-		return *r.Metric.After, true
-	case quantity == "metric" && r.Metric != nil && r.Metric.After != nil:
-		return -*r.Metric.After, true
-	case quantity == "output SQNR" && r.Output != nil && r.Output.Errors != nil && r.Output.Errors.SQNR != nil:
-		return *r.Output.Errors.SQNR, true
-	}
-	return 0, false
-}
-
 // marks are the runs by file size and quality; nil without a common quality.
 func (rs *Runs) marks() []mark {
 	if rs.Quality == "" {
@@ -172,7 +127,7 @@ func (rs *Runs) Markdown(w io.Writer) error {
 	}
 	var head []string
 	cells := make([][]string, len(rs.Runs))
-	for _, c := range rs.Columns() {
+	for _, c := range withContent(runColumns(), rs.Runs) {
 		name := c.Name
 		if c.Class == "n" {
 			name += ":"
@@ -210,97 +165,23 @@ func (rs *Runs) HTML(w io.Writer) error {
 	return execute(w, runsText, struct {
 		document
 		*Runs
+		Table table
 		Front figure
-	}{newDocument("Comparison of " + plural(int64(len(rs.Runs)), "run")), rs, f})
+	}{newDocument("Comparison of " + plural(int64(len(rs.Runs)), "run")), rs, newTable("runs", "Runs", runColumns(), rs.Runs[:rows(len(rs.Runs))]), f})
 }
 
-// A runColumn is a column of the table of runs. Class is "n" for numbers.
-type runColumn struct {
-	Name, Class string
-	Cell        func(Run) runCell
-}
-
-// A runCell is text, a note below it and a class on pages; Exact is what it is sorted by.
-type runCell struct{ Text, Small, Exact, Class string }
-
-func (c runCell) markdown() string {
-	if c.Small == "" {
-		return prose(c.Text)
+// runColumns are the columns of a table of runs.
+func runColumns() []column[Run] {
+	all := []column[Run]{
+		{"Run", "", func(r Run) cell { return cell{Text: r.Label} }},
+		{"Report", "name", func(r Run) cell { return cell{Text: visible(r.name()), Small: r.Methods} }},
+		{"Verdict", "", func(r Run) cell { return r.Verdict.cell() }},
 	}
-	return prose(c.Text) + "<br>" + prose(c.Small)
+	all = append(all, figureColumns(func(r Run) *Headline { return &r.Headline })...)
+	return append(all, column[Run]{"Pareto front", "", func(r Run) cell { return cell{Text: map[bool]string{true: "yes"}[r.Pareto]} }})
 }
-
-// Columns are those in which a run has a figure.
-func (rs *Runs) Columns() []runColumn {
-	text := func(of func(Run) string) func(Run) runCell {
-		return func(r Run) runCell { return runCell{Text: of(r)} }
-	}
-	all := []runColumn{
-		{"Run", "", text(func(r Run) string { return r.Label })},
-		{"Report", "name", func(r Run) runCell { return runCell{Text: visible(r.name()), Small: r.Methods} }},
-		{"Verdict", "", func(r Run) runCell {
-			o := r.Verdict.outcome()
-			return runCell{Text: o.Mark + " " + o.Word, Small: o.Text, Class: o.Class}
-		}},
-		{"File size", "n", func(r Run) runCell { return sizeCell(r.FileBytes.After) }},
-		{"Ratio", "n", text(func(r Run) string { return times(r.Ratio) })},
-		{"Runtime memory", "n", func(r Run) runCell { return sizeCell(r.RuntimeBytes.After) }},
-		{"Accuracy", "n", Run.accuracy},
-		{"Metric", "n", Run.metric},
-		{"Output SQNR", "n", text(Run.sqnr)},
-		{"Agreement", "n", text(Run.agreement)},
-		{"Latency", "n", Run.latency},
-		{"Pareto front", "", text(func(r Run) string { return map[bool]string{true: "yes"}[r.Pareto] })},
-	}
-	return slices.DeleteFunc(all, func(c runColumn) bool {
-		return !slices.ContainsFunc(rs.Runs, func(r Run) bool { return c.Cell(r).Text != "" })
-	})
-}
-
-func sizeCell(n int64) runCell { return runCell{Text: size(n), Exact: fmt.Sprint(n, " bytes")} }
 
 // name is the name of the report without its suffix.
 func (r Run) name() string {
 	return strings.TrimSuffix(strings.TrimSuffix(r.Report, ".json"), ".report")
-}
-
-func (r Run) accuracy() runCell {
-	if r.Accuracy == nil {
-		return runCell{}
-	}
-	c := runCell{Text: verification.Percent(r.Accuracy.After)}
-	if r.Accuracy.Before != nil {
-		c.Small = points2(r.Accuracy.After - *r.Accuracy.Before)
-	}
-	return c
-}
-
-func (r Run) metric() runCell {
-	if r.Metric == nil || r.Metric.After == nil {
-		return runCell{}
-	}
-	return runCell{Text: visible(r.Metric.Name) + " " + fmt.Sprintf("%.4g", *r.Metric.After), Small: r.Metric.Text(), Exact: fmt.Sprint(*r.Metric.After)}
-}
-
-// sqnr is the SQNR of the worst output.
-func (r Run) sqnr() string {
-	if r.Output == nil || r.Output.Errors == nil {
-		return ""
-	}
-	return r.Output.Errors.Text()
-}
-
-// agreement is the top-1 agreement of the worst output, or the fraction of its equal elements.
-func (r Run) agreement() string {
-	if r.Output == nil {
-		return ""
-	}
-	return agreement(r.Output.Agreement)
-}
-
-func (r Run) latency() runCell {
-	if r.Latency == nil {
-		return runCell{}
-	}
-	return runCell{Text: seconds(r.Latency.After), Small: faster(r.Latency), Exact: fmt.Sprint(r.Latency.After, " seconds")}
 }

@@ -182,7 +182,12 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 			return err
 		}
 	}
+	index, err := w.newIndexed(selected)
+	if err != nil {
+		return err
+	}
 	if t.division.isWorker() || t.division.isPlanning() {
+		mine[0].output = t.division.local(mine[0].output)
 		_, err := w.compressed(c, t, mine[0], label, steps, settings)
 		return err
 	}
@@ -199,6 +204,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		codes = append(codes, outcomeCode(outcome))
 		if w.stream != nil {
 			err = errors.Join(err, w.stream.Model(outcome, outcomeCode(outcome)))
+			index.add(outcome)
 		} else {
 			batch = append(batch, outcome)
 		}
@@ -210,7 +216,10 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		}
 	}
 	if w.stream != nil {
-		return errors.Join(w.stream.End(first(codes)), ended(codes))
+		if err := errors.Join(w.stream.End(first(codes)), index.write(c.Context, mine[len(codes):])); err != nil {
+			return err
+		}
+		return ended(codes)
 	}
 	for _, h := range batch.TerminalHints(settings != nil && !settings.Backend.Embedded()) {
 		if !t.quiet {
@@ -250,7 +259,7 @@ func (w *writing) outcome(c *cli.Context, t *tool, m listed, label string, steps
 	recorder := w.measured.recorder()
 	res, err := w.one(c, t, m, label, distill.WithRecorder(steps, recorder), settings)
 	if err == nil && m.staged != nil && !w.dryRun {
-		err = m.staged.publish(c.Context, m.model, res)
+		err = m.staged.publish(c.Context, t.division, m.model, res)
 	}
 	if res != nil && res.NotRun != "" {
 		t.warnNotRun(c.Command.Name, res.Output, res.NotRun)

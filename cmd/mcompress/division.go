@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +21,6 @@ import (
 	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/remote"
-	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
@@ -43,11 +41,28 @@ type dividedPlan struct {
 	Files    []report.File    `json:"files,omitempty"` // of the result, as far as they are known without a search
 	Read     int64            `json:"source_bytes"`
 	Memory   int64            `json:"memory_bytes"` // of a process, besides --memory-limit
+
+	tag string // of plan.json in a bucket; empty on disk
+}
+
+// exchanged is the maximum number of bytes that a process of a plan in a bucket has on disk: the result, which a search does not know, and the results of layers.
+func (p *dividedPlan) exchanged() int64 {
+	n := p.Read
+	for _, f := range p.Files {
+		n += f.Bytes
+	}
+	if p.Files == nil {
+		n += p.Read
+	}
+	return n
 }
 
 // A division is the role of this process in the run of a plan.
 type division struct {
-	folder   string
+	folder   string         // a path or URL
+	dir      string         // the folder on disk
+	scratch  *scratchFolder // that has dir; nil if it is the folder
+	mirror   *remote.Mirror // of the folder of the parts, in dir; nil if it is the folder
 	plan     dividedPlan
 	planning bool           // only plan.json is made
 	worker   bool           // it computes a part of the units; otherwise it uses all
@@ -105,28 +120,45 @@ func (d *division) resume(c *cli.Context, t *tool, w *writing, model string, ste
 	return &resumption{d.group, none, none, nil}, nil
 }
 
-// identify is the identity of the run. Its source is identified by names, sizes and times of its files: reading it would take as long as a worker's part.
+// identify is the identity of the run. Its source is identified by names, sizes and times of its files, or by their tags: reading it would take as long as a
+// worker's part.
 func (d *division) identify(c *cli.Context, t *tool, w *writing, model string, steps []pass.Options) (id journal.Identity, err error) {
-	if registry.IsReference(model) || remote.Is(model) {
-		return id, usagef("a plan is for a file: download %s first", remote.Shown(model))
+	if registry.IsReference(model) {
+		return id, usagef("a plan is for a file: pull %s first", model)
 	}
-	f, err := onnx.OpenContext(c.Context, model)
+	f, err := remote.OpenModel(c.Context, model)
 	if err != nil {
 		return id, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	h := sha256.New()
-	for _, path := range f.Paths() {
-		st, err := os.Stat(path)
-		if err != nil {
-			return id, err
-		}
-		d.plan.Read += st.Size()
-		fmt.Fprintln(h, filepath.Base(path), st.Size(), st.ModTime().UnixNano())
+	d.plan.Read = f.Size()
+	id.Version = job.Version()
+	if remote.Is(model) {
+		id.Source, err = remote.ModelTag(c.Context, model)
+	} else {
+		id.Source, err = timesOf(f.Paths())
 	}
-	id = journal.Identity{Version: job.Version(), Source: hex.EncodeToString(h.Sum(nil))}
+	switch {
+	case err != nil:
+		return id, err
+	case id.Source == "":
+		return id, usagef("%s: the server sends no strong ETag, by which workers recognize the source: download it first", model)
+	}
 	id.Request, err = w.request(c, t, steps)
 	return id, err
+}
+
+// timesOf identifies files by their names, sizes and times.
+func timesOf(paths []string) (string, error) {
+	h := sha256.New()
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, filepath.Base(path), st.Size(), st.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // measure plans the memory of a process, and finds the files that the result will have unless the steps are searched.
@@ -164,39 +196,54 @@ func (d *division) run(ctx context.Context, t *tool) error {
 	}
 	sub, command := *t, d.plan.Command
 	sub.division = d
-	own := []string{"--output", d.folder + string(os.PathSeparator), "--data-files", strconv.Itoa(d.plan.Workers)}
+	output := d.folder + string(os.PathSeparator)
+	if remote.Is(d.folder) {
+		output = remote.Join(d.folder, "")
+	}
+	own := []string{"--output", output, "--data-files", strconv.Itoa(d.plan.Workers)}
 	return sub.app().RunContext(ctx, slices.Concat(given, command[:1], own, command[1:]))
 }
 
+// maxPlan limits the bytes of plan.json, which has the command line and the names of the result's files.
+const maxPlan = 16 << 20
+
 // readPlan reads the plan in a folder.
-func readPlan(folder string) (p dividedPlan, err error) {
-	path := filepath.Join(folder, planFile)
-	text, err := os.ReadFile(path)
+func readPlan(ctx context.Context, folder string) (p dividedPlan, err error) {
+	path := remote.Join(folder, planFile)
+	f, size, err := remote.OpenFile(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, usagef("%s: no plan; make one with mcompress plan", path)
 	}
 	if err != nil {
 		return p, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
+	defer f.Close()
+	if o, ok := f.(*remote.File); ok {
+		p.tag = o.Tag()
+	}
+	decoder := json.NewDecoder(io.NewSectionReader(f, 0, min(size, maxPlan)))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p); err != nil || p.Workers < 1 || len(p.Command) == 0 {
+	if err := decoder.Decode(&p); err != nil || p.Workers < 1 || len(p.Command) == 0 || !slices.Contains(plannedCommands, p.Command[0]) {
 		return p, usagef("%s: not a plan of this version: %v", path, err)
 	}
 	return p, nil
 }
 
 // writeFile writes a file into the folder of the plan, whole.
-func (d *division) writeFile(name string, content any) (err error) {
+func (d *division) writeFile(ctx context.Context, name string, content any) (err error) {
 	text, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {
 		return err
+	}
+	text = append(text, '\n')
+	if remote.Is(d.folder) {
+		return remote.Create(ctx, remote.Join(d.folder, name), text)
 	}
 	set := &atomicfile.Set{Sync: true}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	path := filepath.Join(d.folder, name)
 	err = set.WriteFile(path, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
+		_, err := w.Write(text)
 		return err
 	})
 	if err != nil {
@@ -205,29 +252,102 @@ func (d *division) writeFile(name string, content any) (err error) {
 	return set.Publish(path)
 }
 
-// finalized reports whether the result is complete.
-func (d *division) finalized() (bool, error) {
-	_, err := os.Stat(filepath.Join(d.folder, resultFile))
-	if errors.Is(err, fs.ErrNotExist) {
+// has reports whether a file is in the folder of the plan.
+func (d *division) has(ctx context.Context, name string) (bool, error) {
+	f, _, err := remote.OpenFile(ctx, remote.Join(d.folder, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err != nil:
+		return false, err
 	}
-	return err == nil, err
+	return true, f.Close()
 }
 
-// join joins the run of the plan as worker number index, or to finalize it if index is the number of workers.
+// join joins the run of the plan as worker number index, or to finalize it if index is the number of workers. What is left after the result is complete is removed.
 func join(ctx context.Context, folder string, index int, p dividedPlan) (*division, error) {
 	if v := job.Version(); p.Identity.Version != v {
-		return nil, usagef("%s is a plan of version %s, this is %s", filepath.Join(folder, planFile), p.Identity.Version, v)
+		return nil, usagef("%s is a plan of version %s, this is %s", remote.Join(folder, planFile), p.Identity.Version, v)
 	}
 	d := &division{folder: folder, plan: p, worker: index < p.Workers}
-	done, err := d.finalized()
-	if done || err != nil {
-		return d, err
+	if err := d.open(strconv.Itoa(index)); err != nil {
+		return nil, err
 	}
-	d.group, err = journal.Join(ctx, filepath.Join(folder, partsFolder), index, p.Workers, p.Identity)
+	if err := d.join(ctx, index); err != nil {
+		d.leave(err)
+		return nil, err
+	}
+	return d, nil
+}
+
+// open finds the folder on disk. The role distinguishes the processes of a plan, each of which has one for a folder in a bucket.
+func (d *division) open(role string) (err error) {
+	d.dir = d.folder
+	if !remote.Is(d.folder) {
+		return nil
+	}
+	if d.scratch, err = newScratch("plans", d.folder, " "+d.plan.tag+" "+role); err != nil {
+		return err
+	}
+	d.dir = d.scratch.dir
+	d.mirror = remote.NewMirror(filepath.Join(d.dir, partsFolder), remote.Join(d.folder, partsFolder))
+	return nil
+}
+
+// exchange is the mirror of the parts.
+func (d *division) exchange() journal.Mirror {
+	if d.mirror == nil {
+		return nil
+	}
+	return d.mirror
+}
+
+func (d *division) join(ctx context.Context, index int) error {
+	parts := filepath.Join(d.dir, partsFolder)
+	done, err := d.has(ctx, resultFile)
+	switch {
+	case err != nil || done && d.worker:
+		return err
+	case done:
+		return journal.Remove(ctx, parts, d.exchange())
+	}
+	d.group, err = journal.Join(ctx, parts, index, d.plan.Workers, d.plan.Identity, d.exchange())
 	var foreign *journal.ForeignError
 	if errors.As(err, &foreign) {
 		err = &usageError{err}
 	}
-	return d, err
+	return err
+}
+
+// leave ends the role of this process in the run with this error: what an interrupted one continues with stays.
+func (d *division) leave(err error) {
+	if d.scratch == nil {
+		return
+	}
+	if code := exitCode(err); code == exitDone || code == exitGate {
+		_ = os.RemoveAll(filepath.Join(d.dir, partsFolder))
+	}
+	d.scratch.leave()
+}
+
+// local is the path on disk of the result at a path or URL. A division without a folder in a bucket has it there.
+func (d *division) local(output string) string {
+	if !remote.Is(output) {
+		return output
+	}
+	return filepath.Join(d.dir, remote.Base(output))
+}
+
+// upload uploads the files of a result. If the run is divided, those that workers have uploaded are copied, and another process that has been started to finalize
+// the plan since is an error.
+func (d *division) upload(ctx context.Context, files []remote.Upload) error {
+	if d != nil {
+		if err := d.group.Lock(ctx); err != nil {
+			return err
+		}
+		for i := range files {
+			files[i].From = d.mirror.Object(files[i].SHA256)
+		}
+	}
+	return remote.Publish(ctx, files)
 }

@@ -101,28 +101,34 @@ func onlyFiles(flag string, models []string) error {
 }
 
 // readList reads the list of --files-from.
-func readList(ctx context.Context, path string) ([]string, error) {
-	var in io.Reader = os.Stdin
+func readList(ctx context.Context, path string) (list []string, err error) {
+	err = readInput(ctx, path, func(in io.Reader) (err error) {
+		if list, err = fleet.ReadList(in); err != nil {
+			return fmt.Errorf("--files-from %s: %w", remote.Shown(path), err)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// readInput reads a file of lines at a path or URL, or standard input for -.
+func readInput(ctx context.Context, path string, read func(io.Reader) error) error {
 	switch {
 	case remote.Is(path):
 		text, err := remote.ReadFile(ctx, path, fleet.MaxList)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		in = bytes.NewReader(text)
-	case path != "-":
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+		return read(bytes.NewReader(text))
+	case path == "-":
+		return read(os.Stdin)
 	}
-	list, err := fleet.ReadList(in)
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("--files-from %s: %w", remote.Shown(path), err)
+		return err
 	}
-	return list, nil
+	defer f.Close()
+	return read(f)
 }
 
 // outputs are the paths of the results: those of the list, below the folder of --output.

@@ -101,6 +101,9 @@ func (m *manifestFlags) run(c *cli.Context, t *tool, d *division) (*manifest.Run
 	r.Name = manifest.Name(filepath.ToSlash(r.Folder), d.plan.Identity.Source)
 	r.Memory = int64(t.memory) + d.plan.Memory + memory.Threads(r.CPUs)
 	r.Scratch = scratch
+	if remote.Is(d.folder) {
+		r.Scratch += d.plan.exchanged()
+	}
 	r.Flags = t.given(r.CPUs)
 	return r, nil
 }

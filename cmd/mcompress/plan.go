@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/internal/manifest"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
@@ -34,7 +34,7 @@ func planCommand(t *tool) *cli.Command {
 		Usage:     "divide the compression of one model between several processes",
 		ArgsUsage: "MODEL RECIPE | -- COMMAND [FLAGS] MODEL",
 		Description: `The plan is a file in the folder of --output, in which the result will be. Then each worker computes its part, in any order and on any machine
-that has the folder, the model and the files that options name under the same paths; and one process finalizes the result:
+that has the folder, the model and the files that options name under the same paths or URLs; and one process finalizes the result:
 
   mcompress plan -n 16 -o compressed model.onnx recipe.yaml
   mcompress work compressed --index 0        (to 15)
@@ -52,7 +52,7 @@ worker, while the others wait for it, unless --sequential=false.
 Instead of a recipe, a command with its flags but --output: mcompress plan -n 16 -o compressed -- quantize --auto --min-sqnr 30 --data samples.npz model.onnx`,
 		Flags: group("flags", func(fs *flag.FlagSet) {
 			fs.IntVar(&workers, "number", 0, "`number` of workers")
-			outPathVar(fs, &folder, "output", "`folder` for the plan and the result, new or without a plan")
+			fs.Var(resultPath{outPath{&folder}}, "output", "`folder` for the plan and the result, new or without a plan; s3://BUCKET/PREFIX for workers without a shared file system")
 			m.flags(fs)
 		}),
 		Action: func(c *cli.Context) error {
@@ -85,18 +85,27 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 		}
 		args = []string{"apply", args[1], args[0]}
 	}
-	if remote.Is(folder) {
-		return usagef("--output %s: the folder of a plan has to be a path", remote.Shown(folder))
+	if i := slices.IndexFunc(args, func(arg string) bool { return remote.Shown(arg) != arg }); i >= 0 {
+		return usagef("%s: a plan stores no URLs with a query, which may have a signature", remote.Shown(args[i]))
 	}
-	if _, err := os.Stat(filepath.Join(folder, planFile)); err == nil {
+	d := &division{folder: folder, planning: true, plan: dividedPlan{Workers: workers, Command: args}}
+	switch planned, err := d.has(c.Context, planFile); {
+	case err != nil:
+		return err
+	case planned:
 		return usagef("%s has a plan already", folder)
 	}
-	undo, err := atomicfile.MakeDir(folder)
-	if err != nil {
+	if !remote.Is(folder) {
+		undo, err := atomicfile.MakeDir(folder)
+		if err != nil {
+			return err
+		}
+		defer undo()
+	}
+	if err := d.open("plan"); err != nil {
 		return err
 	}
-	defer undo()
-	d := &division{folder: folder, planning: true, plan: dividedPlan{Workers: workers, Command: args}}
+	defer d.leave(nil)
 	if err := d.run(c.Context, t); err != nil {
 		return err
 	}
@@ -104,7 +113,7 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 	if err != nil {
 		return err
 	}
-	if err := d.writeFile(planFile, d.plan); err != nil {
+	if err := d.writeFile(c.Context, planFile, d.plan); err != nil {
 		return err
 	}
 	if t.json {
@@ -139,22 +148,22 @@ do. A worker that needs results of others, such as the sensitivities that a sear
 			if err != nil {
 				return err
 			}
+			p, err := readPlan(c.Context, args[0])
+			if err != nil {
+				return err
+			}
 			if index < 0 {
-				if index, err = workerIndex(args[0]); err != nil {
+				if index, err = workerIndex(p); err != nil {
 					return err
 				}
 			}
-			return t.work(c, args[0], index, patience)
+			return t.work(c, args[0], p, index, patience)
 		},
 	}
 }
 
 // workerIndex is the index of the scheduler that runs this process.
-func workerIndex(folder string) (int, error) {
-	p, err := readPlan(folder)
-	if err != nil {
-		return 0, err
-	}
+func workerIndex(p dividedPlan) (int, error) {
 	shard, err := fleet.FromEnvironment(func(name string) string {
 		if v := os.Getenv(name); v != "" || name != fleet.KubernetesCount {
 			return v
@@ -173,11 +182,7 @@ func workerIndex(folder string) (int, error) {
 }
 
 // work computes the part of one worker.
-func (t *tool) work(c *cli.Context, folder string, index int, patience time.Duration) (err error) {
-	p, err := readPlan(folder)
-	if err != nil {
-		return err
-	}
+func (t *tool) work(c *cli.Context, folder string, p dividedPlan, index int, patience time.Duration) (err error) {
 	if index >= p.Workers {
 		return usagef("--index %d: the plan has workers 0 to %d", index, p.Workers-1)
 	}
@@ -185,10 +190,14 @@ func (t *tool) work(c *cli.Context, folder string, index int, patience time.Dura
 	if err != nil {
 		return err
 	}
-	if d.group == nil || d.group.Ended() {
+	defer func() { d.leave(err) }()
+	if d.group == nil {
 		return t.worked(d, index)
 	}
 	defer func() { err = errors.Join(err, d.group.Close()) }()
+	if d.group.Ended() {
+		return t.worked(d, index)
+	}
 	for {
 		err := d.run(c.Context, t)
 		missing, elsewhere := ir.ElsewhereIn(err)
@@ -245,7 +254,7 @@ lost is computed anew. The parts of the workers are removed in the end; the plan
 
 // finalize completes the result of the plan in a folder.
 func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) (err error) {
-	p, err := readPlan(folder)
+	p, err := readPlan(c.Context, folder)
 	if err != nil {
 		return err
 	}
@@ -253,6 +262,7 @@ func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) (
 	if err != nil {
 		return err
 	}
+	defer func() { d.leave(err) }()
 	if d.group == nil {
 		if t.json {
 			return t.encode(map[string]any{"result": "up-to-date"})
@@ -265,15 +275,19 @@ func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) (
 		return err
 	}
 	if err := d.group.Wait(c.Context, patience, func() bool { return len(d.group.Missing()) == 0 }); err != nil {
-		missing := d.group.Missing()
-		if len(missing) == 0 || c.Context.Err() != nil {
+		var ended *journal.PatienceError
+		if !errors.As(err, &ended) {
 			return err
 		}
+		missing := d.group.Missing()
 		return &retryError{fmt.Errorf("%s: %d of %d workers have not ended, the first is mcompress work %[1]s --index %[4]d", folder, len(missing), p.Workers, missing[0])}
 	}
 	err = d.run(c.Context, t)
 	if exitCode(err) != exitDone && exitCode(err) != exitGate {
 		return err
 	}
-	return errors.Join(err, d.writeFile(resultFile, map[string]any{"exit_code": exitCode(err)}), d.group.Remove())
+	if failed := d.writeFile(c.Context, resultFile, map[string]any{"exit_code": exitCode(err)}); failed != nil {
+		return failed
+	}
+	return errors.Join(err, d.group.Remove(c.Context))
 }

@@ -186,6 +186,44 @@ func TestListInBucket(t *testing.T) {
 	}
 }
 
+// The index of a list in a bucket is there after its run, and after the last step of several workers.
+func TestIndexInBucket(t *testing.T) {
+	b := startBucket(t, "mlp.onnx", "gemm.onnx")
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte("s3://models/in/mlp.onnx\ns3://models/in/none.onnx\ns3://models/in/gemm.onnx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quantize := []string{"quantize", "--files-from", list, "--no-verify", "-o"}
+	exitsWith(t, exitIO, append(quantize, "s3://models/whole")...)
+	log := filepath.Join(t.TempDir(), "log")
+	for _, shard := range []string{"0/2", "1/2"} {
+		var out, errors bytes.Buffer
+		run(t.Context(), append(append([]string{"mcompress", "--json"}, quantize...), "s3://models/parts/", "--shard", shard), &out, &errors)
+		if err := os.WriteFile(log+shard[:1], out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(b.folder, "parts", "index.json")); err == nil {
+		t.Error("a shard has written an index")
+	}
+	stdout, _ := exitsWith(t, exitIO, "report", "s3://models/parts/", "--files-from", list, "--log", log+"?")
+	if !strings.Contains(stdout, "3 models: 2 written, 1 failed") {
+		t.Errorf("report prints %s", stdout)
+	}
+	for _, name := range []string{"index.json", "index.html"} {
+		b.same(t, "parts/"+name, filepath.Join(b.folder, "whole", name))
+	}
+	if page := string(fileContent(t, filepath.Join(b.folder, "parts", "index.html"))); !strings.Contains(page, `<a href="models/in/mlp.dynamic-int8.report.html">s3://models/in/mlp.onnx</a>`) {
+		t.Error("the page has no link")
+	}
+	stdout, _ = exitsWith(t, 0, "report", "s3://models/parts", "--format", "html")
+	if !strings.Contains(stdout, `href="models/in/gemm.dynamic-int8.report.html"`) {
+		t.Error("the page on standard output has no link")
+	}
+	exitsWith(t, exitInput, "report", "s3://models/none/")
+	exitsWith(t, exitIO, "report", "s3://none/x/")
+}
+
 // A run that is killed while it uploads leaves no object; with --if-changed the next run uploads the same result, and no upload is left.
 func TestKilledUpload(t *testing.T) {
 	b := startBucket(t, "mlp.onnx")

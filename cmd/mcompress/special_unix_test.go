@@ -38,6 +38,8 @@ var writers = []writer{
 	{"mlp.rank1.segment1.onnx", "split mlp.onnx --tensor-parallel 2"},
 	{"mlp.shards.json", "split mlp.onnx --tensor-parallel 2"},
 	{"mlp.vs.cnn.report.json", "report cnn.onnx mlp.onnx"},
+	{"index.html", "report ."},
+	{"out/index.json", "quantize --files-from list -o out"},
 	{"out.md", "report pruned.report.json --output out.md"},
 	{"out.environment.json", "quantize mlp.onnx -o out.onnx"},
 	{"out.sig", "sign --key key.pem mlp.onnx -o out.sig"},
@@ -105,6 +107,7 @@ func eachCommand(t *testing.T, mode os.FileMode, list []writer, test func(t *tes
 			}
 			if err := errors.Join(
 				os.WriteFile("recipe.yaml", []byte("steps:\n  - method: dynamic-int8\n"), mode),
+				os.WriteFile("list", []byte("mlp.onnx\n"), mode),
 				os.WriteFile("key.pem", []byte(signingKey), mode),
 				os.Mkdir("stored", 0o755),
 				os.Rename("cnn.onnx", "stored/cnn.onnx"),

@@ -18,27 +18,23 @@ import (
 	"github.com/mcompress/mcompress/internal/remote"
 )
 
-// A staged result is written to disk, in a folder of its own, and then uploaded to its URL. What an interrupted run left is in the same folder.
-type staged struct {
-	url  string
+// A scratchFolder is a folder on disk for what is at a URL in the end. An interrupted run leaves it for the next one.
+type scratchFolder struct {
 	dir  string
-	path string // of the result on disk
 	lock *os.File
-
-	source string // the tag of a source at a URL, by which --if-changed recognizes it; empty for none
 }
 
-// lockName is the file that the process of a staged result locks.
+// lockName is the file that the process of a scratch folder locks.
 const lockName = "lock"
 
-// stage makes the folder of the result at url, below the user's folder of caches.
-func stage(url string) (*staged, error) {
+// newScratch makes the scratch folder of a kind for a URL, below the user's folder of caches. The key distinguishes several for one URL.
+func newScratch(kind, url, key string) (*scratchFolder, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil { // neither XDG_CACHE_HOME nor HOME, as in some containers
 		cache = os.TempDir()
 	}
-	sum := sha256.Sum256([]byte(url))
-	dir := filepath.Join(cache, "mcompress", "results", hex.EncodeToString(sum[:8]))
+	sum := sha256.Sum256([]byte(url + key))
+	dir := filepath.Join(cache, "mcompress", kind, hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -46,7 +42,34 @@ func stage(url string) (*staged, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
-	return &staged{url: url, dir: dir, path: filepath.Join(dir, remote.Base(url)), lock: lock}, nil
+	return &scratchFolder{dir: dir, lock: lock}, nil
+}
+
+// leave removes the folder, unless it has what an interrupted run continues with.
+func (s *scratchFolder) leave() {
+	_ = s.lock.Close()
+	if entries, err := os.ReadDir(s.dir); err == nil && len(entries) == 1 {
+		_ = os.Remove(s.lock.Name())
+		_ = os.Remove(s.dir)
+	}
+}
+
+// A staged result is written to disk, in a folder of its own, and then uploaded to its URL. What an interrupted run left is in the same folder.
+type staged struct {
+	*scratchFolder
+	url  string
+	path string // of the result on disk
+
+	source string // the tag of a source at a URL, by which --if-changed recognizes it; empty for none
+}
+
+// stage makes the folder of the result at url.
+func stage(url string) (*staged, error) {
+	s, err := newScratch("results", url, "")
+	if err != nil {
+		return nil, err
+	}
+	return &staged{scratchFolder: s, url: url, path: filepath.Join(s.dir, remote.Base(url))}, nil
 }
 
 // stage is that of a result of this run. A result that cannot be written to its URL is an error before the work. A result that was not uploaded is of use to
@@ -79,8 +102,9 @@ func (w *writing) uploadable(ctx context.Context, m listed) (*job.Result, error)
 	return nil, errors.Join(err, m.staged.clear())
 }
 
-// publish uploads the files of the result of a model, the model last, and names them in res by their URLs.
-func (s *staged) publish(ctx context.Context, model string, res *job.Result) error {
+// publish uploads the files of the result of a model, the model last, and names them in res by their URLs. Those that the workers of a division have uploaded are
+// copied.
+func (s *staged) publish(ctx context.Context, d *division, model string, res *job.Result) error {
 	if res.Done && remote.Is(res.Output) {
 		return nil
 	}
@@ -93,7 +117,7 @@ func (s *staged) publish(ctx context.Context, model string, res *job.Result) err
 			return usagef("%s: the output would overwrite %s, which the input needs; name another file with --output", s.url, part.Name)
 		}
 	}
-	if err := remote.Publish(ctx, files); err != nil {
+	if err := d.upload(ctx, files); err != nil {
 		return err
 	}
 	for _, p := range append(slices.Clone(res.Reports), res.Output) {
@@ -168,13 +192,4 @@ func (s *staged) clear() error {
 		err = errors.Join(err, os.Remove(path))
 	}
 	return err
-}
-
-// leave removes the folder, unless it has what an interrupted run continues with.
-func (s *staged) leave() {
-	_ = s.lock.Close()
-	if entries, err := os.ReadDir(s.dir); err == nil && len(entries) == 1 {
-		_ = os.Remove(s.lock.Name())
-		_ = os.Remove(s.dir)
-	}
 }

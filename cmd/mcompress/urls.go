@@ -9,11 +9,14 @@ import (
 )
 
 // readsURLs are the commands whose arguments may be URLs of object storage and web servers.
-var readsURLs = []string{"quantize", "prune", "sparse", "distill", "finetune", "apply", "inspect", "bench", "memory", "verify"}
+var readsURLs = []string{"quantize", "prune", "sparse", "distill", "finetune", "apply", "inspect", "bench", "memory", "verify", "plan", "work", "finalize"}
 
-// onDisk is an error for arguments that are URLs, of a command that needs files on disk.
+// onDisk is an error for arguments that are URLs, of a command that needs files on disk. Those of reports may be in a bucket.
 func onDisk(c *cli.Context) error {
 	args := c.Args().Slice()
+	if c.Command.Name == "report" && len(args) == 1 && isReportFolder(args[0]) {
+		return nil
+	}
 	if i := slices.IndexFunc(args, remote.Is); i >= 0 && !slices.Contains(readsURLs, c.Command.Name) {
 		return usagef("%s requires files on disk: download %s first", c.Command.Name, remote.Shown(args[i]))
 	}

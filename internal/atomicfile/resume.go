@@ -53,6 +53,9 @@ func (s *Set) CreateKept(path, kept string) (*File, error) {
 	return s.add(f, path, folder), nil
 }
 
+// Keep renames a file that is kept, for CreateKept under another name. Names of it in sets stay.
+func Keep(from, to string) error { return os.Rename(from, to) }
+
 // linked gives the file at path, which it creates if there is none, another name.
 func linked(path, name string, perm os.FileMode) error {
 	if err := Check(path); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/remote"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
@@ -41,12 +42,31 @@ func OutputsBelow(models []string, label, output string) ([]string, error) {
 		return nil, fmt.Errorf("--output %s: a list of models needs a folder", output)
 	}
 	return distinctOutputs(models, label, func(folder string) (string, error) {
-		folder = strings.TrimLeft(folder[len(filepath.VolumeName(folder)):], string(os.PathSeparator)+"/")
-		if folder != "" && !filepath.IsLocal(folder) {
-			return "", fmt.Errorf("%s is not below the working folder: list it with an absolute path", folder)
-		}
-		return remote.Join(output, filepath.ToSlash(folder)), nil
+		folder, err := below(folder)
+		return remote.Join(output, filepath.ToSlash(folder)), err
 	})
+}
+
+// below is the folder of a model below that of --output.
+func below(folder string) (string, error) {
+	folder = strings.TrimLeft(folder[len(filepath.VolumeName(folder)):], string(os.PathSeparator)+"/")
+	if folder != "" && !filepath.IsLocal(folder) {
+		return "", pass.OptionErrorf("%s is not below the working folder: list it with an absolute path", folder)
+	}
+	return folder, nil
+}
+
+// stemBelow is the path, with slashes, of the result of a model of a list below the folder of --output, without .LABEL.onnx.
+func stemBelow(model string) (string, error) {
+	at, err := placed(model)
+	if err != nil {
+		return "", err
+	}
+	folder, name := filepath.Split(at)
+	if folder, err = below(folder); err != nil {
+		return "", err
+	}
+	return filepath.ToSlash(filepath.Join(folder, report.Stem(name))), nil
 }
 
 // distinctOutputs are NAME.LABEL.onnx in the folders that place returns for those of the models.

@@ -54,15 +54,6 @@ const (
 // progressInterval is the time between two lines about progress.
 const progressInterval = 5 * time.Second
 
-// The results of models. One that is up to date was not compressed again, see --if-changed.
-const (
-	resultWritten  = "written"
-	resultPlanned  = "planned"
-	resultUpToDate = "up-to-date"
-	resultRejected = "rejected"
-	resultFailed   = "failed"
-)
-
 // modelFacts is what a line of JSON has of a model.
 type modelFacts struct {
 	Event    string         `json:"event"`
@@ -87,16 +78,9 @@ type progressFacts struct {
 
 // summary is the last line.
 type summary struct {
-	Event       string `json:"event"`
-	Models      int    `json:"models"`
-	Written     int    `json:"written"`
-	Planned     int    `json:"planned,omitempty"`
-	UpToDate    int    `json:"up_to_date"`
-	Rejected    int    `json:"rejected"`
-	Failed      int    `json:"failed"`
-	BytesBefore int64  `json:"bytes_before"`
-	BytesAfter  int64  `json:"bytes_after"`
-	ExitCode    int    `json:"exit_code"`
+	Event string `json:"event"`
+	report.Counts
+	ExitCode int `json:"exit_code"`
 }
 
 // startFacts is the first line.
@@ -151,8 +135,7 @@ func (s *Stream) Model(o Outcome, exitCode int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Time{}
-	f := modelFacts{Event: modelEvent, Model: o.Model, ExitCode: exitCode, Result: result(o)}
-	s.summary.add(o, f.Result)
+	f := modelFacts{Event: modelEvent, Model: o.Model, ExitCode: exitCode, Result: Status(o)}
 	if o.Err != nil {
 		f.Error = o.Err.Error()
 	} else {
@@ -162,29 +145,31 @@ func (s *Stream) Model(o Outcome, exitCode int) error {
 			f.Verdict = r.Verdict.Text()
 		}
 	}
+	s.summary.Add(f.Result, f.Bytes)
 	if s.json {
 		return s.line(f)
 	}
 	return s.text(o, f)
 }
 
-func result(o Outcome) string {
+// Status is the status of a model of a list.
+func Status(o Outcome) string {
 	switch {
 	case o.Err != nil:
-		return resultFailed
+		return report.Failed
 	case o.Result.Rejected:
-		return resultRejected
+		return report.Rejected
 	case o.Result.Done:
-		return resultUpToDate
+		return report.UpToDate
 	case o.Result.Output == "":
-		return resultPlanned
+		return report.Planned
 	}
-	return resultWritten
+	return report.Written
 }
 
 func (s *Stream) text(o Outcome, f modelFacts) error {
 	if o.Err != nil {
-		_, err := fmt.Fprintln(s.w, s.style.bold(Escape(o.Model))+"  "+s.style.bad(resultFailed))
+		_, err := fmt.Fprintln(s.w, s.style.bold(Escape(o.Model))+"  "+s.style.bad(report.Failed))
 		return err
 	}
 	text := change(s.style, *f.Bytes)
@@ -195,19 +180,10 @@ func (s *Stream) text(o Outcome, f modelFacts) error {
 		text += "  " + gates
 	}
 	if o.Result.Done {
-		text += "  " + s.style.dim(resultUpToDate)
+		text += "  " + s.style.dim(report.UpToDate)
 	}
 	_, err := fmt.Fprintln(s.w, s.style.bold(Escape(o.Model))+" → "+s.style.bold(target(o.Result))+"  "+text)
 	return err
-}
-
-func (m *summary) add(o Outcome, result string) {
-	m.Models++
-	*map[string]*int{resultWritten: &m.Written, resultPlanned: &m.Planned, resultUpToDate: &m.UpToDate, resultRejected: &m.Rejected, resultFailed: &m.Failed}[result]++
-	if o.Err == nil {
-		m.BytesBefore += o.Result.Report.Totals.FileBytes.Before
-		m.BytesAfter += o.Result.Report.Totals.FileBytes.After
-	}
 }
 
 // End prints the summary.
@@ -217,15 +193,23 @@ func (s *Stream) End(exitCode int) error {
 	if s.json {
 		return s.line(m)
 	}
-	text := english.Plural(m.Models, "model", "") + ":"
+	return CountsText(s.w, m.Counts)
+}
+
+// CountsText prints the numbers of models by their status, and their sizes.
+func CountsText(w io.Writer, c report.Counts) error {
+	text := english.Plural(c.Models, "model", "") + ":"
 	for _, n := range []struct {
-		count int
-		what  string
-	}{{m.Written, resultWritten}, {m.Planned, resultPlanned}, {m.UpToDate, resultUpToDate}, {m.Rejected, resultRejected}, {m.Failed, resultFailed}} {
+		count  int
+		status string
+	}{
+		{c.Written, report.Written}, {c.Planned, report.Planned}, {c.UpToDate, report.UpToDate}, {c.Rejected, report.Rejected}, {c.Failed, report.Failed},
+		{c.Missing, report.Missing}, {c.Invalid, report.Invalid}, {c.Unlisted, report.Unlisted},
+	} {
 		if n.count > 0 {
-			text += fmt.Sprintf(" %d %s,", n.count, n.what)
+			text += fmt.Sprintf(" %d %s,", n.count, n.status)
 		}
 	}
-	_, err := fmt.Fprintf(s.w, "%s %s → %s\n", text, size(m.BytesBefore), size(m.BytesAfter))
+	_, err := fmt.Fprintf(w, "%s %s → %s\n", text, size(c.BytesBefore), size(c.BytesAfter))
 	return err
 }

@@ -37,7 +37,7 @@ const maxReport = 1 << 30
 
 // done is Done for an output at path.
 func done(ctx context.Context, o Options, path string) (*Result, string, error) {
-	text, err := remote.ReadFile(ctx, o.reportPath(path, report.JSONSuffix), maxReport)
+	text, err := remote.ReadFile(ctx, o.ReportPath(path, report.JSONSuffix), maxReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
 	}
@@ -63,7 +63,7 @@ func done(ctx context.Context, o Options, path string) (*Result, string, error) 
 	}
 	same := false
 	if o.Same != nil {
-		if same, err = o.Same(ctx, o.reportPath(path, report.JSONSuffix)); err != nil {
+		if same, err = o.Same(ctx, o.ReportPath(path, report.JSONSuffix)); err != nil {
 			return nil, "", err
 		}
 	}

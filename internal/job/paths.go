@@ -77,10 +77,10 @@ func (r *run) reportPath(suffix string) (string, error) {
 			return "", err
 		}
 	}
-	return r.Options.reportPath(r.path, suffix), nil
+	return r.Options.ReportPath(r.path, suffix), nil
 }
 
-// reportPath is the path of a document on an output, of which suffix is the end of the name.
-func (o *Options) reportPath(output, suffix string) string {
+// ReportPath is the path of a document on an output, of which suffix is the end of the name.
+func (o *Options) ReportPath(output, suffix string) string {
 	return remote.Join(cmp.Or(o.ReportDir, remote.Dir(output)), remote.Base(report.Stem(output))+suffix)
 }

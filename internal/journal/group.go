@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/fleet"
 	"github.com/mcompress/mcompress/ir"
@@ -17,9 +20,13 @@ import (
 // methods may be called concurrently, but for Refresh.
 type Group struct {
 	*Journal
+	ctx    context.Context // of what is sent in the background
 	folder string
+	mirror Mirror
 	index  int
 	others []*log // by index; that of this process is empty
+
+	sender
 }
 
 // A log is the journal of another process, for reading.
@@ -29,39 +36,62 @@ type log struct {
 }
 
 // Join returns the journal of worker number index of count workers, from 0, or with index count that of the process that uses all their results and computes
-// what is missing. An error is a *ForeignError if folder has results of another job.
-func Join(ctx context.Context, folder string, index, count int, id Identity) (*Group, error) {
+// what is missing. The folder is that of this process alone if there is a mirror; a nil one is none. An error is a *ForeignError if folder has results of another job.
+func Join(ctx context.Context, folder string, index, count int, id Identity, m Mirror) (*Group, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
+	m = orShared(m)
 	identify := func(context.Context) (Identity, error) { return id, nil }
-	g := &Group{folder: folder, index: index}
-	own, err := at(ctx, g.dir(index, count), identify)
+	g := &Group{ctx: ctx, folder: folder, mirror: m, index: index, others: make([]*log, count)}
+	for i := range g.others {
+		g.others[i] = &log{Journal: &Journal{
+			dir: g.dir(i), identify: func() (Identity, error) { return id, nil }, known: map[string][]*io.SectionReader{},
+		}}
+	}
+	if err := m.Pull(ctx, g.entry(index, logName)); err != nil {
+		return nil, err
+	}
+	own, err := at(ctx, g.dir(index), identify)
 	if err != nil {
 		return nil, err
 	}
 	g.Journal = own
-	for i := range count {
-		g.others = append(g.others, &log{Journal: &Journal{
-			dir: g.dir(i, count), identify: own.identify, known: map[string][]*io.SectionReader{},
-		}})
-	}
+	g.schedule()
 	if err := g.Refresh(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
 }
 
-// dir is the folder of one of the processes.
-func (g *Group) dir(index, count int) string {
-	if index == count {
-		return filepath.Join(g.folder, "final")
+// name is that of the folder of one of the processes.
+func (g *Group) name(index int) string {
+	if index == len(g.others) {
+		return "final"
 	}
-	return filepath.Join(g.folder, fmt.Sprintf("%05d", index))
+	return fmt.Sprintf("%05d", index)
 }
+
+func (g *Group) dir(index int) string { return filepath.Join(g.folder, g.name(index)) }
+
+// entry is the name of a file of one of the processes.
+func (g *Group) entry(index int, name string) string { return g.name(index) + "/" + name }
+
+// pulling is the number of logs that are received at a time.
+const pulling = 8
 
 // Refresh finds the results that other processes have had since the last call.
 func (g *Group) Refresh(ctx context.Context) error {
+	pulls, pullCtx := errgroup.WithContext(ctx)
+	pulls.SetLimit(pulling)
+	for i := range g.others {
+		if i != g.index {
+			pulls.Go(func() error { return g.mirror.Pull(pullCtx, g.entry(i, logName)) })
+		}
+	}
+	if err := pulls.Wait(); err != nil {
+		return err
+	}
 	for i, l := range g.others {
 		if i == g.index {
 			continue
@@ -110,28 +140,35 @@ func (g *Group) Result(unit string) (parts []*io.SectionReader, ok bool) {
 	if parts, ok = g.Journal.Result(unit); ok {
 		return parts, ok
 	}
-	if l := g.owner(unit); l != nil {
-		return l.known[unit], true
+	if i := g.owner(unit); i >= 0 {
+		return g.others[i].known[unit], true
 	}
 	return nil, false
 }
 
-// owner is the log of another process that has the result of a unit; nil if none has.
-func (g *Group) owner(unit string) *log {
-	for _, l := range g.others {
-		if _, ok := l.known[unit]; ok && l.sound {
-			return l
-		}
-	}
-	return nil
+// owner is the index of another process that has the result of a unit; -1 if none has.
+func (g *Group) owner(unit string) int {
+	return slices.IndexFunc(g.others, func(l *log) bool {
+		_, ok := l.known[unit]
+		return ok && l.sound
+	})
 }
 
-// File is the path of the file of the process that has the result of a unit of the same name, or of this process.
+// File is the path of the file of the process that has the result of a unit of the same name, or of this process. Workers receive only their own.
 func (g *Group) File(ctx context.Context, name string) (string, error) {
-	if l := g.owner(name); l != nil {
-		return filepath.Join(l.dir, filePrefix+name), nil
+	index := g.owner(name)
+	if index < 0 {
+		path, err := g.Journal.File(ctx, name)
+		if _, complete := g.Journal.Result(name); complete && err == nil {
+			err = g.mirror.Fetch(ctx, g.entry(g.index, filePrefix+name))
+		}
+		return path, err
 	}
-	return g.Journal.File(ctx, name)
+	path := filepath.Join(g.dir(index), filePrefix+name)
+	if g.index == len(g.others) {
+		return path, g.mirror.Fetch(ctx, g.entry(index, filePrefix+name))
+	}
+	return path, nil
 }
 
 // Mine distributes units over the workers, to about equal costs.
@@ -144,25 +181,6 @@ func (g *Group) Mine(costs []int64) []bool {
 		mine[i] = worker == g.index
 	}
 	return mine
-}
-
-// Lock keeps other processes of the same index from computing units. An error is an *atomicfile.BusyError if one does.
-func (g *Group) Lock(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.begin(ctx)
-}
-
-// ended is the unit of a worker that has computed all of its units.
-const ended = "end"
-
-// End records that this worker has computed all of its units.
-func (g *Group) End(ctx context.Context) error {
-	if _, ok := g.Journal.Result(ended); ok {
-		return nil
-	}
-	_, err := g.Add(ctx, ended)
-	return err
 }
 
 // Ended reports whether this worker has computed all of its units.
@@ -181,26 +199,42 @@ func (g *Group) Missing() (workers []int) {
 	return workers
 }
 
-// interval is the time after which the logs of other processes are read again.
-const interval = time.Second
+// The logs of other processes are read again after minInterval, or more while there are no new results.
+const (
+	minInterval = time.Second
+	maxInterval = 8 * time.Second
+)
 
-// Wait waits until done is true of the results of all processes, whose logs it reads each second. It is an error if there is no new result for so long.
+// A PatienceError is the end of a wait for other processes.
+type PatienceError struct{ patience time.Duration }
+
+// Error states the time.
+func (e *PatienceError) Error() string {
+	return fmt.Sprintf("no new result of another process for %v", e.patience)
+}
+
+// Wait waits until done is true of the results of all processes. It is a *PatienceError if there is no new result for so long.
 func (g *Group) Wait(ctx context.Context, patience time.Duration, done func() bool) error {
-	count, since := g.results(), time.Now()
+	if err := g.push(ctx); err != nil {
+		return err
+	}
+	count, since, interval := g.results(), time.Now(), minInterval
 	for !done() {
-		if time.Since(since) >= patience {
-			return fmt.Errorf("%s: no new result of another process for %v", g.folder, patience)
+		left := patience - time.Since(since)
+		if left <= 0 {
+			return &PatienceError{patience}
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(interval):
+		case <-time.After(min(interval, left)):
 		}
 		if err := g.Refresh(ctx); err != nil {
 			return err
 		}
+		interval = min(2*interval, maxInterval)
 		if n := g.results(); n != count {
-			count, since = n, time.Now()
+			count, since, interval = n, time.Now(), minInterval
 		}
 	}
 	return nil
@@ -214,16 +248,12 @@ func (g *Group) results() (n int) {
 	return n
 }
 
-// Close closes the journals.
-func (g *Group) Close() error {
-	err := g.Journal.Close()
-	for _, l := range g.others {
-		if l.file != nil {
-			l.forget()
-		}
-	}
-	return err
+// Remove removes the results of all processes.
+func (g *Group) Remove(ctx context.Context) error {
+	return errors.Join(g.close(), Remove(ctx, g.folder, g.mirror))
 }
 
-// Remove removes the results of all processes.
-func (g *Group) Remove() error { return errors.Join(g.Close(), os.RemoveAll(g.folder)) }
+// Remove removes the results of a group that no process uses, with the mirror of Join.
+func Remove(ctx context.Context, folder string, m Mirror) error {
+	return errors.Join(os.RemoveAll(folder), orShared(m).Remove(ctx))
+}

@@ -235,7 +235,7 @@ func TestGroup(t *testing.T) {
 	folder := t.TempDir()
 	join := func(i int) *Group {
 		t.Helper()
-		g, err := Join(t.Context(), folder, i, 2, here)
+		g, err := Join(t.Context(), folder, i, 2, here, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var busy *atomicfile.BusyError
-	if _, err := Join(t.Context(), folder, 2, 2, here); !errors.As(err, &busy) {
+	if _, err := Join(t.Context(), folder, 2, 2, here, nil); !errors.As(err, &busy) {
 		t.Errorf("two last processes: %v", err)
 	}
 	var foreign *ForeignError
@@ -309,10 +309,10 @@ func TestGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.found.Wait()
-	if _, err := Join(t.Context(), folder, 0, 2, Identity{Request: "other"}); !errors.As(err, &foreign) {
+	if _, err := Join(t.Context(), folder, 0, 2, Identity{Request: "other"}, nil); !errors.As(err, &foreign) {
 		t.Errorf("another job: %v", err)
 	}
-	if err := errors.Join(b.Close(), last.Remove()); err != nil {
+	if err := errors.Join(b.Close(), last.Remove(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {

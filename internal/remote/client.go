@@ -20,6 +20,7 @@ import (
 // settings are those of requests.
 type settings struct {
 	pause     time.Duration // before the second attempt
+	copySize  int64         // see copySize
 	transport *http.Transport
 	clients   sync.Map // the clients of S3, by the environment that they are of
 }
@@ -29,7 +30,7 @@ var shared = sync.OnceValue(func() *settings { return newSettings(firstPause) })
 
 func newSettings(pause time.Duration) *settings {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	return &settings{pause: pause, transport: &http.Transport{
+	return &settings{pause: pause, copySize: copySize, transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, DisableCompression: true,
 	}}

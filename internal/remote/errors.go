@@ -112,7 +112,8 @@ func transient(err error) bool {
 		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 			return true
 		}
-		return status.code == "AuthorizationHeaderMalformed" // by the region, which is known to the library then
+		// By the region, which is known to the library then; by a conditional request at the same time.
+		return status.code == "AuthorizationHeaderMalformed" || status.code == "ConditionalRequestConflict"
 	case errors.As(err, &refused), errors.As(err, &record), errors.As(err, &certificate), errors.As(err, &dns) && dns.IsNotFound, errors.Is(err, ErrChanged), errors.Is(err, context.Canceled):
 		return false
 	}

@@ -295,6 +295,9 @@ func (f *File) Close() error {
 	return nil
 }
 
+// Tag identifies the object as it is now.
+func (f *File) Tag() string { return f.tag.etag + " " + f.tag.modified }
+
 // Path is the URL without its query.
 func (f *File) Path() string { return f.path }
 

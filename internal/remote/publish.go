@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"time"
 
@@ -21,13 +23,20 @@ type Upload struct {
 	URL    string // s3://BUCKET/KEY
 	SHA256 string // stored with the object, so that it is known without reading the object; empty for none
 	Source string // the ModelTag that the file was made of, which is stored with the object; empty for none
+	From   Object // with the same content, which the server copies instead of receiving the file; the zero value for none
 }
+
+// An Object is one of a bucket.
+type Object struct{ URL, ETag string }
 
 // Parts of uploads have partSize bytes, or more where the file would have more than maxParts.
 const (
 	partSize = 16 << 20
 	maxParts = 10000 // of S3
 )
+
+// copySize is partSize of objects that the server copies: so many bytes are copied within the time limit of a response.
+const copySize = 256 << 20
 
 // uploading is the number of parts that are sent at a time.
 const uploading = 4
@@ -91,6 +100,8 @@ func (s *settings) publish(ctx context.Context, files []Upload) (err error) {
 	return nil
 }
 
+var errReadOnly = errors.New("https:// is read-only: write to s3://BUCKET/KEY")
+
 // An upload is a multipart upload that is not complete.
 type upload struct {
 	settings *settings
@@ -110,7 +121,7 @@ func (s *settings) begin(ctx context.Context, f Upload) (*upload, error) {
 	case err != nil:
 		return nil, err
 	case loc.url != nil:
-		return nil, &PathError{f.URL, errors.New("https:// is read-only: write to s3://BUCKET/KEY")}
+		return nil, &PathError{f.URL, errReadOnly}
 	}
 	c, err := s.client(ctx, f.URL)
 	if err != nil {
@@ -118,7 +129,8 @@ func (s *settings) begin(ctx context.Context, f Upload) (*upload, error) {
 	}
 	u := &upload{settings: s, core: minio.Core{Client: c}, loc: loc, file: f}
 	_ = c.RemoveIncompleteUpload(ctx, loc.bucket, loc.key) // listing them may be forbidden
-	o := minio.PutObjectOptions{UserMetadata: map[string]string{}}
+	// Browsers show pages by their type.
+	o := minio.PutObjectOptions{UserMetadata: map[string]string{}, ContentType: mime.TypeByExtension(path.Ext(loc.key))}
 	for name, value := range map[string]string{sumHeader: f.SHA256, sourceHeader: f.Source} {
 		if value != "" {
 			o.UserMetadata[name] = value
@@ -146,13 +158,19 @@ func (u *upload) send(ctx context.Context) error {
 		return err
 	}
 	u.size = st.Size()
-	size := max(partSize, (u.size+maxParts-1)/maxParts)
+	size, part := int64(partSize), func(ctx context.Context, i int, off, n int64) error {
+		return u.part(ctx, i, io.NewSectionReader(f, off, n))
+	}
+	if u.file.From.URL != "" && u.size > 0 {
+		size, part = u.settings.copySize, u.copyPart
+	}
+	size = max(size, (u.size+maxParts-1)/maxParts)
 	u.parts = make([]minio.CompletePart, max(1, (u.size+size-1)/size)) // an empty file has one part
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(uploading)
 	for i := range u.parts {
 		off := int64(i) * size
-		g.Go(func() error { return u.part(ctx, i, io.NewSectionReader(f, off, min(size, u.size-off))) })
+		g.Go(func() error { return part(ctx, i, off, min(size, u.size-off)) })
 	}
 	return g.Wait()
 }
@@ -168,6 +186,18 @@ func (u *upload) part(ctx context.Context, i int, r *io.SectionReader) error {
 		// The reader is not the file itself: the library would close it.
 		p, err := u.core.PutObjectPart(ctx, u.loc.bucket, u.loc.key, u.id, i+1, struct{ io.ReadSeeker }{r}, r.Size(), minio.PutObjectPartOptions{})
 		u.parts[i] = minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag}
+		return libraryError(err)
+	})
+}
+
+// copyPart makes the server copy n bytes from off as the part of index i.
+func (u *upload) copyPart(ctx context.Context, i int, off, n int64) error {
+	from, err := parse(u.file.From.URL)
+	if err != nil {
+		return err
+	}
+	return u.settings.retry(ctx, func() (err error) {
+		u.parts[i], err = u.core.CopyObjectPart(ctx, from.bucket, from.key, u.loc.bucket, u.loc.key, u.id, i+1, off, n, map[string]string{"x-amz-copy-source-if-match": u.file.From.ETag})
 		return libraryError(err)
 	})
 }

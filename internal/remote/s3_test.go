@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -77,6 +78,37 @@ func (s *settings) incomplete(t *testing.T) (n int) {
 	return n
 }
 
+// The names below a folder of a bucket are listed in spite of a 503, and none of other folders.
+func TestList(t *testing.T) {
+	requests := 0
+	s, _ := faulty(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("list-type") != "2" {
+			return false
+		}
+		if requests++; requests == 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		return false
+	})
+	contents := map[string][]byte{"a/1.json": nil, "a/b/c d+ä.json": []byte("x"), "ab/2.json": nil, "3.json": nil}
+	if err := s.publish(t.Context(), uploads(t, contents, "a/1.json", "a/b/c d+ä.json", "ab/2.json", "3.json")); err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string][]string{
+		"s3://bucket/a": {"1.json", "b/c d+ä.json"}, "s3://bucket/a/": {"1.json", "b/c d+ä.json"}, "s3://bucket": {"3.json", "a/1.json", "a/b/c d+ä.json", "ab/2.json"}, "s3://bucket/none/": nil,
+	} {
+		if got, err := s.list(t.Context(), url); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", url, got, err, want)
+		}
+	}
+	for _, url := range []string{"https://host/a/", "s3:///a/", "s3://missing/a/"} {
+		if got, err := s.list(t.Context(), url); err == nil {
+			t.Errorf("%s: %q", url, got)
+		}
+	}
+}
+
 // Published files have their contents and digests, in spite of 503 and connections that are cut, and leave no incomplete upload.
 func TestPublish(t *testing.T) {
 	var n atomic.Int64
@@ -91,8 +123,8 @@ func TestPublish(t *testing.T) {
 		}
 		return false
 	})
-	contents := map[string][]byte{"a/m.data": randomBytes(2*partSize + 5), "a/empty": nil, "a/m.onnx": []byte("model")}
-	if err := settings.publish(t.Context(), uploads(t, contents, "a/m.data", "a/empty", "a/m.onnx")); err != nil {
+	contents := map[string][]byte{"a/m.data": randomBytes(2*partSize + 5), "a/empty": nil, "a/m.html": []byte("page"), "a/m.onnx": []byte("model")}
+	if err := settings.publish(t.Context(), uploads(t, contents, "a/m.data", "a/empty", "a/m.html", "a/m.onnx")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range contents {
@@ -106,6 +138,9 @@ func TestPublish(t *testing.T) {
 		}
 		if got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size())); err != nil || !bytes.Equal(got, want) || len(want) > 0 && f.SHA256() != strings.Repeat("a", 64) {
 			t.Errorf("%s is read as %d bytes with the digest %q: %v", name, len(got), f.SHA256(), err)
+		}
+		if got := f.meta.Get("Content-Type"); strings.HasPrefix(got, "text/html") != strings.HasSuffix(name, ".html") {
+			t.Errorf("%s has the type %q", name, got)
 		}
 	}
 	if n := settings.incomplete(t); n != 0 {

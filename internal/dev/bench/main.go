@@ -102,6 +102,7 @@ var sections = []struct {
 	{"pack", (*bench).pack, true},
 	{"pack-speed", (*bench).packSpeeds, true},
 	{"pack-large", (*bench).packLarge, true},
+	{"fleet", (*bench).fleet, true},
 }
 
 // A bench is one run.

@@ -1,7 +1,9 @@
 package conform
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -20,43 +22,58 @@ const (
 // Without the program the test is skipped; in CI it fails.
 func S3(t testing.TB, bucket string) (endpoint, folder string) {
 	t.Helper()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(root, ".s3", "versitygw")
-	if _, err := os.Stat(program); err != nil {
-		missing(t, fmt.Errorf("no S3 server to test object storage with (make .s3/versitygw): %w", err))
-	}
-	dir, metadata := t.TempDir(), t.TempDir()
+	dir := t.TempDir()
 	folder = filepath.Join(dir, bucket)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	endpoint, stop, err := ServeS3(dir, t.TempDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		missing(t, err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(stop)
+	return endpoint, folder
+}
+
+// ServeS3 runs VersityGW until stop: its buckets are the folders in dir, and metadata is a folder for what it keeps besides. The error is fs.ErrNotExist without
+// the program.
+func ServeS3(dir, metadata string, flags ...string) (endpoint string, stop func(), err error) {
+	root, err := Root()
+	if err != nil {
+		return "", nil, err
+	}
+	program := filepath.Join(root, ".s3", "versitygw")
+	if _, err := os.Stat(program); err != nil {
+		return "", nil, fmt.Errorf("no S3 server to test object storage with (make .s3/versitygw): %w", err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
 	address := free.Addr().String()
 	if err := free.Close(); err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
-	cmd := exec.Command(program, "--access", S3AccessKey, "--secret", S3SecretKey, "--port", address, "--quiet", "posix", "--sidecar", metadata, dir)
+	args := append([]string{"--access", S3AccessKey, "--secret", S3SecretKey, "--port", address, "--quiet"}, flags...)
+	cmd := exec.Command(program, append(args, "posix", "--sidecar", metadata, dir)...)
 	cmd.Dir = dir
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return "", nil, err
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	})
+	}
 	for range 500 {
 		if c, err := net.Dial("tcp", address); err == nil {
 			_ = c.Close()
-			return "http://" + address, folder
+			return "http://" + address, stop, nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("%s does not start", program)
-	return "", ""
+	stop()
+	return "", nil, fmt.Errorf("%s does not start", program)
 }

@@ -24,7 +24,7 @@ func Arrows() map[string][]string {
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
 		"internal/pack":      {"internal/kernel", "ir"},
-		"internal/remote":    {"onnx"},
+		"internal/remote":    {"internal/atomicfile", "onnx"},
 		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel", "internal/remote"},

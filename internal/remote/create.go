@@ -1,0 +1,72 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// errExists is the cause of an *Error of an object that is there already, with other content.
+var errExists = errors.New("the object exists already")
+
+// Create writes an object unless there is one, by a conditional request (If-None-Match). One of the same content is no error.
+func Create(ctx context.Context, url string, content []byte) error {
+	loc, err := parse(url)
+	if err != nil {
+		return err
+	}
+	return shared().create(ctx, loc, io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+}
+
+func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader) error {
+	if loc.url != nil {
+		return &PathError{loc.text, errReadOnly}
+	}
+	c, err := s.client(ctx, loc.text)
+	if err != nil {
+		return err
+	}
+	var o minio.PutObjectOptions
+	o.SetMatchETagExcept("*")
+	err = s.retry(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, partTimeout)
+		defer cancel()
+		if _, err := r.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err := minio.Core{Client: c}.PutObject(ctx, loc.bucket, loc.key, struct{ io.ReadSeeker }{r}, r.Size(), "", "", o)
+		return libraryError(err)
+	})
+	if errors.Is(err, ErrChanged) { // or an earlier attempt wrote it, whose response was lost
+		var same bool
+		if same, err = s.same(ctx, loc, r); err == nil && !same {
+			err = errExists
+		}
+	}
+	if err != nil {
+		return failed(loc.text, err)
+	}
+	return nil
+}
+
+// same reports whether an object has the content of r.
+func (s *settings) same(ctx context.Context, loc location, r *io.SectionReader) (bool, error) {
+	f, err := s.open(ctx, loc, pool())
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if f.size != r.Size() {
+		return false, nil
+	}
+	was, now := sha256.New(), sha256.New()
+	if _, err := io.Copy(was, io.NewSectionReader(f, 0, f.size)); err != nil {
+		return false, err
+	}
+	_, err = io.Copy(now, io.NewSectionReader(r, 0, r.Size()))
+	return bytes.Equal(was.Sum(nil), now.Sum(nil)), err
+}
