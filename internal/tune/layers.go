@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -37,6 +38,62 @@ type variant struct {
 
 // layers finds the weights that candidates change, and measures each. Negligible layers are measured together if together is set.
 func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
+	var list []*layer
+	known := false
+	if !together { // a search needs more of the candidates' steps than measurements
+		list, known = t.known()
+	}
+	if !known {
+		var err error
+		if list, err = t.find(ctx, together); err != nil {
+			return nil, err
+		}
+	}
+	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
+	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.spread(t.samples(list)))*t.batch()
+	t.search.Layers = t.sensitivities(list)
+	return list, nil
+}
+
+// foundUnit is the name of the unit of the layers that are found, before they are measured.
+const foundUnit = "layers"
+
+// known are the layers if the journal has all measurements, as that of a plan has when its workers have ended: then nothing is built.
+func (t *tuner) known() (list []*layer, ok bool) {
+	result := func(unit string) ([]byte, bool) {
+		parts, ok := t.Journal.Result(unit)
+		if !ok {
+			return nil, false
+		}
+		b := make([]byte, parts[0].Size())
+		return b, ir.ReadFull(parts[0], b, 0) == nil
+	}
+	if t.Journal == nil {
+		return nil, false
+	}
+	text, ok := result(foundUnit)
+	var found []pass.Sensitivity
+	if !ok || json.Unmarshal(text, &found) != nil {
+		return nil, false
+	}
+	for _, f := range found {
+		l := &layer{names: f.Tensors, consumers: f.Consumers, module: f.Module, bytes: f.Bytes}
+		for _, m := range f.Variants {
+			v := variant{candidate: slices.IndexFunc(t.Candidates, func(c Candidate) bool { return c.Name == m.Method })}
+			b, ok := result(t.unit(l, &v))
+			if !ok {
+				return nil, false
+			}
+			v.set(b)
+			l.variants = append(l.variants, v)
+		}
+		list = append(list, l)
+	}
+	return list, true
+}
+
+// find finds the layers and measures them.
+func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 	bytes, positions, err := t.unchanged(ctx)
 	if err != nil {
 		return nil, err
@@ -54,14 +111,10 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	list := found.list
 	if together {
 		list = mergeSmall(list)
-	}
-	if err := t.measured(ctx, list, bytes, found.costs(list)); err != nil {
+	} else if _, err := ir.Once(ctx, t.Journal, foundUnit, true, func() ([]byte, error) { return json.Marshal(t.sensitivities(list)) }); err != nil {
 		return nil, err
 	}
-	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
-	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.sensitivityRuns)*t.batch()
-	t.search.Layers = t.sensitivities(list)
-	return list, nil
+	return list, t.measured(ctx, list, bytes, found.costs(list))
 }
 
 // unchanged is the file size without any candidate, and the constants that a candidate's step can select: the number of nodes before their first consumers.
@@ -122,28 +175,41 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 		k.reset(t.Memory / baselineFraction)
 		for j := range l.variants {
 			v := &l.variants[j]
-			name := t.Candidates[v.candidate].Name + " of " + l.names[0]
-			if err := v.once(ctx, t.Journal, name, mine, func() error { return measure(l, v) }); err != nil {
+			unit := t.unit(l, v)
+			if err := v.once(ctx, t.Journal, unit, mine, func() error { return measure(l, v) }); err != nil {
 				return err
 			}
-			t.progress(name)
+			t.progress(strings.TrimPrefix(unit, unitPrefix))
 		}
 		return nil
 	})
 	return errors.Join(err, k.close())
 }
 
+// unitPrefix begins the names of the units of measurements.
+const unitPrefix = "sensitivity, "
+
+// unit is the name of the unit of a variant of a layer.
+func (t *tuner) unit(l *layer, v *variant) string {
+	return unitPrefix + t.Candidates[v.candidate].Name + " of " + l.names[0]
+}
+
 // once sets the measurements of a variant: those of an interrupted search, or what measure sets.
-func (v *variant) once(ctx context.Context, j ir.Journal, name string, mine bool, measure func() error) error {
-	b, err := ir.Once(ctx, j, "sensitivity, "+name, mine, func() ([]byte, error) {
+func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool, measure func() error) error {
+	b, err := ir.Once(ctx, j, unit, mine, func() ([]byte, error) {
 		err := measure()
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity)), err
 	})
 	if err != nil {
 		return err
 	}
-	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	v.set(b)
 	return nil
+}
+
+// set sets the measurements as they are encoded in the journal.
+func (v *variant) set(b []byte) {
+	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
