@@ -300,12 +300,13 @@ func TestKilledShardsInBucket(t *testing.T) {
 	if once := slices.Compact(slices.Clone(written)); len(once) < len(written) {
 		t.Errorf("models were written twice: %q", written)
 	}
+	exitsWith(t, 0, "report", "s3://models/out", "--files-from", filepath.Join(dir, "list"))
 	one, out := objects(t, b, "one"), objects(t, b, "out")
 	if !slices.Equal(out, one) {
 		t.Errorf("objects\n%q, of one process\n%q", out, one)
 	}
 	for _, key := range one {
-		if strings.HasSuffix(key, ".onnx") || strings.HasSuffix(key, ".report.json") {
+		if strings.HasSuffix(key, ".onnx") || strings.HasSuffix(key, ".report.json") || key == "/index.json" {
 			b.same(t, filepath.Join("out", key), filepath.Join(b.folder, "one", key))
 		}
 	}

@@ -102,7 +102,10 @@ func testList(t *testing.T, c *cluster) {
 	if n := len(written) + early; n < models-1 {
 		t.Errorf("%d models were written, and %d processes ended early", len(written), early)
 	}
-	sameFiles(t, filepath.Join(s.folder, "compressed"), filepath.Join(reference, "compressed"))
+	sameFiles(t, filepath.Join(s.folder, "compressed"), filepath.Join(reference, "compressed"), indexFiles...)
+	if u, text := mcompress(t, c.image, s.folder, "report", "compressed", "--files-from", "list.txt"); u.Code != 1 || !strings.Contains(text, "200 models: 199 written, 1 missing") {
+		t.Errorf("the index of the results ends with exit code %d: %s", u.Code, text)
+	}
 
 	if !j.has("Failed") || j.Status.FailedIndexes != failed || j.Status.Succeeded != len(codes)-1 {
 		t.Errorf("index %s is that of the malformed model: %+v", failed, j.Status)
@@ -114,6 +117,9 @@ func testList(t *testing.T, c *cluster) {
 		}
 	}
 }
+
+// indexFiles are the names of the index that a run of a whole list writes, and mcompress report after those of its shards.
+var indexFiles = []string{"index.html", "index.json"}
 
 // compressed is what one process uses for the list of a folder, and a copy of the folder with its results.
 func compressed(t *testing.T, image, folder string, code int) (usage, string) {

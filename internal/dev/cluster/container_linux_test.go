@@ -65,7 +65,7 @@ type usage struct {
 	OutOfMemory bool
 	Seconds     float64 // of the clock
 	CPU         float64 // seconds, user and system
-	Memory      int64   // largest resident memory in bytes
+	Memory      int64   // largest resident memory in bytes, until at most memoryInterval before the end
 }
 
 // start runs a container and returns when its command is executed, so that signals reach the command. The channel then has its usage.
@@ -101,8 +101,9 @@ func (p process) start(stdout, stderr io.Writer) (*os.Process, <-chan usage, err
 	}
 	ended := make(chan usage, 1)
 	go func() {
-		_ = c.Wait()
+		peak := peakMemory(c)
 		u := measured(c.ProcessState, time.Since(began))
+		u.Memory = peak
 		if p.ControlGroup != "" {
 			u.OutOfMemory = outOfMemory(p.ControlGroup)
 			_ = os.Remove(p.ControlGroup)
@@ -113,9 +114,36 @@ func (p process) start(stdout, stderr io.Writer) (*os.Process, <-chan usage, err
 	return c.Process, ended, nil
 }
 
+// memoryInterval is the time between two measurements of memory.
+const memoryInterval = 20 * time.Millisecond
+
+// peakMemory waits for a process and returns its largest resident memory. That of its rusage would include the memory of this process, which it shares
+// before its execution.
+func peakMemory(c *exec.Cmd) (peak int64) {
+	ended := make(chan struct{})
+	go func() {
+		_ = c.Wait()
+		close(ended)
+	}()
+	for status := fmt.Sprintf("/proc/%d/status", c.Process.Pid); ; {
+		text, _ := os.ReadFile(status)
+		if _, after, ok := strings.Cut(string(text), "VmHWM:"); ok {
+			var kib int64
+			if _, err := fmt.Sscan(after, &kib); err == nil {
+				peak = max(peak, kib<<10)
+			}
+		}
+		select {
+		case <-ended:
+			return peak
+		case <-time.After(memoryInterval):
+		}
+	}
+}
+
 // measured is the usage of an ended process.
 func measured(s *os.ProcessState, d time.Duration) usage {
-	u := usage{Code: s.ExitCode(), Seconds: d.Seconds(), CPU: (s.UserTime() + s.SystemTime()).Seconds(), Memory: s.SysUsage().(*syscall.Rusage).Maxrss << 10}
+	u := usage{Code: s.ExitCode(), Seconds: d.Seconds(), CPU: (s.UserTime() + s.SystemTime()).Seconds()}
 	if status := s.Sys().(syscall.WaitStatus); status.Signaled() {
 		u.Code = 128 + int(status.Signal())
 	}

@@ -58,7 +58,7 @@ func testSlurmList(t *testing.T, image string) {
 	terminated, requeued := interruptAtRandom(t, id, 12)
 	completed(t, id)
 	t.Logf("%d processes got SIGTERM, %d tasks were requeued", terminated, requeued)
-	sameFiles(t, filepath.Join(folder, "compressed"), filepath.Join(reference, "compressed"))
+	sameFiles(t, filepath.Join(folder, "compressed"), filepath.Join(reference, "compressed"), indexFiles...)
 }
 
 // The script that plan prints submits workers, which are interrupted at random, and a job that completes the result: that of one process.
