@@ -87,7 +87,7 @@ release:
 test-release: $(environment)
 	go -C packaging test -vet=off -count=1 -timeout 15m .
 
-# Runs lists and plans on Kubernetes and Slurm, whose programs it builds or downloads the first time, as root: 20 minutes and 12 GB of disk.
+# Runs lists and plans on Kubernetes and Slurm, whose programs it builds or downloads the first time, as root: 20 minutes and 20 GB of disk.
 test-cluster: .cluster/controlplane .cluster/slurm
 	MCOMPRESS_CLUSTER=1 go test -vet=off -count=1 -v -timeout 2h ./internal/dev/cluster
 
