@@ -95,11 +95,11 @@ func output(t *testing.T, dir, name string, args ...string) string {
 }
 
 // interruptAtRandom sends SIGTERM to processes of tasks of a job, or requeues the tasks, until it has done so n times or the job has ended; it returns how
-// often it did either.
+// often it did either. A task gets SIGTERM once, as its script has few attempts.
 func interruptAtRandom(t *testing.T, job string, n int) (terminated, requeued int) {
 	t.Helper()
 	t.Logf("interruptions of seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng, once := rand.New(rand.NewPCG(seed, 1)), map[string]bool{}
 	for terminated+requeued < n {
 		time.Sleep(time.Duration(200+rng.IntN(600)) * time.Millisecond)
 		if queue(t, job, "pending,running,completing") == "" {
@@ -111,7 +111,8 @@ func interruptAtRandom(t *testing.T, job string, n int) (terminated, requeued in
 		}
 		// A task that has just ended is an error of these commands.
 		switch task := tasks[rng.IntN(len(tasks))]; {
-		case rng.IntN(2) == 0:
+		case rng.IntN(2) == 0 && !once[task]:
+			once[task] = true
 			if exec.Command("scancel", "--signal=TERM", task).Run() == nil {
 				terminated++
 			}
@@ -140,7 +141,7 @@ func completed(t *testing.T, job string) {
 	})
 	for _, state := range strings.Fields(states) {
 		if state != "COMPLETED" {
-			t.Errorf("job %s: %q", job, states)
+			t.Errorf("job %s: %s", job, output(t, "", "scontrol", "show", "job", job, "--oneliner"))
 			return
 		}
 	}
