@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -87,6 +87,10 @@ release:
 test-release: $(environment)
 	go -C packaging test -vet=off -count=1 -timeout 15m .
 
+# Runs lists and plans on Kubernetes and Slurm, whose programs it builds or downloads the first time, as root: 20 minutes and 20 GB of disk.
+test-cluster: .cluster/controlplane .cluster/slurm
+	MCOMPRESS_CLUSTER=1 go test -vet=off -count=1 -v -timeout 2h ./internal/dev/cluster
+
 # The benchmark is a module of its own, which runs in the root folder.
 run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/run
 
@@ -142,6 +146,15 @@ ci:
 # An S3 server for the tests of object storage: 3 minutes of CPU time the first time.
 .s3/versitygw: internal/dev/s3server/go.mod internal/dev/s3server/go.sum
 	GOFLAGS=-trimpath go -C internal/dev/s3server build -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
+
+# Kubernetes' control plane, of the version in go.mod: 14 minutes of CPU time the first time.
+.cluster/controlplane: internal/dev/cluster/controlplane/go.mod internal/dev/cluster/controlplane/go.sum internal/dev/cluster/controlplane/main.go
+	version=$$(go -C $(<D) list -m -f '{{.Version}}' k8s.io/kubernetes) && GOFLAGS=-trimpath go -C $(<D) build \
+		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$version" -o $(CURDIR)/$@ .
+
+.cluster/slurm: .ci/slurm
+	.ci/slurm
+	touch $@
 
 .venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt
 	.ci/venv .venv-quality $<

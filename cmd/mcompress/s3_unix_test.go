@@ -5,7 +5,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,10 +16,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/remote"
@@ -248,4 +255,112 @@ func TestKilledUpload(t *testing.T) {
 	if err != nil || len(parts) > 0 {
 		t.Errorf("%v are left of uploads: %v", parts, err)
 	}
+}
+
+// The shards of a list are processes that are killed at random and run again until they succeed: each result is in the bucket, that of one process, and no
+// model is reported as written twice.
+func TestKilledShardsInBucket(t *testing.T) {
+	const shards, seed = 3, 1
+	var names []string
+	var list strings.Builder
+	for _, path := range conform.Fixtures(t) {
+		if name := filepath.Base(path); name != "external.onnx" { // whose data are other objects
+			names = append(names, name)
+			fmt.Fprintln(&list, "s3://models/in/"+name)
+		}
+	}
+	b := startBucket(t, names...)
+	dir := programFolder(t)
+	if err := os.WriteFile(filepath.Join(dir, "list"), []byte(list.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exitsWith(t, 0, "quantize", "--files-from", filepath.Join(dir, "list"), "-o", "s3://models/one/", "--if-changed", "-q")
+
+	var g errgroup.Group
+	var all [shards]killedShard
+	for k := range shards {
+		g.Go(func() error {
+			args := []string{"--json", "quantize", "--files-from", "list", "-o", "s3://models/out/", "--if-changed", "--shard", fmt.Sprintf("%d/%d", k, shards)}
+			return all[k].run(dir, args, rand.New(rand.NewPCG(seed, uint64(k))))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var written []string
+	killed := 0
+	for _, s := range all {
+		written, killed = append(written, s.written...), killed+s.killed
+	}
+	t.Logf("%d processes were killed, by seed %d", killed, seed)
+	if killed == 0 || len(written)+killed < len(names) {
+		t.Errorf("%d of %d models were written, %d processes killed", len(written), len(names), killed)
+	}
+	slices.Sort(written)
+	if once := slices.Compact(slices.Clone(written)); len(once) < len(written) {
+		t.Errorf("models were written twice: %q", written)
+	}
+	exitsWith(t, 0, "report", "s3://models/out", "--files-from", filepath.Join(dir, "list"))
+	one, out := objects(t, b, "one"), objects(t, b, "out")
+	if !slices.Equal(out, one) {
+		t.Errorf("objects\n%q, of one process\n%q", out, one)
+	}
+	for _, key := range one {
+		if strings.HasSuffix(key, ".onnx") || strings.HasSuffix(key, ".report.json") || key == "/index.json" {
+			b.same(t, filepath.Join("out", key), filepath.Join(b.folder, "one", key))
+		}
+	}
+}
+
+// A killedShard is what the processes of a shard have done.
+type killedShard struct {
+	written []string // models
+	killed  int
+}
+
+// run runs the program in a folder, and kills it after random delays, until it ends by itself, which it may after some kills.
+func (s *killedShard) run(dir string, args []string, rng *rand.Rand) error {
+	const kills = 4
+	for {
+		c := exec.Command(filepath.Join(dir, "mcompress"), args...)
+		var stdout bytes.Buffer
+		c.Dir, c.Stdout = dir, &stdout
+		if err := c.Start(); err != nil {
+			return err
+		}
+		var timer *time.Timer
+		if s.killed < kills {
+			timer = time.AfterFunc(time.Duration(rng.IntN(1000))*time.Millisecond, func() { _ = c.Process.Kill() })
+		}
+		err := c.Wait()
+		if timer != nil {
+			timer.Stop()
+		}
+		for line := range strings.Lines(stdout.String()) {
+			var event struct{ Model, Result string }
+			if json.Unmarshal([]byte(line), &event) == nil && event.Result == "written" {
+				s.written = append(s.written, event.Model)
+			}
+		}
+		if err == nil || c.ProcessState.ExitCode() >= 0 {
+			return err
+		}
+		s.killed++
+	}
+}
+
+// objects are the keys below a prefix, without it.
+func objects(t *testing.T, b *bucket, prefix string) (keys []string) {
+	t.Helper()
+	root := filepath.Join(b.folder, prefix)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			keys = append(keys, strings.TrimPrefix(path, root))
+		}
+		return err
+	})
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("%d objects below %s: %v", len(keys), prefix, err)
+	}
+	return keys
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -35,6 +36,7 @@ type job struct {
 	Metadata struct{ Name string }
 	Spec     struct {
 		Completions, Parallelism int
+		PodFailurePolicy         struct{ Rules []struct{ Action string } } `yaml:"podFailurePolicy"`
 		Template                 struct {
 			Spec struct {
 				TerminationGracePeriodSeconds int `yaml:"terminationGracePeriodSeconds"`
@@ -75,6 +77,10 @@ func TestKubernetes(t *testing.T) {
 		c := spec.Containers[0]
 		if !slices.Equal(c.Args, want) || c.Image != "mcompress:1.2.3" || c.WorkingDir != "/data" || c.EnvFrom != nil {
 			t.Errorf("container: %+v, want the arguments %q", c, want)
+		}
+		// A process that gets SIGTERM before it handles signals ends with 2 as the first one of a container.
+		if rules := jobs[i].Spec.PodFailurePolicy.Rules; len(rules) != 2 || rules[0].Action != "Ignore" {
+			t.Errorf("%+v: an eviction has to be ignored whatever the exit code", rules)
 		}
 		if l := c.Resources.Limits; l["memory"] != "301Mi" || l["cpu"] != "2" || l["ephemeral-storage"] != "64Mi" {
 			t.Errorf("limits: %v", l)
@@ -125,6 +131,14 @@ func TestSlurm(t *testing.T) {
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for code, attempts := range map[int]int{1: 4, 143: 4, 2: 1} { // of the first job, whose failure ends the script
+		c := exec.Command(sh, "-s")
+		c.Stdin = strings.NewReader(fmt.Sprintf("sbatch() { (srun() { echo attempt >&2; return %d; }; cd() { :; }; . /dev/stdin); echo 7; }\n", code) + text)
+		out, err := c.CombinedOutput()
+		if n := strings.Count(string(out), "attempt\n"); n != attempts {
+			t.Errorf("%d attempts that end with exit code %d, want %d: %v", n, code, attempts, err)
 		}
 	}
 	for _, want := range []string{"--cpus-per-task=2", "--mem=301M"} {

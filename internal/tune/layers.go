@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -37,11 +38,67 @@ type variant struct {
 
 // layers finds the weights that candidates change, and measures each. Negligible layers are measured together if together is set.
 func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
-	bytes, names, err := t.unchanged(ctx)
+	var list []*layer
+	known := false
+	if !together { // a search needs more of the candidates' steps than measurements
+		list, known = t.known()
+	}
+	if !known {
+		var err error
+		if list, err = t.find(ctx, together); err != nil {
+			return nil, err
+		}
+	}
+	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
+	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.spread(t.samples(list)))*t.batch()
+	t.search.Layers = t.sensitivities(list)
+	return list, nil
+}
+
+// foundUnit is the name of the unit of the layers that are found, before they are measured.
+const foundUnit = "layers"
+
+// known are the layers if the journal has all measurements, as that of a plan has when its workers have ended: then nothing is built.
+func (t *tuner) known() (list []*layer, ok bool) {
+	result := func(unit string) ([]byte, bool) {
+		parts, ok := t.Journal.Result(unit)
+		if !ok {
+			return nil, false
+		}
+		b := make([]byte, parts[0].Size())
+		return b, ir.ReadFull(parts[0], b, 0) == nil
+	}
+	if t.Journal == nil {
+		return nil, false
+	}
+	text, ok := result(foundUnit)
+	var found []pass.Sensitivity
+	if !ok || json.Unmarshal(text, &found) != nil {
+		return nil, false
+	}
+	for _, f := range found {
+		l := &layer{names: f.Tensors, consumers: f.Consumers, module: f.Module, bytes: f.Bytes}
+		for _, m := range f.Variants {
+			v := variant{candidate: slices.IndexFunc(t.Candidates, func(c Candidate) bool { return c.Name == m.Method })}
+			b, ok := result(t.unit(l, &v))
+			if !ok {
+				return nil, false
+			}
+			v.set(b)
+			l.variants = append(l.variants, v)
+		}
+		list = append(list, l)
+	}
+	return list, true
+}
+
+// find finds the layers and measures them.
+func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
+	bytes, positions, err := t.unchanged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := &finder{of: map[string]*layer{}, selectable: names}
+	found := &finder{of: map[string]*layer{}, positions: positions}
 	for i, c := range t.Candidates {
 		if err := found.collect(ctx, t, i, c); err != nil {
 			return nil, err
@@ -54,33 +111,52 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	list := found.list
 	if together {
 		list = mergeSmall(list)
-	}
-	if err := t.measured(ctx, list, bytes); err != nil {
+	} else if _, err := ir.Once(ctx, t.Journal, foundUnit, true, func() ([]byte, error) { return json.Marshal(t.sensitivities(list)) }); err != nil {
 		return nil, err
 	}
-	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
-	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.sensitivityRuns)*t.batch()
-	t.search.Layers = t.sensitivities(list)
-	return list, nil
+	return list, t.measured(ctx, list, bytes, found.costs(list))
 }
 
-// unchanged is the file size without any candidate, and the names of constants that a candidate's step can select.
-func (t *tuner) unchanged(ctx context.Context) (bytes int64, names map[string]bool, err error) {
+// unchanged is the file size without any candidate, and the constants that a candidate's step can select: the number of nodes before their first consumers.
+func (t *tuner) unchanged(ctx context.Context) (bytes int64, positions map[string]int, err error) {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
 		return 0, nil, err
 	}
-	names = map[string]bool{}
+	positions = map[string]int{}
+	nodes := 0
 	for g := range plain.Model.Graphs() {
-		for _, v := range g.Consts() {
-			names[v.Name] = true
+		for n := range g.Nodes() {
+			for _, v := range n.Inputs() {
+				if v == nil || v.Const == nil {
+					continue
+				}
+				if _, ok := positions[v.Name]; !ok {
+					positions[v.Name] = nodes
+				}
+			}
+			nodes++
 		}
 	}
-	return plain.size(t.Strip), names, plain.close()
+	return plain.size(t.Strip), positions, plain.close()
 }
 
-// measured measures each variant of each layer. The file without any candidate has the given number of bytes.
-func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) error {
+// costs are the estimated costs of measuring the variants of layers, in nodes that are run: the source up to the layer, and each variant from there on.
+func (f *finder) costs(layers []*layer) []int64 {
+	last := 0
+	for _, at := range f.positions {
+		last = max(last, at)
+	}
+	costs := make([]int64, len(layers))
+	for i, l := range layers {
+		at := f.positions[l.names[0]]
+		costs[i] = int64(at + len(l.variants)*(last-at))
+	}
+	return costs
+}
+
+// measured measures each variant of each layer, with estimated costs for the layers. The file without any candidate has the given number of bytes.
+func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, costs []int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
 	var k *baseline // of the variants that are not measured yet
 	measure := func(l *layer, v *variant) (err error) {
@@ -91,45 +167,49 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) erro
 		}
 		return t.variant(ctx, k, l, v, bytes)
 	}
-	type measurement struct {
-		*layer
-		*variant
-	}
-	var all []measurement
 	for _, l := range layers {
-		for i := range l.variants {
-			all = append(all, measurement{l, &l.variants[i]})
-		}
+		t.all += len(l.variants)
 	}
-	t.all = len(all)
-	var last *layer
-	err := ir.Each(t.Journal, make([]int64, len(all)), func(i int, mine bool) error {
-		m := all[i]
-		if m.layer != last {
-			k.reset(t.Memory / baselineFraction)
-			last = m.layer
+	err := ir.Each(t.Journal, costs, func(i int, mine bool) error {
+		l := layers[i]
+		k.reset(t.Memory / baselineFraction)
+		for j := range l.variants {
+			v := &l.variants[j]
+			unit := t.unit(l, v)
+			if err := v.once(ctx, t.Journal, unit, mine, func() error { return measure(l, v) }); err != nil {
+				return err
+			}
+			t.progress(strings.TrimPrefix(unit, unitPrefix))
 		}
-		name := t.Candidates[m.candidate].Name + " of " + m.names[0]
-		if err := m.once(ctx, t.Journal, name, mine, func() error { return measure(m.layer, m.variant) }); err != nil {
-			return err
-		}
-		t.progress(name)
 		return nil
 	})
 	return errors.Join(err, k.close())
 }
 
+// unitPrefix begins the names of the units of measurements.
+const unitPrefix = "sensitivity, "
+
+// unit is the name of the unit of a variant of a layer.
+func (t *tuner) unit(l *layer, v *variant) string {
+	return unitPrefix + t.Candidates[v.candidate].Name + " of " + l.names[0]
+}
+
 // once sets the measurements of a variant: those of an interrupted search, or what measure sets.
-func (v *variant) once(ctx context.Context, j ir.Journal, name string, mine bool, measure func() error) error {
-	b, err := ir.Once(ctx, j, "sensitivity, "+name, mine, func() ([]byte, error) {
+func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool, measure func() error) error {
+	b, err := ir.Once(ctx, j, unit, mine, func() ([]byte, error) {
 		err := measure()
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity)), err
 	})
 	if err != nil {
 		return err
 	}
-	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	v.set(b)
 	return nil
+}
+
+// set sets the measurements as they are encoded in the journal.
+func (v *variant) set(b []byte) {
+	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
@@ -165,10 +245,10 @@ func (t *tuner) samples(layers []*layer) int {
 
 // finder collects layers by the names of weights.
 type finder struct {
-	list       []*layer
-	of         map[string]*layer
-	selectable map[string]bool // names of constants that exist before a candidate's step
-	riders     []companion
+	list      []*layer
+	of        map[string]*layer
+	positions map[string]int // of constants that exist before a candidate's step
+	riders    []companion
 }
 
 // A companion is a weight that a candidate changes without making it smaller.
@@ -192,8 +272,10 @@ func (f *finder) collect(ctx context.Context, t *tuner, i int, c Candidate) erro
 	defer b.close()
 	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
-		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" && f.selectable[row.Tensor] {
-			f.add(row, i)
+		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" {
+			if _, selectable := f.positions[row.Tensor]; selectable {
+				f.add(row, i)
+			}
 		}
 	}
 	return nil
