@@ -318,7 +318,7 @@ type killedShard struct {
 	killed  int
 }
 
-// run runs the program in a folder, and kills it after random delays, until it ends by itself, which it may after some kills.
+// run runs the program in a folder, and kills it after random delays, until it ends without being killed, which it may after some kills.
 func (s *killedShard) run(dir string, args []string, rng *rand.Rand) error {
 	const kills = 4
 	for {

@@ -11,7 +11,7 @@ import (
 type Quantized struct {
 	K, N   int
 	Bits   int // of a value: 2, 4 or 8; 4 or 8 with a table
-	Block  int // rows that share a scale: whole words, or at least K
+	Block  int // block size: rows of one scale: whole words, or at least K
 	Values []byte
 	Scales []float32 // by panel, block of rows and column of the panel
 	Zeros  []byte    // zero points, likewise; nil if all are Zero

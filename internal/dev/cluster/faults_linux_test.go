@@ -60,7 +60,7 @@ func count(all []ended, code int) (n int) {
 	return n
 }
 
-// kube-controller-manager is killed while a Job runs and is started again when all its pods have ended: the Job goes on, and each index runs once.
+// kube-controller-manager is killed while a Job runs and is started again when all its pods have ended: the Job continues, and each index runs once.
 func testManager(t *testing.T, c *cluster) {
 	const models, indexes, parallel = 64, 16, 4
 	s := c.site(t, "manager", dataFolder(t))

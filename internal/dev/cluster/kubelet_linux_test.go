@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A node is a stand-in for kubelet, and for kube-scheduler as it is the only node. It binds pods, runs their containers as processes with the mounts, the
+// A node does the work of kubelet, and that of kube-scheduler as it is the only node. It binds pods, runs their containers as processes with the mounts, the
 // user, the read-only root folder and the limit of memory that they name, reports their exit codes, and ends them with SIGTERM, after the grace period with
-// SIGKILL. A claim is a folder. A container with a limit of whole CPUs runs on so many cores, each of which all containers share.
+// SIGKILL. A claim is a folder. A container with a limit of whole CPUs runs on so many cores, which all containers have in common.
 //
 // It does not honour other limits of CPUs, limits of local storage but for the sizes of emptyDir volumes, which are file systems in memory, profiles of
 // seccomp, probes and policies of restarts other than Never; pods of several containers and variables of Secrets and ConfigMaps it refuses. All pods have

@@ -149,8 +149,8 @@ func elementAt(quantized []byte, i, bits int) byte {
 	return quantized[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-// wantsInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.
-func wantsInt8(n *op.Node, b *kernel.Quantized, in []*ir.Array) bool {
+// roundsToInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.
+func roundsToInt8(n *op.Node, b *kernel.Quantized, in []*ir.Array) bool {
 	const int8 = 4
 	zero := op.Opt(in, 3)
 	return n.Int("accuracy_level", 0) == int8 && b.Int8Block() > 0 && (zero == nil || zero.DType == ir.Uint8)
@@ -174,7 +174,7 @@ func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 			work += aligned(packedSize(b, i, in[i]))
 		}
 	}
-	if wantsInt8(n, b, in) {
+	if roundsToInt8(n, b, in) {
 		values, each := int8Rows(b).Bytes(s.M)
 		work += aligned(int64(values)) + 2*aligned(int64(each))
 	}
@@ -213,7 +213,7 @@ func multiplyBits(c *op.Call) error {
 	a, y, bias := bitOperands(b, c, take)
 	s := bitProduct(b, c.In[0])
 	p := gemm.FloatProduct{A: gemm.Rows(a, s.K), Quantized: b, C: y, Stride: s.N}
-	if wantsInt8(c.Node, b, c.In) {
+	if roundsToInt8(c.Node, b, c.In) {
 		p.A, p.Int8 = gemm.Matrix[float32]{}, roundRows(c.Pool, b, a, s.M, take)
 	}
 	if bias != nil {

@@ -114,9 +114,9 @@ func (m *Matrix) parts(n int) [][]group {
 		total += g.nonzeros
 	}
 	var parts [][]group
-	share, used, from := total/n+1, 0, 0
+	size, used, from := total/n+1, 0, 0
 	for i, g := range m.groups {
-		if i > from && (used >= share || g.to-m.groups[from].from > maxRows) {
+		if i > from && (used >= size || g.to-m.groups[from].from > maxRows) {
 			parts = append(parts, m.groups[from:i])
 			used, from = 0, i
 		}

@@ -191,8 +191,8 @@ func TestPackBalancesAndPadsLittle(t *testing.T) {
 		for _, g := range part {
 			n += g.nonzeros
 		}
-		if share := float64(n) / float64(nonzeros); share < 0.35 || share > 0.65 {
-			t.Errorf("a part of two has %.2f of the elements", share)
+		if fraction := float64(n) / float64(nonzeros); fraction < 0.35 || fraction > 0.65 {
+			t.Errorf("a part of two has %.2f of the elements", fraction)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (q quantized) name(of string) string {
 	return fmt.Sprintf("%s%d", of, q.bits)
 }
 
-// parameter is that of a function for what a value means: zero points, or a table.
+// parameter is that of a function: zero points, or a table.
 func (q quantized) parameter() string {
 	if q.table {
 		return "table"
