@@ -41,7 +41,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	var list []*layer
 	known := false
 	if !together { // a search needs more of the candidates' steps than measurements
-		list, known = t.known()
+		list, known = knownLayers(t.Journal, t.Candidates)
 	}
 	if !known {
 		var err error
@@ -58,17 +58,17 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 // foundUnit is the name of the unit of the layers that are found, before they are measured.
 const foundUnit = "layers"
 
-// known are the layers if the journal has all measurements, as that of a plan has when its workers have ended: then nothing is built.
-func (t *tuner) known() (list []*layer, ok bool) {
+// knownLayers are the layers if the journal has all measurements, as that of a plan has when its workers have ended: then nothing is built.
+func knownLayers(j ir.Journal, candidates []Candidate) (list []*layer, ok bool) {
 	result := func(unit string) ([]byte, bool) {
-		parts, ok := t.Journal.Result(unit)
+		parts, ok := j.Result(unit)
 		if !ok {
 			return nil, false
 		}
 		b := make([]byte, parts[0].Size())
 		return b, ir.ReadFull(parts[0], b, 0) == nil
 	}
-	if t.Journal == nil {
+	if j == nil {
 		return nil, false
 	}
 	text, ok := result(foundUnit)
@@ -79,8 +79,8 @@ func (t *tuner) known() (list []*layer, ok bool) {
 	for _, f := range found {
 		l := &layer{names: f.Tensors, consumers: f.Consumers, module: f.Module, bytes: f.Bytes}
 		for _, m := range f.Variants {
-			v := variant{candidate: slices.IndexFunc(t.Candidates, func(c Candidate) bool { return c.Name == m.Method })}
-			b, ok := result(t.unit(l, &v))
+			v := variant{candidate: slices.IndexFunc(candidates, func(c Candidate) bool { return c.Name == m.Method })}
+			b, ok := result(unitOf(candidates, l, &v))
 			if !ok {
 				return nil, false
 			}
@@ -94,7 +94,7 @@ func (t *tuner) known() (list []*layer, ok bool) {
 
 // find finds the layers and measures them.
 func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
-	bytes, positions, err := t.unchanged(ctx)
+	bytes, positions, err := unchanged(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 }
 
 // unchanged is the file size without any candidate, and the constants that a candidate's step can select: the number of nodes before their first consumers.
-func (t *tuner) unchanged(ctx context.Context) (bytes int64, positions map[string]int, err error) {
+func unchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string]int, err error) {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
 		return 0, nil, err
@@ -176,7 +176,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 		k.reset(t.Memory / baselineFraction)
 		for j := range l.variants {
 			v := &l.variants[j]
-			unit := t.unit(l, v)
+			unit := unitOf(t.Candidates, l, v)
 			if err := v.once(ctx, t.Journal, unit, mine, func() error { return measure(l, v) }); err != nil {
 				return err
 			}
@@ -190,9 +190,9 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 // unitPrefix begins the names of the units of measurements.
 const unitPrefix = "sensitivity, "
 
-// unit is the name of the unit of a variant of a layer.
-func (t *tuner) unit(l *layer, v *variant) string {
-	return unitPrefix + t.Candidates[v.candidate].Name + " of " + l.names[0]
+// unitOf is the name of the unit of a variant of a layer.
+func unitOf(candidates []Candidate, l *layer, v *variant) string {
+	return unitPrefix + candidates[v.candidate].Name + " of " + l.names[0]
 }
 
 // once sets the measurements of a variant: those of an interrupted search, or what measure sets.
