@@ -161,6 +161,9 @@ func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.M
 			return err
 		}
 		if t.division.isPlanning() {
+			if err := t.division.measure(c.Context, t, w, listed{model: model}, "sensitivity", nil, &v); err != nil {
+				return err
+			}
 			continue
 		}
 		s.Journal = r

@@ -161,21 +161,18 @@ func timesOf(paths []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// measure plans the memory of a process, and finds the files that the result will have unless the steps are searched.
+// measure plans the memory of a process, and finds the files that the result will have, unless there are no steps yet.
 func (d *division) measure(ctx context.Context, t *tool, w *writing, m listed, label string, steps []pass.Options, settings *job.Verification) error {
 	o, err := w.job(ctx, t, m.model, m.output, steps)
 	if err != nil {
 		return err
 	}
 	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports, o.Label, o.Verify, o.Divided = true, false, nil, false, nil, label, settings, true
-	if w.choose != nil {
-		o.Steps = nil
-	}
 	res, err := job.Run(ctx, o)
 	if err != nil {
 		return err
 	}
-	if w.choose == nil {
+	if len(steps) > 0 {
 		d.plan.Files = res.Report.Result.Files
 	}
 	d.plan.Memory = memory.ProgramOf(0, memory.Measure().Total()) + runFactor*res.RunMemory
