@@ -142,7 +142,7 @@ func unchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string
 }
 
 // costs are the estimated costs of measuring the variants of layers, in nodes that are run: the source up to the layer, and each variant from there on.
-// Building and opening a variant takes about as long as a quarter of a run.
+// Building and opening a variant takes about as long as a third of a run.
 func (f *finder) costs(layers []*layer) []int64 {
 	last := 0
 	for _, at := range f.positions {
@@ -151,7 +151,7 @@ func (f *finder) costs(layers []*layer) []int64 {
 	costs := make([]int64, len(layers))
 	for i, l := range layers {
 		at := f.positions[l.names[0]]
-		costs[i] = int64(at + len(l.variants)*(last+last/4-at))
+		costs[i] = int64(at + len(l.variants)*(last+last/3-at))
 	}
 	return costs
 }
