@@ -142,9 +142,9 @@ func reportPaths(folder string, x *report.Index) (paths []string) {
 func writeIndex(ctx context.Context, folder string, formats []string, sync bool, x *report.Index) (err error) {
 	place := folder
 	if remote.Is(folder) {
-		temporary, err := atomicfile.NewFolder("")
-		if err != nil {
-			return err
+		temporary, failed := atomicfile.NewFolder("")
+		if failed != nil {
+			return failed
 		}
 		defer func() { err = errors.Join(err, temporary.Close()) }()
 		place = temporary.Path

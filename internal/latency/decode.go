@@ -19,7 +19,7 @@ const defaultVocabulary = 100
 func (m *Measure) decode(ctx context.Context, j *Job, model *ir.Model, s engine.Session) error {
 	var took, prompts, steps []time.Duration
 	rng := rand.New(rand.NewPCG(j.Seed, 0))
-	for i, start := -max(min(j.Warmup, 1), 0), time.Now(); i < max(j.Runs, 1) || time.Since(start) < j.Time; i++ {
+	for i, start := -min(j.Warmup, 1), time.Now(); i < max(j.Runs, 1) || time.Since(start) < j.Time; i++ {
 		if i == 0 {
 			start = time.Now()
 		}
