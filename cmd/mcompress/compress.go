@@ -126,11 +126,30 @@ func (w *writing) gateFlags(more func(*flag.FlagSet)) []cli.Flag {
 	return group("gates (if one does not hold: exit code 3 and NAME.rejected.onnx)", more)
 }
 
+// distinctReports is an error if the reports of two results would have the same name in --report-dir.
+func (w *writing) distinctReports(models, outs []string) error {
+	if w.reportDir == "" || len(w.formats.Chosen) == 0 {
+		return nil
+	}
+	from := make(map[string]string, len(outs))
+	for i, out := range outs {
+		path := (&job.Options{ReportDir: w.reportDir}).ReportPath(out, report.JSONSuffix)
+		if other, taken := from[path]; taken {
+			return usagef("the reports of %s and %s would both become %s; without --report-dir they are beside the results", remote.Shown(other), remote.Shown(models[i]), path)
+		}
+		from[path] = models[i]
+	}
+	return nil
+}
+
 // compress runs the steps on each model and prints the results.
 func (w *writing) compress(c *cli.Context, t *tool, models []string, label string, steps []pass.Options) error {
 	outs, err := w.fleet.outputs(models, label, w.output)
 	if err != nil {
 		return &usageError{err}
+	}
+	if err := w.distinctReports(models, outs); err != nil {
+		return err
 	}
 	settings, err := w.verification(t)
 	if err != nil {
