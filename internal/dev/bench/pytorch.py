@@ -1,8 +1,8 @@
-"""PyTorch's side of `make bench-train`: pytorch.py NET BATCH OPTIMIZER THREADS TYPE [checkpoint], TYPE float32 or bfloat16 for autocast.
+"""PyTorch's side of `make bench-train`: pytorch.py NET BATCH OPTIMIZER THREADS TYPE [checkpoint] [teacher], TYPE float32 or bfloat16 for autocast.
 
 For each number on stdin it takes so many steps of training on one batch, and prints the seconds and the CPU seconds of each; for "memory" it prints
 the peak resident memory of the process in MiB, by how much steps raised it, and the loss of the last step. With checkpoint each block is recomputed in
-the backward pass (torch.utils.checkpoint). pytorch.py log BATCH prints the live bytes after each layer of a ResNet-18, forward and backward.
+the backward pass (torch.utils.checkpoint). With teacher the targets are the outputs of a second net of the same shape, computed in each step. pytorch.py log BATCH prints the live bytes after each layer of a ResNet-18, forward and backward.
 """
 import ctypes, sys, time
 import torch
@@ -96,15 +96,22 @@ def main(name, batch, optimizer, threads, compute, *savings):
     # Fused updates are the quickest that PyTorch has here.
     updates = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     update = updates[optimizer](net.parameters(), fused=True) if optimizer in updates else torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9, fused=True)
+    teacher = make().eval() if "teacher" in savings else None
     criterion = nn.functional.mse_loss if y.is_floating_point() else nn.functional.cross_entropy
     before, last = resident("VmRSS"), [float("nan")]
+
+    def targets(x):
+        if teacher is None:
+            return y
+        with torch.no_grad():
+            return teacher(x)
 
     def step():
         start, used = time.perf_counter(), time.process_time()
         update.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=compute == "bfloat16"):
             out = net(x)
-        loss = criterion(out.float(), y)
+        loss = criterion(out.float(), targets(x))
         loss.backward()
         update.step()
         last[0] = loss.item()
