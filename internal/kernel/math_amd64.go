@@ -228,3 +228,8 @@ func scaleAboutAVX2(dst *float32, x *float32, gamma *float32, n int, center floa
 //
 //go:noescape
 func scaleShiftAboutAVX2(dst *float32, x *float32, gamma *float32, beta *float32, n int, center float64, scale float64)
+
+// adamAVX2 needs n%8 == 0.
+//
+//go:noescape
+func adamAVX2(w *float32, grad *float32, m *float32, v *float32, n int, coupled float32, rest1 float32, rest2 float32, beta2 float32, correction float32, epsilon float32, shrink float32, rate float32)

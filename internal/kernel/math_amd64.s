@@ -2801,3 +2801,58 @@ loopEnd:
 	ADDQ $0x00000008, BX
 	VZEROUPPER
 	RET
+
+// func adamAVX2(w *float32, grad *float32, m *float32, v *float32, n int, coupled float32, rest1 float32, rest2 float32, beta2 float32, correction float32, epsilon float32, shrink float32, rate float32)
+// Requires: AVX
+TEXT ·adamAVX2(SB), NOSPLIT, $0-72
+	MOVQ         n+32(FP), AX
+	MOVQ         w+0(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         grad+8(FP), SI
+	VBROADCASTSS coupled+40(FP), Y0
+	VBROADCASTSS rest1+44(FP), Y1
+	VBROADCASTSS rest2+48(FP), Y2
+	VBROADCASTSS beta2+52(FP), Y3
+	VBROADCASTSS correction+56(FP), Y4
+	VBROADCASTSS epsilon+60(FP), Y5
+	VBROADCASTSS shrink+64(FP), Y6
+	VBROADCASTSS rate+68(FP), Y7
+	SUBQ         $0x00000008, AX
+	JLT          loopEnd
+
+loop:
+	VMOVUPS (CX), Y8
+	VMOVUPS (DX), Y9
+	VMOVUPS (BX), Y10
+	VMOVUPS (SI), Y11
+	VMULPS  Y8, Y0, Y12
+	VADDPS  Y12, Y11, Y11
+	VSUBPS  Y9, Y11, Y12
+	VMULPS  Y12, Y1, Y12
+	VADDPS  Y12, Y9, Y9
+	VMULPS  Y3, Y10, Y10
+	VMULPS  Y2, Y11, Y12
+	VMULPS  Y11, Y12, Y11
+	VADDPS  Y11, Y10, Y10
+	VSQRTPS Y10, Y11
+	VMULPS  Y4, Y11, Y11
+	VADDPS  Y5, Y11, Y11
+	VDIVPS  Y11, Y9, Y11
+	VMULPS  Y6, Y8, Y8
+	VMULPS  Y11, Y7, Y11
+	VADDPS  Y11, Y8, Y8
+	VMOVUPS Y8, (CX)
+	VMOVUPS Y9, (DX)
+	VMOVUPS Y10, (BX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x00000008, AX
+	JGE     loop
+
+loopEnd:
+	ADDQ $0x00000008, AX
+	VZEROUPPER
+	RET

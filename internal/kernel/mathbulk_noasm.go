@@ -91,3 +91,5 @@ func scaleShiftAboutBulk(_, _, _, _ []float32, _, _ float64) (n int) { return 0 
 func dequantizeInt32Bulk([]float32, []int32, float32) (n int) { return 0 }
 
 func dequantizeInt32ColsBulk(_ []float32, _ []int32, _, _ []float32) (cols int) { return 0 }
+
+func (*AdamStep) bulk(_, _, _, _ []float32) (n int) { return 0 }

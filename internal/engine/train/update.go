@@ -32,7 +32,6 @@ type hyper struct{ rate, step, factor, decay float64 }
 type batch struct {
 	w, g   []float32
 	states [2][]float32
-	spare  []float32 // scratch of the block's length
 }
 
 // A stateStore holds the states of all weights.
@@ -110,10 +109,10 @@ func (u update) step(c *op.Call, h hyper) float64 {
 	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
 	rule, states, keep := u.rule(c.Node, h), u.states(c), c.Bool("keep_zeros", false)
 	return sumPieces(c.Pool, len(w), partial(c, len(w)), func(from, to int) float64 {
-		var buffer [4][updateBlock]float32
+		var buffer [3][updateBlock]float32
 		for at := from; at < to; at += updateBlock {
 			n := min(to-at, updateBlock)
-			b := batch{w: w[at : at+n], g: buffer[0][:n], spare: buffer[1][:n], states: [2][]float32{buffer[2][:n], buffer[3][:n]}}
+			b := batch{w: w[at : at+n], g: buffer[0][:n], states: [2][]float32{buffer[1][:n], buffer[2][:n]}}
 			kernel.MulScalar(b.g, g[at:at+n], float32(h.factor))
 			states.load(at, &b.states)
 			if keep {

@@ -27,6 +27,7 @@ func mathFamily() {
 	subTwice()
 	scaleAbout("scaleAboutAVX2", false)
 	scaleAbout("scaleShiftAboutAVX2", true)
+	adam()
 }
 
 // An elementwise is a float32 function of elements of the inputs and of scalars. compute receives registers with an input's elements, or
