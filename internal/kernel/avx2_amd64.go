@@ -124,6 +124,11 @@ func errorLanesAVX2(lanes *float64, ref *float32, got *float32, n int)
 //go:noescape
 func transposeBytes16AVX2(dst *byte, dstStride int, src *byte, srcStride int, rows int)
 
+// transposeWords8AVX2 transposes 8 columns of rows rows into 8 rows; strides in bytes, rows%8 == 0.
+//
+//go:noescape
+func transposeWords8AVX2(dst *uint32, dstStride int, src *uint32, srcStride int, rows int)
+
 // nonZero1AVX2 needs whole steps of its loop.
 //
 //go:noescape

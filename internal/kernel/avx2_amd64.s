@@ -2442,6 +2442,84 @@ squareEnd:
 	VZEROUPPER
 	RET
 
+// func transposeWords8AVX2(dst *uint32, dstStride int, src *uint32, srcStride int, rows int)
+// Requires: AVX
+TEXT ·transposeWords8AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ dstStride+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ rows+32(FP), SI
+	SUBQ $0x00000008, SI
+	JLT  squareEnd
+
+square:
+	VMOVUPS     (DX), X0
+	VMOVUPS     16(DX), X4
+	ADDQ        BX, DX
+	VMOVUPS     (DX), X1
+	VMOVUPS     16(DX), X5
+	ADDQ        BX, DX
+	VMOVUPS     (DX), X2
+	VMOVUPS     16(DX), X6
+	ADDQ        BX, DX
+	VMOVUPS     (DX), X3
+	VMOVUPS     16(DX), X7
+	ADDQ        BX, DX
+	VINSERTF128 $0x01, (DX), Y0, Y0
+	VINSERTF128 $0x01, 16(DX), Y4, Y4
+	ADDQ        BX, DX
+	VINSERTF128 $0x01, (DX), Y1, Y1
+	VINSERTF128 $0x01, 16(DX), Y5, Y5
+	ADDQ        BX, DX
+	VINSERTF128 $0x01, (DX), Y2, Y2
+	VINSERTF128 $0x01, 16(DX), Y6, Y6
+	ADDQ        BX, DX
+	VINSERTF128 $0x01, (DX), Y3, Y3
+	VINSERTF128 $0x01, 16(DX), Y7, Y7
+	ADDQ        BX, DX
+	MOVQ        AX, DI
+	VUNPCKLPS   Y2, Y0, Y8
+	VUNPCKHPS   Y2, Y0, Y2
+	VUNPCKLPS   Y3, Y1, Y9
+	VUNPCKHPS   Y3, Y1, Y3
+	VUNPCKLPS   Y9, Y8, Y10
+	VUNPCKHPS   Y9, Y8, Y9
+	VUNPCKLPS   Y3, Y2, Y8
+	VUNPCKHPS   Y3, Y2, Y3
+	VMOVUPS     Y10, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	ADDQ        CX, DI
+	VUNPCKLPS   Y6, Y4, Y8
+	VUNPCKHPS   Y6, Y4, Y6
+	VUNPCKLPS   Y7, Y5, Y9
+	VUNPCKHPS   Y7, Y5, Y7
+	VUNPCKLPS   Y9, Y8, Y10
+	VUNPCKHPS   Y9, Y8, Y9
+	VUNPCKLPS   Y7, Y6, Y8
+	VUNPCKHPS   Y7, Y6, Y7
+	VMOVUPS     Y10, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        CX, DI
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000008, SI
+	JGE         square
+
+squareEnd:
+	ADDQ $0x00000008, SI
+	VZEROUPPER
+	RET
+
 // func nonZero1AVX2(mask *byte, data *byte, n int) int
 // Requires: AVX, AVX2, POPCNT
 TEXT ·nonZero1AVX2(SB), NOSPLIT, $0-32

@@ -3,6 +3,8 @@
 package kernel
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/cpu"
 )
 
@@ -251,6 +253,23 @@ func transposeBytesBulk(dst []byte, dstStride int, src []byte, srcStride, rows, 
 		n := min(transposeRows, doneRows-r)
 		for c := 0; c < doneCols; c += 16 {
 			transposeBytes16AVX2(&dst[c*dstStride+r], dstStride, &src[r*srcStride+c], srcStride, n)
+		}
+	}
+	return doneRows, doneCols
+}
+
+// transposeWordsBulk transposes whole squares of elements of four bytes.
+func transposeWordsBulk[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) (doneRows, doneCols int) {
+	const size, square = 4, 8
+	if unsafe.Sizeof(*new(T)) != size || !hasAVX2 || rows < square || cols < square {
+		return 0, 0
+	}
+	doneRows, doneCols = rows&^(square-1), cols&^(square-1)
+	for r := 0; r < doneRows; r += transposeRows {
+		n := min(transposeRows, doneRows-r)
+		for c := 0; c < doneCols; c += square {
+			to, from := (*uint32)(unsafe.Pointer(&dst[c*dstStride+r])), (*uint32)(unsafe.Pointer(&src[r*srcStride+c]))
+			transposeWords8AVX2(to, size*dstStride, from, size*srcStride, n)
 		}
 	}
 	return doneRows, doneCols

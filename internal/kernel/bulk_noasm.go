@@ -42,6 +42,10 @@ func nmColsBulk(_ []float32, cols, n, m int) (done int) { return 0 }
 
 func errorLanesBulk(_ *errorLanes, _, _ []float32) (n int) { return 0 }
 
+func transposeWordsBulk[T any](_ []T, _ int, _ []T, _, _, _ int) (doneRows, doneCols int) {
+	return 0, 0
+}
+
 func transposeBytesBulk(_ []byte, _ int, _ []byte, _, _, _ int) (rows, cols int) { return 0, 0 }
 
 func nonZeroBulk(_, _ []byte, _ int) (n, set int) { return 0, 0 }

@@ -26,14 +26,15 @@ func transposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, 
 func Transpose[T any](dst, src []T, rows, cols int) {
 	checkLen("src", len(src), rows*cols)
 	checkLen("dst", len(dst), rows*cols)
-	transposeGo(dst, rows, src, cols, rows, cols)
+	TransposeInto(dst, rows, src, cols, rows, cols)
 }
 
 // TransposeInto transposes a window, as transposeBytesInto does, of elements of any type; strides count elements.
 func TransposeInto[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
 	checkWindow("src", len(src), srcStride, rows, cols)
 	checkWindow("dst", len(dst), dstStride, cols, rows)
-	transposeGo(dst, dstStride, src, srcStride, rows, cols)
+	doneRows, doneCols := transposeWordsBulk(dst, dstStride, src, srcStride, rows, cols)
+	transposeRest(dst, dstStride, src, srcStride, rows, cols, doneRows, doneCols)
 }
 
 // checkWindow panics unless n elements contain rows of cols elements that start stride apart.

@@ -1,6 +1,10 @@
 package kernel
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
 
 func checkTransposeBytes(t *testing.T, rows, cols, srcPad, dstPad int, seed byte) {
 	t.Helper()
@@ -47,25 +51,51 @@ func TestTransposeTwiceIsNothing(t *testing.T) {
 }
 
 func TestTransposeOfOtherElements(t *testing.T) {
-	const rows, cols = 37, 70
-	src, want := make([]uint16, rows*cols), make([]uint16, rows*cols)
-	for i := range src {
-		src[i] = uint16(i)
-		want[i%cols*rows+i/cols] = uint16(i)
-	}
-	got := make([]uint16, len(src))
-	Transpose(got, src, rows, cols)
-	wantSame(t, got, want)
-	clear(got)
-	TransposeInto(got[10:], rows, src[20:], cols, rows-10, cols-20)
-	for i := range want {
-		if r, c := i%rows, i/rows; r < 10 || c >= cols-20 {
-			want[i] = 0
-		} else {
-			want[i] = src[(r-10)*cols+c+20]
+	for _, rows := range []int{0, 1, 7, 8, 9, 31, 530} {
+		for _, cols := range []int{0, 1, 7, 8, 9, 33, 70} {
+			for _, padding := range []int{0, 3} {
+				checkTranspose[uint16](t, rows, cols, padding)
+				checkTranspose[uint32](t, rows, cols, padding)
+				checkTranspose[uint64](t, rows, cols, padding)
+			}
 		}
 	}
+}
+
+func checkTranspose[T uint16 | uint32 | uint64](t *testing.T, rows, cols, padding int) {
+	t.Helper()
+	srcStride, dstStride := cols+padding, rows+padding
+	src := make([]T, rows*srcStride)
+	for i := range src {
+		src[i] = T(i)
+	}
+	got, intact := guarded[T](cols*dstStride, 9)
+	want := slices.Clone(got)
+	for r := range rows {
+		for c := range cols {
+			want[c*dstStride+r] = src[r*srcStride+c]
+		}
+	}
+	if padding == 0 {
+		Transpose(got, src, rows, cols)
+	} else {
+		TransposeInto(got, dstStride, src, srcStride, rows, cols)
+	}
 	wantSame(t, got, want)
+	intact(t)
+}
+
+func BenchmarkTranspose(b *testing.B) {
+	for _, size := range [][2]int{{64, 3136}, {512, 49}, {768, 768}} {
+		b.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(b *testing.B) {
+			n := size[0] * size[1]
+			dst, src := make([]float32, n), make([]float32, n)
+			b.SetBytes(int64(4 * n))
+			for b.Loop() {
+				Transpose(dst, src, size[0], size[1])
+			}
+		})
+	}
 }
 
 func TestTransposeRefusesWrongLengths(t *testing.T) {

@@ -27,6 +27,7 @@ func quantizationFamily() {
 	nmCols()
 	errorLanes()
 	transposeBytes()
+	transposeWords()
 	nonZero1()
 	nonZero2()
 	nonZero4()

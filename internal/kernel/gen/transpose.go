@@ -65,3 +65,46 @@ func storeSquare(dst, stride Register, square []VecVirtual) {
 		ADDQ(stride, p)
 	}
 }
+
+// transposeWords transposes squares of 8×8 elements. A register holds four columns of row i and of row i+4 in its lanes. Each of two rounds interleaves
+// the elements of register i with those of i+2, after which register k holds column k.
+func transposeWords() {
+	function("transposeWords8AVX2", "func(dst *uint32, dstStride int, src *uint32, srcStride int, rows int)",
+		"transposeWords8AVX2 transposes 8 columns of rows rows into 8 rows; strides in bytes, rows%8 == 0.")
+	dst, dstStride := pointer("dst"), pointer("dstStride")
+	src, srcStride, rows := pointer("src"), pointer("srcStride"), pointer("rows")
+	strips("square", rows, 8, func() {
+		halves := [2][]VecVirtual{each(4, func(int) VecVirtual { return YMM() }), each(4, func(int) VecVirtual { return YMM() })}
+		for i := range 8 {
+			for h, half := range halves {
+				from := Mem{Base: src, Disp: 16 * h}
+				if i < 4 {
+					VMOVUPS(from, half[i].AsX())
+				} else {
+					VINSERTF128(U8(1), from, half[i-4], half[i-4])
+				}
+			}
+			ADDQ(srcStride, src)
+		}
+		to := GP64()
+		MOVQ(dst, to)
+		for _, half := range halves {
+			for range 2 {
+				var mixed []VecVirtual
+				for i := range 2 {
+					low := YMM()
+					VUNPCKLPS(half[i+2], half[i], low)
+					VUNPCKHPS(half[i+2], half[i], half[i+2])
+					mixed = append(mixed, low, half[i+2])
+				}
+				half = mixed
+			}
+			for _, v := range half {
+				VMOVUPS(v, Mem{Base: to})
+				ADDQ(dstStride, to)
+			}
+		}
+		advance(dst, vector)
+	})
+	finish()
+}
