@@ -50,13 +50,16 @@ func stridedCopy[T any](y, x []T, stride int) {
 	}
 }
 
-// stridedCopyFloat processes whole panels with a kernel.
+// stridedCopyFloat processes panels with a kernel, of which the last one may overlap the one before it.
 func stridedCopyFloat(y, x []float32, stride int) {
-	if n := len(y) / panel; stride > 1 && n > 0 {
-		kernel.PackLanes(y, x, n, panel, panel*stride, 0, panel, stride, false)
-		y, x = y[n*panel:], x[min(n*panel*stride, len(x)):]
+	n := len(y) / panel
+	if stride == 1 || n == 0 {
+		stridedCopy(y, x, stride)
+		return
 	}
-	stridedCopy(y, x, stride)
+	kernel.PackLanes(y, x, n, panel, panel*stride, 0, panel, stride, false)
+	last := len(y) - panel
+	kernel.PackLanes(y[last:], x[last*stride:], 1, panel, 0, 0, panel, stride, false)
 }
 
 func fill[T any](xs []T, v T) {
