@@ -19,6 +19,7 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{"gelu", fuseGelu},
+		{"swish", fuseSwish},
 		{"layer normalization", fuseLayerNorm},
 		{"attention", fuseAttention},
 		{"batch normalization", foldBatchNorm},

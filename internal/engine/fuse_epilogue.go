@@ -95,6 +95,8 @@ func (f *fusion) activation(s *step) (string, []float32) {
 	switch {
 	case s.is("Relu", "Sigmoid", "Tanh", "HardSwish"):
 		return s.ID.Type, nil
+	case s.is("Swish") && s.Float("alpha", 1) == 1:
+		return "Silu", nil
 	case s.is("LeakyRelu"):
 		return "LeakyRelu", []float32{s.Float("alpha", 0.01)}
 	case s.is("HardSigmoid"):

@@ -55,7 +55,7 @@ func (f *fusion) image(o int, seen map[int]image, reach int) image {
 	s, _ := f.producer(o)
 	switch reach--; {
 	case s == nil || reach < 0:
-	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "BatchNormalization"):
+	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "Swish", "BatchNormalization"):
 		im = f.image(s.in[0], seen, reach)
 	case s.is("Add"):
 		if a := f.image(s.in[0], seen, reach); a.channels > 0 && a == f.image(s.in[1], seen, reach) {

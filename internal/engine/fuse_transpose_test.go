@@ -49,24 +49,31 @@ func TestTransposesBeforeMatMulAreFused(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			model := func() *ir.Model {
-				m := ir.NewModel()
-				m.Opsets = []ir.Opset{{Version: 17}}
-				b := &builder{m.Graph}
-				b.output(c.build(b, b.input("q", ir.Float, "batch", "tokens", "24")))
-				return m
-			}
-			in := map[string]*ir.Array{"q": pattern{}.inputs(2, 6, 6)["q"]}
-			want, _ := runModel(t, model(), in, engine.Options{NoFusion: true})
-			got, steps := runModel(t, model(), in, engine.Options{Workers: 2})
-			for name, w := range want {
-				if err := (tolerance{Relative: 1e-5, Absolute: 1e-5}).differ(w, got[name]); err != nil {
-					t.Errorf("output %q: %v", name, err)
-				}
-			}
+			steps := fusedSteps(t, c.build)
 			if slices.Contains(steps, "Transpose") != c.left {
 				t.Errorf("steps: %v", steps)
 			}
 		})
 	}
+}
+
+// fusedSteps compares a model of x, [batch, tokens, 24], with the one that is not fused, and returns its operators.
+func fusedSteps(t *testing.T, build func(b *builder, x *ir.Value) *ir.Value) []string {
+	t.Helper()
+	model := func() *ir.Model {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 17}}
+		b := &builder{m.Graph}
+		b.output(build(b, b.input("q", ir.Float, "batch", "tokens", "24")))
+		return m
+	}
+	in := map[string]*ir.Array{"q": pattern{}.inputs(2, 6, 6)["q"]}
+	want, _ := runModel(t, model(), in, engine.Options{NoFusion: true})
+	got, steps := runModel(t, model(), in, engine.Options{Workers: 2})
+	for name, w := range want {
+		if err := (tolerance{Relative: 1e-5, Absolute: 1e-5}).differ(w, got[name]); err != nil {
+			t.Errorf("output %q: %v", name, err)
+		}
+	}
+	return steps
 }

@@ -54,6 +54,7 @@ type Measure struct {
 	Workers  int     `json:"workers"`
 	Runs     int     `json:"runs"`
 	Load     float64 `json:"load_seconds"`
+	First    float64 `json:"first_seconds"` // the first run after loading
 	Min      float64 `json:"min_seconds"`
 	Median   float64 `json:"median_seconds"`
 	P90      float64 `json:"p90_seconds"`
@@ -152,9 +153,13 @@ func specsOf(in map[string]*ir.Array) map[string]ir.Spec {
 
 // time runs s until the minimum number of runs and the minimum time are reached.
 func (m *Measure) time(ctx context.Context, j *Job, s engine.Session, in map[string]*ir.Array) error {
-	for range max(j.Warmup, 1) {
+	for i := range max(j.Warmup, 1) {
+		begin := time.Now()
 		if _, err := s.Run(ctx, in, nil); err != nil {
 			return err
+		}
+		if i == 0 {
+			m.First = time.Since(begin).Seconds()
 		}
 	}
 	if held := resident() - m.Baseline; j.Budget > 0 && held > j.Budget {

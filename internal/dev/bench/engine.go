@@ -15,88 +15,148 @@ import (
 	"github.com/mcompress/mcompress/internal/latency"
 )
 
-var cnn = model{name: "ResNet18 shape, 47 MB", path: "cnn.onnx", maker: []string{"cnn"}}
+var (
+	cnn         = model{name: "ResNet18 shape, 47 MB", path: "cnn.onnx", maker: []string{"cnn"}}
+	mobilenetV2 = model{name: "MobileNetV2 shape, 14 MB", path: "mobilenet.onnx", net: "mobilenet", netSizes: []string{"224", "1000"}}
+	decoder     = model{name: "decoder of 50 M parameters", path: "decoder/decoder.onnx", external: true,
+		maker: []string{"llm", "--hidden", "512", "--layers", "8", "--vocab", "16000", "--ffn", "2048", "--heads", "8"}}
+)
 
 // A load is a model as it is run.
 type load struct {
 	model
-	name  string
-	batch int
-	dims  []string
-	int8  bool // made dynamic int8 by mcompress
+	shared string // folder among the shared models, in place of a model of the makers
+	name   string
+	batch  int
+	dims   []string
+	int8   bool // quantized by mcompress to dynamic int8
+	large  bool // left out with -quick
 }
 
 // loads are what both runtimes run.
 var loads = []load{
 	{model: mlp, name: "MLP", batch: 1},
-	{model: bert, name: "BERT-base shape, 128 tokens", batch: 1, dims: []string{"seq=128"}},
+	{model: bert, name: "BERT-base shape, 128 tokens", batch: 1, dims: []string{"seq=128"}, large: true},
 	{model: cnn, name: "ResNet18 shape", batch: 1},
 	{model: cnn, name: "ResNet18 shape, batch 8", batch: 8},
+	{model: mobilenetV2, name: "MobileNetV2 shape", batch: 1},
+	{shared: "vision/yolox_nano", name: "YOLOX-nano", batch: 1},
+	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, 96 tokens", batch: 1, dims: []string{"seq=96"}},
+	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, batch 32, 16 tokens", batch: 32, dims: []string{"seq=16"}},
+	{shared: "text/byte_bidi_lstm", name: "bidirectional LSTM, 128 bytes", batch: 1, dims: []string{"length=128"}},
+	{shared: "transformer/gpt2_tiny_fp32", name: "GPT-2 of 5 small layers, prompt of 128 tokens", batch: 1,
+		dims: []string{"seq_len=128", "total_seq_len=128", "past_seq_len=0"}},
+	{model: decoder, name: "decoder of 50 M parameters, prompt of 128 tokens", batch: 1, dims: []string{"seq=128"}, large: true},
 	{model: mlp, name: "MLP, dynamic int8", batch: 1, int8: true},
-	{model: bert, name: "BERT-base shape, 128 tokens, dynamic int8", batch: 1, dims: []string{"seq=128"}, int8: true},
+	{model: bert, name: "BERT-base shape, 128 tokens, dynamic int8", batch: 1, dims: []string{"seq=128"}, int8: true, large: true},
+	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, 96 tokens, dynamic int8", batch: 1, dims: []string{"seq=96"}, int8: true},
+	{shared: "quantized/mobilenetv2_qdq", name: "MobileNetV2, QDQ", batch: 1},
 }
 
 // engineThreads is how many threads either runtime has.
 const engineThreads = "2"
 
-// engine compares the time of a run with ONNX Runtime's.
-func (b *bench) engine(ctx context.Context) (string, error) {
-	var t strings.Builder
-	fmt.Fprintf(&t, "## Latency, %s threads\n\n", engineThreads)
-	fmt.Fprintf(&t, "The embedded engine and ONNX Runtime by `mcompress bench`, interleaved, processes of each: %d. Minimum time of all\n", b.runs)
-	t.WriteString("runs and median of the processes' medians, in ms.\n\n")
-	t.WriteString("| model | engine, minimum | ORT, minimum | engine ÷ ORT | engine, median | ORT, median | engine ÷ ORT |\n|---|---:|---:|---:|---:|---:|---:|\n")
+// eachLoad calls f with the loads and their files.
+func (b *bench) eachLoad(ctx context.Context, f func(l load, path string) error) error {
 	for _, l := range loads {
+		if b.quick && l.large {
+			continue
+		}
 		path, err := b.prepared(ctx, l)
-		if err != nil {
-			return "", err
+		if err == nil {
+			err = f(l, path)
 		}
-		pair, err := b.turns(ctx, path, l)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", l.name, err)
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
-		e, o := pair[latency.Embedded], pair[latency.ORT]
-		fmt.Fprintf(&t, "| %s | %.3f | %.3f | %.2f | %.3f | %.3f | %.2f |\n", l.name,
-			1e3*e.Min, 1e3*o.Min, e.Min/o.Min, 1e3*e.Median, 1e3*o.Median, e.Median/o.Median)
 	}
-	return t.String(), nil
+	return nil
 }
 
-// prepared is the file of l's model.
-func (b *bench) prepared(ctx context.Context, l load) (string, error) {
-	in, err := b.file(ctx, l.model)
-	if err != nil || !l.int8 {
-		return in, err
+// engine compares the times of a run, and of loading and the first run, with ONNX Runtime's.
+func (b *bench) engine(ctx context.Context) (string, error) {
+	var runs, starts strings.Builder
+	fmt.Fprintf(&runs, "## Latency, %s threads\n\n", engineThreads)
+	fmt.Fprintf(&runs, "The embedded engine and ONNX Runtime by `mcompress bench`, interleaved, processes of each: %d. Minimum time of all\n", b.some(b.runs))
+	runs.WriteString("runs and median of the processes' medians, in ms.\n\n" + versusORT)
+	starts.WriteString("\nLoading the model and its first run, files in the page cache: minimum and median of the processes, in ms.\n\n" + versusORT)
+	err := b.eachLoad(ctx, func(l load, path string) error {
+		engine, ort, err := b.turns(ctx, path, l)
+		if err != nil {
+			return err
+		}
+		runs.WriteString(versusRow(l.name, engine.runs, ort.runs))
+		starts.WriteString(versusRow(l.name, engine.start, ort.start))
+		return nil
+	})
+	return runs.String() + starts.String(), err
+}
+
+// versusORT is the head of a table of versusRow.
+const versusORT = "| model | engine, minimum | ORT, minimum | engine ÷ ORT | engine, median | ORT, median | engine ÷ ORT |\n|---|---:|---:|---:|---:|---:|---:|\n"
+
+// versusRow compares the engine with ONNX Runtime.
+func versusRow(name string, e, o seconds) string {
+	return fmt.Sprintf("| %s | %.3f | %.3f | %.2f | %.3f | %.3f | %.2f |\n", name,
+		1e3*e.least, 1e3*o.least, e.least/o.least, 1e3*e.median, 1e3*o.median, e.median/o.median)
+}
+
+// seconds are those of several processes.
+type seconds struct{ least, median float64 }
+
+// secondsOf is the minimum and the median of one number per process.
+func secondsOf(all []float64) seconds {
+	slices.Sort(all)
+	return seconds{all[0], all[len(all)/2]}
+}
+
+// A timing is the runs of a backend, and loading with the first run.
+type timing struct{ runs, start seconds }
+
+func timingOf(ms []*latency.Measure) timing {
+	var least, medians, starts []float64
+	for _, m := range ms {
+		least, medians, starts = append(least, m.Min), append(medians, m.Median), append(starts, m.Load+m.First)
 	}
-	out := strings.TrimSuffix(in, ".onnx") + ".int8.onnx"
-	// Made anew each time: it is the work of this program.
-	o, err := exec.CommandContext(ctx, b.tool, "quantize", in, "-o", out, "--no-verify", "--report", "none", "--quiet").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("quantize %s: %w: %s", in, err, last(string(o)))
-	}
-	return out, nil
+	return timing{seconds{slices.Min(least), secondsOf(medians).median}, secondsOf(starts)}
 }
 
 // turns measures both backends as often as requested.
-func (b *bench) turns(ctx context.Context, path string, l load) (map[string]*latency.Measure, error) {
+func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort timing, err error) {
+	length := "1s"
+	if b.quick {
+		length = "0s"
+	}
 	all := map[string][]*latency.Measure{}
-	for range b.runs {
+	for range b.some(b.runs) {
 		for _, backend := range []string{latency.Embedded, latency.ORT} {
-			m, err := b.timed(ctx, path, backend, l, "--runs", "5", "--time", "1s")
+			m, err := b.timed(ctx, path, backend, l, "--runs", "5", "--time", length)
 			if err != nil {
-				return nil, err
+				return timing{}, timing{}, err
 			}
 			all[backend] = append(all[backend], m)
 		}
 	}
-	out := map[string]*latency.Measure{}
-	for backend, ms := range all {
-		slices.SortFunc(ms, func(x, y *latency.Measure) int { return cmp.Compare(x.Median, y.Median) })
-		m := *ms[len(ms)/2]
-		for _, other := range ms {
-			m.Min = min(m.Min, other.Min)
+	return timingOf(all[latency.Embedded]), timingOf(all[latency.ORT]), nil
+}
+
+// prepared is the file of l's model.
+func (b *bench) prepared(ctx context.Context, l load) (string, error) {
+	in := filepath.Join(b.shared, "fixtures", "models", l.shared, "model.onnx")
+	if l.shared == "" {
+		var err error
+		if in, err = b.file(ctx, l.model); err != nil {
+			return "", err
 		}
-		out[backend] = &m
+	}
+	if !l.int8 {
+		return in, nil
+	}
+	out := filepath.Join(b.dir, strings.ReplaceAll(cmp.Or(l.shared, strings.TrimSuffix(l.path, ".onnx")), "/", "-")+".int8.onnx")
+	// Made anew each time: it is the work of this program.
+	o, err := exec.CommandContext(ctx, b.tool, "quantize", in, "-o", out, "--no-verify", "--report", "none", "--quiet").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("quantize %s: %w: %s", in, err, last(string(o)))
 	}
 	return out, nil
 }

@@ -21,12 +21,13 @@ func (b *bench) engineMemory(ctx context.Context) (string, error) {
 	t.WriteString("Growth of a process at its peak, in MiB, which includes ONNX Runtime's library. Bytes of the weights and of the arena,\n")
 	t.WriteString("as planned and as measured in a run.\n\n")
 	t.WriteString("| model | engine | ORT | engine ÷ ORT | weights | arena planned | arena measured |\n|---|---:|---:|---:|---:|---:|---:|\n")
-	for _, l := range loads {
-		row, err := b.memoryRow(ctx, l)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", l.name, err)
-		}
+	err := b.eachLoad(ctx, func(l load, path string) error {
+		row, err := b.memoryRow(ctx, l, path)
 		t.WriteString(row)
+		return err
+	})
+	if err != nil || b.quick {
+		return t.String(), err
 	}
 	const limit = "1GiB"
 	in, err := b.file(ctx, llm)
@@ -42,11 +43,7 @@ func (b *bench) engineMemory(ctx context.Context) (string, error) {
 	return t.String(), nil
 }
 
-func (b *bench) memoryRow(ctx context.Context, l load) (string, error) {
-	path, err := b.prepared(ctx, l)
-	if err != nil {
-		return "", err
-	}
+func (b *bench) memoryRow(ctx context.Context, l load, path string) (string, error) {
 	grown := map[string]float64{}
 	var arena, weights int64
 	for _, backend := range []string{latency.Embedded, latency.ORT} {

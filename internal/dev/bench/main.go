@@ -30,7 +30,7 @@ func main() {
 	flag.BoolVar(&b.large, "large", false, "measure a model of 30 GB too, which takes 40 GB of disk")
 	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
 	flag.StringVar(&b.genai, "genai", ".zoo/genai/bin/python", "interpreter with onnxruntime-genai, for the section of language models")
-	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers on small models")
+	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers and runtimes on small models")
 	flag.IntVar(&b.jobs, "jobs", 1, "number of trainings at a time in the section defaults")
 	flag.DurationVar(&b.limit, "limit", 0, "duration after which the section defaults ends with the results so far; the next run continues")
 	trial := flag.String("trial", "", "run a training of this JSON `text` and print the result: a process of the sections of training")

@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-// A model is one that the shared makers make.
+// A model is one that the shared makers make, or train.py if maker is empty.
 type model struct {
 	name, what string
 	path       string // in the bench's folder
 	maker      []string
+	net        string // verb of train.py
+	netSizes   []string
 	external   bool
 	peerRuns   int
 }
@@ -31,10 +33,9 @@ var (
 func (b *bench) file(ctx context.Context, m model) (string, error) {
 	path := filepath.Join(b.dir, m.path)
 	if _, err := os.Stat(path); err != nil {
-		args := append([]string{filepath.Join(b.shared, "tools", "make_models.py")}, m.maker...)
-		if out, err := exec.CommandContext(ctx, b.python, append(args, "-o", path)...).CombinedOutput(); err != nil {
+		if err := b.make(ctx, m, path); err != nil {
 			_ = os.Remove(path) // an incomplete file
-			return "", fmt.Errorf("make %s: %w: %s", m.path, err, last(string(out)))
+			return "", fmt.Errorf("make %s: %w", m.path, err)
 		}
 	}
 	for _, f := range parts(path) {
@@ -43,6 +44,17 @@ func (b *bench) file(ctx context.Context, m model) (string, error) {
 		}
 	}
 	return path, nil
+}
+
+// make writes m to path.
+func (b *bench) make(ctx context.Context, m model, path string) error {
+	if m.net != "" {
+		_, err := b.helper(ctx, append([]string{m.net, path}, m.netSizes...)...)
+		return err
+	}
+	args := append([]string{filepath.Join(b.shared, "tools", "make_models.py")}, m.maker...)
+	_, err := b.stdout(ctx, b.python, append(args, "-o", path)...)
+	return err
 }
 
 // parts are the files of the model at path.

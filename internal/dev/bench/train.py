@@ -6,7 +6,7 @@
   samples OUT INPUT COUNT CLASSES SHAPE...
                                       an archive of normally distributed samples for this input, and of labels
   tokens OUT COUNT LENGTH             an archive of random token ids for MiniLM
-  mobilenet OUT                       inverted residuals (Sandler et al., MobileNetV2, 2018) for images of 3x96x96, and a layer of ten classes
+  mobilenet OUT [SIZE CLASSES]        inverted residuals (Sandler et al., MobileNetV2, 2018) for images of 3x96x96 unless given, and a layer of ten classes
   difference A B                           the largest difference of a weight of A and B, and the largest weight of A
   digits OUT PART SHARED              images of MNIST: low (digits 0 to 4), high (5,000 of the digits 5 to 9), or test (test images of the latter)
   halves IN A B                       a file of CIFAR-10, every other image to each of two
@@ -81,15 +81,16 @@ def tokens(path, count, length):
     np.savez(path, input_ids=np.random.default_rng(1).integers(0, 3086, shape), attention_mask=np.ones(shape, np.int64), token_type_ids=np.zeros(shape, np.int64))
 
 
-def mobilenet(path):
+def mobilenet(path, size=96, classes=10):
+    size, classes = int(size), int(classes)
     rng, nodes, weights = np.random.default_rng(0), [], {}
 
-    def conv(x, a, b, size, stride=1, group=1, act=True):
+    def conv(x, a, b, window, stride=1, group=1, act=True):
         i = len(weights)
-        weights[f"w{i}"] = rectified(rng, b, a // group, size, size, fan=size * size * a // group)
+        weights[f"w{i}"] = rectified(rng, b, a // group, window, window, fan=window * window * a // group)
         for name, value in (("scale", 1), ("bias", 0), ("mean", 0), ("var", 1)):
             weights[f"{name}{i}"] = np.full(b, value, np.float32)
-        nodes.append(helper.make_node("Conv", [x, f"w{i}"], [f"c{i}"], f"conv{i}", kernel_shape=[size] * 2, strides=[stride] * 2, pads=[size // 2] * 4, group=group))
+        nodes.append(helper.make_node("Conv", [x, f"w{i}"], [f"c{i}"], f"conv{i}", kernel_shape=[window] * 2, strides=[stride] * 2, pads=[window // 2] * 4, group=group))
         nodes.append(helper.make_node("BatchNormalization", [f"c{i}", f"scale{i}", f"bias{i}", f"mean{i}", f"var{i}"], [f"n{i}"], f"norm{i}"))
         if not act:
             return f"n{i}"
@@ -110,10 +111,10 @@ def mobilenet(path):
                 y = nodes[-1].output[0]
             x, a = y, b
     x = conv(x, a, 1280, 1)
-    weights |= {"fc.weight": rectified(rng, 10, 1280, fan=1280), "fc.bias": np.zeros(10, np.float32)}
+    weights |= {"fc.weight": rectified(rng, classes, 1280, fan=1280), "fc.bias": np.zeros(classes, np.float32)}
     nodes += [helper.make_node("GlobalAveragePool", [x], ["pooled"]), helper.make_node("Flatten", ["pooled"], ["flat"]),
               helper.make_node("Gemm", ["flat", "fc.weight", "fc.bias"], ["y"], "fc", transB=1)]
-    save(path, nodes, weights, [3, 96, 96], 10)
+    save(path, nodes, weights, [3, size, size], classes)
 
 
 def idx(path):

@@ -4,7 +4,8 @@ import "github.com/mcompress/mcompress/internal/kernel"
 
 // arithmetic is the set of loops over rows of one type: kernels for float32, plain Go for others.
 type arithmetic[T any] struct {
-	max, add    func(y, x []T)             // into y
+	max         func(y, a, b []T)          // y may be a or b
+	add         func(y, x []T)             // into y
 	stridedCopy func(y, x []T, stride int) // y[i] = x[i*stride]
 }
 
@@ -15,21 +16,21 @@ type pooled interface {
 
 func arithmeticOf[T pooled]() arithmetic[T] {
 	a, ok := any(arithmetic[float32]{
-		func(y, x []float32) { kernel.Max(y, y, x) },
+		kernel.Max,
 		func(y, x []float32) { kernel.Add(y, y, x) },
 		stridedCopyFloat,
 	}).(arithmetic[T])
 	if !ok {
-		a = arithmetic[T]{maxInto[T], add[T], stridedCopy[T]}
+		a = arithmetic[T]{greater[T], add[T], stridedCopy[T]}
 	}
 	return a
 }
 
-// maxInto sets each y to the maximum of y and x; NaN propagates.
-func maxInto[T pooled](y, x []T) {
-	x = x[:len(y)]
-	for i, v := range x {
-		y[i] = max(y[i], v)
+// greater sets each y to the maximum of a and b; NaN propagates.
+func greater[T pooled](y, a, b []T) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] = max(a[i], b[i])
 	}
 }
 
@@ -50,18 +51,25 @@ func stridedCopy[T any](y, x []T, stride int) {
 	}
 }
 
-// stridedCopyFloat processes whole panels with a kernel.
+// stridedCopyFloat processes panels with a kernel, of which the last one may overlap the one before it.
 func stridedCopyFloat(y, x []float32, stride int) {
-	if n := len(y) / panel; stride > 1 && n > 0 {
-		kernel.PackLanes(y, x, n, panel, panel*stride, 0, panel, stride, false)
-		y, x = y[n*panel:], x[min(n*panel*stride, len(x)):]
+	n := len(y) / panel
+	if stride == 1 || n == 0 {
+		stridedCopy(y, x, stride)
+		return
 	}
-	stridedCopy(y, x, stride)
+	kernel.PackLanes(y, x, n, panel, panel*stride, 0, panel, stride, false)
+	last := len(y) - panel
+	kernel.PackLanes(y[last:], x[last*stride:], 1, panel, 0, 0, panel, stride, false)
 }
 
 func fill[T any](xs []T, v T) {
-	for i := range xs {
-		xs[i] = v
+	if len(xs) == 0 {
+		return
+	}
+	xs[0] = v
+	for n := 1; n < len(xs); n *= 2 {
+		copy(xs[n:], xs[:n])
 	}
 }
 

@@ -145,7 +145,26 @@ func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
 		}
 		row := part(y, o, w.out[last])
 		clear(row)
-		w.alongLast(func(lo, hi, from int) { a.into(a.add, row[lo:hi], line[from:], strided, w.stride[last]) })
+		w.alongLast(func(lo, hi, from int) { a.addStrided(row[lo:hi], line[from:], strided, w.stride[last]) })
 		s.finish(row, o)
 	}
+}
+
+// alongLast calls f for each kernel tap along the last axis: the outputs for which it is inside the input, and the position of the first of
+// them.
+func (w *window) alongLast(f func(lo, hi, from int)) {
+	for k := range w.kernel[w.last()] {
+		if lo, hi, from := w.taps(w.last(), k); lo < hi {
+			f(lo, hi, from)
+		}
+	}
+}
+
+// addStrided adds elements of x that are stride apart to y. buf is a buffer as large as y.
+func (a arithmetic[T]) addStrided(y, x, buf []T, stride int) {
+	if stride > 1 {
+		a.stridedCopy(buf[:len(y)], x, stride)
+		x = buf
+	}
+	a.add(y, x[:len(y)])
 }

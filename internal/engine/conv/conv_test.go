@@ -32,11 +32,11 @@ func layers() []layer {
 		{[]int64{1, 2, 5, 6, 7}, []int64{2, 1, 2, 3, 2}, attrs{"group": 2}},
 		{[]int64{1, 300, 4, 5}, []int64{7, 300, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
 		{[]int64{1, 1, 3, 3}, []int64{1, 1, 1, 1}, attrs{"strides": []int{4, 4}}},
-		{[]int64{1, 20, 13, 15}, []int64{18, 20, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
-		{[]int64{2, 32, 7, 7}, []int64{40, 16, 3, 3}, attrs{"group": 2, "pads": []int{0, 2, 1, 0}}},
-		{[]int64{1, 16, 5, 90}, []int64{16, 16, 3, 3}, attrs{"auto_pad": "SAME_UPPER"}},
+		{[]int64{1, 24, 13, 15}, []int64{26, 24, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
+		{[]int64{2, 56, 7, 7}, []int64{56, 28, 3, 3}, attrs{"group": 2, "pads": []int{0, 2, 1, 0}}},
+		{[]int64{1, 24, 5, 90}, []int64{24, 24, 3, 3}, attrs{"auto_pad": "SAME_UPPER"}},
 		{[]int64{1, 16, 4, 5}, []int64{130, 16, 3, 3}, attrs{}},
-		{[]int64{3, 17, 3, 3}, []int64{16, 17, 3, 3}, attrs{}},
+		{[]int64{3, 25, 3, 3}, []int64{24, 25, 3, 3}, attrs{}},
 		{[]int64{1, 260, 3, 9}, []int64{16, 260, 3, 3}, attrs{"pads": []int{4, 5, 0, 9}}},
 	}
 }
@@ -235,6 +235,18 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 			if want, got := must(t, name, 1, l.a, in...), prepared(t, name, 1, l.a, in...); !bytes.Equal(got.Data, want.Data) {
 				t.Errorf("layer %d, %s: not bit-identical to the dense product", i, name)
 			}
+		}
+	}
+}
+
+// The choice is that of measurements in docs/decisions/kernels.md.
+func TestWinogradPaysOffForManyChannels(t *testing.T) {
+	for _, c := range []struct {
+		inC, outC int
+		want      bool
+	}{{16, 16, false}, {64, 16, false}, {32, 16, false}, {24, 24, true}, {16, 64, true}, {64, 64, true}} {
+		if got := winogradPays(c.inC, c.outC); got != c.want {
+			t.Errorf("%d to %d channels: %v, want %v", c.inC, c.outC, got, c.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // A Depthwise convolution has one input channel per group: a matrix product would have little to share, so each row of the output is summed
 // from rows of the input.
 //
-// A band of the image is copied first, with padding, so that rows need no boundary checks; for strides above 1, the columns of each kernel
+// A band of the image is packed first, with padding, so that rows need no boundary checks; for strides above 1, the columns of each kernel
 // tap are made contiguous.
 type Depthwise struct {
 	*Geometry
@@ -38,7 +38,7 @@ func DepthwiseOf(g *Geometry) *Depthwise {
 	}
 	step, reach := d.stride[1], d.kernel[1]-1
 	d.length = max(d.out[1], leastLength)
-	d.width = d.length + reach*d.dilation[1]/step
+	d.width = ceilDiv(d.length+reach*d.dilation[1]/step, panel) * panel // as rows are packed
 	line := step * d.width
 	d.rows = min(max((bandSize/line-d.span(0))/d.stride[0]+1, 1), max(d.out[0], 1))
 	for phase := range step {
@@ -73,17 +73,10 @@ func (d *Depthwise) band() int { return d.lines() * d.stride[1] * d.width }
 func (d *Depthwise) Scratch() int { return d.band() + d.rows*d.length }
 
 func (d *Depthwise) work(workers int, h Halves) int64 {
-	return int64(workers) * aligned(4*int64(d.Scratch()+d.rowOf(h.X)+d.rowsOf(h.Y)))
+	return int64(workers) * aligned(4*int64(d.Scratch()+d.rowsOf(h.Y)))
 }
 
-// rowOf is the number of elements of a buffer for a row of a Float16 input, and rowsOf that for the rows of a band of a Float16 output.
-func (d *Depthwise) rowOf(isHalf bool) int {
-	if isHalf {
-		return d.in[1]
-	}
-	return 0
-}
-
+// rowsOf is the number of elements of a buffer for the rows of a band of a Float16 output.
 func (d *Depthwise) rowsOf(isHalf bool) int {
 	if isHalf {
 		return d.rows * d.out[1]
@@ -95,7 +88,7 @@ func (d *Depthwise) rowsOf(isHalf bool) int {
 func (d *Depthwise) Channel(y, x, w []float32, first float32, scratch []float32) {
 	band, spare := scratch[:d.band()], scratch[d.band():]
 	for o := 0; o < d.out[0]; o += d.rows {
-		d.fill(band, Images[float32]{Values: x}, o, nil)
+		d.fill(band, Images[float32]{Values: x}, o)
 		d.sum(d.rowsFrom(y, o), spare, band, w, first, false)
 	}
 }
@@ -110,11 +103,10 @@ func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
 	size := int(d.work(1, Halves{j.x.isHalf(), j.y.isHalf()}))
 	p.Slots(d.Products()*bands, func(task, slot int) {
 		buf := scratch[float32](work[slot*size:][:size])
-		all := buf.take(d.Scratch() + d.rowOf(j.x.isHalf()) + d.rowsOf(j.y.isHalf()))
-		band, spare, all := all[:d.band()], all[d.band():d.Scratch()], all[d.Scratch():]
-		line, rows := all[:d.rowOf(j.x.isHalf())], all[d.rowOf(j.x.isHalf()):]
+		all := buf.take(d.Scratch() + d.rowsOf(j.y.isHalf()))
+		band, spare, rows := all[:d.band()], all[d.band():d.Scratch()], all[d.Scratch():]
 		i, o := task/bands, task%bands*d.rows
-		d.fill(band, j.x.from(i*d.inLen()), o, line)
+		d.fill(band, j.x.from(i*d.inLen()), o)
 		for m := range d.OutC {
 			channel := i%d.Groups*d.OutC + m
 			first := float32(0)
@@ -146,20 +138,30 @@ func phaseOf(from, step, wide, n int) tap {
 	return t
 }
 
-// fill copies the input rows for the output rows from o on, through line if they are Float16.
-func (d *Depthwise) fill(band []float32, x Images[float32], o int, line []float32) {
-	step, wide := d.stride[1], d.in[1]
-	long := step * d.width
-	for r := range d.lines() {
-		to := band[r*long:][:long]
-		at := o*d.stride[0] + r - d.begin[0]
-		if at < 0 || at >= d.in[0] {
-			clear(to)
-			continue
-		}
-		row := read(x, at*wide, wide, line)
-		for i, t := range d.phases {
-			t.copy(to[i*d.width:][:d.width], row, step)
+// fill packs the input rows for the output rows from o on, a panel of columns at a time.
+func (d *Depthwise) fill(band []float32, x Images[float32], o int) {
+	step, wide, lines := d.stride[1], d.in[1], d.lines()
+	long, first := step*d.width, o*d.stride[0]-d.begin[0]
+	from := min(max(-first, 0), lines) // rows from to end-1 are in the input
+	end := max(min(lines, d.in[0]-first), from)
+	clear(band[:from*long])
+	clear(band[end*long:])
+	if from == end {
+		return
+	}
+	for i, t := range d.phases {
+		for at := 0; at < d.width; at += panel {
+			lo, hi := max(t.lo, at), min(t.hi, at+panel)
+			n, source := max(hi-lo, 0), 0
+			if n > 0 {
+				source = (first+from)*wide + t.from + (lo-t.lo)*step
+			}
+			to, lane := band[from*long+i*d.width+at:], min(lo-at, panel-n)
+			if x.isHalf() {
+				kernel.PackHalves(to, x.Halves[source:], end-from, long, wide, lane, n, step, false)
+			} else {
+				kernel.PackLanes(to, x.Values[source:], end-from, long, wide, lane, n, step, false)
+			}
 		}
 	}
 }

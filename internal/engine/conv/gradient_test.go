@@ -12,7 +12,7 @@ import (
 // deep are layers that exercise all gradient methods, in addition to those of the forward operators.
 func deep() []layer {
 	return append(layers(),
-		layer{[]int64{3, 16, 40, 44}, []int64{18, 16, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
+		layer{[]int64{3, 24, 40, 44}, []int64{26, 24, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
 		layer{[]int64{2, 5, 70, 66}, []int64{6, 5, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		layer{[]int64{2, 4, 21, 19}, []int64{6, 2, 4, 3}, attrs{"group": 2, "strides": []int{2, 3}, "dilations": []int{4, 2}, "pads": []int{3, 0, 2, 5}}},
 		layer{[]int64{2, 3, 9, 8}, []int64{4, 3, 1, 1}, attrs{"strides": []int{2, 2}}},

@@ -60,9 +60,12 @@ func maxPool[T pooled](c *op.Call) error {
 		maxPoolIndices(c, w, x, y, ir.View[int64](c.Out[1]))
 		return nil
 	}
-	a, rows := arithmeticOf[T](), w.allRows()
-	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
-		maxOver(w, a, rows, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+	bands := make([]*maxBand[T], c.Pool.Workers())
+	c.Pool.Slots(len(y)/w.outLen(), func(ch, slot int) {
+		if bands[slot] == nil {
+			bands[slot] = maxBandOf[T](w)
+		}
+		bands[slot].channel(part(y, ch, w.outLen()), part(x, ch, w.inLen()))
 	})
 	return nil
 }
@@ -75,45 +78,6 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 			f(ch)
 		}
 	})
-}
-
-// maxOver pools one channel: first along the rows of a window, which are contiguous, and then along the last axis. A window that covers
-// only padding gets the lowest number, NaN propagates.
-func maxOver[T pooled](w *window, a arithmetic[T], all [][]coveredRow, y, x []T) {
-	last := w.last()
-	line, strided := make([]T, w.in[last]), make([]T, w.out[last])
-	for o, rows := range all {
-		row := part(y, o, w.out[last])
-		fill(row, lowest[T]())
-		if len(rows) == 0 {
-			continue
-		}
-		copy(line, x[rows[0].off:])
-		for _, r := range rows[1:] {
-			a.max(line, x[r.off:][:len(line)])
-		}
-		w.alongLast(func(lo, hi, from int) { a.into(a.max, row[lo:hi], line[from:], strided, w.stride[last]) })
-	}
-}
-
-// alongLast calls f for each kernel tap along the last axis: the outputs for which it is inside the input, and the position of the first of
-// them.
-func (w *window) alongLast(f func(lo, hi, from int)) {
-	for k := range w.kernel[w.last()] {
-		if lo, hi, from := w.taps(w.last(), k); lo < hi {
-			f(lo, hi, from)
-		}
-	}
-}
-
-// into applies f to elements of x that are stride apart. buf is a buffer as large as y.
-func (a arithmetic[T]) into(f func(y, x []T), y, x, buf []T, stride int) {
-	if stride == 1 {
-		f(y, x[:len(y)])
-		return
-	}
-	a.stridedCopy(buf[:len(y)], x, stride)
-	f(y, buf[:len(y)])
 }
 
 func lowest[T pooled]() T {

@@ -13,8 +13,7 @@ func (v Windows) KernelSize() int { return v.w.kernelSize() }
 // ArgmaxChannel returns a function that pools a channel like MaxPool and writes the argmax of each window, unless places is nil: the kernel tap
 // of its first maximum, 0 for a window that covers only padding. It may be called concurrently.
 func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) {
-	w, a := v.w, arithmeticOf[T]()
-	rows := w.allRows()
+	w, rows := v.w, v.w.allRows()
 	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows)), half: w.isHalving()}
 	f.lo, f.hi = w.interior()
 	for o := range rows {
@@ -22,9 +21,9 @@ func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) 
 	}
 	return func(y []T, places []P, x []T) {
 		if places == nil {
-			maxOver(w, a, rows, y, x)
+			maxBandOf[T](w).channel(y, x)
 		} else if !maxArgmax(&f, places, y, x) {
-			maxOver(w, a, rows, y, x)
+			maxBandOf[T](w).channel(y, x)
 			findArgmax(&f, places, y, x)
 		}
 	}

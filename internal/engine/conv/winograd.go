@@ -26,7 +26,6 @@ type winograd struct {
 type winogradWeights []float32
 
 const (
-	fewChannels   = 16      // of a group, below which the transform does not pay off
 	manyKernels   = 1 << 17 // above which reading the weights costs more than it saves
 	winogradDepth = 256     // products summed at once
 	winogradTask  = 16      // channels transformed at once
@@ -45,8 +44,13 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 		}
 	}
 	groups := max(n.Int("group", 1), 1)
-	return w.Shape[0]/groups >= fewChannels && w.Shape[1] >= fewChannels && w.Shape[0]*w.Shape[1] <= manyKernels
+	return winogradPays(int(w.Shape[1]), int(w.Shape[0]/groups)) && w.Shape[0]*w.Shape[1] <= manyKernels
 }
+
+// winogradPays reports whether transforms take less time than they save, for so many channels of a group and large images: those of an input
+// channel take as long as is saved with 14 output channels, those of an output channel as with 9 input channels. This cost model is fitted to
+// measurements (docs/decisions/kernels.md).
+func winogradPays(inC, outC int) bool { return 14*inC+9*outC < inC*outC }
 
 // prepareConv transforms constant weights, or packs them as a sparse matrix.
 func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {

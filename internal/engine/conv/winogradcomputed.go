@@ -19,7 +19,7 @@ func (g *Geometry) transformsComputed() bool {
 			return false
 		}
 	}
-	return g.OutC >= fewChannels && g.InC >= fewChannels && g.Groups*g.OutC*g.InC <= manyKernels
+	return winogradPays(g.InC, g.OutC) && g.Groups*g.OutC*g.InC <= manyKernels
 }
 
 // computedWork is the size of convolveComputed's scratch memory.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/linear/attention"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -51,28 +52,43 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 		if m.causal {
 			last = min(max(m.past+query+1-key, 0), last)
 		}
-		for j := range scores[:last] {
-			if !m.allows(batch, query, key+j) {
-				scores[j] += m.filter
+		if m.rank == 1 {
+			from, to := m.allowed(batch)
+			to = min(max(to-key, 0), last)
+			from = min(max(from-key, 0), to)
+			add(scores[:from], m.filter)
+			add(scores[to:last], m.filter)
+		} else {
+			for j, flag := range m.flags(batch, query)[key:][:last] {
+				if flag <= 0 {
+					scores[j] += m.filter
+				}
 			}
 		}
-		for j := range scores[last:] {
-			scores[last+j] += -math.MaxFloat32
-		}
+		add(scores[last:], -math.MaxFloat32)
 	}
 }
 
-// allows reports whether a query may attend to a key.
-func (m *indexMask) allows(batch, query, key int) bool {
-	switch m.rank {
-	case 1:
-		return key < int(m.index[batch]) && (!m.hasStarts || key >= min(int(m.index[batch+m.batch]), m.keys))
-	case 2:
-		return m.index[batch*m.keys+key] > 0
-	case 4: // the queries are at the last positions
-		return m.index[(batch*m.length+m.keys-m.queries+query)*m.length+key] > 0
+func add(scores []float32, x float32) { kernel.AddScalar(scores, scores, x) }
+
+// allowed is the range of keys that the queries of a batch may attend to.
+func (m *indexMask) allowed(batch int) (from, to int) {
+	if m.hasStarts {
+		from = min(int(m.index[batch+m.batch]), m.keys)
 	}
-	return m.index[(batch*m.queries+query)*m.keys+key] > 0
+	return from, int(m.index[batch])
+}
+
+// flags has a positive number for each key that a query may attend to.
+func (m *indexMask) flags(batch, query int) []int32 {
+	row, long := batch, m.keys
+	switch m.rank {
+	case 3:
+		row = batch*m.queries + query
+	case 4: // the queries are at the last positions
+		row, long = batch*m.length+m.keys-m.queries+query, m.length
+	}
+	return m.index[row*long:][:m.keys]
 }
 
 // both applies two masks in order; either may be nil.
