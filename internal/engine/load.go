@@ -289,13 +289,14 @@ func (l *loader) foldStep(p *program, s *step) bool {
 	}
 	for i, o := range s.out {
 		if o != absent {
-			p.slots[o].constant = &constant{array: &ir.Array{DType: specs[i].DType, Shape: specs[i].Shape}}
+			p.slots[o].constant = s.folded(&ir.Array{DType: specs[i].DType, Shape: specs[i].Shape})
 		}
 	}
 	return true
 }
 
-// moveUses moves the uses of s's inputs to its outputs, which are constants now.
+// moveUses moves the uses of s's inputs to its outputs, which are constants now, and returns the budget of inputs that are not used anymore:
+// the intermediate results of a chain of folded steps. The output of a View is still the memory of its input.
 func (l *loader) moveUses(p *program, s *step) {
 	n := p.consumers()
 	for _, o := range s.out {
@@ -308,9 +309,19 @@ func (l *loader) moveUses(p *program, s *step) {
 		}
 	}
 	for _, i := range s.in {
-		if i != absent {
-			l.release(p.slots[i].constant)
+		if i == absent {
+			continue
 		}
+		k := p.slots[i].constant
+		if l.release(k); k.uses > 0 {
+			continue
+		}
+		if out := p.slots[s.out[0]].constant; s.op.View && out.packed == nil {
+			out.reserved += k.reserved
+		} else {
+			l.budget += k.reserved
+		}
+		k.reserved = 0
 	}
 }
 
@@ -324,6 +335,14 @@ func (l *loader) readRest(p *program) error {
 		}
 	}
 	return l.ctx.Err()
+}
+
+// folded is the constant for an output of s, for which reserve subtracted its size from the budget.
+func (s *step) folded(a *ir.Array) *constant {
+	if s.op.Shape == nil || s.op.View {
+		return &constant{array: a}
+	}
+	return &constant{array: a, reserved: op.Size(a.Spec())}
 }
 
 func (p *program) foldable(s *step) bool {
@@ -364,7 +383,7 @@ func (l *loader) compute(p *program, s *step) bool {
 		if o == absent || out[i] == nil {
 			continue
 		}
-		k := &constant{array: out[i]}
+		k := s.folded(out[i])
 		if n := op.Held(out[i]); !s.op.View && l.account.Take(n) == nil {
 			k.counted = n
 		}

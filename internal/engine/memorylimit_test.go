@@ -51,3 +51,31 @@ func TestFoldedConstantsRespectMemoryLimit(t *testing.T) {
 		}
 	}
 }
+
+// Intermediate results of a folded chain do not use up the budget: only its result is held. A view holds its input.
+func TestFoldedChainsReturnBudget(t *testing.T) {
+	const n = 64 << 10
+	for limit, steps := range map[int64]int{20 * n: 1, 12 * n: 5} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 21}}
+		b := &builder{m.Graph}
+		x := b.AddConst("packed", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{n}}, Source: ir.Mem(make([]byte, n))})
+		x = b.op("Reshape", b.cast(x, ir.Int64), b.ints(-1, 1))
+		for range 3 {
+			x = b.op("Div", x, b.ints(16))
+		}
+		b.output(b.op("Mul", b.cast(x, ir.Float), b.input("x", ir.Float, "1")))
+		e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1, Limits: memory.Limits{Weights: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		u, err := e.Usage(map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(u.Steps) != steps {
+			t.Errorf("limit %d: %d steps are not folded, want %d", limit, len(u.Steps), steps)
+		}
+	}
+}

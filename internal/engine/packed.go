@@ -62,7 +62,7 @@ func (l *loader) pack(p *program, s *step, packable []bool) bool {
 		return false
 	}
 	l.budget -= made.Bytes()
-	p.slots[s.out[0]].constant = &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes()}
+	p.slots[s.out[0]].constant = &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes(), reserved: made.Bytes()}
 	return true
 }
 

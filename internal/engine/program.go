@@ -53,7 +53,8 @@ type constant struct {
 	stream bool       // read from the file in each run
 	packed op.Packed  // the constant in packed form; nil if it is dense
 
-	counted int64 // bytes in the account
+	counted  int64 // bytes in the account
+	reserved int64 // bytes of the budget for folded results
 }
 
 // table is the constant that s reads only rows of, nil if there is none.

@@ -11,7 +11,6 @@ package kernel
 //go:generate go -C gen run . -family blocks -pkg kernel -out ../blocks_amd64.s -stubs ../blocks_amd64.go
 //go:generate go -C gen run . -family codebook -pkg kernel -out ../codebook_amd64.s -stubs ../codebook_amd64.go
 //go:generate go -C gen run . -family conv -pkg kernel -out ../conv_amd64.s -stubs ../conv_amd64.go
-//go:generate go -C gen run . -family double -pkg kernel -out ../double_amd64.s -stubs ../double_amd64.go
 //go:generate go -C gen run . -family gemm -pkg kernel -out ../gemm_amd64.s -stubs ../gemm_amd64.go
 //go:generate go -C gen run . -family half -pkg kernel -out ../half_amd64.s -stubs ../half_amd64.go
 //go:generate go -C gen run . -family huffman -pkg kernel -out ../huffman_amd64.s -stubs ../huffman_amd64.go

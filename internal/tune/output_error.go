@@ -96,11 +96,13 @@ func (d *outputError) add(want, got map[string]*ir.Array) {
 			continue
 		}
 		x, y := floats(w), floats(g)
+		noise, signal := d.noise[name], d.signal[name]
 		for i := range x {
 			off := x[i] - y[i]
-			d.noise[name] += off * off
-			d.signal[name] += x[i] * x[i]
+			noise += float64(off * off)
+			signal += float64(x[i] * x[i])
 		}
+		d.noise[name], d.signal[name] = noise, signal
 		if cols := columns(w); cols > 0 {
 			for i := 0; i < len(x); i += cols {
 				d.divergence += divergence(x[i:i+cols], y[i:i+cols])

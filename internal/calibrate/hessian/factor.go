@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-
-	"github.com/mcompress/mcompress/internal/blas"
 )
 
 // A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which rows are solved: the last row of R
@@ -37,16 +35,15 @@ var errSingular = errors.New("the Hessian has no Cholesky factor: it holds infin
 func (h *Hessian) Factor(o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()
-	r := h.permute(f.Order)
+	h.permute(f.Order)
 	for i := range h.K {
-		r[i*h.K+i] += o.Damp * mean
+		h.sum[i*h.K+i] += float32(o.Damp * mean)
 		if mean == 0 {
-			r[i*h.K+i] = 1 // the input is always zero: any rounding is exact
+			h.sum[i*h.K+i] = 1 // the input is always zero: any rounding is exact
 		}
 	}
-	ok := blas.Cholesky(h.K, r, h.K)
-	h.unit = grown(h.unit, h.K*h.K)
-	f.divide(r, h.unit)
+	ok := h.cholesky()
+	f.divide(h.sum)
 	if !ok || slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, errSingular
 	}
@@ -85,32 +82,65 @@ func (h *Hessian) order(o Options) []int {
 	return rows
 }
 
-// permute applies order to rows and columns of H, using the free lower triangle as scratch memory.
-func (h *Hessian) permute(order []int) []float64 {
-	r, diagonal := h.sum, make([]float64, h.K)
-	for i, a := range order {
-		diagonal[i] = r[a*h.K+a]
-		for j, b := range order[:i] {
-			r[i*h.K+j] = r[min(a, b)*h.K+max(a, b)]
+// permute applies order to the columns, a row at a time, and then to the rows, cycle by cycle.
+func (h *Hessian) permute(order []int) {
+	h.mirror()
+	blocks := (h.K + square - 1) / square
+	h.pool.For(blocks, func(b int) {
+		copied := make([]float32, h.K)
+		for i := b * square; i < min((b+1)*square, h.K); i++ {
+			row := h.row(i)
+			copy(copied, row)
+			for j, from := range order {
+				row[j] = copied[from]
+			}
 		}
-	}
-	for i, d := range diagonal {
-		r[i*h.K+i] = d
-		for j := range i {
-			r[j*h.K+i] = r[i*h.K+j]
+	})
+	moved, first := make([]bool, h.K), make([]float32, h.K)
+	for i := range order {
+		if moved[i] {
+			continue
 		}
+		copy(first, h.row(i))
+		to := i
+		for ; order[to] != i; to = order[to] {
+			copy(h.row(to), h.row(order[to]))
+			moved[to] = true
+		}
+		copy(h.row(to), first)
+		moved[to] = true
 	}
-	return r
 }
 
-// divide extracts from R the unit rows and the squared diagonal.
-func (f *Factor) divide(r []float64, unit []float32) {
-	f.Loss, f.Unit = make([]float64, f.K), unit
+func (h *Hessian) row(i int) []float32 { return h.sum[i*h.K:][:h.K] }
+
+// square is the order of the blocks that are mirrored at a time, which stay in the L1 cache.
+const square = 32
+
+// mirror copies the upper triangle to the lower.
+func (h *Hessian) mirror() {
+	h.pool.For((h.K+square-1)/square, func(b int) {
+		bottom := min((b+1)*square, h.K)
+		for left := 0; left < bottom; left += square {
+			for i := b * square; i < bottom; i++ {
+				row := h.row(i)
+				for j := left; j < min(left+square, i); j++ {
+					row[j] = h.sum[j*h.K+i]
+				}
+			}
+		}
+	})
+}
+
+// divide divides the rows of R by their diagonal, in place, and extracts the squared diagonal.
+func (f *Factor) divide(r []float32) {
+	f.Loss, f.Unit = make([]float64, f.K), r
 	for i := range f.K {
-		d := r[i*f.K+i]
-		f.Loss[i] = d * d
-		for j := i; j < f.K; j++ {
-			f.Unit[i*f.K+j] = float32(r[i*f.K+j] / d)
+		row := r[i*f.K+i : (i+1)*f.K]
+		d := row[0]
+		f.Loss[i] = float64(d) * float64(d)
+		for j := range row {
+			row[j] /= d
 		}
 	}
 }

@@ -6,17 +6,14 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 )
 
-// A Hessian is XᵀX over the rows X of all samples (the GPTQ Hessian up to a factor); only the upper triangle is kept.
-// Products are float32 over samplesAtOnce rows, their sums float64.
+// A Hessian is XᵀX over the rows X of all samples (the GPTQ Hessian up to a factor), in float32; only the upper triangle is kept.
 type Hessian struct {
 	K int
 
 	pool gemm.Pool
-	sum  []float64 // K×K, upper triangle
+	sum  []float32 // K×K, upper triangle; of a Factor after it was factored
 	rows []float32 // not added yet
-	tile []float32
 	work []byte
-	unit []float32 // K×K, for Factor
 
 	n      int     // number of rows
 	fourth float64 // sum of the rows' squared squared norms, for Shrinkage
@@ -34,11 +31,10 @@ func New(p gemm.Pool, k int) *Hessian {
 	return h
 }
 
-// Reset sets h to zero for k inputs and reuses its memory: 12·K² bytes, a Factor included.
+// Reset sets h to zero for k inputs and reuses its memory: 4·K² bytes, a Factor included.
 func (h *Hessian) Reset(k int) {
 	h.K, h.rows = k, h.rows[:0]
 	h.n, h.fourth = 0, 0
-	h.tile = grown(h.tile, stripe*k)
 	h.sum = grown(h.sum, k*k)
 	clear(h.sum)
 }
@@ -83,17 +79,16 @@ func (h *Hessian) flush() {
 		return
 	}
 	for i := 0; i < h.K; i += stripe {
-		s := gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: len(h.rows) / h.K}
 		right := gemm.Rows(h.rows[i:], h.K)
-		gemm.Float(h.pool, s, h.scratch(s), gemm.FloatProduct{A: right.T(), B: right, C: h.tile, Stride: s.N})
-		h.pool.For(s.M, func(r int) {
-			to := h.sum[(i+r)*h.K+i+r : (i+r+1)*h.K]
-			for j, v := range h.tile[r*s.N+r : (r+1)*s.N] {
-				to[j] += float64(v)
-			}
-		})
+		h.accumulate(i, i, gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: len(h.rows) / h.K}, gemm.FloatProduct{A: right.T(), B: right})
 	}
 	h.rows = h.rows[:0]
+}
+
+// accumulate adds a product to the elements from (i, j) on.
+func (h *Hessian) accumulate(i, j int, s gemm.Shape, p gemm.FloatProduct) {
+	p.C, p.Stride, p.Accumulate = h.sum[i*h.K+j:], h.K, true
+	gemm.Float(h.pool, s, h.scratch(s), p)
 }
 
 // scratch is scratch memory of a product.
@@ -108,5 +103,5 @@ func (h *Hessian) At(i, j int) float64 {
 	if i > j {
 		i, j = j, i
 	}
-	return h.sum[i*h.K+j]
+	return float64(h.sum[i*h.K+j])
 }

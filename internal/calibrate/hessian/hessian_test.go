@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
@@ -44,5 +46,62 @@ func TestShrinkage(t *testing.T) {
 	}
 	if h := New(p, k); h.Shrinkage() != 0 {
 		t.Errorf("%g for none", h.Shrinkage())
+	}
+}
+
+// The factor is that of gonum in float64, with rows in activation order, and bit-identical for any number of workers.
+func TestFactor(t *testing.T) {
+	const k, n, damp = 333, 700, 0.01
+	r := rand.New(rand.NewPCG(5, 6))
+	x := make([]float32, n*k)
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * (1 + float64(i%k%17)))
+	}
+	of := func(workers int) *Factor {
+		p := op.NewPool(workers)
+		defer p.Close()
+		h := New(p, k)
+		h.Add(x)
+		f, err := h.Factor(Options{Damp: damp, Order: true, Block: 32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f, other := of(1), of(3)
+	want := mat.NewSymDense(k, nil)
+	trace := 0.0
+	for i, a := range f.Order {
+		for j, b := range f.Order[i:] {
+			sum := 0.0
+			for row := 0; row < len(x); row += k {
+				sum += float64(x[row+a]) * float64(x[row+b])
+			}
+			want.SetSym(i, i+j, sum)
+		}
+		trace += want.At(i, i)
+	}
+	for i := range k {
+		want.SetSym(i, i, want.At(i, i)+damp*trace/k)
+	}
+	var reference mat.Cholesky
+	if !reference.Factorize(want) {
+		t.Fatal("not positive definite")
+	}
+	upper := reference.RawU()
+	for i := range k {
+		d := upper.At(i, i)
+		for j := i; j < k; j++ {
+			got := float64(f.Unit[i*k+j])
+			if math.Abs(got-upper.At(i, j)/d) > 1e-5 {
+				t.Fatalf("%d, %d: %g, want %g", i, j, got, upper.At(i, j)/d)
+			}
+			if f.Unit[i*k+j] != other.Unit[i*k+j] {
+				t.Fatalf("%d, %d: depends on the number of workers", i, j)
+			}
+		}
+		if math.Abs(f.Loss[i]/d/d-1) > 1e-5 {
+			t.Fatalf("loss %d: %g, want %g", i, f.Loss[i], d*d)
+		}
 	}
 }

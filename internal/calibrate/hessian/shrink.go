@@ -16,9 +16,10 @@ func (h *Hessian) Shrinkage() float64 {
 	mean, apart := h.mean(), 0.0 // squared distance from the multiple of the identity
 	for i := range h.K {
 		row := h.sum[i*h.K+i : (i+1)*h.K]
-		apart += float64((row[0] - mean) * (row[0] - mean))
+		off := float64(row[0]) - mean
+		apart += float64(off * off)
 		for _, v := range row[1:] {
-			apart += float64(2 * v * v)
+			apart += float64(2 * float64(v) * float64(v))
 		}
 	}
 	norm := apart + float64(h.K)*mean*mean

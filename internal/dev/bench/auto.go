@@ -5,10 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 //go:embed auto.py
@@ -44,8 +42,8 @@ func (b *bench) auto(ctx context.Context) (string, error) {
 	t.WriteString("Each classifier by `quantize --auto --max-accuracy-drop 0.01` (MiniLM, whose outputs are embeddings: `--min-sqnr 10` on 8 texts, of two candidates), and by 23 settings of ONNX Runtime's\n")
 	t.WriteString("tools: `quantize_dynamic`, `quantize_static` after its `quant_pre_process`, `MatMulNBits`, and onnxconverter-common's float16. Search and calibration use\n")
 	t.WriteString("every other one of MNIST's 5,000 images, CIFAR-10's 200 and magika's 205 samples, or MiniLM's 400 train texts; accuracy, in %, is that in ONNX Runtime on the\n")
-	t.WriteString("others, which are held out: 2,500, 100, 102, and 400. The peer is its smallest file with an accuracy drop of at most one point.\n\n")
-	t.WriteString("| model | file | accuracy | best peer setting | bytes | accuracy | --auto | accuracy | s | --auto ÷ peer |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
+	t.WriteString("others, which are held out: 2,500, 100, 102, and 400. CPU is user and system time. The peer is its smallest file with an accuracy drop of at most one point.\n\n")
+	t.WriteString("| model | file | accuracy | best peer setting | bytes | accuracy | --auto | accuracy | s | s of CPU | peak MiB | --auto ÷ peer |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range classifiers {
 		row, err := b.classifier(ctx, c.name, c.gate)
 		if err != nil {
@@ -92,18 +90,14 @@ func (b *bench) classifier(ctx context.Context, name string, gate []string) (str
 			peer = p
 		}
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %d | %s | %d | %s | %.1f | %.2f |\n", name, source.bytes, percent(source.right), peer.name, peer.bytes, percent(peer.right),
-		auto.bytes, percent(auto.right), took.Seconds(), float64(auto.bytes)/float64(peer.bytes)), nil
+	return fmt.Sprintf("| %s | %d | %s | %s | %d | %s | %d | %s | %.1f | %.1f | %.0f | %.2f |\n", name, source.bytes, percent(source.right), peer.name, peer.bytes, percent(peer.right),
+		auto.bytes, percent(auto.right), took.Seconds, took.User+took.System, took.Peak, float64(auto.bytes)/float64(peer.bytes)), nil
 }
 
 // chosen lets methods be chosen for model.
-func (b *bench) chosen(ctx context.Context, model, out, data string, gate []string) (time.Duration, error) {
-	args := append([]string{"quantize", model, "-o", out, "--auto", "--data", data, "--report", "none", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet"}, gate...)
-	start := time.Now()
-	if o, err := exec.CommandContext(ctx, b.tool, args...).CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%w: %s", err, last(string(o)))
-	}
-	return time.Since(start), nil
+func (b *bench) chosen(ctx context.Context, model, out, data string, gate []string) (cost, error) {
+	args := append([]string{b.tool, "quantize", model, "-o", out, "--auto", "--data", data, "--report", "none", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet"}, gate...)
+	return b.peer(ctx, command("", args...).args...)
 }
 
 // classified runs a verb of auto.py and returns the files that it evaluated.

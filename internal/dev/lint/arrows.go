@@ -19,7 +19,6 @@ func Arrows() map[string][]string {
 		"internal/atomicfile": {},
 		"internal/journal":    {"internal/atomicfile", "internal/fleet", "ir"},
 		"internal/manifest":   {},
-		"internal/blas":       {"internal/kernel", "internal/engine"},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
@@ -31,7 +30,7 @@ func Arrows() map[string][]string {
 		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
 		"internal/profile":   {"internal/engine", "internal/memory"},
-		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/atomicfile"},
+		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
 		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest"},
@@ -39,7 +38,7 @@ func Arrows() map[string][]string {
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
 	for _, m := range methods {
-		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
+		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
 	// distill trains after the steps of pruning methods.
 	allowed["distill"] = append(allowed["distill"], "prune", "internal/metric", "internal/profile")

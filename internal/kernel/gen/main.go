@@ -18,7 +18,6 @@ func families() map[string]func() {
 		"blocks":   blocksFamily,
 		"codebook": codebookFamily,
 		"conv":     convFamily,
-		"double":   doubleFamily,
 		"gemm":     gemmFamily,
 		"half":     halfFamily,
 		"huffman":  huffmanFamily,

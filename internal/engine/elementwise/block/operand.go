@@ -119,16 +119,20 @@ func (o *Operand[T]) tile(dst []T, from int) {
 	}
 }
 
-// stretch is Ordered for an operand of which each element is repeated.
+// stretch is Ordered for an operand of which each element is repeated. The elements are read into the end of dst: each is there until its
+// repetitions are written, as at least one position is left for each element after it.
 func (o *Operand[T]) stretch(dst []T, from int) {
+	if len(dst) == 0 {
+		return
+	}
 	times := o.own.dims[1]
-	v, left := o.One(from/times), times-from%times
-	for i := range dst {
-		if left == 0 {
-			v, left = o.One((from+i)/times), times
-		}
-		dst[i] = v
-		left--
+	first := from / times
+	n := (from+len(dst)-1)/times - first + 1
+	next := times - from%times // the end of the repetitions of an element
+	for _, v := range o.Block(dst[len(dst)-n:], first, n) {
+		end := min(next, len(dst))
+		Fill(dst[max(0, next-times):end], v)
+		next += times
 	}
 }
 

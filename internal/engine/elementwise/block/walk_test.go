@@ -98,20 +98,35 @@ func count(shape []int64) *ir.Array {
 
 func TestOperandsAreInOutputOrder(t *testing.T) {
 	for _, c := range broadcasts {
-		out, in := &ir.Array{DType: ir.Float, Shape: c.out}, []*ir.Array{count(c.a), count(c.b)}
-		w := Together(out, in...)
-		for k, shape := range [][]int64{c.a, c.b} {
-			o := OperandOf[float32](w, k, out, in[k])
-			buf := make([]float32, Len)
-			w.Blocks(w.Size()/5, w.Size(), func(from, n int, off []int) {
-				part := Repeated(o.At(from, n, off, buf), make([]float32, n), n)
-				for i, v := range part {
-					if want := at(from+i, c.out, shape); int(v) != want {
-						t.Fatalf("%v: operand %d is %v at %d, want %d", c, k, v, from+i, want)
-					}
+		inOutputOrder[float32](t, c.out, count(c.a), count(c.b))
+		inOutputOrder[int64](t, c.out, converted(count(c.a)), converted(count(c.b)))
+	}
+}
+
+// converted is a in 32-bit integers, which are computed in 64 bits.
+func converted(a *ir.Array) *ir.Array {
+	b := ir.NewArray(ir.Int32, a.Shape...)
+	for i, v := range ir.View[float32](a) {
+		ir.View[int32](b)[i] = int32(v)
+	}
+	return b
+}
+
+func inOutputOrder[T float32 | int64](t *testing.T, shape []int64, in ...*ir.Array) {
+	t.Helper()
+	out := &ir.Array{DType: in[0].DType, Shape: shape}
+	w := Together(out, in...)
+	for k, a := range in {
+		o := OperandOf[T](w, k, out, a)
+		buf := make([]T, Len)
+		w.Blocks(w.Size()/5, w.Size(), func(from, n int, off []int) {
+			part := Repeated(o.At(from, n, off, buf), make([]T, n), n)
+			for i, v := range part {
+				if want := at(from+i, shape, a.Shape); int(v) != want {
+					t.Fatalf("%v: operand %d is %v at %d, want %d", shape, k, v, from+i, want)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 

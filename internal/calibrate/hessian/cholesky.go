@@ -1,0 +1,112 @@
+package hessian
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// leaf is the order up to which a diagonal block is factored and a triangular system is solved row by row; piece is the number of columns of
+// such a system that a worker solves at a time.
+const leaf, piece = 64, 256
+
+// cholesky replaces the upper triangle of h by R, H = RᵀR, and reports whether H is positive definite. Nearly all of the work is products of
+// float32 matrices; the factor of a damped Hessian does not need more: its error is that of a dampening of about 1e-6.
+func (h *Hessian) cholesky() bool { return h.factorBlock(0, h.K) }
+
+// factorBlock factors the n rows and columns from at on: one half, the rows right of it, what they subtract from the other half (the Schur
+// complement), and the other half.
+func (h *Hessian) factorBlock(at, n int) bool {
+	if n <= leaf {
+		return h.factorLeaf(at, n)
+	}
+	half := halfOf(n)
+	middle, end := at+half, at+n
+	if !h.factorBlock(at, half) {
+		return false
+	}
+	h.solve(at, half, middle, end)
+	for i := middle; i < end; i += stripe {
+		h.subtract(at, half, i, min(i+stripe, end), i, end)
+	}
+	return h.factorBlock(middle, n-half)
+}
+
+// halfOf is about half of n, a multiple of leaf.
+func halfOf(n int) int { return (n/2 + leaf - 1) / leaf * leaf }
+
+// solve replaces the n rows from at on, in the columns [from, to), by R⁻ᵀ times them, where R is the factor of the diagonal block of these
+// rows: one half, what it subtracts from the other half, and the other half.
+func (h *Hessian) solve(at, n, from, to int) {
+	if n <= leaf {
+		h.solveLeaf(at, n, from, to)
+		return
+	}
+	half := halfOf(n)
+	h.solve(at, half, from, to)
+	h.subtract(at, half, at+half, at+n, from, to)
+	h.solve(at+half, n-half, from, to)
+}
+
+// subtract subtracts from the rows [top, bottom), in the columns [from, to), the product of the n rows from at on: transposed, of the columns
+// [top, bottom), and of the columns [from, to).
+func (h *Hessian) subtract(at, n, top, bottom, from, to int) {
+	negated := func(dst []float32, i0, i1, k0, k1 int) {
+		for k := k0; k < k1; k++ {
+			for i, v := range h.sum[(at+k)*h.K+top+i0:][:i1-i0] {
+				dst[i*(k1-k0)+k-k0] = -v
+			}
+		}
+	}
+	h.accumulate(top, from, gemm.Shape{M: bottom - top, N: to - from, K: n}, gemm.FloatProduct{Rows: negated, B: gemm.Rows(h.sum[at*h.K+from:], h.K)})
+}
+
+// factorLeaf is factorBlock for up to leaf rows, in float64.
+func (h *Hessian) factorLeaf(at, n int) bool {
+	var r [leaf][leaf]float64
+	for i := range n {
+		for j, v := range h.sum[(at+i)*h.K+at:][:n] {
+			r[i][j] = float64(v)
+		}
+	}
+	for i := range n {
+		if !(r[i][i] > 0) {
+			return false
+		}
+		d := math.Sqrt(r[i][i])
+		for j := i; j < n; j++ {
+			r[i][j] /= d
+		}
+		for k := i + 1; k < n; k++ {
+			for j := k; j < n; j++ {
+				r[k][j] -= float64(r[i][k] * r[i][j])
+			}
+		}
+	}
+	for i := range n {
+		row := h.sum[(at+i)*h.K+at:][:n]
+		for j := i; j < n; j++ {
+			row[j] = float32(r[i][j])
+		}
+	}
+	return true
+}
+
+// solveLeaf is solve for up to leaf rows.
+func (h *Hessian) solveLeaf(at, n, from, to int) {
+	h.pool.For((to-from+piece-1)/piece, func(p int) {
+		col := from + p*piece
+		cols := min(piece, to-col)
+		for i := range n {
+			row, diagonal := h.sum[(at+i)*h.K+col:][:cols], h.sum[(at+i)*h.K+at+i]
+			for j := range row {
+				row[j] = -row[j]
+			}
+			kernel.GemvFloat(row, h.sum[at*h.K+at+i:], h.K, h.sum[at*h.K+col:], h.K, i)
+			for j := range row {
+				row[j] /= -diagonal
+			}
+		}
+	})
+}
