@@ -159,8 +159,8 @@ func (b *bench) largest(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "decoder", "-n", "48", in).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make the model: %w: %s", err, last(string(text)))
+	if err := b.scaled(ctx, "decoder", 48, in); err != nil {
+		return "", err
 	}
 	var t strings.Builder
 	t.WriteString("## 14 B parameters in float16, 30 GB: larger than memory\n\n")
