@@ -172,7 +172,14 @@ func (o *output) wrote(off, n int64) {
 	if o.follow != nil {
 		o.follow.wrote(off, n)
 	}
-	if o.sync && o.dirty.Add(n) >= flushAhead && o.busy.CompareAndSwap(false, true) {
+	if o.dirty.Add(n) >= flushAhead {
+		o.flush()
+	}
+}
+
+// flush starts flushing what is written so far, unless that is going on.
+func (o *output) flush() {
+	if o.sync && o.busy.CompareAndSwap(false, true) {
 		o.dirty.Store(0)
 		o.ahead.Go(func() {
 			_ = o.Sync() // Close syncs again and has the error

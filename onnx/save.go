@@ -158,10 +158,28 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 	return ws, set.Publish(path)
 }
 
-// Stage writes the files of p into a set, which publishes them later. Before that they are a model in set.Folder. If o.Journal divides the data files, it writes those
-// of this process, and uses those of others. Where some are missing, it returns those that it has written and an *ir.Elsewhere; then the model has
-// zeros in place of the missing payloads, and is not to be published.
+// Stage writes the files of p into a set, which publishes them later: it is Fill, then Seal.
 func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ []Written, err error) {
+	s, err := p.Fill(ctx, set, path, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Seal(ctx)
+}
+
+// A Staged is a model whose payloads are in the files of a set.
+type Staged struct {
+	w       *writer
+	files   []*output
+	late    []gap
+	missing *Missing
+	done    func() error
+}
+
+// Fill writes the payloads of p into files of a set. They are a model in set.Folder then, in which values that are known late are zeros until Seal; meanwhile, the
+// files are digested and flushed in the background. If o.Journal divides the data files, it writes those of this process, and uses those of others.
+func (p *Plan) Fill(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ *Staged, err error) {
 	if p.skel.n > inlineLimit {
 		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
 	}
@@ -170,21 +188,27 @@ func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o Sa
 		return nil, err
 	}
 	o, done := o.defaults(dir)
-	defer func() { err = errors.Join(err, done()) }()
-	w := &writer{o: o}
-	if o.Journal != nil {
-		w.layout = p.digest()
-	}
-	files, err := w.create(ctx, set, p, path)
+	s := &Staged{w: &writer{o: o}, done: done}
 	defer func() {
-		for _, f := range files {
-			f.abandon()
+		if err != nil {
+			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err != nil {
+	if o.Journal != nil {
+		s.w.layout = p.digest()
+	}
+	if s.files, err = s.w.create(ctx, set, p, path); err != nil {
 		return nil, err
 	}
-	return p.fill(ctx, w, files)
+	return s, s.fill(ctx, p)
+}
+
+// Close ends the work on files that are not sealed.
+func (s *Staged) Close() error {
+	for _, f := range s.files {
+		f.abandon()
+	}
+	return s.done()
 }
 
 // digest identifies the layout, whatever its name is: all that is known without the payloads.
@@ -197,19 +221,19 @@ func (p *Plan) digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// fill writes the skeleton, then the payloads, then the fields that are known only at the end.
-func (p *Plan) fill(ctx context.Context, w *writer, files []*output) ([]Written, error) {
-	var late []gap
+// fill writes the skeleton, then the payloads.
+func (s *Staged) fill(ctx context.Context, p *Plan) (err error) {
+	w, files := s.w, s.files
 	pos := int64(0)
 	for _, q := range p.skel.parts {
 		g := gap{part: q, file: files[0], off: pos}
 		switch {
 		case q.lit != nil:
 			if err := g.file.writeAt(q.lit, pos); err != nil {
-				return nil, err
+				return err
 			}
 		case q.late != nil:
-			late = append(late, g)
+			s.late = append(s.late, g)
 		default:
 			w.add(g)
 		}
@@ -223,33 +247,41 @@ func (p *Plan) fill(ctx context.Context, w *writer, files []*output) ([]Written,
 			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[i+1], off: q.off})
 		}
 	}
-	missing, err := w.divided(files)
-	if err != nil {
-		return nil, err
+	if s.missing, err = w.divided(files); err != nil {
+		return err
 	}
 	if err := w.run(ctx); err != nil {
-		return nil, err
+		return err
 	}
+	for _, f := range files {
+		f.flush()
+	}
+	return nil
+}
+
+// Seal completes the files: it writes the values that are known late, then digests, flushes and closes the files. Where data files of other processes are missing, it
+// returns those that this one has written and a *Missing; then the model has zeros in place of the missing payloads, and is not to be published.
+func (s *Staged) Seal(ctx context.Context) ([]Written, error) {
 	var ws []Written
-	for _, f := range files[1:] {
+	for _, f := range s.files[1:] {
 		if f.state == elsewhere {
 			continue
 		}
-		written, err := w.seal(ctx, f, true)
+		written, err := s.w.seal(ctx, f, true)
 		if err != nil {
 			return nil, err
 		}
 		ws = append(ws, written)
 	}
-	if missing != nil {
-		return ws, errors.Join(error(missing), files[0].Close())
+	if s.missing != nil {
+		return ws, errors.Join(error(s.missing), s.files[0].Close())
 	}
-	for _, g := range late {
+	for _, g := range s.late {
 		if err := g.fillLate(ctx); err != nil {
 			return nil, err
 		}
 	}
-	written, err := w.seal(ctx, files[0], false)
+	written, err := s.w.seal(ctx, s.files[0], false)
 	return slices.Insert(ws, 0, written), err
 }
 

@@ -34,12 +34,12 @@ func newBlock(dt ir.DType, n int64) *block {
 	return b
 }
 
-// floats are the first n elements.
-func (b *block) floats(n int) ([]float32, error) {
-	x, raw := b.x[:n], b.raw[:n*b.size]
+// floats are the elements of raw, which is b.raw or memory that is aligned like it.
+func (b *block) floats(raw []byte) ([]float32, error) {
+	x := b.x[:len(raw)/b.size]
 	switch b.dt {
 	case ir.Float:
-		return x, nil
+		return kernel.Words[float32](raw), nil
 	case ir.Int8, ir.Uint8:
 		kernel.Dequantize(x, raw, b.dt == ir.Int8, 1, 0)
 		return x, nil

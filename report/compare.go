@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // An Error compares a weight after compression with the original. Numbers are absent where they
@@ -22,7 +21,10 @@ type Error struct {
 	Max    *float32 `json:"max_abs,omitempty"`
 }
 
-// compare streams both tensors of p once, holding four blocks of pass.Block elements. It adds their elements to bins, if there are any.
+// compareBlock is the number of elements that are compared at a time: one block of float32 of each tensor fits into a core's second-level cache.
+const compareBlock = 1 << 15
+
+// compare streams both tensors of p once, holding four blocks of compareBlock elements. It adds their elements to bins, if there are any.
 func compare(ctx context.Context, e *ir.Eval, p pair, bins *binners) (Figures, error) {
 	if !slices.Equal(p.ref.Shape, p.got.Shape) {
 		return Figures{}, fmt.Errorf("%s cannot be compared with %s", p.got.Spec, p.ref.Spec)
@@ -31,7 +33,7 @@ func compare(ctx context.Context, e *ir.Eval, p pair, bins *binners) (Figures, e
 	if err != nil {
 		return Figures{}, err
 	}
-	n := min(p.ref.Elems(), pass.Block)
+	n := min(p.ref.Elems(), compareBlock)
 	c := &comparer{pair: p, bins: bins, file: ref, same: true, mask: make([]byte, (n+7)/8), gots: newBlock(p.got.DType, n)}
 	if p.ref != p.got {
 		c.refs = newBlock(p.ref.DType, n)
@@ -85,6 +87,13 @@ type comparer struct {
 func (c *comparer) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
+		if whole := len(c.gots.raw); c.fill == 0 && len(p) >= whole && kernel.Aligned(p, int64(c.gots.size)) {
+			if err := c.block(p[:whole]); err != nil {
+				return 0, err
+			}
+			p = p[whole:]
+			continue
+		}
 		k := copy(c.gots.raw[c.fill:], p)
 		p, c.fill = p[k:], c.fill+k
 		if c.fill == len(c.gots.raw) {
@@ -98,11 +107,17 @@ func (c *comparer) Write(p []byte) (int, error) {
 
 // flush adds the block in gots to the sums.
 func (c *comparer) flush() error {
-	n := c.fill / c.gots.size
+	raw := c.gots.raw[:c.fill]
+	c.fill = 0
+	return c.block(raw)
+}
+
+// block adds the next elements of got to the sums.
+func (c *comparer) block(raw []byte) error {
+	n := len(raw) / c.gots.size
 	if n == 0 {
 		return nil
 	}
-	raw := c.gots.raw[:c.fill]
 	c.ones += int64(kernel.NonZero(c.mask[:(n+7)/8], raw, c.gots.size))
 	if c.refs != nil {
 		if err := c.add(raw, n); err != nil {
@@ -110,7 +125,6 @@ func (c *comparer) flush() error {
 		}
 	}
 	c.first += int64(n)
-	c.fill = 0
 	return nil
 }
 
@@ -124,11 +138,11 @@ func (c *comparer) add(got []byte, n int) error {
 	if !numeric(c.refs.dt) || !numeric(c.gots.dt) {
 		return nil
 	}
-	x, err := c.refs.floats(n)
+	x, err := c.refs.floats(ref)
 	if err != nil {
 		return err
 	}
-	y, err := c.gots.floats(n)
+	y, err := c.gots.floats(got)
 	if err != nil {
 		return err
 	}

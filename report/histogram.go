@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -43,6 +44,10 @@ type binner struct {
 
 func (b *binner) add(xs []float32) {
 	scale, limit := math.Ldexp(1, -b.exponent), math.Ldexp(halfBins, b.exponent)
+	if b.any && float64(math.Float32frombits(kernel.AbsMaxBits(xs))) < limit {
+		b.count(xs, scale)
+		return
+	}
 	for _, v := range xs {
 		x := float64(v)
 		switch {
@@ -57,6 +62,13 @@ func (b *binner) add(xs []float32) {
 			scale, limit = math.Ldexp(1, -b.exponent), math.Ldexp(halfBins, b.exponent)
 		}
 		b.counts[int(math.Floor(x*scale))+halfBins]++
+	}
+}
+
+// count counts elements that fit and are finite.
+func (b *binner) count(xs []float32, scale float64) {
+	for _, v := range xs {
+		b.counts[uint(int(math.Floor(float64(v)*scale))+halfBins)%(2*halfBins)]++
 	}
 }
 

@@ -128,6 +128,10 @@ type Input struct {
 	Baseline       *Baseline
 	Environment    *Environment
 
+	// Files are those of Source and Result, called once the weights are measured: their digests may be known later than the models are. Nil if Source and Result
+	// have them.
+	Files func(context.Context) (source, result []File, err error)
+
 	Eval    *ir.Eval
 	Workers int
 
@@ -178,8 +182,6 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Tool:          Tool{in.Tool, in.Version},
 		Recipe:        in.Recipe,
 		Request:       in.Request,
-		Source:        side(in.Source),
-		Result:        side(in.Result),
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
 		Verification:  markTrained(ranOnly(in.Verification), in.Data),
@@ -194,6 +196,17 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Baseline:      in.Baseline,
 		Environment:   in.Environment,
 	}
+	if in.Errors {
+		if err := r.measure(ctx, in, c); err != nil {
+			return nil, err
+		}
+	}
+	if in.Files != nil {
+		if in.Source.Files, in.Result.Files, err = in.Files(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r.Source, r.Result = side(in.Source), side(in.Result)
 	before := in.Source
 	if in.Reference != nil {
 		before = *in.Reference
@@ -202,11 +215,6 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	}
 	if r.Teachers, err = teachers(ctx, in, r.Source); err != nil {
 		return nil, err
-	}
-	if in.Errors {
-		if err := r.measure(ctx, in, c); err != nil {
-			return nil, err
-		}
 	}
 	if r.Totals, err = totals(ctx, before, in.Result, c, r); err != nil {
 		return nil, err

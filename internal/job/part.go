@@ -26,13 +26,13 @@ func missingOf(err error) (m *onnx.Missing, ok bool) {
 }
 
 // part completes the work of a worker, whose data files are written: it measures the weights in them for the report, and digests its part of the source.
-func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []onnx.Written, missing *onnx.Missing) (_ *Result, err error) {
+func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []report.File, missing *onnx.Missing) (_ *Result, err error) {
 	res := &Result{Input: r.Input}
 	own, mine := map[string]bool{}, r.Journal.Mine(p.Sizes()[1:])
 	for i, path := range p.Paths(path)[1:] {
 		own[filepath.Base(path)] = mine[i]
 	}
-	for _, f := range reported(written) {
+	for _, f := range written {
 		if own[f.Name] {
 			res.Parts = append(res.Parts, f)
 		}

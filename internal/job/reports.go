@@ -48,28 +48,52 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	if p.Size() >= resumable || r.Divided {
 		o.Journal = r.Journal
 	}
-	written, err := p.Stage(ctx, set, path, o)
-	if missing, ok := missingOf(err); r.Worker && (err == nil || ok) {
-		return r.part(ctx, p, path, written, missing)
-	}
+	staged, err := p.Fill(ctx, set, path, o)
 	if err != nil {
 		return nil, err
+	}
+	defer func() { err = errors.Join(err, staged.Close()) }()
+	made := &result{files: planned(p, path), seal: staged.Seal}
+	if r.Divided || set != r.set {
+		err := made.complete(ctx)
+		if missing, ok := missingOf(err); r.Worker && (err == nil || ok) {
+			return r.part(ctx, p, path, made.files, missing)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	out, err := reopen(ctx, set, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	result := reported(written)
 	if set != r.set {
-		if result, err = r.pack(ctx, out); err != nil {
+		if made.files, err = r.pack(ctx, out); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.check(ctx, p, out, result); err != nil {
-		return nil, errors.Join(err, r.discard(p))
+	if err := r.check(ctx, p, out, made.files); err != nil {
+		return nil, errors.Join(err, staged.Close(), r.discard(p))
 	}
-	return r.finish(ctx, p, result, out)
+	return r.finish(ctx, p, made, out)
+}
+
+// A result is the files of the result, without digests until they are complete: the digests of source and result and the flush of the result go on while the result
+// is verified and measured.
+type result struct {
+	files []report.File
+	seal  func(context.Context) ([]onnx.Written, error) // nil once the files are complete
+}
+
+// complete completes the files, once.
+func (r *result) complete(ctx context.Context) error {
+	if r.seal == nil {
+		return nil
+	}
+	written, err := r.seal(ctx)
+	r.files, r.seal = reported(written), nil
+	return err
 }
 
 // resumable is the size from which the payloads of a file are kept across interruptions: a smaller one is written anew in seconds.
@@ -109,19 +133,21 @@ func (r *run) publish(ctx context.Context) error {
 }
 
 // finish reports on the output.
-func (r *run) finish(ctx context.Context, p *onnx.Plan, result []report.File, out *onnx.File) (*Result, error) {
-	sums, err := r.sums.wait()
-	if err != nil {
-		return nil, err
-	}
+func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.File) (_ *Result, err error) {
 	if r.folder != nil && r.path == r.Output {
 		if err := r.folder.Write(r.set, r.layers, r.config); err != nil {
 			return nil, err
 		}
 	}
 	in := r.input()
-	in.Source.Files = files(r.source, sums)
-	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata(), Files: result}
+	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata()}
+	in.Files = func(ctx context.Context) (source, result []report.File, err error) {
+		sums, err := r.sums.wait()
+		if err == nil {
+			err = made.complete(ctx)
+		}
+		return files(r.source, sums), made.files, err
+	}
 	in.Errors = r.Errors
 	if p.Size() >= resumable || r.Divided {
 		in.Journal = r.Journal

@@ -65,6 +65,7 @@ var sections = []struct {
 }{
 	{"speed", (*bench).speed, false},
 	{"large", (*bench).largest, false},
+	{"growth", (*bench).growth, true},
 	{"size", (*bench).sizes, false},
 	{"prune", (*bench).prune, false},
 	{"sparse", (*bench).sparse, false},

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -68,11 +70,18 @@ func parts(path string) []string {
 func bytesOf(path string) int64 {
 	n := int64(0)
 	for _, p := range parts(path) {
-		if st, err := os.Stat(p); err == nil {
-			n += st.Size()
-		}
+		n += fileSize(p)
 	}
 	return n
+}
+
+// fileSize is the number of bytes of one file, 0 if it is not there.
+func fileSize(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return st.Size()
 }
 
 // The names of the subjects in the tables.
@@ -80,14 +89,24 @@ const (
 	peerName  = "ONNX Runtime quantize_dynamic"
 	fastName  = "mcompress --digest none --no-sync"
 	plainName = "mcompress, with digest and fsync"
+	allName   = "mcompress, all defaults"
 	catName   = "cat of the input"
 	ddName    = "dd of the output's size"
+	syncName  = "dd of the output's size with fsync"
+	sumName   = "SHA-256 of input and output on two cores"
 )
+
+// sumScript digests the files of its arguments on two cores by OpenSSL, which uses the CPU's SHA instructions, unlike some builds of sha256sum.
+const sumScript = `import concurrent.futures, hashlib, sys
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+print(*concurrent.futures.ThreadPoolExecutor(2).map(digest, sys.argv[1:]), file=sys.stderr)`
 
 func (b *bench) speed(ctx context.Context) (string, error) {
 	var t strings.Builder
 	t.WriteString("## Dynamic int8, per channel\n\n")
-	t.WriteString("`--report none --no-verify --workers 2`, page cache warm; median seconds, peak resident memory.\n\n")
+	t.WriteString("`--report none --no-verify --workers 2`, and all defaults, which measure the error of each weight and write reports; page cache warm; median seconds, peak resident memory.\n\n")
 	t.WriteString("| model | tool | s | peak MiB | output bytes | ORT time ÷ this time |\n|---|---|---:|---:|---:|---:|\n")
 	for _, m := range []model{mlp, bert, llm} {
 		rows, err := b.quantize(ctx, m)
@@ -115,7 +134,12 @@ func (b *bench) quantize(ctx context.Context, m model) (string, error) {
 		command(fastName, append(args, "--digest", "none", "--no-sync")...),
 		command(plainName, args...),
 	}
-	subjects[0].out, subjects[1].out = ours, ours
+	if m.external {
+		subjects = append(subjects, command(allName, b.tool, "quantize", in, "-o", ours, "--quiet"))
+	}
+	for i := range subjects {
+		subjects[i].out = ours
+	}
 	peer := subject{name: peerName, runs: m.peerRuns, out: theirs, args: []string{"dynamic", in, theirs, "per_channel=1"}}
 	if m.external {
 		peer.args = append(peer.args, "external=1")
@@ -126,7 +150,7 @@ func (b *bench) quantize(ctx context.Context, m model) (string, error) {
 	}
 	size := bytesOf(ours)
 	if m.external {
-		if err := b.copies(ctx, in, size, got); err != nil {
+		if err := b.copies(ctx, in, ours, size, got); err != nil {
 			return "", err
 		}
 	}
@@ -147,8 +171,8 @@ func (b *bench) largest(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "decoder", "-n", "48", in).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make the model: %w: %s", err, last(string(text)))
+	if err := b.scaled(ctx, "decoder", 48, in); err != nil {
+		return "", err
 	}
 	var t strings.Builder
 	t.WriteString("## 14 B parameters in float16, 30 GB: larger than memory\n\n")
@@ -176,14 +200,18 @@ func (b *bench) largest(ctx context.Context) (string, error) {
 	return t.String(), nil
 }
 
-// copies measures reading the input and writing the output.
-func (b *bench) copies(ctx context.Context, in string, out int64, got map[string]cost) error {
+// copies measures reading the input, digesting input and output, and writing as many bytes as the output has.
+func (b *bench) copies(ctx context.Context, in, out string, size int64, got map[string]cost) error {
 	target := filepath.Join(b.dir, "out", "dd")
-	dd := command(ddName, "dd", "if=/dev/zero", "of="+target, "bs=1M", fmt.Sprintf("count=%d", out>>20), "status=none")
-	dd.out = target
+	args := []string{"dd", "if=/dev/zero", "of=" + target, "bs=1M", fmt.Sprintf("count=%d", size>>20), "status=none"}
+	dd, flushed := command(ddName, args...), command(syncName, append(args, "conv=fsync")...)
+	dd.out, flushed.out = target, target
+	files := append(parts(in), parts(out)...)
+	slices.SortFunc(files, func(x, y string) int { return cmp.Compare(fileSize(y), fileSize(x)) })
 	more, err := b.medians(ctx, []subject{
 		command(catName, append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, parts(in)...)...),
-		dd,
+		dd, flushed,
+		command(sumName, append([]string{b.python, "-c", sumScript}, files...)...),
 	})
 	for name, c := range more {
 		got[name] = c
@@ -193,7 +221,7 @@ func (b *bench) copies(ctx context.Context, in string, out int64, got map[string
 
 func speedRows(m model, got map[string]cost, ours, theirs int64) string {
 	var t strings.Builder
-	for _, name := range []string{peerName, fastName, plainName, catName, ddName} {
+	for _, name := range []string{peerName, fastName, plainName, allName, catName, ddName, syncName, sumName} {
 		c, ok := got[name]
 		if !ok {
 			continue
@@ -202,7 +230,7 @@ func speedRows(m model, got map[string]cost, ours, theirs int64) string {
 		switch name {
 		case peerName:
 			size = fmt.Sprint(theirs)
-		case fastName, plainName:
+		case fastName, plainName, allName:
 			size = fmt.Sprint(ours)
 			if p, ok := got[peerName]; ok {
 				ratio = fmt.Sprintf("%.1f", p.Seconds/c.Seconds)
@@ -213,6 +241,8 @@ func speedRows(m model, got map[string]cost, ours, theirs int64) string {
 	if cat, ok := got[catName]; ok {
 		floor := cat.Seconds + got[ddName].Seconds
 		fmt.Fprintf(&t, "| %s | %s ÷ (cat + dd) | %.2f× | | | |\n", m.name, fastName, got[fastName].Seconds/floor)
+		floor = max(got[sumName].Seconds, got[syncName].Seconds)
+		fmt.Fprintf(&t, "| %s | %s ÷ the longer one of %s and %s | %.2f× | | | |\n", m.name, allName, sumName, syncName, got[allName].Seconds/floor)
 	}
 	return t.String()
 }

@@ -17,6 +17,7 @@ var kinds = []kind{
 	{"nodes", from(nodes)},
 	{"initializers", from(initializers)},
 	{"layers", from(layers)},
+	{"blocks", from(blocks)},
 	{"unused", from(unused)},
 	{"consumers", from(consumers)},
 	{"folded", from(folded)},
@@ -93,6 +94,17 @@ func initializers(g *ir.Graph, x *ir.Value, n int) *ir.Value {
 func layers(g *ir.Graph, x *ir.Value, n int) *ir.Value {
 	for range n {
 		x = product(g, x)
+	}
+	return x
+}
+
+// blocks are n nodes, ten for each weight: a product, its bias and activations.
+func blocks(g *ir.Graph, x *ir.Value, n int) *ir.Value {
+	for range n / 10 {
+		x = g.Insert(nil, "Add", []*ir.Value{product(g, x), weight(g, size)})
+		for range 4 {
+			x = g.Insert(nil, "Tanh", []*ir.Value{g.Insert(nil, "Relu", []*ir.Value{x})})
+		}
 	}
 	return x
 }
