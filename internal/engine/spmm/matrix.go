@@ -12,6 +12,7 @@ import (
 // modify it.
 type Matrix struct {
 	rows, k int
+	values  kernel.SparseType
 	groups  []group
 	bytes   int64
 }
@@ -25,13 +26,18 @@ type group struct {
 // groupRows is the number of rows of a group.
 const groupRows = 128
 
-// Pack brings the elements of a matrix of this number of rows and k columns into the layout of the kernels.
-func Pack(p gemm.Pool, rows, k int, source Source) *Matrix {
-	m := &Matrix{rows: rows, k: k, groups: make([]group, (rows+groupRows-1)/groupRows)}
+// Pack brings the elements of a matrix of this number of rows and k columns into the layout of the kernels. Scales are those of all rows.
+func Pack(p gemm.Pool, rows, k int, source Source, v kernel.SparseValues) *Matrix {
+	m := &Matrix{rows: rows, k: k, values: v.Type, groups: make([]group, (rows+groupRows-1)/groupRows)}
 	p.For(len(m.groups), func(i int) {
 		g := &m.groups[i]
 		g.from, g.to = i*groupRows, min(rows, (i+1)*groupRows)
-		g.pack(source(g.from, g.to), k)
+		own := kernel.SparseValues{Type: v.Type}
+		if v.Type != kernel.SparseFloat {
+			own.Scales = make([]float32, groupRows) // also of missing rows of the last quad
+			copy(own.Scales, v.Scales[g.from:g.to])
+		}
+		g.pack(source(g.from, g.to), k, own)
 	})
 	for _, g := range m.groups {
 		m.bytes += g.bytes()
@@ -47,11 +53,14 @@ func (g *group) bytes() int64 {
 	for _, b := range g.blocks {
 		n += b.Bytes() + int64(unsafe.Sizeof(*b)+unsafe.Sizeof(b))
 	}
+	if len(g.blocks) > 0 {
+		n += 4 * int64(len(g.blocks[0].Scales))
+	}
 	return n
 }
 
 // pack fills the blocks of g. Rows of like counts share a quad, so that little is padded.
-func (g *group) pack(r *Rows, k int) {
+func (g *group) pack(r *Rows, k int, v kernel.SparseValues) {
 	g.nonzeros = len(r.values)
 	b := packing{
 		cols: make([][]int32, (g.to-g.from+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad), // with missing rows of the last quad
@@ -60,7 +69,7 @@ func (g *group) pack(r *Rows, k int) {
 	b.values, b.order = make([][]float32, len(b.cols)), make([]uint32, len(b.cols))
 	for from := 0; from < k; from += gemm.Depth {
 		b.take(r, min(from+gemm.Depth, k))
-		g.blocks = append(g.blocks, b.block(from, min(gemm.Depth, k-from)))
+		g.blocks = append(g.blocks, b.block(from, min(gemm.Depth, k-from), v))
 	}
 }
 
@@ -88,12 +97,12 @@ func (b *packing) take(r *Rows, to int) {
 }
 
 // block makes quads of the elements, whose columns start at from.
-func (b *packing) block(from, depth int) *kernel.SparseRows {
+func (b *packing) block(from, depth int, v kernel.SparseValues) *kernel.SparseRows {
 	elems := 0
 	for i := kernel.SparseQuad - 1; i < len(b.order); i += kernel.SparseQuad {
 		elems += kernel.SparseQuad * int(b.order[i]>>16)
 	}
-	s := kernel.NewSparseRows(depth, len(b.order)/kernel.SparseQuad, elems)
+	s := kernel.NewSparseRows(depth, len(b.order)/kernel.SparseQuad, elems, v)
 	for quad := range slices.Chunk(b.order, kernel.SparseQuad) {
 		var rows [kernel.SparseQuad]int
 		var cols [kernel.SparseQuad][]int32
