@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -87,6 +88,25 @@ func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]
 // Bytes is the size of the elements and their positions in memory.
 func (s *SparseRows) Bytes() int64 {
 	return int64(cap(s.index)) + 4*int64(cap(s.values)) + int64(cap(s.stored))
+}
+
+// At is one element. It searches the row.
+func (s *SparseRows) At(row, col int) float32 {
+	index, at := s.index, 0
+	for range s.quads {
+		head := index[:quadHead]
+		count := SparseQuad * int(binary.LittleEndian.Uint16(head[SparseQuad:]))
+		if i := bytes.IndexByte(head[:SparseQuad], byte(row)); i >= 0 {
+			for e := i; e < count; e += SparseQuad {
+				if v := s.value(at+e, row); int(index[quadHead+e]) == col && v != 0 {
+					return v
+				}
+			}
+			return 0
+		}
+		index, at = index[quadHead+count:], at+count
+	}
+	return 0
 }
 
 // SparseStride is the number of elements between rows of the sums for this number of columns.

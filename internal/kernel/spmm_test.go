@@ -89,6 +89,11 @@ func (p *sparseProduct) check(t *testing.T) {
 	if !dense.bulk() {
 		dense.plain()
 	}
+	for i, v := range p.a {
+		if got := p.rows.At(i/p.k, i%p.k); got != v {
+			t.Fatalf("element %d is %v, want %v", i, got, v)
+		}
+	}
 	multiply := func(sums, x []float32, panel, cols int, add bool) {
 		p.rows.Multiply(sums, x, panel, cols, add, make([]float32, SparseWork))
 	}

@@ -93,6 +93,14 @@ func (q sparseQuads) decodePlain(stored []byte, t SparseType, scales []float32) 
 	}
 }
 
+// value is value i, which is of this row.
+func (s *SparseRows) value(i, row int) float32 {
+	if s.Type == SparseFloat {
+		return s.values[i]
+	}
+	return s.Type.value(s.stored[i*s.Type.size():]) * s.Scales[row]
+}
+
 // value is the first stored value.
 func (t SparseType) value(stored []byte) float32 {
 	if t == SparseInt8 {

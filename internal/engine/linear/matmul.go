@@ -164,7 +164,7 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	p.layOut(s, in, &ir.Array{DType: in[0].DType, Shape: p.out})
 	packed := n.IsConst(1) && packs(in[1]) && n.Packed == nil
 	work := gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, packed)
-	if n.IsConst(1) && packsSparse(in[1]) && maybeSparse(p.b) {
+	if (n.IsConst(1) || n.Packed != nil) && packsSparse(in[1]) && maybeSparse(p.b) {
 		work = max(work, spmm.Work(p.N, p.M, workers))
 	}
 	return s.used + work

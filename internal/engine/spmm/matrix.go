@@ -20,6 +20,7 @@ type Matrix struct {
 // A group is the rows from one to another, which is a multiple of four or the last row.
 type group struct {
 	from, to, nonzeros int
+	magnitude          float64 // the largest sum of magnitudes of a row
 	blocks             []*kernel.SparseRows
 }
 
@@ -48,6 +49,21 @@ func Pack(p gemm.Pool, rows, k int, source Source, v kernel.SparseValues) *Matri
 // Bytes is the size of m in memory.
 func (m *Matrix) Bytes() int64 { return m.bytes }
 
+// Magnitude is the largest sum of the magnitudes of the stored values of a row: the magnitude of products with values of at most 1.
+func (m *Matrix) Magnitude() float64 {
+	largest := 0.0
+	for _, g := range m.groups {
+		largest = max(largest, g.magnitude)
+	}
+	return largest
+}
+
+// At is one element. It searches the row.
+func (m *Matrix) At(row, col int) float32 {
+	g := m.groups[row/groupRows]
+	return g.blocks[col/gemm.Depth].At(row-g.from, col%gemm.Depth)
+}
+
 func (g *group) bytes() int64 {
 	n := int64(unsafe.Sizeof(*g))
 	for _, b := range g.blocks {
@@ -61,7 +77,7 @@ func (g *group) bytes() int64 {
 
 // pack fills the blocks of g. Rows of like counts share a quad, so that little is padded.
 func (g *group) pack(r *Rows, k int, v kernel.SparseValues) {
-	g.nonzeros = len(r.values)
+	g.nonzeros, g.magnitude = len(r.values), r.magnitude()
 	b := packing{
 		cols: make([][]int32, (g.to-g.from+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad), // with missing rows of the last quad
 		rest: make([]int, g.to-g.from),

@@ -2,6 +2,7 @@ package spmm
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -137,6 +138,19 @@ func (r *Rows) transposed(rows int) *Rows {
 		}
 	}
 	return t
+}
+
+// magnitude is the largest sum of the magnitudes of a row.
+func (r *Rows) magnitude() (largest float64) {
+	for i := range r.ends {
+		sum := 0.0
+		_, values := r.of(i)
+		for _, v := range values {
+			sum += math.Abs(float64(v))
+		}
+		largest = max(largest, sum)
+	}
+	return largest
 }
 
 // of is the elements of a row.

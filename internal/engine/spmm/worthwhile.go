@@ -11,8 +11,12 @@ import (
 // BenchmarkRight.
 type Density float64
 
-// The products of floats.
-const FloatDensity Density = 0.205
+// The products of floats, of floats with 8-bit values, and of 8-bit values.
+const (
+	FloatDensity     Density = 0.205
+	QuantizedDensity Density = 0.205
+	IntDensity       Density = 0.105
+)
 
 // minElems is the size of the smallest weights that were measured.
 const minElems = 1 << 14
