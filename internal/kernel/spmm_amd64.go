@@ -38,3 +38,8 @@ func sparseInt8AVX2(dst *float32, stored *byte, index *byte, quads int, scales *
 //
 //go:noescape
 func sparseHalfAVX2(dst *float32, stored *byte, index *byte, quads int, scales *float32)
+
+// int32FromFloatAVX2 truncates; n%8 == 0.
+//
+//go:noescape
+func int32FromFloatAVX2(dst *int32, x *float32, n int)

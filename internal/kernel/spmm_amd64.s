@@ -700,3 +700,25 @@ next:
 	JNZ  quad
 	VZEROUPPER
 	RET
+
+// func int32FromFloatAVX2(dst *int32, x *float32, n int)
+// Requires: AVX
+TEXT ·int32FromFloatAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000008, DX
+	JLT  eightEnd
+
+eight:
+	VCVTTPS2DQ (CX), Y0
+	VMOVUPS    Y0, (AX)
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000008, DX
+	JGE        eight
+
+eightEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET

@@ -202,3 +202,19 @@ func BenchmarkSparseRows(b *testing.B) {
 		}
 	}
 }
+
+func TestInt32FromFloat(t *testing.T) {
+	for n := range 40 {
+		x, want := make([]float32, n), make([]int32, n)
+		for i := range x {
+			want[i] = int32(rand.IntN(1<<25) - 1<<24)
+			x[i] = float32(want[i])
+			want[i] = int32(x[i])
+		}
+		got := Words[int32](Bytes(x)) // in place
+		Int32FromFloat(got, x)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d: got %v, want %v", n, got, want)
+		}
+	}
+}

@@ -41,3 +41,13 @@ func (q sparseQuads) decodeBulk(stored []byte, t SparseType, scales []float32) b
 	}
 	return true
 }
+
+// int32FromFloatBulk converts whole vectors and returns the number of elements.
+func int32FromFloatBulk(dst []int32, x []float32) int {
+	n := len(x) &^ 7
+	if !hasAVX2 || n == 0 {
+		return 0
+	}
+	int32FromFloatAVX2(&dst[0], &x[0], n)
+	return n
+}

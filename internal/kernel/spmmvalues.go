@@ -110,3 +110,11 @@ func (t SparseType) value(stored []byte) float32 {
 	F32FromF16(v[:], []uint16{binary.LittleEndian.Uint16(stored)})
 	return v[0]
 }
+
+// Int32FromFloat converts integers within the range of int32, exactly. dst and x may share memory.
+func Int32FromFloat(dst []int32, x []float32) {
+	checkLen("dst", len(dst), len(x))
+	for i := int32FromFloatBulk(dst, x); i < len(x); i++ {
+		dst[i] = int32(x[i])
+	}
+}

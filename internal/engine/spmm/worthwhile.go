@@ -6,12 +6,12 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Density is the cost model of a product: the fraction of nonzero elements up to which one column of a weight in the L3 cache is not slower
-// than that of the dense weight. The number of columns is not known when a model is loaded. docs/decisions/kernels.md has the measurements, of
-// BenchmarkRight.
+// A Density is the cost model of a product: the fraction of nonzero elements up to which a weight is multiplied as sparse. The number of
+// columns is not known when a model is loaded. docs/decisions/kernels.md has the measurements, of BenchmarkRight and BenchmarkSparseProduct.
 type Density float64
 
-// The products of floats, of floats with 8-bit values, and of 8-bit values.
+// The products of floats, where one column of a weight in the L3 cache is not slower than that of the dense weight; of floats with 8-bit
+// values; and of 8-bit values, where eight columns are not.
 const (
 	FloatDensity     Density = 0.205
 	QuantizedDensity Density = 0.205

@@ -19,6 +19,7 @@ func spmmFamily() {
 		VCVTDQ2PS(v, v)
 	})
 	decodeSparse("sparseHalfAVX2", 2, func(from Mem, v VecVirtual) { VCVTPH2PS(from, v) })
+	int32FromFloat()
 }
 
 // quadHead is the size in bytes of a quad before its indices: four rows and a count.
@@ -256,5 +257,19 @@ func decodeSparse(name string, size int, widen func(from Mem, v VecVirtual)) {
 	JB(LabelRef("pair"))
 	DECQ(quads)
 	JNZ(LabelRef("quad"))
+	finish()
+}
+
+// int32FromFloat converts floats that are integers.
+func int32FromFloat() {
+	function("int32FromFloatAVX2", "func(dst *int32, x *float32, n int)", "int32FromFloatAVX2 truncates; n%8 == 0.")
+	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
+	v := YMM()
+	strips("eight", n, 8, func() {
+		VCVTTPS2DQ(at(x, 0), v)
+		VMOVUPS(v, at(dst, 0))
+		advance(x, vector)
+		advance(dst, vector)
+	})
 	finish()
 }
