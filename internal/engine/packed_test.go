@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -243,5 +244,71 @@ func TestPackedConstantsAreDecoded(t *testing.T) {
 	want, _ := runPacked(t, m, in, engine.Options{Workers: 1, Keep: []string{w.Name}})
 	if got, _ := runPacked(t, m, in, engine.Options{Workers: 1}); !slices.Equal(got.Data, want.Data) {
 		t.Error("results differ")
+	}
+}
+
+// Quantized weights most of whose values are zero points are in memory as sparse matrices, of two bytes per element.
+func TestSparseQuantizedWeights(t *testing.T) {
+	for i, c := range []struct {
+		dims  []int64
+		axis  int64
+		apply func(g *ir.Graph, x, w *ir.Value) *ir.Value
+		x     []int64
+		zero  byte // 0 for int8
+	}{
+		{[]int64{300, 130}, 1, matMul, []int64{7, 300}, 0},
+		{[]int64{300, 130}, 1, matMul, []int64{1, 300}, 128},
+		{[]int64{300, 130}, 1, matMul, []int64{40, 300}, 113},
+		{[]int64{130, 300}, 0, gemmTransposed, []int64{2, 300}, 0},
+		{[]int64{900, 64}, 0, tied, []int64{4, 64}, 0},
+	} {
+		m := ir.NewModel()
+		m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		x := m.Graph.AddValue("x")
+		a := ir.NewArray(ir.Float, c.x...)
+		x.Type = &ir.Type{Elem: ir.Float}
+		for _, n := range a.Shape {
+			x.Type.Shape = append(x.Type.Shape, ir.Dim{N: n})
+		}
+		for k := range ir.View[float32](a) {
+			ir.View[float32](a)[k] = float32(r.NormFloat64())
+		}
+		m.Graph.Inputs = []*ir.Value{x}
+		dt, scales, values := ir.Int8, make([]float32, c.dims[c.axis]), make([]byte, c.dims[0]*c.dims[1])
+		if c.zero != 0 {
+			dt = ir.Uint8
+		}
+		for k := range values {
+			values[k] = c.zero
+			if k%8 == 0 {
+				values[k] = byte(r.Uint32())
+			}
+		}
+		zeros := bytes.Repeat([]byte{c.zero}, len(scales))
+		for k := range scales {
+			scales[k] = float32(r.NormFloat64())
+		}
+		constant := func(name string, dt ir.DType, source ir.Source, shape ...int64) *ir.Value {
+			return m.Graph.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: source})
+		}
+		w := m.Graph.Insert(nil, "DequantizeLinear", []*ir.Value{
+			constant("q", dt, ir.Mem(values), c.dims...), constant("scale", ir.Float, ir.Floats(scales...), int64(len(scales))),
+			constant("zero", dt, ir.Mem(zeros), int64(len(scales))),
+		}, ir.IntAttr("axis", c.axis))
+		m.Graph.AddOutput(c.apply(m.Graph, x, w))
+		in := map[string]*ir.Array{"x": a}
+		want, _ := runPacked(t, m, in, engine.Options{Workers: 1, Keep: []string{w.Name}})
+		got, held := runPacked(t, m, in, engine.Options{Workers: 3})
+		if !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%d: the results differ from those of the dense weight", i)
+		}
+		size := float64(2*len(values)/8 + 4*len(scales))
+		if c.zero == 113 { // not in the middle of the range
+			size *= 1.5
+		}
+		if float64(held) > 1.15*size+2048 { // padding and structures of a small matrix
+			t.Errorf("%d: %d bytes are held, want %.0f", i, held, size)
+		}
 	}
 }

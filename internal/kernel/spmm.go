@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -20,20 +21,35 @@ const quadHead = SparseQuad + 2
 
 // SparseRows are the nonzero elements of some rows of a sparse matrix, in at most SparseDepth columns of it. Rows are stored in quads, in
 // the order of their counts: four rows, which are padded to the same number of elements. The i-th elements of the four rows are adjacent. An
-// element has five bytes: its column as a byte in index, after the head of its quad, and its value.
+// element has its column as a byte in index, after the head of its quad, and its value.
 type SparseRows struct {
-	quads, rows, depth int
-	last               int // number of elements of each row of the last quad
-	index              []byte
-	values             []float32
+	sparseQuads
+	SparseValues
+	rows, depth int
+	last        int    // number of elements of each row of the last quad
+	stored      []byte // instead of values, unless they are SparseFloat
+}
+
+// sparseQuads are quads with their values as float32.
+type sparseQuads struct {
+	quads  int
+	index  []byte
+	values []float32
 }
 
 // NewSparseRows returns a matrix of depth columns without rows, with memory for this number of quads, of elems elements together.
-func NewSparseRows(depth, quads, elems int) *SparseRows {
+func NewSparseRows(depth, quads, elems int, v SparseValues) *SparseRows {
 	if depth > SparseDepth {
 		panic(fmt.Sprintf("kernel: sparse rows of %d columns, want at most %d", depth, SparseDepth))
 	}
-	return &SparseRows{depth: depth, index: make([]byte, 0, quads*quadHead+elems), values: make([]float32, 0, elems)}
+	s := &SparseRows{depth: depth, SparseValues: v}
+	s.index = make([]byte, 0, quads*quadHead+elems)
+	if v.Type == SparseFloat {
+		s.values = make([]float32, 0, elems)
+	} else {
+		s.stored = make([]byte, 0, (elems+sparseSlack)*v.Type.size())
+	}
+	return s
 }
 
 // Append appends four rows with these elements, whose columns ascend and are counted from first. The largest count of the four must
@@ -53,10 +69,11 @@ func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]
 	}
 	s.last = count
 	s.index = binary.LittleEndian.AppendUint16(s.index, uint16(count))
-	at, end := len(s.index), len(s.values)
-	s.index, s.values = append(s.index, make([]byte, SparseQuad*count)...), append(s.values, make([]float32, SparseQuad*count)...)
+	at := len(s.index)
+	s.index = append(s.index, make([]byte, SparseQuad*count)...)
+	var quad [SparseQuad * SparseDepth]float32
 	for i, row := range cols {
-		index, to := s.index[at:], s.values[end:]
+		index, to := s.index[at:], quad[:SparseQuad*count]
 		for k, col := range row {
 			if col -= int32(first); col < 0 || int(col) >= s.depth {
 				panic(fmt.Sprintf("kernel: sparse column %d of %d", col, s.depth))
@@ -64,11 +81,33 @@ func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]
 			index[SparseQuad*k+i], to[SparseQuad*k+i] = byte(col), values[i][k]
 		}
 	}
+	s.store(quad[:SparseQuad*count])
 	s.quads++
 }
 
 // Bytes is the size of the elements and their positions in memory.
-func (s *SparseRows) Bytes() int64 { return int64(cap(s.index)) + 4*int64(cap(s.values)) }
+func (s *SparseRows) Bytes() int64 {
+	return int64(cap(s.index)) + 4*int64(cap(s.values)) + int64(cap(s.stored))
+}
+
+// At is one element. It searches the row.
+func (s *SparseRows) At(row, col int) float32 {
+	index, at := s.index, 0
+	for range s.quads {
+		head := index[:quadHead]
+		count := SparseQuad * int(binary.LittleEndian.Uint16(head[SparseQuad:]))
+		if i := bytes.IndexByte(head[:SparseQuad], byte(row)); i >= 0 {
+			for e := i; e < count; e += SparseQuad {
+				if v := s.value(at+e, row); int(index[quadHead+e]) == col && v != 0 {
+					return v
+				}
+			}
+			return 0
+		}
+		index, at = index[quadHead+count:], at+count
+	}
+	return 0
+}
 
 // SparseStride is the number of elements between rows of the sums for this number of columns.
 func SparseStride(cols int) int {
@@ -80,11 +119,11 @@ func SparseStride(cols int) int {
 
 // Multiply stores the products of the rows and a dense matrix of at most SparseCols columns as rows of sums, SparseStride elements apart, or
 // adds them. Element (k, j) of the dense matrix is x[j/16*panel+k*16+j%16], as in PackPanels; for one column it is x[k]. Surplus columns of
-// sums get undefined values.
+// sums get undefined values. Values of other types than SparseFloat are decoded into work, SparseWork elements.
 //
 // Every sum is a chain of fused multiply-adds in the order of k, as in GemmFloat, and bit-identical to it if x is finite. The twin
 // rounds every product, as that of GemmFloat does.
-func (s *SparseRows) Multiply(sums, x []float32, panel, cols int, add bool) {
+func (s *SparseRows) Multiply(sums, x []float32, panel, cols int, add bool, work []float32) {
 	if s.quads == 0 {
 		return
 	}
@@ -97,16 +136,18 @@ func (s *SparseRows) Multiply(sums, x []float32, panel, cols int, add bool) {
 	} else {
 		within("x", len(x), (cols-1)/GemmPanel*panel+s.depth*GemmPanel)
 	}
-	if !s.bulk(sums, x, panel, cols, add) {
-		s.plain(sums, x, panel, cols, add)
+	for q := range s.decoded(work) {
+		if !q.bulk(sums, x, panel, cols, add) {
+			q.plain(sums, x, panel, cols, add)
+		}
 	}
 }
 
 // plain is the twin.
-func (s *SparseRows) plain(sums, x []float32, panel, cols int, add bool) {
+func (q sparseQuads) plain(sums, x []float32, panel, cols int, add bool) {
 	var acc [SparseCols]float32
-	index, values := s.index, s.values
-	for range s.quads {
+	index, values := q.index, q.values
+	for range q.quads {
 		head := index[:quadHead]
 		count := SparseQuad * int(binary.LittleEndian.Uint16(head[SparseQuad:]))
 		index = index[quadHead:]

@@ -28,3 +28,18 @@ func spmm4AVX2(sums *float32, index *byte, quads int, values *float32, x *float3
 //
 //go:noescape
 func spmvAVX2(sums *float32, index *byte, quads int, values *float32, x *float32, add int)
+
+// sparseInt8AVX2 writes the values of quads times the scales of their rows, and reads and writes up to four more; quads > 0.
+//
+//go:noescape
+func sparseInt8AVX2(dst *float32, stored *byte, index *byte, quads int, scales *float32)
+
+// sparseHalfAVX2 writes the values of quads times the scales of their rows, and reads and writes up to four more; quads > 0.
+//
+//go:noescape
+func sparseHalfAVX2(dst *float32, stored *byte, index *byte, quads int, scales *float32)
+
+// int32FromFloatAVX2 truncates; n%8 == 0.
+//
+//go:noescape
+func int32FromFloatAVX2(dst *int32, x *float32, n int)

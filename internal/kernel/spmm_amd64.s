@@ -611,3 +611,114 @@ storeLast:
 	VEXTRACTPS $0x03, X0, (AX)(CX*4)
 	VZEROUPPER
 	RET
+
+// func sparseInt8AVX2(dst *float32, stored *byte, index *byte, quads int, scales *float32)
+// Requires: AVX, AVX2
+TEXT ·sparseInt8AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ stored+8(FP), CX
+	MOVQ index+16(FP), DX
+	MOVQ quads+24(FP), BX
+	MOVQ scales+32(FP), SI
+
+quad:
+	MOVBQZX     (DX), DI
+	VMOVSS      (SI)(DI*4), X0
+	MOVBQZX     1(DX), DI
+	VINSERTPS   $0x10, (SI)(DI*4), X0, X0
+	MOVBQZX     2(DX), DI
+	VINSERTPS   $0x20, (SI)(DI*4), X0, X0
+	MOVBQZX     3(DX), DI
+	VINSERTPS   $0x30, (SI)(DI*4), X0, X0
+	VINSERTF128 $0x01, X0, Y0, Y0
+	MOVWQZX     4(DX), DI
+	LEAQ        6(DX)(DI*4), DX
+	MOVQ        CX, R8
+	MOVQ        AX, R9
+	SHLQ        $0x02, DI
+	LEAQ        (CX)(DI*1), CX
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        AX, DI
+	JMP         next
+
+pair:
+	VPMOVSXBD (R8), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R9)
+	ADDQ      $0x00000008, R8
+	ADDQ      $0x00000020, R9
+
+next:
+	CMPQ R9, DI
+	JB   pair
+	DECQ BX
+	JNZ  quad
+	VZEROUPPER
+	RET
+
+// func sparseHalfAVX2(dst *float32, stored *byte, index *byte, quads int, scales *float32)
+// Requires: AVX, F16C
+TEXT ·sparseHalfAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ stored+8(FP), CX
+	MOVQ index+16(FP), DX
+	MOVQ quads+24(FP), BX
+	MOVQ scales+32(FP), SI
+
+quad:
+	MOVBQZX     (DX), DI
+	VMOVSS      (SI)(DI*4), X0
+	MOVBQZX     1(DX), DI
+	VINSERTPS   $0x10, (SI)(DI*4), X0, X0
+	MOVBQZX     2(DX), DI
+	VINSERTPS   $0x20, (SI)(DI*4), X0, X0
+	MOVBQZX     3(DX), DI
+	VINSERTPS   $0x30, (SI)(DI*4), X0, X0
+	VINSERTF128 $0x01, X0, Y0, Y0
+	MOVWQZX     4(DX), DI
+	LEAQ        6(DX)(DI*4), DX
+	MOVQ        CX, R8
+	MOVQ        AX, R9
+	SHLQ        $0x02, DI
+	LEAQ        (CX)(DI*2), CX
+	LEAQ        (AX)(DI*4), AX
+	MOVQ        AX, DI
+	JMP         next
+
+pair:
+	VCVTPH2PS (R8), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R9)
+	ADDQ      $0x00000010, R8
+	ADDQ      $0x00000020, R9
+
+next:
+	CMPQ R9, DI
+	JB   pair
+	DECQ BX
+	JNZ  quad
+	VZEROUPPER
+	RET
+
+// func int32FromFloatAVX2(dst *int32, x *float32, n int)
+// Requires: AVX
+TEXT ·int32FromFloatAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000008, DX
+	JLT  eightEnd
+
+eight:
+	VCVTTPS2DQ (CX), Y0
+	VMOVUPS    Y0, (AX)
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000008, DX
+	JGE        eight
+
+eightEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET

@@ -14,18 +14,33 @@ type sparseProduct struct {
 	rows    *SparseRows
 }
 
-// newSparseProduct draws m×k elements, a fraction density of which is not zero.
-func newSparseProduct(r *rand.Rand, m, n, k int, density float64) *sparseProduct {
+// newSparseProduct draws m×k elements, a fraction density of which is not zero: values of type t times scales.
+func newSparseProduct(r *rand.Rand, m, n, k int, density float64, t SparseType) *sparseProduct {
 	p := &sparseProduct{product: *newProduct(r, m, n, k)}
 	p.ldc = SparseStride(n)
 	p.c = gaussian(r, (m+SparseQuad)*p.ldc)
+	v, stored := SparseValues{Type: t}, append([]float32(nil), p.a...)
+	if t != SparseFloat {
+		v.Scales = gaussian(r, SparseLimit)
+	}
 	for i := range p.a {
-		if r.Float64() >= density {
-			p.a[i] = 0
+		switch {
+		case r.Float64() >= density:
+			stored[i] = 0
+		case t != SparseFloat: // float16 and int8 represent it
+			stored[i] = float32(r.IntN(256) - 128)
+		}
+		p.a[i] = stored[i]
+		if t != SparseFloat {
+			p.a[i] *= v.Scales[i/k]
 		}
 	}
-	p.rows = NewSparseRows(k, 0, 0)
-	order := r.Perm((m + SparseQuad - 1) / SparseQuad * SparseQuad)
+	quads := (m + SparseQuad - 1) / SparseQuad
+	p.rows = NewSparseRows(k, 0, 0, v)
+	if r.IntN(2) == 0 { // with the memory that vectors need
+		p.rows = NewSparseRows(k, quads, quads*SparseQuad*k, v)
+	}
+	order := r.Perm(quads * SparseQuad)
 	slices.SortStableFunc(order, func(i, j int) int { return p.count(i) - p.count(j) })
 	for i := 0; i < len(order); i += SparseQuad {
 		var cols [SparseQuad][]int32
@@ -33,7 +48,7 @@ func newSparseProduct(r *rand.Rand, m, n, k int, density float64) *sparseProduct
 		for j, row := range order[i : i+SparseQuad] {
 			for at := range k {
 				if row < m && p.a[row*k+at] != 0 {
-					cols[j], values[j] = append(cols[j], int32(at)), append(values[j], p.a[row*k+at])
+					cols[j], values[j] = append(cols[j], int32(at)), append(values[j], stored[row*k+at])
 				}
 			}
 		}
@@ -74,36 +89,53 @@ func (p *sparseProduct) check(t *testing.T) {
 	if !dense.bulk() {
 		dense.plain()
 	}
-	if got := p.run(p.rows.Multiply); !equalBits(got, dense.c) {
+	for i, v := range p.a {
+		if got := p.rows.At(i/p.k, i%p.k); got != v {
+			t.Fatalf("element %d is %v, want %v", i, got, v)
+		}
+	}
+	multiply := func(sums, x []float32, panel, cols int, add bool) {
+		p.rows.Multiply(sums, x, panel, cols, add, make([]float32, SparseWork))
+	}
+	if got := p.run(multiply); !equalBits(got, dense.c) {
 		t.Fatalf("%d×%d×%d, add %v: not bit-identical to the dense product", p.m, p.n, p.k, p.add)
 	}
 	dense.c = append([]float32(nil), p.c...)
 	dense.plain()
-	if got := p.run(p.rows.plain); !equalBits(got, dense.c) {
+	q := p.rows.sparseQuads
+	if p.rows.Type != SparseFloat {
+		q.values = make([]float32, len(p.rows.stored)/p.rows.Type.size())
+		q.decodePlain(p.rows.stored, p.rows.Type, p.rows.Scales)
+	}
+	if got := p.run(q.plain); !equalBits(got, dense.c) {
 		t.Fatalf("%d×%d×%d, add %v: the twin is not bit-identical to that of the dense product", p.m, p.n, p.k, p.add)
 	}
 }
+
+var sparseTypes = []SparseType{SparseFloat, SparseHalf, SparseInt8}
 
 func TestSparseRowsMultiply(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= SparseCols; n++ {
 		for _, density := range []float64{0, 0.1, 1} {
-			newSparseProduct(r, 1+r.IntN(30), n, 1+r.IntN(SparseDepth), density).check(t)
+			for _, values := range sparseTypes {
+				newSparseProduct(r, 1+r.IntN(30), n, 1+r.IntN(SparseDepth), density, values).check(t)
+			}
 		}
 	}
-	newSparseProduct(r, SparseLimit, SparseCols, SparseDepth, 0.1).check(t)
+	newSparseProduct(r, SparseLimit, SparseCols, SparseDepth, 0.1, SparseInt8).check(t)
 }
 
 // Padding must not read outside of x, and a zero that is stored gives NaN for an infinite x as in a dense product.
 func TestSparseRowsSkipZeros(t *testing.T) {
-	s := NewSparseRows(2, 1, SparseQuad)
+	s := NewSparseRows(2, 1, SparseQuad, SparseValues{})
 	s.Append([SparseQuad]int{0, 1, 2, 3}, 0, [SparseQuad][]int32{{1}, {}, {}, {}}, [SparseQuad][]float32{{2}, {}, {}, {}})
 	sums := make([]float32, SparseQuad)
-	s.Multiply(sums, []float32{3, 5}, 0, 1, false)
+	s.Multiply(sums, []float32{3, 5}, 0, 1, false, nil)
 	if sums[0] != 10 || sums[1] != 0 {
 		t.Errorf("sums %v", sums)
 	}
-	s.Multiply(sums, []float32{float32(math.Inf(1)), 5}, 0, 1, true)
+	s.Multiply(sums, []float32{float32(math.Inf(1)), 5}, 0, 1, true, nil)
 	if sums[0] != 20 {
 		t.Errorf("sums %v", sums)
 	}
@@ -112,16 +144,18 @@ func TestSparseRowsSkipZeros(t *testing.T) {
 func TestSparseRowsRejectWhatDoesNotFit(t *testing.T) {
 	one := [SparseQuad][]int32{{7}}
 	for name, f := range map[string]func(){
-		"depth":  func() { NewSparseRows(SparseDepth+1, 0, 0) },
-		"column": func() { NewSparseRows(7, 0, 0).Append([SparseQuad]int{}, 0, one, [SparseQuad][]float32{{1}}) },
+		"depth": func() { NewSparseRows(SparseDepth+1, 0, 0, SparseValues{}) },
+		"column": func() {
+			NewSparseRows(7, 0, 0, SparseValues{}).Append([SparseQuad]int{}, 0, one, [SparseQuad][]float32{{1}})
+		},
 		"row": func() {
-			NewSparseRows(8, 0, 0).Append([SparseQuad]int{SparseLimit}, 0, one, [SparseQuad][]float32{{1}})
+			NewSparseRows(8, 0, 0, SparseValues{}).Append([SparseQuad]int{SparseLimit}, 0, one, [SparseQuad][]float32{{1}})
 		},
 		"order":   func() { sparseQuad().Append([SparseQuad]int{}, 0, [SparseQuad][]int32{}, [SparseQuad][]float32{}) },
-		"sums":    func() { sparseQuad().Multiply(make([]float32, 3), make([]float32, 8), 0, 1, false) },
-		"vector":  func() { sparseQuad().Multiply(make([]float32, 4), make([]float32, 7), 0, 1, false) },
-		"panel":   func() { sparseQuad().Multiply(make([]float32, 64), make([]float32, 127), 0, 9, false) },
-		"columns": func() { sparseQuad().Multiply(make([]float32, 400), make([]float32, 400), 0, 33, false) },
+		"sums":    func() { sparseQuad().Multiply(make([]float32, 3), make([]float32, 8), 0, 1, false, nil) },
+		"vector":  func() { sparseQuad().Multiply(make([]float32, 4), make([]float32, 7), 0, 1, false, nil) },
+		"panel":   func() { sparseQuad().Multiply(make([]float32, 64), make([]float32, 127), 0, 9, false, nil) },
+		"columns": func() { sparseQuad().Multiply(make([]float32, 400), make([]float32, 400), 0, 33, false, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -136,7 +170,7 @@ func TestSparseRowsRejectWhatDoesNotFit(t *testing.T) {
 
 // sparseQuad is four rows of eight columns with one element.
 func sparseQuad() *SparseRows {
-	s := NewSparseRows(8, 1, SparseQuad)
+	s := NewSparseRows(8, 1, SparseQuad, SparseValues{})
 	s.Append([SparseQuad]int{0, 1, 2, 3}, 0, [SparseQuad][]int32{{7}}, [SparseQuad][]float32{{1}})
 	return s
 }
@@ -146,7 +180,7 @@ func FuzzSparseRows(f *testing.F) {
 	f.Add(uint64(2), uint8(13), uint8(0), uint8(255), uint8(200))
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, density uint8) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		newSparseProduct(r, 1+int(m), 1+int(n%SparseCols), 1+int(k), float64(density)/255).check(t)
+		newSparseProduct(r, 1+int(m), 1+int(n%SparseCols), 1+int(k), float64(density)/255, sparseTypes[seed%3]).check(t)
 	})
 }
 
@@ -154,17 +188,33 @@ func BenchmarkSparseRows(b *testing.B) {
 	for _, n := range []int{1, 8, 16, 24, 32} {
 		for _, density := range []float64{0.05, 0.1, 0.2} {
 			r := rand.New(rand.NewPCG(1, 2))
-			p := newSparseProduct(r, SparseLimit, n, SparseDepth, density)
+			p := newSparseProduct(r, SparseLimit, n, SparseDepth, density, SparseFloat)
 			x := p.b
 			if n > 1 {
 				x = p.right(true).Data
 			}
 			b.Run(fmt.Sprintf("%d columns, density %v", n, density), func(b *testing.B) {
 				for b.Loop() {
-					p.rows.Multiply(p.c, x, GemmPanel*p.k, n, true)
+					p.rows.Multiply(p.c, x, GemmPanel*p.k, n, true, nil)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit*SparseDepth), "ns/nonzero")
 			})
+		}
+	}
+}
+
+func TestInt32FromFloat(t *testing.T) {
+	for n := range 40 {
+		x, want := make([]float32, n), make([]int32, n)
+		for i := range x {
+			want[i] = int32(rand.IntN(1<<25) - 1<<24)
+			x[i] = float32(want[i])
+			want[i] = int32(x[i])
+		}
+		got := Words[int32](Bytes(x)) // in place
+		Int32FromFloat(got, x)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d: got %v, want %v", n, got, want)
 		}
 	}
 }

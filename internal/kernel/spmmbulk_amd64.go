@@ -3,26 +3,51 @@
 package kernel
 
 // bulk computes everything and reports true if the CPU has the instructions.
-func (s *SparseRows) bulk(sums, x []float32, panel, cols int, add bool) bool {
+func (q sparseQuads) bulk(sums, x []float32, panel, cols int, add bool) bool {
 	if !hasFMA {
 		return false
 	}
 	var none float32
-	values, index, panel, plus := &none, &s.index[0], 4*panel, asInt(add)
-	if len(s.values) > 0 {
-		values = &s.values[0]
+	values, index, panel, plus := &none, &q.index[0], 4*panel, asInt(add)
+	if len(q.values) > 0 {
+		values = &q.values[0]
 	}
 	switch {
 	case cols == 1:
-		spmvAVX2(&sums[0], index, s.quads, values, &x[0], plus)
+		spmvAVX2(&sums[0], index, q.quads, values, &x[0], plus)
 	case cols <= 8:
-		spmm1AVX2(&sums[0], index, s.quads, values, &x[0], panel, plus)
+		spmm1AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	case cols <= 16:
-		spmm2AVX2(&sums[0], index, s.quads, values, &x[0], panel, plus)
+		spmm2AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	case cols <= 24:
-		spmm3AVX2(&sums[0], index, s.quads, values, &x[0], panel, plus)
+		spmm3AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	default:
-		spmm4AVX2(&sums[0], index, s.quads, values, &x[0], panel, plus)
+		spmm4AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	}
 	return true
+}
+
+// decodeBulk decodes all values of q and reports true if the CPU has the instructions.
+func (q sparseQuads) decodeBulk(stored []byte, t SparseType, scales []float32) bool {
+	switch {
+	case len(q.values) == 0:
+		return true
+	case t == SparseInt8 && hasAVX2:
+		sparseInt8AVX2(&q.values[0], &stored[0], &q.index[0], q.quads, &scales[0])
+	case t == SparseHalf && hasF16C:
+		sparseHalfAVX2(&q.values[0], &stored[0], &q.index[0], q.quads, &scales[0])
+	default:
+		return false
+	}
+	return true
+}
+
+// int32FromFloatBulk converts whole vectors and returns the number of elements.
+func int32FromFloatBulk(dst []int32, x []float32) int {
+	n := len(x) &^ 7
+	if !hasAVX2 || n == 0 {
+		return 0
+	}
+	int32FromFloatAVX2(&dst[0], &x[0], n)
+	return n
 }

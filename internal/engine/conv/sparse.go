@@ -4,6 +4,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -15,10 +16,10 @@ func maybeSparse(n *op.Node, w *ir.Array) bool {
 
 // prepareSparse packs constant weights as a sparse matrix, or returns nil if the dense one is multiplied faster.
 func prepareSparse(n *op.Node, w *ir.Array, p *op.Pool) *op.Prepared {
-	if !maybeSparse(n, w) || !spmm.IsSparse(ir.View[float32](w)) {
+	if !maybeSparse(n, w) || !spmm.IsSparse(spmm.FloatDensity, ir.View[float32](w)) {
 		return nil
 	}
 	rows, depth := int(w.Shape[0]), int(op.Product(w.Shape[1:]))
-	m := spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth))
+	m := spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth), kernel.SparseValues{})
 	return &op.Prepared{State: m, Bytes: m.Bytes(), Drops: []int{1}}
 }

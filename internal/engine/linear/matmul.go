@@ -121,10 +121,13 @@ func multiplies(dt ir.DType) bool {
 // packs reports whether a constant right operand is prepacked.
 func packs(b *ir.Array) bool { return b.DType == ir.Float && len(b.Shape) >= 2 }
 
+// packsSparse reports whether it is if it has enough zeros.
+func packsSparse(b *ir.Array) bool { return packs(b) || b.DType == ir.Float16 && len(b.Shape) >= 2 }
+
 // prepareMatMul prepacks a constant right operand.
 func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	b := op.Opt(in, 1)
-	if b == nil || !packs(b) {
+	if b == nil || !packsSparse(b) {
 		return nil, nil
 	}
 	o, err := operandOf(n, "B", b)
@@ -133,6 +136,9 @@ func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, err
 	}
 	if made := prepareSparse(n, b, o, pool); made != nil {
 		return made, nil
+	}
+	if !packs(b) {
+		return nil, nil
 	}
 	if n.Packed != nil {
 		b = op.Dense(n.Packed, b.Shape)
@@ -158,7 +164,7 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	p.layOut(s, in, &ir.Array{DType: in[0].DType, Shape: p.out})
 	packed := n.IsConst(1) && packs(in[1]) && n.Packed == nil
 	work := gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, packed)
-	if packed && maybeSparse(p.b) {
+	if (n.IsConst(1) || n.Packed != nil) && packsSparse(in[1]) && maybeSparse(p.b) {
 		work = max(work, spmm.Work(p.N, p.M, workers))
 	}
 	return s.used + work
@@ -219,7 +225,7 @@ func (p *product) float(c *op.Call) error {
 			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
 		}
 	}
-	if w, sparse := c.State.(*spmm.Matrix); sparse {
+	if w := p.sparse(c); w != nil {
 		spmm.Right(c.Pool, w, p.Shape, s.rest(), products...)
 	} else {
 		gemm.Float(c.Pool, p.Shape, s.rest(), products...)
@@ -239,18 +245,16 @@ func (p *product) rightPlaces(c *op.Call) []int {
 // right sets B, at one of the offsets of rightPlaces, unless it is a sparse matrix.
 func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	b := c.In[1]
-	switch packed := c.State.(type) {
-	case []*gemm.PackedFloat:
+	packed, _ := c.State.([]*gemm.PackedFloat)
+	switch {
+	case packed != nil:
 		f.Packed = packed[at]
-		return
-	case *spmm.Matrix:
-		return
-	}
-	if c.Packed != nil {
+	case p.sparse(c) != nil:
+	case c.Packed != nil:
 		p.b.packed(f, c.Packed, at)
-	} else if half(b.DType) {
+	case half(b.DType):
 		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))
-	} else {
+	default:
 		f.B = matrix(p.b, ir.View[float32](b), at)
 	}
 }

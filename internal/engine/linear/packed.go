@@ -1,6 +1,8 @@
 package linear
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
@@ -56,18 +58,43 @@ func prepareSparse(n *op.Node, b *ir.Array, o operand, pool *op.Pool) *op.Prepar
 	if !maybeSparse(o) {
 		return nil
 	}
-	var source spmm.Source
-	if s, packed := n.Packed.(*op.Sparse); packed {
-		if !spmm.Worthwhile(o.rows*o.cols, len(s.Values)) {
-			return nil
-		}
-		source = spmm.At(s.Positions, s.Values, o.col, o.row, o.rows)
-	} else {
-		if !spmm.IsSparse(ir.View[float32](b)) {
-			return nil
-		}
-		source = spmm.Dense(matrix(o, ir.View[float32](b), 0).T(), o.rows)
+	source, values := sourceOf(n, b, o)
+	if source == nil {
+		return nil
 	}
-	w := spmm.Pack(pool, o.cols, o.rows, source)
+	w := spmm.Pack(pool, o.cols, o.rows, source, values)
 	return &op.Prepared{State: w, Bytes: w.Bytes(), Drops: []int{1}}
+}
+
+// sourceOf lists the nonzero elements of b, unless the dense one is multiplied faster.
+func sourceOf(n *op.Node, b *ir.Array, o operand) (spmm.Source, kernel.SparseValues) {
+	s, packed := n.Packed.(*op.Sparse)
+	switch {
+	case packed && spmm.FloatDensity.Worthwhile(o.rows*o.cols, len(s.Values)):
+		return spmm.At(s.Positions, s.Values, o.col, o.row, o.rows), kernel.SparseValues{}
+	case packed:
+	case b.DType == ir.Float && spmm.IsSparse(spmm.FloatDensity, ir.View[float32](b)):
+		return spmm.Dense(matrix(o, ir.View[float32](b), 0).T(), o.rows), kernel.SparseValues{}
+	case b.DType == ir.Float16 && spmm.IsSparse(spmm.FloatDensity, ir.View[uint16](b)):
+		v := kernel.SparseValues{Type: kernel.SparseHalf, Scales: slices.Repeat([]float32{1}, o.cols)}
+		return spmm.Halves(matrix(o, ir.View[uint16](b), 0).T(), o.rows), v
+	}
+	return nil, kernel.SparseValues{}
+}
+
+// A sparseWeight is a Packed that is in memory as a sparse matrix.
+type sparseWeight interface {
+	// Sparse is the transposed matrix of these distances, nil if there is none.
+	Sparse(row, col int) *spmm.Matrix
+}
+
+// sparse is the matrix B in sparse form, nil if it is not.
+func (p *product) sparse(c *op.Call) *spmm.Matrix {
+	if w, ok := c.State.(*spmm.Matrix); ok {
+		return w
+	}
+	if w, ok := c.Packed.(sparseWeight); ok && p.b.count() == 1 {
+		return w.Sparse(p.b.row, p.b.col)
+	}
+	return nil
 }

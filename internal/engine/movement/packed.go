@@ -48,7 +48,7 @@ func mostlyFirst(table *ir.Array, values []float32, places []int64) op.Packed {
 			count++
 		}
 	}
-	if table.DType != ir.Float || len(values) <= 1<<8 || math.Float32bits(values[0]) != 0 || !spmm.Worthwhile(len(places), count) {
+	if table.DType != ir.Float || len(values) <= 1<<8 || math.Float32bits(values[0]) != 0 || !spmm.FloatDensity.Worthwhile(len(places), count) {
 		return nil
 	}
 	at, of := make([]int64, 0, count), make([]float32, 0, count)

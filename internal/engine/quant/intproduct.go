@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -154,6 +155,9 @@ func (w operandInputs) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.P
 	if b == nil || len(b.Shape) < 2 || !isByte(b.DType) {
 		return nil, nil
 	}
+	if made := w.prepareSparse(n, in, pool); made != nil {
+		return made, nil
+	}
 	k, width := tail(b.Shape, n.Bool("transB", false))
 	packed := make([]*gemm.PackedInt, op.Product(b.Shape[:len(b.Shape)-2]))
 	made := &op.Prepared{State: packed, Drops: []int{w.b}}
@@ -176,7 +180,11 @@ func matrix[T any](data []T, rows, cols int, transposed bool) gemm.Matrix[T] {
 // work is the size of the scratch memory. finish means that there is a finisher.
 func (p *product) work(n *op.Node, in []*ir.Array, workers int, finish bool) int64 {
 	packed := n.IsConst(p.b) && len(in[p.b].Shape) >= 2
-	return gemm.IntWork(p.Shape, p.count(), workers, packed, finish)
+	work := gemm.IntWork(p.Shape, p.count(), workers, packed, finish)
+	if packed && p.maybeSparse(n) {
+		work = max(work, spmm.Work(p.N, p.M, workers))
+	}
+	return work
 }
 
 // A finisher receives a part of a row of product i, from column col on.
@@ -190,6 +198,13 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 	}
 	if len(aZero) == p.rows && p.rows != p.M {
 		aZero = slices.Repeat(aZero, p.M/max(p.rows, 1))
+	}
+	if w, ok := c.State.(*spmm.Matrix); ok {
+		if c.Node.IsConst(p.bZero) {
+			bZero = nil // subtracted from the matrix
+		}
+		p.runSparse(c, w, a, signed, aZero, bZero, work, to, finish)
+		return nil
 	}
 	packed, _ := c.State.([]*gemm.PackedInt)
 	b := c.In[p.b]

@@ -3,6 +3,7 @@ package quant
 import (
 	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -17,7 +18,8 @@ type weight struct {
 	values  []float32 // the number that each quantized value represents
 
 	matrix   *kernel.Quantized
-	row, col int // distances of its elements in the tensor
+	sparse   *spmm.Matrix // transposed; instead of matrix
+	row, col int          // distances of its elements in the tensor
 }
 
 // packDequantize packs values of at most 8 bits, without data while memory is only planned.
@@ -84,6 +86,9 @@ func floatValues(dt ir.DType) []float32 {
 
 // Bytes implements op.Packed.
 func (w *weight) Bytes() int64 {
+	if w.sparse != nil {
+		return w.sparse.Bytes()
+	}
 	if m := w.matrix; m != nil {
 		size := int64(m.ValueBytes()) + 4*int64(m.BlockValues()) + 4*int64(len(m.Table))
 		if w.zero != nil {
@@ -113,9 +118,13 @@ func (w *weight) Decode(dst []float32, p op.Part) {
 
 // decodeRun writes a run to elements of dst that are a distance apart.
 func (w *weight) decodeRun(dst []float32, r run, distance int) {
-	if w.matrix != nil {
+	if w.matrix != nil || w.sparse != nil {
 		for i := range r.n {
-			dst[i*distance] = w.matrix.At(w.place(r.at + i))
+			if k, n := w.place(r.at + i); w.sparse != nil {
+				dst[i*distance] = w.sparse.At(n, k)
+			} else {
+				dst[i*distance] = w.matrix.At(k, n)
+			}
 		}
 		return
 	}
@@ -144,7 +153,7 @@ func (w *weight) place(at int) (k, n int) {
 
 // Arrange implements op.Arranged.
 func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
-	if w.matrix != nil || row == col || k*n != w.total {
+	if w.matrix != nil || w.sparse != nil || row == col || k*n != w.total || w.sparsify(k, n, row, col, pool) {
 		return
 	}
 	q := &kernel.Quantized{K: k, N: n, Bits: int(w.x.DType.Bits()), Block: w.along(k, n, row, col)}

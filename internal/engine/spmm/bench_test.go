@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -17,7 +18,7 @@ func BenchmarkRight(b *testing.B) {
 		dense := gemm.PackFloat(workers(1), gemm.Rows(gaussian(r, s.K*s.N, 1), s.N), s.K, s.N)
 		for _, density := range []float64{0.05, 0.1, 0.2, 0.3} {
 			w := gemm.Rows(gaussian(r, s.K*s.N, density), s.N)
-			sparse := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K))
+			sparse := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K), kernel.SparseValues{})
 			for _, s.M = range []int{1, 2, 4, 8, 32, 128} {
 				b.Run(fmt.Sprintf("%dx%dx%d/%v", s.M, s.N, s.K, density), func(b *testing.B) {
 					f := gemm.FloatProduct{A: gemm.Rows(gaussian(r, s.M*s.K, 1), s.K), C: make([]float32, s.M*s.N), Stride: s.N}

@@ -6,6 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
+	"github.com/mcompress/mcompress/internal/kernel"
 )
 
 // A fully connected layer whose weight of 2×3 elements has two that are not zero.
@@ -14,7 +15,7 @@ func ExampleRight() {
 	defer pool.Close()
 	shape := gemm.Shape{M: 2, N: 3, K: 2}
 	weight := gemm.Rows([]float32{0, 2, 0, 0, 0, 6}, 3)
-	sparse := spmm.Pack(pool, shape.N, shape.K, spmm.Dense(weight.T(), shape.K))
+	sparse := spmm.Pack(pool, shape.N, shape.K, spmm.Dense(weight.T(), shape.K), kernel.SparseValues{})
 
 	work := make([]byte, spmm.Work(shape.N, shape.M, pool.Workers()))
 	c := make([]float32, 6)

@@ -12,6 +12,7 @@ import (
 // modify it.
 type Matrix struct {
 	rows, k int
+	values  kernel.SparseType
 	groups  []group
 	bytes   int64
 }
@@ -19,19 +20,25 @@ type Matrix struct {
 // A group is the rows from one to another, which is a multiple of four or the last row.
 type group struct {
 	from, to, nonzeros int
+	magnitude          float64 // the largest sum of magnitudes of a row
 	blocks             []*kernel.SparseRows
 }
 
 // groupRows is the number of rows of a group.
 const groupRows = 128
 
-// Pack brings the elements of a matrix of this number of rows and k columns into the layout of the kernels.
-func Pack(p gemm.Pool, rows, k int, source Source) *Matrix {
-	m := &Matrix{rows: rows, k: k, groups: make([]group, (rows+groupRows-1)/groupRows)}
+// Pack brings the elements of a matrix of this number of rows and k columns into the layout of the kernels. Scales are those of all rows.
+func Pack(p gemm.Pool, rows, k int, source Source, v kernel.SparseValues) *Matrix {
+	m := &Matrix{rows: rows, k: k, values: v.Type, groups: make([]group, (rows+groupRows-1)/groupRows)}
 	p.For(len(m.groups), func(i int) {
 		g := &m.groups[i]
 		g.from, g.to = i*groupRows, min(rows, (i+1)*groupRows)
-		g.pack(source(g.from, g.to), k)
+		own := kernel.SparseValues{Type: v.Type}
+		if v.Type != kernel.SparseFloat {
+			own.Scales = make([]float32, groupRows) // also of missing rows of the last quad
+			copy(own.Scales, v.Scales[g.from:g.to])
+		}
+		g.pack(source(g.from, g.to), k, own)
 	})
 	for _, g := range m.groups {
 		m.bytes += g.bytes()
@@ -42,17 +49,35 @@ func Pack(p gemm.Pool, rows, k int, source Source) *Matrix {
 // Bytes is the size of m in memory.
 func (m *Matrix) Bytes() int64 { return m.bytes }
 
+// Magnitude is the largest sum of the magnitudes of the stored values of a row: the magnitude of products with values of at most 1.
+func (m *Matrix) Magnitude() float64 {
+	largest := 0.0
+	for _, g := range m.groups {
+		largest = max(largest, g.magnitude)
+	}
+	return largest
+}
+
+// At is one element. It searches the row.
+func (m *Matrix) At(row, col int) float32 {
+	g := m.groups[row/groupRows]
+	return g.blocks[col/gemm.Depth].At(row-g.from, col%gemm.Depth)
+}
+
 func (g *group) bytes() int64 {
 	n := int64(unsafe.Sizeof(*g))
 	for _, b := range g.blocks {
 		n += b.Bytes() + int64(unsafe.Sizeof(*b)+unsafe.Sizeof(b))
 	}
+	if len(g.blocks) > 0 {
+		n += 4 * int64(len(g.blocks[0].Scales))
+	}
 	return n
 }
 
 // pack fills the blocks of g. Rows of like counts share a quad, so that little is padded.
-func (g *group) pack(r *Rows, k int) {
-	g.nonzeros = len(r.values)
+func (g *group) pack(r *Rows, k int, v kernel.SparseValues) {
+	g.nonzeros, g.magnitude = len(r.values), r.magnitude()
 	b := packing{
 		cols: make([][]int32, (g.to-g.from+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad), // with missing rows of the last quad
 		rest: make([]int, g.to-g.from),
@@ -60,7 +85,7 @@ func (g *group) pack(r *Rows, k int) {
 	b.values, b.order = make([][]float32, len(b.cols)), make([]uint32, len(b.cols))
 	for from := 0; from < k; from += gemm.Depth {
 		b.take(r, min(from+gemm.Depth, k))
-		g.blocks = append(g.blocks, b.block(from, min(gemm.Depth, k-from)))
+		g.blocks = append(g.blocks, b.block(from, min(gemm.Depth, k-from), v))
 	}
 }
 
@@ -88,12 +113,12 @@ func (b *packing) take(r *Rows, to int) {
 }
 
 // block makes quads of the elements, whose columns start at from.
-func (b *packing) block(from, depth int) *kernel.SparseRows {
+func (b *packing) block(from, depth int, v kernel.SparseValues) *kernel.SparseRows {
 	elems := 0
 	for i := kernel.SparseQuad - 1; i < len(b.order); i += kernel.SparseQuad {
 		elems += kernel.SparseQuad * int(b.order[i]>>16)
 	}
-	s := kernel.NewSparseRows(depth, len(b.order)/kernel.SparseQuad, elems)
+	s := kernel.NewSparseRows(depth, len(b.order)/kernel.SparseQuad, elems, v)
 	for quad := range slices.Chunk(b.order, kernel.SparseQuad) {
 		var rows [kernel.SparseQuad]int
 		var cols [kernel.SparseQuad][]int32

@@ -21,11 +21,12 @@ func Work(rows, cols, workers int) int64 {
 	return 4 * int64(workers) * int64(slot(rows, cols))
 }
 
-// slot is the number of elements of scratch memory per worker: sums, panels of the dense operand, and rows of it to be transposed.
+// slot is the number of elements of scratch memory per worker: sums, decoded values, panels of the dense operand, and rows of it to be
+// transposed.
 func slot(rows, cols int) int {
 	cols = min(cols, kernel.SparseCols)
 	panels := (cols+kernel.GemmPanel-1)/kernel.GemmPanel + 1
-	return min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(cols) + panels*panel
+	return min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(cols) + kernel.SparseWork + panels*panel
 }
 
 // Right computes products A·W: their right operand is the transposed matrix w, of N rows and K columns, their left one A.
@@ -90,23 +91,25 @@ type task struct {
 func (t *task) run(work []float32) {
 	stride, cols := kernel.SparseStride(t.to-t.from), t.to-t.from
 	first, last := t.groups[0].from, t.groups[len(t.groups)-1].to
+	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
 	sums := work[:(last-first+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad*stride]
+	work = work[len(sums):]
 	if t.Accumulate {
 		for i := first; i < last; i++ {
 			copy(sums[(i-first)*stride:][:cols], t.C[i*t.Stride+t.from:])
 		}
 	}
 	for b, k := 0, 0; k < t.shape.K; b, k = b+1, k+gemm.Depth {
-		x := t.dense(work[len(sums):], k, min(k+gemm.Depth, t.shape.K))
+		x := t.dense(work, k, min(k+gemm.Depth, t.shape.K))
 		for _, g := range t.groups {
-			g.blocks[b].Multiply(sums[(g.from-first)*stride:], x, panel, cols, b > 0 || t.Accumulate)
+			g.blocks[b].Multiply(sums[(g.from-first)*stride:], x, panel, cols, b > 0 || t.Accumulate, decoded)
 		}
 	}
 	if t.shape.K == 0 && !t.Accumulate {
 		clear(sums)
 	}
 	if t.transposed {
-		t.storeTransposed(sums, stride, first, last)
+		t.storeTransposed(sums, work, stride, first, last)
 	} else {
 		t.store(sums, stride, first, last)
 	}
@@ -170,15 +173,32 @@ func (t *task) store(sums []float32, stride, first, last int) {
 	}
 }
 
-// storeTransposed stores the columns first to last-1 of the result and applies the epilogue to them.
-func (t *task) storeTransposed(sums []float32, stride, first, last int) {
-	c, cols := t.C[t.from*t.Stride+first:], t.to-t.from
-	if cols == 1 {
+// storeTransposed stores the columns first to last-1 of the result and applies the epilogue to them. Those for Store are in work, as many
+// at a time as it has room for.
+func (t *task) storeTransposed(sums, work []float32, stride, first, last int) {
+	cols := t.to - t.from
+	if t.Store == nil {
+		t.finish(t.C[t.from*t.Stride+first:], t.Stride, sums, stride, first, last)
+		return
+	}
+	const step = 256
+	for at := first; at < last; at += step {
+		end := min(at+step, last)
+		t.finish(work, step, sums[(at-first)*stride:], stride, at, end)
+		for j := range cols {
+			t.Store(work[j*step:][:end-at], t.from+j, at)
+		}
+	}
+}
+
+// finish writes transposed sums to c and applies the epilogue.
+func (t *task) finish(c []float32, to int, sums []float32, stride, first, last int) {
+	if cols := t.to - t.from; cols == 1 {
 		copy(c, sums[:last-first])
 	} else {
-		transpose(c, t.Stride, sums, stride, last-first, cols)
+		transpose(c, to, sums, stride, last-first, cols)
 	}
-	t.Epilogue.Apply(c, t.Stride, t.from, t.to, first, last)
+	t.Epilogue.Apply(c, to, t.from, t.to, first, last)
 }
 
 // transpose copies src[i*from+j] to dst[j*to+i], sixteen rows of src at a time.

@@ -46,6 +46,7 @@ type sample struct {
 	gemm.Shape
 	right    bool
 	source   Source
+	values   kernel.SparseValues
 	products []gemm.FloatProduct
 	epilogue gemm.Epilogue
 }
@@ -108,9 +109,9 @@ func (p *sample) sparse(n workers, change func(f *gemm.FloatProduct)) []gemm.Flo
 		change(&out[i])
 	}
 	if p.right {
-		Right(n, Pack(n, p.N, p.K, p.source), p.Shape, ir.AlignedBytes(Work(p.N, p.M, int(n))), out...)
+		Right(n, Pack(n, p.N, p.K, p.source, p.values), p.Shape, ir.AlignedBytes(Work(p.N, p.M, int(n))), out...)
 	} else {
-		Left(n, Pack(n, p.M, p.K, p.source), p.Shape, ir.AlignedBytes(Work(p.M, p.N, int(n))), out...)
+		Left(n, Pack(n, p.M, p.K, p.source, p.values), p.Shape, ir.AlignedBytes(Work(p.M, p.N, int(n))), out...)
 	}
 	return out
 }
@@ -179,7 +180,7 @@ func TestPackBalancesAndPadsLittle(t *testing.T) {
 	for i := range 40 * k {
 		x[i] = 1
 	}
-	m, nonzeros := Pack(workers(2), rows, k, Dense(gemm.Rows(x, k), k)), 0
+	m, nonzeros := Pack(workers(2), rows, k, Dense(gemm.Rows(x, k), k), kernel.SparseValues{}), 0
 	for _, g := range m.groups {
 		nonzeros += g.nonzeros
 	}
@@ -228,7 +229,7 @@ func TestIsSparse(t *testing.T) {
 		for i := range c.nonzeros {
 			x[i*len(x)/c.nonzeros] = 1
 		}
-		if got := IsSparse(x); got != c.want || got != Worthwhile(c.elems, c.nonzeros) {
+		if got := IsSparse(FloatDensity, x); got != c.want || got != FloatDensity.Worthwhile(c.elems, c.nonzeros) {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}

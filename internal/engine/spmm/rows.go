@@ -2,6 +2,7 @@ package spmm
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -21,30 +22,75 @@ type Rows struct {
 
 // Dense is a matrix of k columns. Either its rows or its columns must be contiguous.
 func Dense(m gemm.Matrix[float32], k int) Source {
-	return func(from, to int) *Rows {
-		lines, stride, first, n := to-from, m.Row, from*m.Row, k // contiguous elements, their distance, start and length
-		if m.Col != 1 {
-			lines, stride, first, n = k, m.Col, from*m.Row, to-from
-		}
-		found, ends := make([]int32, 0, lines*n/4), make([]int, lines) // more than Worthwhile accepts, on average
-		for i := range lines {
-			found = nonzeros(found, m.Data[first+i*stride:][:n])
-			ends[i] = len(found)
-		}
-		return list(to-from, func(add func(row, col int, v float32)) {
-			at := 0
-			for i, end := range ends {
-				line := m.Data[first+i*stride:][:n]
-				for _, j := range found[at:end] {
-					if m.Col == 1 {
-						add(i, int(j), line[j])
-					} else {
-						add(int(j), i, line[j])
-					}
-				}
-				at = end
+	return elements[float32]{
+		nonzeros: func(dst []int32, line []float32, _, _ int) []int32 { return nonzeros(dst, kernel.Bytes(line), 4) },
+		value:    func(v float32, _ int) float32 { return v },
+	}.source(m, k)
+}
+
+// Halves is Dense of float16.
+func Halves(m gemm.Matrix[uint16], k int) Source {
+	return elements[uint16]{
+		nonzeros: func(dst []int32, line []uint16, _, _ int) []int32 { return nonzeros(dst, kernel.Bytes(line), 2) },
+		value: func(v uint16, _ int) float32 {
+			var wide [1]float32
+			kernel.F32FromF16(wide[:], []uint16{v})
+			return wide[0]
+		},
+	}.source(m, k)
+}
+
+// Quantized is Dense of int8 or uint8 minus the zero point of their row.
+func Quantized(m gemm.Matrix[byte], k int, signed bool, zeros []int32) Source {
+	return elements[byte]{
+		nonzeros: func(dst []int32, line []byte, row, step int) []int32 {
+			differences := make([]byte, len(line))
+			for i, b := range line {
+				differences[i] = b ^ byte(zeros[row+i*step])
 			}
-		})
+			return nonzeros(dst, differences, 1)
+		},
+		value: func(b byte, row int) float32 { return float32(integer(b, signed) - zeros[row]) },
+	}.source(m, k)
+}
+
+func integer(b byte, signed bool) int32 {
+	if signed {
+		return int32(int8(b))
+	}
+	return int32(b)
+}
+
+// elements are functions for elements of type T.
+type elements[T any] struct {
+	nonzeros func(dst []int32, line []T, row, step int) []int32 // appends the places of those in a line of rows row, row+step ...
+	value    func(v T, row int) float32
+}
+
+func (e elements[T]) source(m gemm.Matrix[T], k int) Source {
+	return func(from, to int) *Rows {
+		lines, stride, first, n, step := to-from, m.Row, from*m.Row, k, 0 // contiguous elements, their distance, start and length
+		if m.Col != 1 {
+			lines, stride, n, step = k, m.Col, to-from, 1
+		}
+		const spare = 4 // a density of one quarter is more than Worthwhile accepts, on average
+		r := &Rows{ends: make([]int, lines), cols: make([]int32, 0, lines*n/spare), values: make([]float32, 0, lines*n/spare)}
+		for i := range lines {
+			line, row := m.Data[first+i*stride:][:n], from
+			if step == 0 {
+				row += i
+			}
+			found := len(r.cols)
+			r.cols = e.nonzeros(r.cols, line, row, step)
+			for _, j := range r.cols[found:] {
+				r.values = append(r.values, e.value(line[j], row+step*int(j)))
+			}
+			r.ends[i] = len(r.cols)
+		}
+		if step == 0 {
+			return r
+		}
+		return r.transposed(to - from)
 	}
 }
 
@@ -52,41 +98,59 @@ func Dense(m gemm.Matrix[float32], k int) Source {
 // or col must be 1.
 func At(positions []int32, values []float32, row, col, k int) Source {
 	return func(from, to int) *Rows {
-		lines, stride, first, n := to-from, row, from*row, k // runs of positions, their distance, start and length
+		lines, stride, n := to-from, row, k // runs of positions, their distance and length
 		if col != 1 {
-			lines, stride, first, n = k, col, from, to-from
+			lines, stride, n = k, col, to-from
 		}
-		return list(to-from, func(add func(row, col int, v float32)) {
-			for i := range lines {
-				start := first + i*stride
-				at, _ := slices.BinarySearch(positions, int32(start))
-				for ; at < len(positions) && int(positions[at]) < start+n; at++ {
-					if j := int(positions[at]) - start; col == 1 {
-						add(i, j, values[at])
-					} else {
-						add(j, i, values[at])
-					}
-				}
+		r := &Rows{ends: make([]int, lines)}
+		for i := range lines {
+			start := from*row + i*stride
+			at, _ := slices.BinarySearch(positions, int32(start))
+			for ; at < len(positions) && int(positions[at]) < start+n; at++ {
+				r.cols, r.values = append(r.cols, positions[at]-int32(start)), append(r.values, values[at])
 			}
-		})
+			r.ends[i] = len(r.cols)
+		}
+		if col == 1 {
+			return r
+		}
+		return r.transposed(to - from)
 	}
 }
 
-// list calls each twice, to count and to copy the elements that it adds. Those of a row must be added in the order of columns.
-func list(rows int, each func(add func(row, col int, v float32))) *Rows {
-	r := &Rows{ends: make([]int, rows)}
-	each(func(row, _ int, _ float32) { r.ends[row]++ })
+// transposed is the transposed matrix, of this number of rows.
+func (r *Rows) transposed(rows int) *Rows {
+	t := &Rows{ends: make([]int, rows), cols: make([]int32, len(r.cols)), values: make([]float32, len(r.cols))}
+	for _, j := range r.cols {
+		t.ends[j]++
+	}
 	total := 0
-	for i, n := range r.ends {
-		r.ends[i] = total // its start, until its elements are copied
+	for i, n := range t.ends {
+		t.ends[i] = total // its start, until its elements are copied
 		total += n
 	}
-	r.cols, r.values = make([]int32, total), make([]float32, total)
-	each(func(row, col int, v float32) {
-		r.cols[r.ends[row]], r.values[r.ends[row]] = int32(col), v
-		r.ends[row]++
-	})
-	return r
+	for i := range r.ends {
+		cols, values := r.of(i)
+		for e, j := range cols {
+			to := t.ends[j]
+			t.cols[to], t.values[to] = int32(i), values[e]
+			t.ends[j] = to + 1
+		}
+	}
+	return t
+}
+
+// magnitude is the largest sum of the magnitudes of a row.
+func (r *Rows) magnitude() (largest float64) {
+	for i := range r.ends {
+		sum := 0.0
+		_, values := r.of(i)
+		for _, v := range values {
+			sum += math.Abs(float64(v))
+		}
+		largest = max(largest, sum)
+	}
+	return largest
 }
 
 // of is the elements of a row.
@@ -98,14 +162,14 @@ func (r *Rows) of(row int) (cols []int32, values []float32) {
 	return r.cols[from:r.ends[row]], r.values[from:r.ends[row]]
 }
 
-// nonzeros appends to dst the indices of the nonzero elements of x, in order.
-func nonzeros(dst []int32, x []float32) []int32 {
+// nonzeros appends to dst the indices of the nonzero elements of x, which have size bytes, in order.
+func nonzeros(dst []int32, x []byte, size int) []int32 {
 	const at = 512
 	var mask [at / 8]byte
-	for from := 0; from < len(x); from += at {
-		n := min(at, len(x)-from)
+	for from := 0; from < len(x)/size; from += at {
+		n := min(at, len(x)/size-from)
 		clear(mask[:])
-		kernel.NonZero(mask[:(n+7)/8], kernel.Bytes(x[from:from+n]), 4)
+		kernel.NonZero(mask[:(n+7)/8], x[from*size:(from+n)*size], size)
 		for i := 0; i < n; i += 64 {
 			for w := binary.LittleEndian.Uint64(mask[i/8:]); w != 0; w &= w - 1 {
 				dst = append(dst, int32(from+i+bits.TrailingZeros64(w)))

@@ -1,31 +1,49 @@
 package spmm
 
-import "github.com/mcompress/mcompress/internal/kernel"
+import (
+	"unsafe"
 
-// The cost model; docs/decisions/kernels.md has its measurements, of BenchmarkRight. The number of columns is not known when a model is
-// loaded: this is the density up to which one column of a weight in the L3 cache is not slower than that of the dense weight. Smaller weights
-// were not measured.
-const (
-	maxDensity = 0.205
-	minElems   = 1 << 14
+	"github.com/mcompress/mcompress/internal/kernel"
 )
+
+// A Density is the cost model of a product: the fraction of nonzero elements up to which a weight is multiplied as sparse. The number of
+// columns is not known when a model is loaded. docs/decisions/kernels.md has the measurements, of BenchmarkRight and BenchmarkSparseProduct.
+type Density float64
+
+// The products of floats, where one column of a weight in the L3 cache is not slower than that of the dense weight; of floats with 8-bit
+// values; and of 8-bit values, where eight columns are not.
+const (
+	FloatDensity     Density = 0.205
+	QuantizedDensity Density = 0.205
+	IntDensity       Density = 0.105
+)
+
+// minElems is the size of the smallest weights that were measured.
+const minElems = 1 << 14
 
 // Eligible reports whether a weight of this many elements may be multiplied as sparse, if it has enough zeros.
 func Eligible(elems int) bool { return elems >= minElems }
 
 // Worthwhile reports whether a weight of this many elements, of which some are not zero, is multiplied faster as sparse.
-func Worthwhile(elems, nonzeros int) bool {
-	return Eligible(elems) && float64(nonzeros) <= maxDensity*float64(elems)
+func (d Density) Worthwhile(elems, nonzeros int) bool {
+	return Eligible(elems) && float64(nonzeros) <= float64(d)*float64(elems)
 }
 
-// IsSparse reports whether a dense weight has enough zeros. It reads no more of a weight than it needs to see that it has not.
-func IsSparse(x []float32) bool {
-	const block = 1 << 12
-	var mask [block / 8]byte
+// IsSparse reports whether a dense weight has enough zeros.
+func IsSparse[T float32 | uint16](d Density, x []T) bool {
+	return d.Counts(len(x), int(unsafe.Sizeof(x[0])), func(_ []byte, from, to int) []byte { return kernel.Bytes(x[from:to]) })
+}
+
+// Counts is IsSparse of elements of size bytes, which block returns in parts, or writes to buf. It reads no more of a weight than it needs
+// to see that it has not enough zeros.
+func (d Density) Counts(elems, size int, block func(buf []byte, from, to int) []byte) bool {
+	const step = 1 << 12
+	var mask [step / 8]byte
+	var buf [step]byte
 	count := 0
-	for from := 0; from < len(x) && Worthwhile(len(x), count); from += block {
-		b := x[from:min(from+block, len(x))]
-		count += kernel.NonZero(mask[:(len(b)+7)/8], kernel.Bytes(b), 4)
+	for from := 0; from < elems && d.Worthwhile(elems, count); from += step {
+		b := block(buf[:], from, min(from+step, elems))
+		count += kernel.NonZero(mask[:(len(b)/size+7)/8], b, size)
 	}
-	return Worthwhile(len(x), count)
+	return d.Worthwhile(elems, count)
 }

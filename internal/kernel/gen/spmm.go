@@ -14,6 +14,12 @@ func spmmFamily() {
 		spmm(vectors)
 	}
 	spmv()
+	decodeSparse("sparseInt8AVX2", 1, func(from Mem, v VecVirtual) {
+		VPMOVSXBD(from, v)
+		VCVTDQ2PS(v, v)
+	})
+	decodeSparse("sparseHalfAVX2", 2, func(from Mem, v VecVirtual) { VCVTPH2PS(from, v) })
+	int32FromFloat()
 }
 
 // quadHead is the size in bytes of a quad before its indices: four rows and a count.
@@ -214,4 +220,56 @@ func (q *columnQuad) store(label string) {
 	VADDPS(old, q.sum, q.sum)
 	Label(label)
 	each(func(r int, to Mem) { VEXTRACTPS(U8(r), q.sum, to) })
+}
+
+// decodeSparse writes the values of quads, of a type of size bytes, times the scales of their rows: two elements of each row at a time, and after an odd
+// count four numbers that the next quad overwrites.
+func decodeSparse(name string, size int, widen func(from Mem, v VecVirtual)) {
+	function(name, "func(dst *float32, stored, index *byte, quads int, scales *float32)",
+		name+" writes the values of quads times the scales of their rows, and reads and writes up to four more; quads > 0.")
+	dst, stored, index, quads, scales := pointer("dst"), pointer("stored"), pointer("index"), pointer("quads"), pointer("scales")
+	Label("quad")
+	scale, count, row := YMM(), GP64(), GP64()
+	for r := range 4 {
+		MOVBQZX(Mem{Base: index, Disp: r}, row)
+		lane(r, Mem{Base: scales, Index: row, Scale: 4}, scale.AsX().(VecVirtual))
+	}
+	VINSERTF128(U8(1), scale.AsX(), scale, scale)
+	MOVWQZX(Mem{Base: index, Disp: 4}, count)
+	LEAQ(Mem{Base: index, Index: count, Scale: 4, Disp: quadHead}, index)
+	end, from, to := GP64(), GP64(), GP64()
+	MOVQ(stored, from)
+	MOVQ(dst, to)
+	SHLQ(U8(2), count)
+	LEAQ(Mem{Base: stored, Index: count, Scale: uint8(size)}, stored)
+	LEAQ(Mem{Base: dst, Index: count, Scale: 4}, dst)
+	MOVQ(dst, end)
+	JMP(LabelRef("next"))
+	Label("pair")
+	v := YMM()
+	widen(Mem{Base: from}, v)
+	VMULPS(scale, v, v)
+	VMOVUPS(v, Mem{Base: to})
+	advance(from, 8*size)
+	advance(to, vector)
+	Label("next")
+	CMPQ(to, end)
+	JB(LabelRef("pair"))
+	DECQ(quads)
+	JNZ(LabelRef("quad"))
+	finish()
+}
+
+// int32FromFloat converts floats that are integers.
+func int32FromFloat() {
+	function("int32FromFloatAVX2", "func(dst *int32, x *float32, n int)", "int32FromFloatAVX2 truncates; n%8 == 0.")
+	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
+	v := YMM()
+	strips("eight", n, 8, func() {
+		VCVTTPS2DQ(at(x, 0), v)
+		VMOVUPS(v, at(dst, 0))
+		advance(x, vector)
+		advance(dst, vector)
+	})
+	finish()
 }

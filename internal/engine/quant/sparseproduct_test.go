@@ -1,0 +1,85 @@
+package quant
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// mostly replaces values by zero points, except for one of fifteen. Zero points are one or one for each column.
+func mostly(zeros, b *ir.Array) {
+	cols := int(b.Shape[1])
+	for i := range b.Data {
+		if i%15 != 0 {
+			b.Data[i] = zeros.Data[i%cols%len(zeros.Data)]
+		}
+	}
+}
+
+// A constant B most of which are zero points is multiplied as a sparse matrix, and results are those of the dense one. The zero points may not be constants.
+func TestSparseProductsAreBitIdentical(t *testing.T) {
+	for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
+		for _, rows := range []int64{1, 5, 70} {
+			for _, n := range []int64{1, 300} {
+				a, b := quantizedValues(1, ir.Uint8, rows, 270), quantizedValues(2, dt, 270, 300)
+				za, zb, zy := quantizedValues(3, ir.Uint8, 1), quantizedValues(4, dt, n), quantizedValues(5, ir.Int8, 1)
+				mostly(zb, b)
+				x, sb, bias := random(6, rows, 270), scale(7, 300), random(8, 300)
+				for _, c := range []struct {
+					name string
+					in   []*ir.Array
+				}{
+					{"MatMulInteger", []*ir.Array{a, b, za, zb}},
+					{"MatMulInteger", []*ir.Array{as8(a, ir.Int8), b, as8(za, ir.Int8), zb}},
+					{"QLinearMatMul", []*ir.Array{a, one(0.03), za, b, sb, zb, one(2.5), zy}},
+					{"MatMulIntegerToFloat", []*ir.Array{a, b, one(0.03), sb, za, zb, bias}},
+					{"QuantizedMatMul", []*ir.Array{x, b, sb, zb, bias}},
+				} {
+					want, err := compute(c.name, nil, 1, 1, c.in)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, constant := range [][]int{allButFirst(c.in), {1, 3}} {
+						if got, err := compute(c.name, nil, 3, 1, c.in, constant...); err != nil || !bytes.Equal(got[0].Data, want[0].Data) {
+							t.Errorf("%s, %d rows of %s, %d zero points, constants %v: not bit-identical, %v", c.name, rows, dt, n, constant, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// as8 is a with the same bytes as another 8-bit type.
+func as8(a *ir.Array, dt ir.DType) *ir.Array {
+	return &ir.Array{DType: dt, Shape: a.Shape, Data: a.Data}
+}
+
+// Weights with few zero points, and those whose sums float32 does not represent, stay dense.
+func TestSparseProductsArePacked(t *testing.T) {
+	zero := ir.NewArray(ir.Int8, 1)
+	for name, c := range map[string]struct {
+		k, n   int64
+		of     int // one value of these is not zero
+		sparse bool
+	}{"sparse": {300, 300, 17, true}, "dense": {300, 300, 5, false}, "small": {20, 20, 15, false}, "long": {8000, 20, 12, false}} {
+		b := ir.NewArray(ir.Int8, c.k, c.n)
+		for i := 0; i < len(b.Data); i += c.of {
+			b.Data[i] = 127
+		}
+		n := rowOf("MatMulInteger")
+		made, err := n.Prepare(op.NewNode(ir.OpID{Type: "MatMulInteger"}, 25, nil, nil), []*ir.Array{nil, b, nil, zero}, op.NewPool(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := made.State.(*spmm.Matrix); ok != c.sparse {
+			t.Errorf("%s: sparse is %v", name, ok)
+		}
+		if c.sparse && float64(made.Bytes) > 1.2*float64(2*len(b.Data)/c.of+4*int(c.n)) {
+			t.Errorf("%s: %d bytes", name, made.Bytes)
+		}
+	}
+}
