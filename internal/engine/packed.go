@@ -54,7 +54,12 @@ func (l *loader) pack(p *program, s *step, packable []bool) bool {
 	var made op.Packed
 	switch {
 	case !s.op.View:
-		made = s.op.Pack(s.Node, in, packed)
+		if made = s.op.Pack(s.Node, in, packed); made == nil && s.op.Packs && slices.ContainsFunc(packed, func(x op.Packed) bool { return x != nil }) {
+			clear(packed)
+			if l.readUnpacked(p, s, packed) == nil {
+				made = s.op.Pack(s.Node, in, packed)
+			}
+		}
 	case specs[0].DType == in[0].DType:
 		made = packed[0]
 	}
@@ -148,6 +153,12 @@ func (l *loader) decode(k *constant) error {
 		}
 		x := make([]float32, to-from)
 		k.packed.Decode(x, part)
+		if k.array.DType == ir.Int32 {
+			for i, v := range x {
+				ir.View[int32](k.array)[from+i] = int32(v)
+			}
+			return
+		}
 		kernel.F16FromF32(ir.View[uint16](k.array)[from:to], x)
 	})
 	return nil

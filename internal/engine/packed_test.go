@@ -114,6 +114,62 @@ func (w dequantizedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	return g.Insert(nil, "DequantizeLinear", in, attrs...)
 }
 
+// A chainWeight is integers that elementary operators dequantize: in bytes of several values if bits are below 8.
+type chainWeight struct {
+	shape []int64 // a matrix
+	bits  int64
+	block int64 // along axis 0; 0 for a scale for each column
+	zeros string
+}
+
+func (w chainWeight) dims() []int64 { return w.shape }
+
+// value adds Cast, Div and Mod, Sub, and Mul.
+func (w chainWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
+	ints := func(dt ir.DType, src ir.Mem, shape ...int64) *ir.Value {
+		return g.AddConst("", &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: src})
+	}
+	reshape := func(x *ir.Value, dims ...int64) *ir.Value {
+		return g.Insert(nil, "Reshape", []*ir.Value{x, ints(ir.Int64, ir.Ints(dims...), int64(len(dims)))})
+	}
+	cast := func(x *ir.Value, to ir.DType) *ir.Value {
+		return g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(to)))
+	}
+	values := func(n int64) *ir.Value {
+		bytes := make([]byte, n*w.bits/8)
+		for i := range bytes {
+			bytes[i] = byte(r.Uint32())
+		}
+		x, per := ints(ir.Uint8, bytes, int64(len(bytes))), 8/w.bits
+		if per == 1 {
+			return cast(x, ir.Float)
+		}
+		units := make([]int32, per)
+		for i := range units {
+			units[i] = 1 << (int64(i) * w.bits)
+		}
+		x = g.Insert(nil, "Div", []*ir.Value{reshape(cast(x, ir.Int32), -1, 1), ints(ir.Int32, ir.Int32s(units...), per)})
+		return cast(g.Insert(nil, "Mod", []*ir.Value{x, ints(ir.Int32, ir.Int32s(1<<w.bits))}), ir.Float)
+	}
+	k, n := w.shape[0], w.shape[1]
+	blocks := int64(1)
+	if w.block > 0 {
+		blocks = k / w.block
+	}
+	x := reshape(values(k*n), blocks, -1, n)
+	switch w.zeros {
+	case "one":
+		x = g.Insert(nil, "Sub", []*ir.Value{x, ints(ir.Float, ir.Floats(float32(int(1)<<(w.bits-1))))})
+	case "each":
+		x = g.Insert(nil, "Sub", []*ir.Value{x, reshape(values(blocks*n), blocks, 1, n)})
+	}
+	scales := make([]float32, blocks*n)
+	for i := range scales {
+		scales[i] = float32(r.NormFloat64())
+	}
+	return reshape(g.Insert(nil, "Mul", []*ir.Value{x, ints(ir.Float, ir.Floats(scales...), blocks, 1, n)}), k, n)
+}
+
 // Weights with codebooks, and quantized ones, stay packed in memory, and results are those of the dense weights, bit by bit.
 func TestPackedWeights(t *testing.T) {
 	for i, c := range []struct {
@@ -149,6 +205,13 @@ func TestPackedWeights(t *testing.T) {
 		{dequantizedWeight{ir.Int8, []int64{2, 300, 70}, 1, 0, true}, matMul, []int64{2, 5, 300}, 0.29},
 		{dequantizedWeight{ir.Float8E4M3FN, []int64{300, 130}, 1, 0, false}, matMul, []int64{1, 300}, 0.29},
 		{dequantizedWeight{ir.Float4E2M1, []int64{300, 130}, 0, 32, false}, matMul, []int64{1, 300}, 0.19},
+		{chainWeight{[]int64{320, 130}, 4, 32, ""}, matMul, []int64{1, 320}, 0.2},
+		{chainWeight{[]int64{320, 130}, 4, 32, "one"}, matMul, []int64{7, 320}, 0.2},
+		{chainWeight{[]int64{320, 2048}, 4, 32, "each"}, matMul, []int64{1, 320}, 0.2},
+		{chainWeight{[]int64{320, 256}, 2, 16, "each"}, matMul, []int64{3, 320}, 0.16},
+		{chainWeight{[]int64{320, 130}, 8, 0, "each"}, matMul, []int64{1, 320}, 0.29},
+		{chainWeight{[]int64{320, 130}, 8, 0, "one"}, embedding, []int64{4, 6}, 0.29},
+		{chainWeight{[]int64{130, 320}, 4, 0, "each"}, tied, []int64{4, 320}, 0.2},
 		{dequantizedWeight{ir.Int4, []int64{900, 50}, 1, 0, true}, embedding, []int64{4, 6}, 0.14},
 		{dequantizedWeight{ir.Int4, []int64{900, 64}, 1, 32, true}, tied, []int64{4, 64}, 0.2},
 	} {

@@ -74,6 +74,16 @@ func quantizedPanelTable8AVX2(dst *float32, values *byte, words int, scale *floa
 //go:noescape
 func quantizedRowTable8x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
 
+// quantizedRowInt4x16AVX2 adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowInt4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// quantizedRowInt4x32AVX2 adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowInt4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
 // int8Row4x16AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has 1 to 4 words, and each scale is that of repeat blocks. blocks > 0 counts scales.
 //
 //go:noescape

@@ -2421,6 +2421,434 @@ word:
 	VZEROUPPER
 	RET
 
+DATA row4Nibbles<>+0(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+4(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+8(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+12(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+16(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+20(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+24(SB)/4, $0x0f0f0f0f
+DATA row4Nibbles<>+28(SB)/4, $0x0f0f0f0f
+GLOBL row4Nibbles<>(SB), RODATA|NOPTR, $32
+
+DATA row4Exponent<>+0(SB)/4, $0x33800000
+DATA row4Exponent<>+4(SB)/4, $0x33800000
+DATA row4Exponent<>+8(SB)/4, $0x33800000
+DATA row4Exponent<>+12(SB)/4, $0x33800000
+DATA row4Exponent<>+16(SB)/4, $0x33800000
+DATA row4Exponent<>+20(SB)/4, $0x33800000
+DATA row4Exponent<>+24(SB)/4, $0x33800000
+DATA row4Exponent<>+28(SB)/4, $0x33800000
+GLOBL row4Exponent<>(SB), RODATA|NOPTR, $32
+
+DATA row4Repeat<>+0(SB)/4, $0x00000000
+DATA row4Repeat<>+4(SB)/4, $0x04040404
+DATA row4Repeat<>+8(SB)/4, $0x08080808
+DATA row4Repeat<>+12(SB)/4, $0x0c0c0c0c
+DATA row4Repeat<>+16(SB)/4, $0x00000000
+DATA row4Repeat<>+20(SB)/4, $0x04040404
+DATA row4Repeat<>+24(SB)/4, $0x08080808
+DATA row4Repeat<>+28(SB)/4, $0x0c0c0c0c
+GLOBL row4Repeat<>(SB), RODATA|NOPTR, $32
+
+DATA row4Highest0<>+0(SB)/4, $0x00808080
+DATA row4Highest0<>+4(SB)/4, $0x04848484
+DATA row4Highest0<>+8(SB)/4, $0x08888888
+DATA row4Highest0<>+12(SB)/4, $0x0c8c8c8c
+DATA row4Highest0<>+16(SB)/4, $0x00808080
+DATA row4Highest0<>+20(SB)/4, $0x04848484
+DATA row4Highest0<>+24(SB)/4, $0x08888888
+DATA row4Highest0<>+28(SB)/4, $0x0c8c8c8c
+GLOBL row4Highest0<>(SB), RODATA|NOPTR, $32
+
+DATA row4Highest1<>+0(SB)/4, $0x01808080
+DATA row4Highest1<>+4(SB)/4, $0x05848484
+DATA row4Highest1<>+8(SB)/4, $0x09888888
+DATA row4Highest1<>+12(SB)/4, $0x0d8c8c8c
+DATA row4Highest1<>+16(SB)/4, $0x01808080
+DATA row4Highest1<>+20(SB)/4, $0x05848484
+DATA row4Highest1<>+24(SB)/4, $0x09888888
+DATA row4Highest1<>+28(SB)/4, $0x0d8c8c8c
+GLOBL row4Highest1<>(SB), RODATA|NOPTR, $32
+
+DATA row4Highest2<>+0(SB)/4, $0x02808080
+DATA row4Highest2<>+4(SB)/4, $0x06848484
+DATA row4Highest2<>+8(SB)/4, $0x0a888888
+DATA row4Highest2<>+12(SB)/4, $0x0e8c8c8c
+DATA row4Highest2<>+16(SB)/4, $0x02808080
+DATA row4Highest2<>+20(SB)/4, $0x06848484
+DATA row4Highest2<>+24(SB)/4, $0x0a888888
+DATA row4Highest2<>+28(SB)/4, $0x0e8c8c8c
+GLOBL row4Highest2<>(SB), RODATA|NOPTR, $32
+
+DATA row4Highest3<>+0(SB)/4, $0x03808080
+DATA row4Highest3<>+4(SB)/4, $0x07848484
+DATA row4Highest3<>+8(SB)/4, $0x0b888888
+DATA row4Highest3<>+12(SB)/4, $0x0f8c8c8c
+DATA row4Highest3<>+16(SB)/4, $0x03808080
+DATA row4Highest3<>+20(SB)/4, $0x07848484
+DATA row4Highest3<>+24(SB)/4, $0x0b888888
+DATA row4Highest3<>+28(SB)/4, $0x0f8c8c8c
+GLOBL row4Highest3<>(SB), RODATA|NOPTR, $32
+
+// func quantizedRowInt4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowInt4x16AVX2(SB), NOSPLIT, $128-88
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+16(FP), DX
+	MOVQ    blocks+32(FP), BX
+	MOVQ    valuesPanel+24(FP), SI
+	MOVQ    scalePanel+56(FP), SI
+	MOVQ    scale+48(FP), SI
+	MOVQ    zeroPoint+64(FP), DI
+	MOVQ    zeroPanel+80(FP), R8
+	MOVQ    zeroBlock+72(FP), R8
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+block:
+	VMOVUPS   (SI), Y2
+	VMULPS    row4Exponent<>+0(SB), Y2, Y2
+	VMOVUPS   Y2, (SP)
+	VPMOVZXBD (DI), Y2
+	VPSHUFB   row4Repeat<>+0(SB), Y2, Y2
+	VMOVDQU   Y2, 64(SP)
+	VMOVUPS   32(SI), Y2
+	VMULPS    row4Exponent<>+0(SB), Y2, Y2
+	VMOVUPS   Y2, 32(SP)
+	VPMOVZXBD 8(DI), Y2
+	VPSHUFB   row4Repeat<>+0(SB), Y2, Y2
+	VMOVDQU   Y2, 96(SP)
+	MOVQ      words+40(FP), R9
+
+word:
+	VMOVDQU      (DX), Y2
+	VPSRLD       $0x04, Y2, Y3
+	VPAND        row4Nibbles<>+0(SB), Y2, Y2
+	VPSUBB       64(SP), Y2, Y2
+	VPAND        row4Nibbles<>+0(SB), Y3, Y3
+	VPSUBB       64(SP), Y3, Y3
+	VMOVDQU      32(DX), Y4
+	VPSRLD       $0x04, Y4, Y5
+	VPAND        row4Nibbles<>+0(SB), Y4, Y4
+	VPSUBB       96(SP), Y4, Y4
+	VPAND        row4Nibbles<>+0(SB), Y5, Y5
+	VPSUBB       96(SP), Y5, Y5
+	VMOVDQU      row4Highest0<>+0(SB), Y6
+	VBROADCASTSS (CX), Y7
+	VPSHUFB      Y6, Y2, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y4, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 4(CX), Y7
+	VPSHUFB      Y6, Y3, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SP), Y6, Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      row4Highest1<>+0(SB), Y6
+	VBROADCASTSS 8(CX), Y7
+	VPSHUFB      Y6, Y2, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y4, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 12(CX), Y7
+	VPSHUFB      Y6, Y3, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SP), Y6, Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      row4Highest2<>+0(SB), Y6
+	VBROADCASTSS 16(CX), Y7
+	VPSHUFB      Y6, Y2, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y4, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 20(CX), Y7
+	VPSHUFB      Y6, Y3, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SP), Y6, Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      row4Highest3<>+0(SB), Y6
+	VBROADCASTSS 24(CX), Y7
+	VPSHUFB      Y6, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       (SP), Y2, Y2
+	VFMADD231PS  Y2, Y7, Y0
+	VPSHUFB      Y6, Y4, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       32(SP), Y2, Y2
+	VFMADD231PS  Y2, Y7, Y1
+	VBROADCASTSS 28(CX), Y2
+	VPSHUFB      Y6, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (SP), Y3, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSHUFB      Y6, Y5, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(SP), Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRowInt4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowInt4x32AVX2(SB), NOSPLIT, $256-88
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+16(FP), DX
+	MOVQ    blocks+32(FP), BX
+	MOVQ    valuesPanel+24(FP), SI
+	MOVQ    scalePanel+56(FP), DI
+	MOVQ    scale+48(FP), R8
+	MOVQ    zeroPoint+64(FP), R9
+	MOVQ    zeroPanel+80(FP), R10
+	MOVQ    zeroBlock+72(FP), R11
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+
+block:
+	VMOVUPS   (R8), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, (SP)
+	VPMOVZXBD (R9), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVDQU   Y4, 128(SP)
+	VMOVUPS   32(R8), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 32(SP)
+	VPMOVZXBD 8(R9), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVDQU   Y4, 160(SP)
+	VMOVUPS   (R8)(DI*1), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 64(SP)
+	VPMOVZXBD (R9)(R10*1), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVDQU   Y4, 192(SP)
+	VMOVUPS   32(R8)(DI*1), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 96(SP)
+	VPMOVZXBD 8(R9)(R10*1), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVDQU   Y4, 224(SP)
+	MOVQ      words+40(FP), R12
+
+word:
+	VMOVDQU      (DX), Y4
+	VPSRLD       $0x04, Y4, Y5
+	VPAND        row4Nibbles<>+0(SB), Y4, Y4
+	VPSUBB       128(SP), Y4, Y4
+	VPAND        row4Nibbles<>+0(SB), Y5, Y5
+	VPSUBB       128(SP), Y5, Y5
+	VMOVDQU      32(DX), Y6
+	VPSRLD       $0x04, Y6, Y7
+	VPAND        row4Nibbles<>+0(SB), Y6, Y6
+	VPSUBB       160(SP), Y6, Y6
+	VPAND        row4Nibbles<>+0(SB), Y7, Y7
+	VPSUBB       160(SP), Y7, Y7
+	VMOVDQU      (DX)(SI*1), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        row4Nibbles<>+0(SB), Y8, Y8
+	VPSUBB       192(SP), Y8, Y8
+	VPAND        row4Nibbles<>+0(SB), Y9, Y9
+	VPSUBB       192(SP), Y9, Y9
+	VMOVDQU      32(DX)(SI*1), Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        row4Nibbles<>+0(SB), Y10, Y10
+	VPSUBB       224(SP), Y10, Y10
+	VPAND        row4Nibbles<>+0(SB), Y11, Y11
+	VPSUBB       224(SP), Y11, Y11
+	VMOVDQU      row4Highest0<>+0(SB), Y12
+	VBROADCASTSS (CX), Y13
+	VPSHUFB      Y12, Y4, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y8, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y10, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       96(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 4(CX), Y13
+	VPSHUFB      Y12, Y5, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y9, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y11, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       96(SP), Y12, Y12
+	VFMADD231PS  Y12, Y13, Y3
+	VMOVDQU      row4Highest1<>+0(SB), Y12
+	VBROADCASTSS 8(CX), Y13
+	VPSHUFB      Y12, Y4, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y8, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y10, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       96(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 12(CX), Y13
+	VPSHUFB      Y12, Y5, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y9, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y11, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       96(SP), Y12, Y12
+	VFMADD231PS  Y12, Y13, Y3
+	VMOVDQU      row4Highest2<>+0(SB), Y12
+	VBROADCASTSS 16(CX), Y13
+	VPSHUFB      Y12, Y4, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y8, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y10, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       96(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 20(CX), Y13
+	VPSHUFB      Y12, Y5, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y9, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y11, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       96(SP), Y12, Y12
+	VFMADD231PS  Y12, Y13, Y3
+	VMOVDQU      row4Highest3<>+0(SB), Y12
+	VBROADCASTSS 24(CX), Y13
+	VPSHUFB      Y12, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y0
+	VPSHUFB      Y12, Y6, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y1
+	VPSHUFB      Y12, Y8, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       64(SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y2
+	VPSHUFB      Y12, Y10, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       96(SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y3
+	VBROADCASTSS 28(CX), Y4
+	VPSHUFB      Y12, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VPSHUFB      Y12, Y7, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       32(SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPSHUFB      Y12, Y9, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       64(SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSHUFB      Y12, Y11, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       96(SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VZEROUPPER
+	RET
+
 DATA int8Even<>+0(SB)/4, $0x06040200
 DATA int8Even<>+4(SB)/4, $0x06040200
 DATA int8Even<>+8(SB)/4, $0x06040200

@@ -77,6 +77,16 @@ func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
 		}
 		return
 	}
+	if q.Bits == 4 && q.Floats == nil {
+		var zeros [GemmPanel]byte
+		zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, block, last)
+		if last > panel {
+			quantizedRowInt4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+		} else {
+			quantizedRowInt4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+		}
+		return
+	}
 	var buffer [2][rowBlocks * GemmPanel]float32
 	zero, zeroBlock, zeroPanel := &buffer[0][0], 4*GemmPanel, 4*rowBlocks*GemmPanel
 	switch {
@@ -91,6 +101,19 @@ func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
 		q.zeros(buffer[0][:GemmPanel], panel, block, 1)
 	}
 	q.rowIntegers(len(sums), to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+}
+
+// zeroBytes are the zero points of panels from a block on, in buffer if all are the same, and the distances of blocks and panels.
+func (q *Quantized) zeroBytes(buffer *[GemmPanel]byte, panel, block, last int) (zero *byte, zeroBlock, zeroPanel int) {
+	if q.Zeros == nil {
+		for j := range buffer {
+			buffer[j] = byte(q.Zero)
+		}
+		return &buffer[0], 0, 0
+	}
+	scalePanel := q.Blocks() * GemmPanel
+	within("zeros", len(q.Zeros), (last+1)*scalePanel)
+	return &q.Zeros[panel*scalePanel+block*GemmPanel], GemmPanel, scalePanel
 }
 
 // rowIntegers calls by name, because a call through a function value would move the buffer of zero points to the heap.
@@ -120,16 +143,8 @@ func (q *Quantized) int8RowBulk(sums []float32, r *Int8Rows, i, panel int) bool 
 	valuesPanel, scalePanel := q.words()*GemmPanel*4, q.Blocks()*GemmPanel
 	within("values", len(q.Values), (panel+panels)*valuesPanel)
 	within("scales", len(q.Scales), (panel+panels)*scalePanel)
-	zeros, zeroBlock, zeroPanel := [GemmPanel]byte{}, 0, 0
-	zero := &zeros[0]
-	if q.Zeros != nil {
-		within("zeros", len(q.Zeros), (panel+panels)*scalePanel)
-		zero, zeroBlock, zeroPanel = &q.Zeros[panel*scalePanel], GemmPanel, scalePanel
-	} else {
-		for j := range zeros {
-			zeros[j] = byte(q.Zero)
-		}
-	}
+	var zeros [GemmPanel]byte
+	zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, 0, panel+panels-1)
 	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0], &r.Sums[i*r.blocks():][:r.blocks()][0]
 	values, scale, words := &q.Values[panel*valuesPanel], &q.Scales[panel*scalePanel], r.Block/q.per()
 	if panels == 1 {

@@ -195,7 +195,8 @@ func (q *Quantized) At(k, n int) float32 {
 }
 
 // Row adds to sums the products of a and rows k0 to k1 of the columns of panel and, beyond 16 sums, of the next one. Sums are chains in the
-// order of k, bit-identical to GemmFloat that accumulates into the same value. k0 is the first row of a word.
+// order of k, bit-identical to GemmFloat that accumulates into the same value, if scales of 4-bit integers are 0 or at least 2^-102. k0 is the
+// first row of a word.
 func (q *Quantized) Row(sums, a []float32, panel, k0, k1 int) {
 	q.check(k0, k1)
 	checkLen("a", len(a), k1-k0)

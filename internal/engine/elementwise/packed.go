@@ -4,20 +4,24 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/quant"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// packCast converts elements of a table from Float16 to Float.
-func packCast(n *op.Node, _ []*ir.Array, packed []op.Packed) op.Packed {
+// packCast converts elements of a table from Float16 to Float, and integers.
+func packCast(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	l, ok := packed[0].(*op.Lookup)
-	if !ok || n.Int("to", 0) != int64(ir.Float) {
+	switch {
+	case !ok:
+		return quant.PackCast(n, in, packed)
+	case n.Int("to", 0) != int64(ir.Float):
 		return nil
 	}
 	return l.As(ir.Float)
 }
 
-// packMul multiplies blocks of packed elements by their scales, one for each index of all axes but the last.
-func packMul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
+// packMul multiplies blocks of packed elements by their scales: of elements of a table, one for each index of all axes but the last.
+func packMul(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	for i := range in {
 		x, scale, last := in[i], in[1-i], len(in[i].Shape)-1
 		values, ok := packed[i].(*op.Lookup)
@@ -37,5 +41,5 @@ func packMul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 		}
 		return s
 	}
-	return nil
+	return quant.PackMul(n, in, packed)
 }

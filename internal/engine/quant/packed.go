@@ -1,6 +1,8 @@
 package quant
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
@@ -16,6 +18,9 @@ type weight struct {
 	scale   []float32
 	scales  int
 	values  []float32 // the number that each quantized value represents
+
+	unscaled  bool // the scale is 1
+	quotients bool // elements are values with all that follow in their byte
 
 	matrix   *kernel.Quantized
 	sparse   *spmm.Matrix // transposed; instead of matrix
@@ -130,8 +135,16 @@ func (w *weight) decodeRun(dst []float32, r run, distance int) {
 	}
 	bits := int(w.x.DType.Bits())
 	for i := range r.n {
-		v, scale := w.values[elementAt(w.x.Data, r.at+i, bits)], r.scale+i*r.step
-		dst[i*distance] = (v - w.zeroAt(scale)) * w.scale[scale]
+		at, scale := r.at+i, r.scale+i*r.step
+		value := elementAt(w.x.Data, at, bits)
+		if w.quotients {
+			value = w.x.Data[at*bits/8] >> (at * bits % 8)
+		}
+		x := w.values[value] - w.zeroAt(scale)
+		if !w.unscaled {
+			x *= w.scale[scale]
+		}
+		dst[i*distance] = x
 	}
 }
 
@@ -160,6 +173,9 @@ func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
 	if !q.Fits() {
 		return
 	}
+	if w.unscaled {
+		w.setUnitScales()
+	}
 	flip := byte(0)
 	switch {
 	case narrow.IsFloat(w.x.DType):
@@ -170,7 +186,7 @@ func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
 	}
 	data := w.x.Data
 	w.matrix, w.row, w.col, w.x = q, row, col, nil
-	if w.scale == nil {
+	if data == nil {
 		return
 	}
 	q.Values = ir.AlignedBytes(int64(q.ValueBytes()))
@@ -186,10 +202,21 @@ func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
 	kernel.SetBlocks(q, q.Scales, func(n, block int) float32 { return w.scale[scaleOf(n, block)] })
 	if w.zero != nil {
 		q.Zeros = make([]byte, q.BlockValues())
-		kernel.SetBlocks(q, q.Zeros, func(n, block int) byte { return elementAt(w.zero.Data, scaleOf(n, block), q.Bits) ^ flip })
+		kernel.SetBlocks(q, q.Zeros, func(n, block int) byte {
+			return elementAt(w.zero.Data, scaleOf(n, block), int(w.zero.DType.Bits())) ^ flip
+		})
 		w.zero.Data = nil
 	}
 	w.scale = nil
+}
+
+// setUnitScales stores the scales of a weight without ones.
+func (w *weight) setUnitScales() {
+	w.unscaled, w.scales = false, 1
+	if w.zero != nil {
+		w.scales = int(w.zero.Elems())
+	}
+	w.scale = slices.Repeat([]float32{1}, w.scales)
 }
 
 // Matrix implements op.Arranged.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -17,6 +18,9 @@ func bitsFamily() {
 			v.row(2)
 		}
 	}
+	c := newRow4Tables()
+	row4(1, c)
+	row4(2, c)
 	even, odd := bytesOf("int8Even", 0, 2, 4, 6), bytesOf("int8Odd", 1, 3, 5, 7)
 	int8Row(1, even, odd)
 	int8Row(2, even, odd)
@@ -167,6 +171,94 @@ func (q quantized) row(panels int) {
 	if !q.table {
 		ADDQ(zeroBlock, of)
 	}
+	DECQ(blocks)
+	JNZ(LabelRef("block"))
+	for i, s := range sum {
+		VMOVUPS(s, at(sums, i))
+	}
+	finish()
+}
+
+// row4Tables are the constants of row4.
+type row4Tables struct {
+	nibbles  Mem    // the lower halves of bytes
+	exponent Mem    // 2^-24
+	repeat   Mem    // a shuffle that repeats the lowest byte of each word
+	highest  [4]Mem // shuffles that make a byte of each word its highest, and clear the others
+}
+
+func newRow4Tables() row4Tables {
+	c := row4Tables{nibbles: words("row4Nibbles", repeated(0x0f0f0f0f)...), exponent: words("row4Exponent", repeated(math.Float32bits(0x1p-24))...)}
+	c.repeat = byWord("row4Repeat", 0)
+	for k := range c.highest {
+		c.highest[k] = byWord(fmt.Sprintf("row4Highest%d", k), uint32(k)<<24|0x808080)
+	}
+	return c
+}
+
+// byWord is a shuffle that does the same in each word, from what it does in the first one of 128 bits.
+func byWord(name string, first uint32) Mem {
+	const next = 0x04040404
+	w := []uint32{first, first + next, first + 2*next, first + 3*next}
+	return words(name, append(w, w...)...)
+}
+
+// row4 is row of 4-bit integers with zero points of 4 bits, of which a byte is the difference: four rows of it, or the other four, are subtracted at
+// once, and one shuffle sign-extends a row, as bytes are the highest ones of words. Scales are therefore multiplied by 2^-24, which is exact.
+func row4(panels int, c row4Tables) {
+	name := fmt.Sprintf("quantizedRowInt4x%dAVX2", 16*panels)
+	function(name, "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
+		name+" adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.")
+	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
+	valuesPanel, scalePanel, scale := pointer("valuesPanel"), pointer("scalePanel"), pointer("scale")
+	zeroPoint, zeroPanel, zeroBlock := pointer("zeroPoint"), pointer("zeroPanel"), pointer("zeroBlock")
+	scales, zeros := AllocLocal(2*panels*vector), AllocLocal(2*panels*vector)
+	sum := each(2*panels, func(i int) VecVirtual { return loaded(sums, i) })
+	Label("block")
+	for i := range sum {
+		v := YMM()
+		VMOVUPS(ofPanel(scale, scalePanel, i), v)
+		VMULPS(c.exponent, v, v)
+		VMOVUPS(v, scales.Offset(i*vector))
+		VPMOVZXBD(ofPanelBytes(zeroPoint, zeroPanel, i, 8), v)
+		VPSHUFB(c.repeat, v, v)
+		VMOVDQU(v, zeros.Offset(i*vector))
+	}
+	left := Load(Param("words"), GP64())
+	Label("word")
+	var halves [2][]VecVirtual // even and odd rows
+	for i := range sum {
+		even, odd := YMM(), YMM()
+		VMOVDQU(ofPanel(values, valuesPanel, i), even)
+		VPSRLD(U8(4), even, odd)
+		for _, v := range []VecVirtual{even, odd} {
+			VPAND(c.nibbles, v, v)
+			VPSUBB(zeros.Offset(i*vector), v, v)
+		}
+		halves[0], halves[1] = append(halves[0], even), append(halves[1], odd)
+	}
+	var highest VecVirtual
+	for j := range 8 {
+		if j%2 == 0 {
+			highest = YMM()
+			VMOVDQU(c.highest[j/2], highest)
+		}
+		x := YMM()
+		VBROADCASTSS(Mem{Base: a, Disp: 4 * j}, x)
+		for i, byWord := range halves[j%2] {
+			v := YMM()
+			VPSHUFB(highest, byWord, v)
+			VCVTDQ2PS(v, v)
+			VMULPS(scales.Offset(i*vector), v, v)
+			VFMADD231PS(v, x, sum[i])
+		}
+	}
+	advance(a, 8*4)
+	advance(values, panelBytes)
+	DECQ(left)
+	JNZ(LabelRef("word"))
+	advance(scale, panelBytes)
+	ADDQ(zeroBlock, zeroPoint)
 	DECQ(blocks)
 	JNZ(LabelRef("block"))
 	for i, s := range sum {
