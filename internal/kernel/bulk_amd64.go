@@ -91,6 +91,16 @@ func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c IntRange) 
 	return cols
 }
 
+func requantizeBulk(dst []byte, sums []int32, scale, bias []float32, zero int32, c IntRange) (cols int) {
+	if cols = whole(len(scale)); cols == 0 {
+		return 0
+	}
+	for at := 0; at < len(sums); at += len(scale) {
+		requantizeAVX2(&dst[at], &sums[at], cols, &scale[0], &bias[0], zero-roundShiftBits, c.Lo, c.Hi)
+	}
+	return cols
+}
+
 // signFlip converts int8 to uint8 and back.
 func signFlip(signed bool) uint32 {
 	if signed {
