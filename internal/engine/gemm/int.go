@@ -16,6 +16,7 @@ const (
 // Exactly one of B, Packed and Panels is set; a Packed matrix has its own signedness.
 type IntProduct struct {
 	A       Matrix[byte]
+	Patches func(dst []byte, row, from int) // replaces A: writes the elements of a row from element from on
 	ASigned bool
 	AZero   []int32 // none, one, or one per row; elements of A's type
 
@@ -40,15 +41,15 @@ func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
 }
 
-// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, sums and zero points of its rows, packed B, sums of its
+// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, a row of patches, sums and zero points of its rows, packed B, sums of its
 // columns, C.
-type intSlot struct{ left, rows, right, cols, result int }
+type intSlot struct{ left, patch, rows, right, cols, result int }
 
-func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
+func (s intSlot) total() int { return s.left + s.patch + s.rows + s.right + s.cols + s.result }
 
 func (g tiling) intSlot(packed, finish bool) intSlot {
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
-	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line)}
+	s := intSlot{left: g.rows * intRow(k), patch: roundUp(k, line), rows: roundUp(2*4*g.rows, line)}
 	if !packed {
 		s.right, s.cols = roundUp(g.cols, kernel.GemmPanel)*k, roundUp(4*g.cols, line)
 	}
@@ -98,7 +99,9 @@ func (p *IntProduct) check(s Shape, packed, finish bool) {
 	}
 	checkZeros("A", p.AZero, s.M)
 	checkZeros("B", p.BZero, s.N)
-	p.A.check("A", s.M, s.K)
+	if p.Patches == nil {
+		p.A.check("A", s.M, s.K)
+	}
 	if !finish {
 		Rows(p.C, p.Stride).check("C", s.M, s.N)
 	}

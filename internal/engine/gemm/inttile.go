@@ -10,6 +10,7 @@ type intTile struct {
 	rows, cols span
 
 	left    []byte  // A in the kernel's layout
+	patch   []byte  // a row of A, if Patches writes it
 	rowSums []int32 // of A minus its zero points
 	zeros   []int32 // of A's rows, in left
 	right   []byte  // B, packed
@@ -25,7 +26,7 @@ func (t *intTile) cut(work []byte, s intSlot) {
 		work = work[n:]
 		return part
 	}
-	t.left = take(s.left)
+	t.left, t.patch = take(s.left), take(s.patch)
 	rows := kernel.Words[int32](take(s.rows))
 	t.rowSums, t.zeros = rows[:t.rows.len()], rows[len(rows)-t.rows.len():]
 	t.right, t.colSums = take(s.right), kernel.Words[int32](take(s.cols))
@@ -64,12 +65,21 @@ func (t *intTile) rowsOfA(ks span, k int) {
 	used, all := ks.len()*kernel.GemmIntWidth(), k*kernel.GemmIntWidth()
 	for i := range t.rowSums {
 		dst := t.left[i*intRow(k):][:all]
-		a, zero := t.A.from(t.rows.from+i, ks.from), zeroAt(t.AZero, t.rows.from+i)
-		sum, left := t.rowOfA(dst[:used], a, ks.len(), zero)
+		sum, left := t.rowOfA(dst[:used], t.row(t.rows.from+i, ks), ks.len(), zeroAt(t.AZero, t.rows.from+i))
 		t.rowSums[i] += sum
 		t.zeros[i] = left
 		clear(dst[used:])
 	}
+}
+
+// row is the part of row i of A.
+func (t *intTile) row(i int, ks span) Matrix[byte] {
+	if t.Patches == nil {
+		return t.A.from(i, ks.from)
+	}
+	patch := t.patch[:ks.len()]
+	t.Patches(patch, i, ks.from)
+	return Rows(patch, 0)
 }
 
 // rowOfA converts n elements of the first row of a; through a buffer if they are not contiguous.
