@@ -91,12 +91,12 @@ func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c IntRange) 
 	return cols
 }
 
-func requantizeBulk(dst []byte, sums []int32, scale, bias []float32, zero int32, c IntRange) (cols int) {
+func requantizeBulk(dst []byte, to int, sums []int32, scale, bias []float32, zero int32, c IntRange) (cols int) {
 	if cols = whole(len(scale)); cols == 0 {
 		return 0
 	}
-	for at := 0; at < len(sums); at += len(scale) {
-		requantizeAVX2(&dst[at], &sums[at], cols, &scale[0], &bias[0], zero-roundShiftBits, c.Lo, c.Hi)
+	for r := range len(sums) / len(scale) {
+		requantizeAVX2(&dst[r*to], &sums[r*len(scale)], cols, &scale[0], &bias[0], zero-roundShiftBits, c.Lo, c.Hi)
 	}
 	return cols
 }

@@ -24,10 +24,11 @@ func FuzzRequantize(f *testing.F) {
 		if signed {
 			c, zero = IntRange{-128, 127}, zero-128
 		}
-		got, want := make([]byte, len(sums)), make([]byte, len(sums))
-		Requantize(got, sums, scale, bias, zero, c)
-		for at := 0; at < len(sums); at += cols {
-			requantizeGo(want[at:at+cols], sums[at:at+cols], scale, bias, zero, c)
+		to := cols + r.IntN(9)
+		got, want := make([]byte, rows*to), make([]byte, rows*to)
+		Requantize(got, to, sums, scale, bias, zero, c)
+		for i := range rows {
+			requantizeGo(want[i*to:], sums[i*cols:(i+1)*cols], scale, bias, zero, c)
 		}
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d rows of %d columns: got %v, want %v", rows, cols, got, want)
@@ -38,7 +39,7 @@ func FuzzRequantize(f *testing.F) {
 // Halves are rounded to even before the zero point is added.
 func TestRequantizeRounds(t *testing.T) {
 	got := make([]byte, 8)
-	Requantize(got, []int32{1, 3, -1, 5, 1000, -1000, 7, 0}, []float32{.5, .5, .5, .5, 1, 1, 1, 1}, []float32{0, 0, 0, 0, 0, 0, .25, .75}, 10, IntRange{0, 200})
+	Requantize(got, 8, []int32{1, 3, -1, 5, 1000, -1000, 7, 0}, []float32{.5, .5, .5, .5, 1, 1, 1, 1}, []float32{0, 0, 0, 0, 0, 0, .25, .75}, 10, IntRange{0, 200})
 	if want := []byte{10, 12, 10, 12, 200, 0, 17, 11}; !bytes.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -29,9 +29,19 @@ type IntProduct struct {
 	C      []int32 // row-major; not used if Finish is set
 	Stride int     // elements between rows of C
 
-	// Finish replaces C: it receives a part of a row of sums, from column col on, while they are in the cache, for example to requantize
-	// them. The sums are not kept. Several workers call it concurrently.
-	Finish func(row, col int, sums []int32)
+	// Finish replaces C: it receives parts of some rows of sums, from row on, each wide columns from col on, while they are in the cache, for
+	// example to requantize them. The sums are not kept. Several workers call it concurrently.
+	Finish func(row, col, wide int, sums []int32)
+}
+
+// EachRow is a function for Finish that calls f with the sums of one row at a time.
+func EachRow(f func(row, col int, sums []int32)) func(row, col, wide int, sums []int32) {
+	return func(row, col, wide int, sums []int32) {
+		for at := 0; at < len(sums); at += wide {
+			f(row, col, sums[at:at+wide])
+			row++
+		}
+	}
 }
 
 // IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
@@ -41,15 +51,15 @@ func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
 }
 
-// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, a row of patches, sums and zero points of its rows, packed B, sums of its
+// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, sums and zero points of its rows, packed B, sums of its
 // columns, C.
-type intSlot struct{ left, patch, rows, right, cols, result int }
+type intSlot struct{ left, rows, right, cols, result int }
 
-func (s intSlot) total() int { return s.left + s.patch + s.rows + s.right + s.cols + s.result }
+func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
 
 func (g tiling) intSlot(packed, finish bool) intSlot {
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
-	s := intSlot{left: g.rows * intRow(k), patch: roundUp(k, line), rows: roundUp(2*4*g.rows, line)}
+	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line)}
 	if !packed {
 		s.right, s.cols = roundUp(g.cols, kernel.GemmPanel)*k, roundUp(4*g.cols, line)
 	}

@@ -289,9 +289,9 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 		} else {
 			p.Patches = func(dst []byte, row, from int) { r.PixelPatch(dst, image, group, row, from, byte(r.xZero)) }
 		}
-		p.Finish = func(row, col int, sums []int32) {
+		p.Finish = func(row, col, wide int, sums []int32) {
 			at := group*r.OutC + col
-			kernel.Requantize(y[row*channels+at:][:len(sums)], sums, r.scale[at:][:len(sums)], r.bias[at:][:len(sums)], r.zero, r.levels)
+			kernel.Requantize(y[row*channels+at:], channels, sums, r.scale[at:][:wide], r.bias[at:][:wide], r.zero, r.levels)
 		}
 		products[i] = p
 	}
@@ -313,7 +313,7 @@ func (r *integerRun) slide(pool *op.Pool, b *conv.PixelBand, w *integerWeights, 
 			x, positions, step := b.Row(band, row)
 			n := positions * b.Groups
 			kernel.DepthwiseBytes(sums[:n], x, positions, step, taps, w.windows, r.first, r.signed)
-			kernel.Requantize(part(y, from+row, n), sums[:n], r.scale, r.bias, r.zero, r.levels)
+			kernel.Requantize(part(y, from+row, n), b.Groups, sums[:n], r.scale, r.bias, r.zero, r.levels)
 		}
 	})
 }
