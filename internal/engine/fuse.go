@@ -29,7 +29,9 @@ func rules() []rule {
 		{"residual", fuseResidual},
 		{"activation", fuseActivation},
 		{"transposed operand", fuseTranspose},
+		{"cast of quantized values", fuseQuantizeCast},
 		{"quantized convolution", fuseQDQConv},
+		{"quantized addition", fuseQDQAdd},
 	}
 }
 
@@ -43,15 +45,7 @@ type fusion struct {
 // fuse replaces patterns of steps of p by faster ones. Kept values are not fused away.
 func fuse(p *program) error {
 	for _, r := range rules() {
-		f := &fusion{p: p, producers: p.producers()}
-		f.consumers = make([][]int, len(p.slots))
-		for i, s := range p.steps {
-			for _, o := range s.in {
-				if o != absent {
-					f.consumers[o] = append(f.consumers[o], i)
-				}
-			}
-		}
+		f := newFusion(p)
 		for i := range p.steps {
 			if p.steps[i] != nil {
 				r.apply(f, i)
@@ -59,8 +53,22 @@ func fuse(p *program) error {
 		}
 		p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s == nil })
 	}
+	convolveIntegers(p)
 	p.prune()
 	return nil
+}
+
+func newFusion(p *program) *fusion {
+	f := &fusion{p: p, producers: p.producers()}
+	f.consumers = make([][]int, len(p.slots))
+	for i, s := range p.steps {
+		for _, o := range s.in {
+			if o != absent {
+				f.consumers[o] = append(f.consumers[o], i)
+			}
+		}
+	}
+	return f
 }
 
 // is reports whether step s is a complete ONNX operator of one of these names.

@@ -58,11 +58,10 @@ func fuseActivation(f *fusion, i int) bool {
 		return false
 	}
 	act, iAct := f.onlyConsumer(s.out[0])
-	name, params := f.activation(act)
-	if name == "" || !f.isFloat(s) {
+	attrs := f.activationAttrs(act)
+	if attrs == nil || !f.isFloat(s) {
 		return false
 	}
-	attrs := []*ir.Attr{textAttr("activation", name), {Name: "activation_params", Type: ir.AttrFloats, Floats: params}}
 	var made *step
 	switch {
 	case s.is("Gemm"):
@@ -79,6 +78,15 @@ func fuseActivation(f *fusion, i int) bool {
 	}
 	f.replace(iAct, made, i, iAct)
 	return true
+}
+
+// activationAttrs are the attributes for an elementwise step in a fused operator, nil if it cannot be fused.
+func (f *fusion) activationAttrs(s *step) []*ir.Attr {
+	name, params := f.activation(s)
+	if name == "" {
+		return nil
+	}
+	return []*ir.Attr{textAttr("activation", name), {Name: "activation_params", Type: ir.AttrFloats, Floats: params}}
 }
 
 // isFloat reports whether s multiplies by a float32 constant, as fused operators do.

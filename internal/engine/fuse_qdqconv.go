@@ -1,6 +1,15 @@
 package engine
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+var (
+	quantizedConvID = ir.OpID{Domain: "mcompress", Type: "QuantizedConv"}
+	quantizedAddID  = ir.OpID{Domain: "mcompress", Type: "QuantizedAdd"}
+)
 
 // fuseQDQConv fuses DequantizeLinear → Conv → QuantizeLinear into a convolution with quantized input and output, so that activations
 // between two of them take one byte per element. Its results are bit-identical to those of the unfused operators. i is the Conv.
@@ -11,7 +20,7 @@ func fuseQDQConv(f *fusion, i int) bool {
 	}
 	from, iFrom := f.producer(conv.in[0])
 	to, iTo := f.onlyConsumer(conv.out[0])
-	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !f.consumedBy(conv.in[0], i) {
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) {
 		return false
 	}
 	if !to.is("QuantizeLinear") || !f.isPerTensor8(to) || to.in[0] != conv.out[0] {
@@ -22,11 +31,70 @@ func fuseQDQConv(f *fusion, i int) bool {
 		bias = conv.in[2]
 	}
 	in := []int{from.in[0], conv.in[1], bias, from.in[1], from.in[2], to.in[1], to.in[2]}
-	s := conv.with(ir.OpID{Domain: "mcompress", Type: "QuantizedConv"}, in, to.out)
+	s := conv.with(quantizedConvID, in, to.out)
 	if s == nil {
 		return false
 	}
-	f.replace(iTo, s, iFrom, i, iTo)
+	gone := []int{i, iTo}
+	if f.consumedBy(conv.in[0], i) {
+		gone = append(gone, iFrom)
+	}
+	f.replace(iTo, s, gone...)
+	return true
+}
+
+// fuseQDQAdd fuses the addition of two dequantized images, an activation and QuantizeLinear into an addition of quantized values. Its
+// results are bit-identical to those of the unfused operators. i is the Add.
+func fuseQDQAdd(f *fusion, i int) bool {
+	add := f.p.steps[i]
+	if !add.is("Add") || !f.sameImage(add.in[0], add.in[1]) {
+		return false
+	}
+	var in []int
+	for _, o := range add.in {
+		from, _ := f.producer(o)
+		if !from.is("DequantizeLinear") || !f.isPerTensor8(from) {
+			return false
+		}
+		in = append(in, from.in...)
+	}
+	gone, last := []int{i}, add.out[0]
+	var attrs []*ir.Attr
+	if act, iAct := f.onlyConsumer(last); act != nil {
+		if attrs = f.activationAttrs(act); attrs != nil {
+			gone, last = append(gone, iAct), act.out[0]
+		}
+	}
+	to, iTo := f.onlyConsumer(last)
+	if !to.is("QuantizeLinear") || !f.isPerTensor8(to) || to.in[0] != last {
+		return false
+	}
+	s := fused(quantizedAddID, 1, add, append(in, to.in[1:]...), to.out, attrs...)
+	if s == nil {
+		return false
+	}
+	f.replace(iTo, s, append(gone, iTo)...)
+	return true
+}
+
+// fuseQuantizeCast removes a Cast of the result of QuantizeLinear to its own type. i is the Cast.
+func fuseQuantizeCast(f *fusion, i int) bool {
+	cast := f.p.steps[i]
+	if !cast.is("Cast") || f.p.slots[cast.out[0]].keep {
+		return false
+	}
+	q, _ := f.producer(cast.in[0])
+	if !q.is("QuantizeLinear") || !f.isPerTensor8(q) || f.constant(q.in[2]).DType != ir.DType(cast.Int("to", 0)) {
+		return false
+	}
+	for _, c := range f.consumers[cast.out[0]] {
+		s := f.p.steps[c]
+		s.in = slices.Clone(s.in)
+		s.in[slices.Index(s.in, cast.out[0])] = q.out[0]
+		f.consumers[q.out[0]] = append(f.consumers[q.out[0]], c)
+	}
+	f.unread(q.out[0], i)
+	f.p.steps[i] = nil
 	return true
 }
 

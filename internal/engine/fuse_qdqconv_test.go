@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -17,7 +18,7 @@ type layer struct {
 	attrs []*ir.Attr
 	act   string
 	dt    ir.DType // of the quantized values
-	whole bool     // the output of DequantizeLinear, or of Conv, has other consumers
+	also  bool     // the output of DequantizeLinear has another consumer
 }
 
 func quantizedConvs() map[string]layer {
@@ -31,7 +32,7 @@ func quantizedConvs() map[string]layer {
 		"large kernel":      {x: []int64{1, 3, 101, 90}, w: []int64{64, 3, 7, 7}, attrs: []*ir.Attr{ints("strides", 3, 2), same}, act: "Relu"},
 		"padding only":      {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3}, attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
 		"gaps":              {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1}, attrs: []*ir.Attr{ints("strides", 3, 2), same}},
-		"several consumers": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, whole: true},
+		"several consumers": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, also: true},
 	}
 }
 
@@ -54,7 +55,7 @@ func (l layer) model() *ir.Model {
 	w := b.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: l.w}, Source: ir.Mem(weights)})
 	xs := b.op("DequantizeLinear", x, scale(0.031), zero(113))
 	y := b.Insert(nil, "Conv", []*ir.Value{xs, b.op("DequantizeLinear", w, scale(0.007)), b.floats([]int64{l.w[0]}, bias...)}, l.attrs...)
-	if l.whole {
+	if l.also {
 		b.output(b.op("Neg", xs))
 	}
 	if l.act != "" {
@@ -71,9 +72,9 @@ func (l layer) codes() ir.DType {
 	return l.dt
 }
 
-// A quantized convolution by bands is bit-identical to the three operators that it replaces, with weights in memory and streamed, and never
-// holds the float images as a whole.
-func TestQDQConvIsBitIdenticalToUnfusedNodes(t *testing.T) {
+// A quantized convolution agrees with the operators that it replaces, with weights in memory and streamed: bit-identically if it computes
+// floats by bands, and within one quantization level if it sums integers.
+func TestQDQConvAgreesWithUnfusedNodes(t *testing.T) {
 	for name, l := range quantizedConvs() {
 		t.Run(name, func(t *testing.T) {
 			x := ir.NewArray(l.codes(), l.x...)
@@ -82,14 +83,23 @@ func TestQDQConvIsBitIdenticalToUnfusedNodes(t *testing.T) {
 			}
 			in := map[string]*ir.Array{"x": x}
 			want, _ := runModel(t, l.model(), in, engine.Options{NoFusion: true})
+			operator, rounding := "mcompress.IntegerConv", 1
+			if l.act == "LeakyRelu" {
+				operator, rounding = "mcompress.QuantizedConv", 0
+			}
+			var first map[string]*ir.Array
 			for _, o := range []engine.Options{{Workers: 1}, {Workers: 3}, {Workers: 2, Limits: memory.Limits{Weights: 1}}} {
 				got, steps := runModel(t, l.model(), in, o)
 				for k, w := range want {
-					if g := got[k]; g.String() != w.String() || !bytes.Equal(g.Data, w.Data) {
-						t.Errorf("%+v: output %q differs", o, k)
+					if n := levelsApart(w, got[k]); n > rounding {
+						t.Errorf("%+v: output %q differs by %d levels", o, k, n)
+					}
+					if first != nil && !bytes.Equal(first[k].Data, got[k].Data) {
+						t.Errorf("%+v: output %q depends on the options", o, k)
 					}
 				}
-				if slices.Contains(steps, "mcompress.QuantizedConv") == l.whole {
+				first = got
+				if !slices.Contains(steps, operator) || rounding > 0 && slices.Contains(steps, "DequantizeLinear") != l.also {
 					t.Errorf("steps: %v", steps)
 				}
 			}
@@ -97,6 +107,84 @@ func TestQDQConvIsBitIdenticalToUnfusedNodes(t *testing.T) {
 				t.Errorf("the output has only %d distinct quantized values", n)
 			}
 		})
+	}
+}
+
+// levelsApart is the largest difference of two arrays of 8-bit values; other arrays must be equal.
+func levelsApart(a, b *ir.Array) int {
+	if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || a.DType == ir.Float && !bytes.Equal(a.Data, b.Data) {
+		return math.MaxInt
+	}
+	most := 0
+	for i, v := range a.Data {
+		x, y := int(v), int(b.Data[i])
+		if a.DType == ir.Int8 {
+			x, y = int(int8(v)), int(int8(b.Data[i]))
+		}
+		most = max(most, x-y, y-x)
+	}
+	return most
+}
+
+// Images keep adjacent channels between convolutions and additions of quantized values, whose Cast is removed. The addition is exact.
+func TestChainOfIntegerConvs(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	b := &builder{m.Graph}
+	byteOf := func(dt ir.DType, v byte) *ir.Value {
+		return b.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: dt}, Source: ir.Mem([]byte{v})})
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	constants := func(dt ir.DType, shape ...int64) *ir.Value {
+		data := make([]byte, (ir.Spec{DType: dt, Shape: shape}).Elems())
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		return b.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(data)})
+	}
+	scales := func(n int64) *ir.Value {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = 0.001 + 0.001*r.Float32()
+		}
+		return b.floats([]int64{n}, x...)
+	}
+	dequantized := func(x *ir.Value) *ir.Value {
+		return b.op("DequantizeLinear", x, b.floats(nil, 0.05), byteOf(ir.Uint8, 100))
+	}
+	conv := func(x *ir.Value, w, ws, wz *ir.Value, act string, attrs ...*ir.Attr) *ir.Value {
+		w = b.Insert(nil, "DequantizeLinear", []*ir.Value{w, ws, wz}, ir.IntAttr("axis", 0))
+		y := b.Insert(nil, "Conv", []*ir.Value{dequantized(x), w}, attrs...)
+		if act != "" {
+			y = b.op(act, y)
+		}
+		y = b.op("QuantizeLinear", y, b.floats(nil, 0.05), byteOf(ir.Uint8, 100))
+		return b.Insert(nil, "Cast", []*ir.Value{y}, ir.IntAttr("to", int64(ir.Uint8)))
+	}
+	same := ir.IntsAttr("pads", 1, 1, 1, 1)
+	x := b.input("x", ir.Uint8, "n", "c", "h", "w")
+	first := conv(x, constants(ir.Int8, 24, 5, 3, 3), scales(24), b.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{24}}, Source: ir.Mem(make([]byte, 24))}), "", same, ir.IntsAttr("strides", 2, 2))
+	next := conv(first, constants(ir.Uint8, 24, 1, 3, 3), scales(24), constants(ir.Uint8, 24), "", same, ir.IntAttr("group", 24), ir.IntsAttr("dilations", 1, 1))
+	next = conv(next, constants(ir.Uint8, 24, 12, 1, 1), scales(24), constants(ir.Uint8, 24), "", ir.IntAttr("group", 2))
+	sum := b.op("Relu", b.op("Add", dequantized(first), dequantized(next)))
+	b.output(b.op("QuantizeLinear", sum, b.floats(nil, 0.06), byteOf(ir.Int8, 0x85)))
+	in := map[string]*ir.Array{"x": {DType: ir.Uint8, Shape: []int64{2, 5, 37, 41}, Data: make([]byte, 2*5*37*41)}}
+	for i := range in["x"].Data {
+		in["x"].Data[i] = byte(r.Uint32())
+	}
+	want, _ := runModel(t, m, in, engine.Options{NoFusion: true})
+	got, steps := runModel(t, m, in, engine.Options{Workers: 2})
+	conved := "mcompress.IntegerConv"
+	if all := []string{"Transpose", conved, conved, conved, "mcompress.QuantizedAdd", "Transpose"}; !slices.Equal(steps, all) {
+		t.Errorf("steps %v, want %v", steps, all)
+	}
+	for k, w := range want {
+		if n := levelsApart(w, got[k]); n > 2 {
+			t.Errorf("output %q differs by %d levels", k, n)
+		}
+	}
+	if n := distinct(want); n < 30 {
+		t.Errorf("the output has only %d distinct quantized values", n)
 	}
 }
 
@@ -113,7 +201,15 @@ func distinct(all map[string]*ir.Array) int {
 
 // The memory of a quantized convolution is that of its quantized input and output, and of a few bands.
 func TestQDQConvMemory(t *testing.T) {
-	l := quantizedConvs()["pointwise"]
+	for _, act := range []string{"LeakyRelu", "Relu"} {
+		l := quantizedConvs()["pointwise"]
+		l.act = act
+		testQDQConvMemory(t, l)
+	}
+}
+
+func testQDQConvMemory(t *testing.T, l layer) {
+	t.Helper()
 	e, err := engine.Open(t.Context(), l.model(), engine.Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +220,11 @@ func TestQDQConvMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := 96*size*size + 2<<20; u.Plan.Size > most {
+		most := 96*size*size + 2<<20
+		if l.act == "Relu" { // the output in both layouts, as there is no other convolution
+			most += 96 * size * size
+		}
+		if u.Plan.Size > most {
 			t.Errorf("%d bytes for images of %d×%d, want at most %d", u.Plan.Size, size, size, most)
 		}
 	}

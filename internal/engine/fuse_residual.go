@@ -55,16 +55,18 @@ func (f *fusion) image(o int, seen map[int]image, reach int) image {
 	s, _ := f.producer(o)
 	switch reach--; {
 	case s == nil || reach < 0:
-	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "Swish", "BatchNormalization"):
+	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "Swish", "BatchNormalization", "QuantizeLinear", "DequantizeLinear"):
 		im = f.image(s.in[0], seen, reach)
 	case s.is("Add"):
 		if a := f.image(s.in[0], seen, reach); a.channels > 0 && a == f.image(s.in[1], seen, reach) {
 			im = a
 		}
+	case s.isOf(quantizedAddID): // of two equal images
+		im = f.image(s.in[0], seen, reach)
 	case s.is("MaxPool"):
 		im = f.image(s.in[0], seen, reach)
 		im.way += sizing(s, s.Ints("kernel_shape"))
-	case s.is("Conv") || s.isOf(convID):
+	case s.is("Conv") || s.isOf(convID) || s.isOf(quantizedConvID):
 		if w := f.weight(s.in[1]); w != nil && len(w.Shape) > 2 {
 			im = f.image(s.in[0], seen, reach)
 			im.channels = w.Shape[0]

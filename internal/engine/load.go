@@ -144,12 +144,17 @@ func (l *loader) foldSmall(p *program) error {
 	}
 	kept := p.steps[:0:0]
 	for _, s := range p.steps {
-		if !p.foldable(s) || !l.small(p, s) || !l.compute(p, s) {
+		if p.quantizedWeight(s) || !p.foldable(s) || !l.small(p, s) || !l.compute(p, s) {
 			kept = append(kept, s)
 		}
 	}
 	p.steps = kept
 	return l.ctx.Err()
+}
+
+// quantizedWeight reports whether s dequantizes a constant of several axes: fusions may keep it quantized, and it is folded after them.
+func (p *program) quantizedWeight(s *step) bool {
+	return s.is("DequantizeLinear") && p.slots[s.in[0]].constant != nil && len(p.slots[s.in[0]].constant.array.Shape) > 1
 }
 
 // small reports whether the constant inputs of s, and its outputs as far as their types are known, are small.

@@ -54,6 +54,11 @@ func quantizeColsAVX2(dst *byte, x *float32, n int, scale *float32, lo int32, hi
 //go:noescape
 func quantizeColsZeroAVX2(dst *byte, x *float32, n int, scale *float32, zero *int32, lo int32, hi int32)
 
+// requantizeAVX2 quantizes one row; it expects the zero point minus the bits of roundShift as offset; n%8 == 0.
+//
+//go:noescape
+func requantizeAVX2(dst *byte, sums *int32, n int, scale *float32, bias *float32, offset int32, lo int32, hi int32)
+
 // dequantizeAVX2: flip is 0x80 for int8 and 0 for uint8; n%8 == 0.
 //
 //go:noescape

@@ -1669,6 +1669,109 @@ narrowEnd:
 	VZEROUPPER
 	RET
 
+// func requantizeAVX2(dst *byte, sums *int32, n int, scale *float32, bias *float32, offset int32, lo int32, hi int32)
+// Requires: AVX, AVX2
+TEXT ·requantizeAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         sums+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         bias+32(FP), SI
+	VBROADCASTSS offset+40(FP), Y0
+	VMOVDQU      packOrder<>+0(SB), Y1
+	MOVL         $0xc9800000, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x4b400000, DI
+	VMOVD        DI, X3
+	VPBROADCASTD X3, Y3
+	MOVL         lo+44(FP), DI
+	VMOVD        DI, X4
+	VPBROADCASTW X4, Y4
+	MOVL         hi+48(FP), DI
+	VMOVD        DI, X5
+	VPBROADCASTW X5, Y5
+	MOVL         $0x00ff00ff, DI
+	VMOVD        DI, X6
+	VPBROADCASTD X6, Y6
+	SUBQ         $0x00000020, DX
+	JLT          wideEnd
+
+wide:
+	VCVTDQ2PS (CX), Y7
+	VMULPS    (BX), Y7, Y7
+	VADDPS    (SI), Y7, Y7
+	VMAXPS    Y2, Y7, Y7
+	VADDPS    Y3, Y7, Y7
+	VPADDD    Y0, Y7, Y7
+	VCVTDQ2PS 32(CX), Y8
+	VMULPS    32(BX), Y8, Y8
+	VADDPS    32(SI), Y8, Y8
+	VMAXPS    Y2, Y8, Y8
+	VADDPS    Y3, Y8, Y8
+	VPADDD    Y0, Y8, Y8
+	VCVTDQ2PS 64(CX), Y9
+	VMULPS    64(BX), Y9, Y9
+	VADDPS    64(SI), Y9, Y9
+	VMAXPS    Y2, Y9, Y9
+	VADDPS    Y3, Y9, Y9
+	VPADDD    Y0, Y9, Y9
+	VCVTDQ2PS 96(CX), Y10
+	VMULPS    96(BX), Y10, Y10
+	VADDPS    96(SI), Y10, Y10
+	VMAXPS    Y2, Y10, Y10
+	VADDPS    Y3, Y10, Y10
+	VPADDD    Y0, Y10, Y10
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, SI
+	VPACKSSDW Y8, Y7, Y7
+	VPACKSSDW Y10, Y9, Y9
+	VPMINSW   Y5, Y7, Y7
+	VPMAXSW   Y4, Y7, Y7
+	VPAND     Y6, Y7, Y7
+	VPMINSW   Y5, Y9, Y9
+	VPMAXSW   Y4, Y9, Y9
+	VPAND     Y6, Y9, Y9
+	VPACKUSWB Y9, Y7, Y7
+	VPERMD    Y7, Y1, Y7
+	VMOVDQU   Y7, (AX)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000020, DX
+	JGE       wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VCVTDQ2PS    (CX), Y1
+	VMULPS       (BX), Y1, Y1
+	VADDPS       (SI), Y1, Y1
+	VMAXPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VPADDD       Y0, Y1, Y1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	VPACKSSDW    Y1, Y1, Y1
+	VPMINSW      Y5, Y1, Y1
+	VPMAXSW      Y4, Y1, Y1
+	VPAND        Y6, Y1, Y1
+	VPACKUSWB    Y1, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X7
+	VMOVD        X1, (AX)
+	VMOVD        X7, 4(AX)
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x00000008, DX
+	JGE          narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
 // func dequantizeAVX2(dst *float32, q *byte, n int, flip uint32, scale float32, zero int32)
 // Requires: AVX, AVX2
 TEXT ·dequantizeAVX2(SB), NOSPLIT, $0-36

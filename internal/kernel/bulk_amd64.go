@@ -93,6 +93,16 @@ func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c IntRange) 
 	return cols
 }
 
+func requantizeBulk(dst []byte, to int, sums []int32, scale, bias []float32, zero int32, c IntRange) (cols int) {
+	if cols = whole(len(scale)); cols == 0 {
+		return 0
+	}
+	for r := range len(sums) / len(scale) {
+		requantizeAVX2(&dst[r*to], &sums[r*len(scale)], cols, &scale[0], &bias[0], zero-roundShiftBits, c.Lo, c.Hi)
+	}
+	return cols
+}
+
 // signFlip converts int8 to uint8 and back.
 func signFlip(signed bool) uint32 {
 	if signed {

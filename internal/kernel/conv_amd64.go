@@ -63,3 +63,13 @@ func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int
 //
 //go:noescape
 func winogradOutputAVX2(rows **float32, m *float32, step int, groups int, first float32)
+
+// depthwiseSignedAVX2 computes 16·groups channels; steps in bytes, rest from the end of a position's sums to the next; all > 0.
+//
+//go:noescape
+func depthwiseSignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+
+// depthwiseUnsignedAVX2 computes 16·groups channels; steps in bytes, rest from the end of a position's sums to the next; all > 0.
+//
+//go:noescape
+func depthwiseUnsignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)

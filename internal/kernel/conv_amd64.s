@@ -851,3 +851,103 @@ groupsEnd:
 	ADDQ $0x00000001, BX
 	VZEROUPPER
 	RET
+
+// func depthwiseSignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+// Requires: AVX, AVX2
+TEXT ·depthwiseSignedAVX2(SB), NOSPLIT, $0-80
+	MOVQ sums+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ positions+16(FP), DX
+
+position:
+	MOVQ CX, BX
+	MOVQ w+56(FP), SI
+	MOVQ first+64(FP), DI
+	MOVQ groups+72(FP), R8
+
+group:
+	VMOVDQU (DI), Y0
+	VMOVDQU 32(DI), Y1
+	MOVQ    at+40(FP), R10
+	MOVQ    pairs+48(FP), R9
+
+pair:
+	MOVQ       (R10), R11
+	VMOVDQU    (BX)(R11*1), X2
+	MOVQ       8(R10), R11
+	VMOVDQU    (BX)(R11*1), X3
+	VPUNPCKLBW X3, X2, X4
+	VPMOVSXBW  X4, Y4
+	VPMADDWD   (SI), Y4, Y4
+	VPADDD     Y4, Y0, Y0
+	VPUNPCKHBW X3, X2, X2
+	VPMOVSXBW  X2, Y2
+	VPMADDWD   32(SI), Y2, Y2
+	VPADDD     Y2, Y1, Y1
+	ADDQ       $0x00000010, R10
+	ADDQ       $0x00000040, SI
+	DECQ       R9
+	JNZ        pair
+	VMOVDQU    Y0, (AX)
+	VMOVDQU    Y1, 32(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000010, BX
+	DECQ       R8
+	JNZ        group
+	ADDQ       rest+32(FP), AX
+	ADDQ       step+24(FP), CX
+	DECQ       DX
+	JNZ        position
+	VZEROUPPER
+	RET
+
+// func depthwiseUnsignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+// Requires: AVX, AVX2
+TEXT ·depthwiseUnsignedAVX2(SB), NOSPLIT, $0-80
+	MOVQ sums+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ positions+16(FP), DX
+
+position:
+	MOVQ CX, BX
+	MOVQ w+56(FP), SI
+	MOVQ first+64(FP), DI
+	MOVQ groups+72(FP), R8
+
+group:
+	VMOVDQU (DI), Y0
+	VMOVDQU 32(DI), Y1
+	MOVQ    at+40(FP), R10
+	MOVQ    pairs+48(FP), R9
+
+pair:
+	MOVQ       (R10), R11
+	VMOVDQU    (BX)(R11*1), X2
+	MOVQ       8(R10), R11
+	VMOVDQU    (BX)(R11*1), X3
+	VPUNPCKLBW X3, X2, X4
+	VPMOVZXBW  X4, Y4
+	VPMADDWD   (SI), Y4, Y4
+	VPADDD     Y4, Y0, Y0
+	VPUNPCKHBW X3, X2, X2
+	VPMOVZXBW  X2, Y2
+	VPMADDWD   32(SI), Y2, Y2
+	VPADDD     Y2, Y1, Y1
+	ADDQ       $0x00000010, R10
+	ADDQ       $0x00000040, SI
+	DECQ       R9
+	JNZ        pair
+	VMOVDQU    Y0, (AX)
+	VMOVDQU    Y1, 32(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000010, BX
+	DECQ       R8
+	JNZ        group
+	ADDQ       rest+32(FP), AX
+	ADDQ       step+24(FP), CX
+	DECQ       DX
+	JNZ        position
+	VZEROUPPER
+	RET

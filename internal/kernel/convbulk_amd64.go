@@ -109,3 +109,18 @@ func winogradOutputBulk(rows *[4][]float32, m []float32, step, groups int, first
 	winogradOutputAVX2(&begin[0], &m[0], 4*step, groups, first)
 	return true
 }
+
+// depthwiseBytesBulk returns the number of channels that it computed.
+func depthwiseBytesBulk(sums []int32, x []byte, positions, step int, at []int64, w []int16, first []int32, signed bool) (channels int) {
+	groups := len(first) / DepthwiseGroup
+	if channels = groups * DepthwiseGroup; !hasAVX2 || channels == 0 || len(at) == 0 {
+		return 0
+	}
+	rest := 4 * (len(first) - channels)
+	if signed {
+		depthwiseSignedAVX2(&sums[0], &x[0], positions, step, rest, &at[0], len(at)/2, &w[0], &first[0], groups)
+	} else {
+		depthwiseUnsignedAVX2(&sums[0], &x[0], positions, step, rest, &at[0], len(at)/2, &w[0], &first[0], groups)
+	}
+	return channels
+}

@@ -15,3 +15,7 @@ func weightRowsBulk(_ []float32, _ int, _ []float32, _, _, _ int, _ []int64, _ [
 func winogradInputBulk(_ []float32, _ int, _ *[8][]float32, _ int, _ []int32) bool { return false }
 
 func winogradOutputBulk(_ *[4][]float32, _ []float32, _, _ int, _ float32) bool { return false }
+
+func depthwiseBytesBulk(_ []int32, _ []byte, _, _ int, _ []int64, _ []int16, _ []int32, _ bool) (channels int) {
+	return 0
+}

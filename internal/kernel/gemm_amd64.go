@@ -99,50 +99,50 @@ func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPa
 //go:noescape
 func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
 
-// gemmInt1x16AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+// gemmInt1x16AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
 //go:noescape
-func gemmInt1x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt1x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
-// gemmInt2x16AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+// gemmInt2x16AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
 //go:noescape
-func gemmInt2x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt2x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
-// gemmInt3x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+// gemmInt3x8AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
 //go:noescape
-func gemmInt3x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt3x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
-// gemmInt4x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+// gemmInt4x8AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
 //go:noescape
-func gemmInt4x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt4x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
-// gemmInt5x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+// gemmInt5x8AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
 //go:noescape
-func gemmInt5x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt5x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
-// gemmInt6x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+// gemmInt6x8AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
 //go:noescape
-func gemmInt6x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt6x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //
 //go:noescape
 func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, flip uint32)
 
-// widenUnsignedAVX2 needs n%16 == 0, n > 0.
+// widenUnsignedAVX2 needs n%8 == 0, rows and n > 0.
 //
 //go:noescape
-func widenUnsignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
+func widenUnsignedAVX2(dst *byte, to int, src *byte, from int, rows int, n int, zero uint32, sums *int32)
 
-// widenSignedAVX2 needs n%16 == 0, n > 0.
+// widenSignedAVX2 needs n%8 == 0, rows and n > 0.
 //
 //go:noescape
-func widenSignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
+func widenSignedAVX2(dst *byte, to int, src *byte, from int, rows int, n int, zero uint32, sums *int32)
 
 // flipAVX2 needs n%32 == 0, n > 0.
 //

@@ -3412,63 +3412,79 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt1x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt1x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
-TEXT ·gemmInt1x16AVX2(SB), NOSPLIT, $0-56
-	MOVQ  quads+0(FP), AX
-	MOVQ  b+24(FP), CX
-	MOVQ  a+8(FP), DX
-	MOVQ  aRow+16(FP), BX
-	MOVQ  c+32(FP), BX
-	MOVQ  cRow+40(FP), SI
+TEXT ·gemmInt1x16AVX2(SB), NOSPLIT, $0-64
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ aRow+24(FP), DI
+	MOVQ c+40(FP), R8
+	MOVQ cRow+48(FP), R9
+
+strip:
+	MOVQ  CX, SI
+	MOVQ  quads+8(FP), DX
+	MOVQ  b+32(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 
 quad:
-	VPBROADCASTQ (DX), Y4
-	VPMOVSXBW    (CX), Y5
+	VPBROADCASTQ (SI), Y4
+	VPMOVSXBW    (BX), Y5
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y5, Y0, Y0
-	VPMOVSXBW    16(CX), Y5
+	VPMOVSXBW    16(BX), Y5
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y5, Y1, Y1
-	VPMOVSXBW    32(CX), Y5
+	VPMOVSXBW    32(BX), Y5
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y5, Y2, Y2
-	VPMOVSXBW    48(CX), Y5
+	VPMOVSXBW    48(BX), Y5
 	VPMADDWD     Y5, Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	ADDQ         $0x00000008, DX
-	ADDQ         $0x00000040, CX
-	DECQ         AX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000040, BX
+	DECQ         DX
 	JNZ          quad
 	VPHADDD      Y1, Y0, Y0
 	VPERMQ       $0xd8, Y0, Y0
 	VPHADDD      Y3, Y2, Y2
 	VPERMQ       $0xd8, Y2, Y2
-	MOVQ         add+48(FP), AX
-	TESTQ        AX, AX
+	MOVQ         add+56(FP), DX
+	TESTQ        DX, DX
 	JZ           store
-	VPADDD       (BX), Y0, Y0
-	VPADDD       32(BX), Y2, Y2
+	VPADDD       (R8), Y0, Y0
+	VPADDD       32(R8), Y2, Y2
 
 store:
-	VMOVDQU Y0, (BX)
-	VMOVDQU Y2, 32(BX)
+	VMOVDQU Y0, (R8)
+	VMOVDQU Y2, 32(R8)
+	IMUL3Q  $0x01, DI, DX
+	ADDQ    DX, CX
+	IMUL3Q  $0x01, R9, DX
+	ADDQ    DX, R8
+	DECQ    AX
+	JNZ     strip
 	VZEROUPPER
 	RET
 
-// func gemmInt2x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt2x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
-TEXT ·gemmInt2x16AVX2(SB), NOSPLIT, $0-56
-	MOVQ  quads+0(FP), AX
-	MOVQ  b+24(FP), CX
-	MOVQ  a+8(FP), DX
-	MOVQ  aRow+16(FP), BX
-	MOVQ  c+32(FP), SI
-	MOVQ  cRow+40(FP), DI
+TEXT ·gemmInt2x16AVX2(SB), NOSPLIT, $0-64
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ aRow+24(FP), DI
+	MOVQ c+40(FP), R8
+	MOVQ cRow+48(FP), R9
+
+strip:
+	MOVQ  CX, SI
+	MOVQ  quads+8(FP), DX
+	MOVQ  b+32(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -3479,31 +3495,31 @@ TEXT ·gemmInt2x16AVX2(SB), NOSPLIT, $0-56
 	VPXOR Y7, Y7, Y7
 
 quad:
-	VPBROADCASTQ (DX), Y8
-	VPBROADCASTQ (DX)(BX*1), Y9
-	VPMOVSXBW    (CX), Y10
+	VPBROADCASTQ (SI), Y8
+	VPBROADCASTQ (SI)(DI*1), Y9
+	VPMOVSXBW    (BX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y4, Y4
-	VPMOVSXBW    16(CX), Y10
+	VPMOVSXBW    16(BX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y1, Y1
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y5, Y5
-	VPMOVSXBW    32(CX), Y10
+	VPMOVSXBW    32(BX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y2, Y2
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y6, Y6
-	VPMOVSXBW    48(CX), Y10
+	VPMOVSXBW    48(BX), Y10
 	VPMADDWD     Y10, Y8, Y8
 	VPADDD       Y8, Y3, Y3
 	VPMADDWD     Y10, Y9, Y8
 	VPADDD       Y8, Y7, Y7
-	ADDQ         $0x00000008, DX
-	ADDQ         $0x00000040, CX
-	DECQ         AX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000040, BX
+	DECQ         DX
 	JNZ          quad
 	VPHADDD      Y1, Y0, Y0
 	VPERMQ       $0xd8, Y0, Y0
@@ -3513,31 +3529,42 @@ quad:
 	VPERMQ       $0xd8, Y4, Y4
 	VPHADDD      Y7, Y6, Y6
 	VPERMQ       $0xd8, Y6, Y6
-	MOVQ         add+48(FP), AX
-	TESTQ        AX, AX
+	MOVQ         add+56(FP), DX
+	TESTQ        DX, DX
 	JZ           store
-	VPADDD       (SI), Y0, Y0
-	VPADDD       32(SI), Y2, Y2
-	VPADDD       (SI)(DI*1), Y4, Y4
-	VPADDD       32(SI)(DI*1), Y6, Y6
+	VPADDD       (R8), Y0, Y0
+	VPADDD       32(R8), Y2, Y2
+	VPADDD       (R8)(R9*1), Y4, Y4
+	VPADDD       32(R8)(R9*1), Y6, Y6
 
 store:
-	VMOVDQU Y0, (SI)
-	VMOVDQU Y2, 32(SI)
-	VMOVDQU Y4, (SI)(DI*1)
-	VMOVDQU Y6, 32(SI)(DI*1)
+	VMOVDQU Y0, (R8)
+	VMOVDQU Y2, 32(R8)
+	VMOVDQU Y4, (R8)(R9*1)
+	VMOVDQU Y6, 32(R8)(R9*1)
+	IMUL3Q  $0x02, DI, DX
+	ADDQ    DX, CX
+	IMUL3Q  $0x02, R9, DX
+	ADDQ    DX, R8
+	DECQ    AX
+	JNZ     strip
 	VZEROUPPER
 	RET
 
-// func gemmInt3x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt3x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
-TEXT ·gemmInt3x8AVX2(SB), NOSPLIT, $0-56
-	MOVQ  quads+0(FP), AX
-	MOVQ  b+24(FP), CX
-	MOVQ  a+8(FP), DX
-	MOVQ  aRow+16(FP), BX
-	MOVQ  c+32(FP), SI
-	MOVQ  cRow+40(FP), DI
+TEXT ·gemmInt3x8AVX2(SB), NOSPLIT, $0-64
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ aRow+24(FP), DI
+	MOVQ c+40(FP), R8
+	MOVQ cRow+48(FP), R9
+
+strip:
+	MOVQ  CX, SI
+	MOVQ  quads+8(FP), DX
+	MOVQ  b+32(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -3546,26 +3573,26 @@ TEXT ·gemmInt3x8AVX2(SB), NOSPLIT, $0-56
 	VPXOR Y5, Y5, Y5
 
 quad:
-	VPMOVSXBW    (CX), Y6
-	VPMOVSXBW    16(CX), Y7
-	VPBROADCASTQ (DX), Y8
+	VPMOVSXBW    (BX), Y6
+	VPMOVSXBW    16(BX), Y7
+	VPBROADCASTQ (SI), Y8
 	VPMADDWD     Y6, Y8, Y9
 	VPADDD       Y9, Y0, Y0
 	VPMADDWD     Y7, Y8, Y8
 	VPADDD       Y8, Y1, Y1
-	VPBROADCASTQ (DX)(BX*1), Y8
+	VPBROADCASTQ (SI)(DI*1), Y8
 	VPMADDWD     Y6, Y8, Y9
 	VPADDD       Y9, Y2, Y2
 	VPMADDWD     Y7, Y8, Y8
 	VPADDD       Y8, Y3, Y3
-	VPBROADCASTQ (DX)(BX*2), Y8
+	VPBROADCASTQ (SI)(DI*2), Y8
 	VPMADDWD     Y6, Y8, Y6
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y7, Y8, Y6
 	VPADDD       Y6, Y5, Y5
-	ADDQ         $0x00000008, DX
-	ADDQ         $0x00000040, CX
-	DECQ         AX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000040, BX
+	DECQ         DX
 	JNZ          quad
 	VPHADDD      Y1, Y0, Y0
 	VPERMQ       $0xd8, Y0, Y0
@@ -3573,33 +3600,46 @@ quad:
 	VPERMQ       $0xd8, Y2, Y2
 	VPHADDD      Y5, Y4, Y4
 	VPERMQ       $0xd8, Y4, Y4
-	MOVQ         add+48(FP), AX
-	TESTQ        AX, AX
+	MOVQ         add+56(FP), DX
+	TESTQ        DX, DX
 	JZ           store
-	VPADDD       (SI), Y0, Y0
-	VPADDD       (SI)(DI*1), Y2, Y2
-	VPADDD       (SI)(DI*2), Y4, Y4
+	VPADDD       (R8), Y0, Y0
+	VPADDD       (R8)(R9*1), Y2, Y2
+	VPADDD       (R8)(R9*2), Y4, Y4
 
 store:
-	VMOVDQU Y0, (SI)
-	VMOVDQU Y2, (SI)(DI*1)
-	VMOVDQU Y4, (SI)(DI*2)
+	VMOVDQU Y0, (R8)
+	VMOVDQU Y2, (R8)(R9*1)
+	VMOVDQU Y4, (R8)(R9*2)
+	IMUL3Q  $0x03, DI, DX
+	ADDQ    DX, CX
+	IMUL3Q  $0x03, R9, DX
+	ADDQ    DX, R8
+	DECQ    AX
+	JNZ     strip
 	VZEROUPPER
 	RET
 
-// func gemmInt4x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt4x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
-TEXT ·gemmInt4x8AVX2(SB), NOSPLIT, $0-56
-	MOVQ  quads+0(FP), AX
-	MOVQ  b+24(FP), CX
-	MOVQ  a+8(FP), DX
-	MOVQ  aRow+16(FP), BX
-	LEAQ  (DX)(BX*2), SI
-	ADDQ  BX, SI
-	MOVQ  c+32(FP), DI
-	MOVQ  cRow+40(FP), R8
-	LEAQ  (DI)(R8*2), R9
-	ADDQ  R8, R9
+TEXT ·gemmInt4x8AVX2(SB), NOSPLIT, $0-64
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ aRow+24(FP), DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	MOVQ c+40(FP), R9
+	MOVQ cRow+48(FP), R10
+	LEAQ (R9)(R10*2), R11
+	ADDQ R10, R11
+
+strip:
+	MOVQ  CX, SI
+	LEAQ  (SI)(DI*2), R8
+	ADDQ  DI, R8
+	MOVQ  quads+8(FP), DX
+	MOVQ  b+32(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -3610,32 +3650,32 @@ TEXT ·gemmInt4x8AVX2(SB), NOSPLIT, $0-56
 	VPXOR Y7, Y7, Y7
 
 quad:
-	VPMOVSXBW    (CX), Y8
-	VPMOVSXBW    16(CX), Y9
-	VPBROADCASTQ (DX), Y10
+	VPMOVSXBW    (BX), Y8
+	VPMOVSXBW    16(BX), Y9
+	VPBROADCASTQ (SI), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y0, Y0
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y1, Y1
-	VPBROADCASTQ (DX)(BX*1), Y10
+	VPBROADCASTQ (SI)(DI*1), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y2, Y2
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y3, Y3
-	VPBROADCASTQ (DX)(BX*2), Y10
+	VPBROADCASTQ (SI)(DI*2), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y4, Y4
 	VPMADDWD     Y9, Y10, Y10
 	VPADDD       Y10, Y5, Y5
-	VPBROADCASTQ (SI), Y10
+	VPBROADCASTQ (R8), Y10
 	VPMADDWD     Y8, Y10, Y8
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y9, Y10, Y8
 	VPADDD       Y8, Y7, Y7
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000040, CX
-	DECQ         AX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000040, BX
+	DECQ         DX
 	JNZ          quad
 	VPHADDD      Y1, Y0, Y0
 	VPERMQ       $0xd8, Y0, Y0
@@ -3645,35 +3685,49 @@ quad:
 	VPERMQ       $0xd8, Y4, Y4
 	VPHADDD      Y7, Y6, Y6
 	VPERMQ       $0xd8, Y6, Y6
-	MOVQ         add+48(FP), AX
-	TESTQ        AX, AX
+	MOVQ         add+56(FP), DX
+	TESTQ        DX, DX
 	JZ           store
-	VPADDD       (DI), Y0, Y0
-	VPADDD       (DI)(R8*1), Y2, Y2
-	VPADDD       (DI)(R8*2), Y4, Y4
-	VPADDD       (R9), Y6, Y6
+	VPADDD       (R9), Y0, Y0
+	VPADDD       (R9)(R10*1), Y2, Y2
+	VPADDD       (R9)(R10*2), Y4, Y4
+	VPADDD       (R11), Y6, Y6
 
 store:
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y2, (DI)(R8*1)
-	VMOVDQU Y4, (DI)(R8*2)
-	VMOVDQU Y6, (R9)
+	VMOVDQU Y0, (R9)
+	VMOVDQU Y2, (R9)(R10*1)
+	VMOVDQU Y4, (R9)(R10*2)
+	VMOVDQU Y6, (R11)
+	IMUL3Q  $0x04, DI, DX
+	ADDQ    DX, CX
+	IMUL3Q  $0x04, R10, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R11
+	DECQ    AX
+	JNZ     strip
 	VZEROUPPER
 	RET
 
-// func gemmInt5x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt5x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
-TEXT ·gemmInt5x8AVX2(SB), NOSPLIT, $0-56
-	MOVQ  quads+0(FP), AX
-	MOVQ  b+24(FP), CX
-	MOVQ  a+8(FP), DX
-	MOVQ  aRow+16(FP), BX
-	LEAQ  (DX)(BX*2), SI
-	ADDQ  BX, SI
-	MOVQ  c+32(FP), DI
-	MOVQ  cRow+40(FP), R8
-	LEAQ  (DI)(R8*2), R9
-	ADDQ  R8, R9
+TEXT ·gemmInt5x8AVX2(SB), NOSPLIT, $0-64
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ aRow+24(FP), DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	MOVQ c+40(FP), R9
+	MOVQ cRow+48(FP), R10
+	LEAQ (R9)(R10*2), R11
+	ADDQ R10, R11
+
+strip:
+	MOVQ  CX, SI
+	LEAQ  (SI)(DI*2), R8
+	ADDQ  DI, R8
+	MOVQ  quads+8(FP), DX
+	MOVQ  b+32(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -3686,37 +3740,37 @@ TEXT ·gemmInt5x8AVX2(SB), NOSPLIT, $0-56
 	VPXOR Y9, Y9, Y9
 
 quad:
-	VPMOVSXBW    (CX), Y10
-	VPMOVSXBW    16(CX), Y11
-	VPBROADCASTQ (DX), Y12
+	VPMOVSXBW    (BX), Y10
+	VPMOVSXBW    16(BX), Y11
+	VPBROADCASTQ (SI), Y12
 	VPMADDWD     Y10, Y12, Y13
 	VPADDD       Y13, Y0, Y0
 	VPMADDWD     Y11, Y12, Y12
 	VPADDD       Y12, Y1, Y1
-	VPBROADCASTQ (DX)(BX*1), Y12
+	VPBROADCASTQ (SI)(DI*1), Y12
 	VPMADDWD     Y10, Y12, Y13
 	VPADDD       Y13, Y2, Y2
 	VPMADDWD     Y11, Y12, Y12
 	VPADDD       Y12, Y3, Y3
-	VPBROADCASTQ (DX)(BX*2), Y12
+	VPBROADCASTQ (SI)(DI*2), Y12
 	VPMADDWD     Y10, Y12, Y13
 	VPADDD       Y13, Y4, Y4
 	VPMADDWD     Y11, Y12, Y12
 	VPADDD       Y12, Y5, Y5
-	VPBROADCASTQ (SI), Y12
+	VPBROADCASTQ (R8), Y12
 	VPMADDWD     Y10, Y12, Y13
 	VPADDD       Y13, Y6, Y6
 	VPMADDWD     Y11, Y12, Y12
 	VPADDD       Y12, Y7, Y7
-	VPBROADCASTQ (SI)(BX*1), Y12
+	VPBROADCASTQ (R8)(DI*1), Y12
 	VPMADDWD     Y10, Y12, Y10
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y11, Y12, Y10
 	VPADDD       Y10, Y9, Y9
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000040, CX
-	DECQ         AX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000040, BX
+	DECQ         DX
 	JNZ          quad
 	VPHADDD      Y1, Y0, Y0
 	VPERMQ       $0xd8, Y0, Y0
@@ -3728,37 +3782,51 @@ quad:
 	VPERMQ       $0xd8, Y6, Y6
 	VPHADDD      Y9, Y8, Y8
 	VPERMQ       $0xd8, Y8, Y8
-	MOVQ         add+48(FP), AX
-	TESTQ        AX, AX
+	MOVQ         add+56(FP), DX
+	TESTQ        DX, DX
 	JZ           store
-	VPADDD       (DI), Y0, Y0
-	VPADDD       (DI)(R8*1), Y2, Y2
-	VPADDD       (DI)(R8*2), Y4, Y4
-	VPADDD       (R9), Y6, Y6
-	VPADDD       (R9)(R8*1), Y8, Y8
+	VPADDD       (R9), Y0, Y0
+	VPADDD       (R9)(R10*1), Y2, Y2
+	VPADDD       (R9)(R10*2), Y4, Y4
+	VPADDD       (R11), Y6, Y6
+	VPADDD       (R11)(R10*1), Y8, Y8
 
 store:
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y2, (DI)(R8*1)
-	VMOVDQU Y4, (DI)(R8*2)
-	VMOVDQU Y6, (R9)
-	VMOVDQU Y8, (R9)(R8*1)
+	VMOVDQU Y0, (R9)
+	VMOVDQU Y2, (R9)(R10*1)
+	VMOVDQU Y4, (R9)(R10*2)
+	VMOVDQU Y6, (R11)
+	VMOVDQU Y8, (R11)(R10*1)
+	IMUL3Q  $0x05, DI, DX
+	ADDQ    DX, CX
+	IMUL3Q  $0x05, R10, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R11
+	DECQ    AX
+	JNZ     strip
 	VZEROUPPER
 	RET
 
-// func gemmInt6x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt6x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
-TEXT ·gemmInt6x8AVX2(SB), NOSPLIT, $0-56
-	MOVQ  quads+0(FP), AX
-	MOVQ  b+24(FP), CX
-	MOVQ  a+8(FP), DX
-	MOVQ  aRow+16(FP), BX
-	LEAQ  (DX)(BX*2), SI
-	ADDQ  BX, SI
-	MOVQ  c+32(FP), DI
-	MOVQ  cRow+40(FP), R8
-	LEAQ  (DI)(R8*2), R9
-	ADDQ  R8, R9
+TEXT ·gemmInt6x8AVX2(SB), NOSPLIT, $0-64
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ a+16(FP), SI
+	MOVQ aRow+24(FP), DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	MOVQ c+40(FP), R9
+	MOVQ cRow+48(FP), R10
+	LEAQ (R9)(R10*2), R11
+	ADDQ R10, R11
+
+strip:
+	MOVQ  CX, SI
+	LEAQ  (SI)(DI*2), R8
+	ADDQ  DI, R8
+	MOVQ  quads+8(FP), DX
+	MOVQ  b+32(FP), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -3773,42 +3841,42 @@ TEXT ·gemmInt6x8AVX2(SB), NOSPLIT, $0-56
 	VPXOR Y11, Y11, Y11
 
 quad:
-	VPMOVSXBW    (CX), Y12
-	VPMOVSXBW    16(CX), Y13
-	VPBROADCASTQ (DX), Y14
+	VPMOVSXBW    (BX), Y12
+	VPMOVSXBW    16(BX), Y13
+	VPBROADCASTQ (SI), Y14
 	VPMADDWD     Y12, Y14, Y15
 	VPADDD       Y15, Y0, Y0
 	VPMADDWD     Y13, Y14, Y14
 	VPADDD       Y14, Y1, Y1
-	VPBROADCASTQ (DX)(BX*1), Y14
+	VPBROADCASTQ (SI)(DI*1), Y14
 	VPMADDWD     Y12, Y14, Y15
 	VPADDD       Y15, Y2, Y2
 	VPMADDWD     Y13, Y14, Y14
 	VPADDD       Y14, Y3, Y3
-	VPBROADCASTQ (DX)(BX*2), Y14
+	VPBROADCASTQ (SI)(DI*2), Y14
 	VPMADDWD     Y12, Y14, Y15
 	VPADDD       Y15, Y4, Y4
 	VPMADDWD     Y13, Y14, Y14
 	VPADDD       Y14, Y5, Y5
-	VPBROADCASTQ (SI), Y14
+	VPBROADCASTQ (R8), Y14
 	VPMADDWD     Y12, Y14, Y15
 	VPADDD       Y15, Y6, Y6
 	VPMADDWD     Y13, Y14, Y14
 	VPADDD       Y14, Y7, Y7
-	VPBROADCASTQ (SI)(BX*1), Y14
+	VPBROADCASTQ (R8)(DI*1), Y14
 	VPMADDWD     Y12, Y14, Y15
 	VPADDD       Y15, Y8, Y8
 	VPMADDWD     Y13, Y14, Y14
 	VPADDD       Y14, Y9, Y9
-	VPBROADCASTQ (SI)(BX*2), Y14
+	VPBROADCASTQ (R8)(DI*2), Y14
 	VPMADDWD     Y12, Y14, Y12
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y13, Y14, Y12
 	VPADDD       Y12, Y11, Y11
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000040, CX
-	DECQ         AX
+	ADDQ         $0x00000008, R8
+	ADDQ         $0x00000040, BX
+	DECQ         DX
 	JNZ          quad
 	VPHADDD      Y1, Y0, Y0
 	VPERMQ       $0xd8, Y0, Y0
@@ -3822,23 +3890,30 @@ quad:
 	VPERMQ       $0xd8, Y8, Y8
 	VPHADDD      Y11, Y10, Y10
 	VPERMQ       $0xd8, Y10, Y10
-	MOVQ         add+48(FP), AX
-	TESTQ        AX, AX
+	MOVQ         add+56(FP), DX
+	TESTQ        DX, DX
 	JZ           store
-	VPADDD       (DI), Y0, Y0
-	VPADDD       (DI)(R8*1), Y2, Y2
-	VPADDD       (DI)(R8*2), Y4, Y4
-	VPADDD       (R9), Y6, Y6
-	VPADDD       (R9)(R8*1), Y8, Y8
-	VPADDD       (R9)(R8*2), Y10, Y10
+	VPADDD       (R9), Y0, Y0
+	VPADDD       (R9)(R10*1), Y2, Y2
+	VPADDD       (R9)(R10*2), Y4, Y4
+	VPADDD       (R11), Y6, Y6
+	VPADDD       (R11)(R10*1), Y8, Y8
+	VPADDD       (R11)(R10*2), Y10, Y10
 
 store:
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y2, (DI)(R8*1)
-	VMOVDQU Y4, (DI)(R8*2)
-	VMOVDQU Y6, (R9)
-	VMOVDQU Y8, (R9)(R8*1)
-	VMOVDQU Y10, (R9)(R8*2)
+	VMOVDQU Y0, (R9)
+	VMOVDQU Y2, (R9)(R10*1)
+	VMOVDQU Y4, (R9)(R10*2)
+	VMOVDQU Y6, (R11)
+	VMOVDQU Y8, (R11)(R10*1)
+	VMOVDQU Y10, (R11)(R10*2)
+	IMUL3Q  $0x06, DI, DX
+	ADDQ    DX, CX
+	IMUL3Q  $0x06, R10, DX
+	ADDQ    DX, R9
+	ADDQ    DX, R11
+	DECQ    AX
+	JNZ     strip
 	VZEROUPPER
 	RET
 
@@ -3897,73 +3972,141 @@ panel:
 	VZEROUPPER
 	RET
 
-// func widenUnsignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
+// func widenUnsignedAVX2(dst *byte, to int, src *byte, from int, rows int, n int, zero uint32, sums *int32)
 // Requires: AVX, AVX2
-TEXT ·widenUnsignedAVX2(SB), NOSPLIT, $0-36
+TEXT ·widenUnsignedAVX2(SB), NOSPLIT, $0-64
 	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVL         zero+24(FP), BX
-	VMOVD        BX, X0
+	MOVQ         src+16(FP), CX
+	MOVQ         rows+32(FP), DX
+	MOVQ         sums+56(FP), BX
+	MOVL         zero+48(FP), SI
+	VMOVD        SI, X0
 	VPBROADCASTW X0, Y0
-	VPXOR        Y1, Y1, Y1
-	MOVL         $0x00010001, BX
-	VMOVD        BX, X2
-	VPBROADCASTD X2, Y2
+	MOVL         $0x00010001, SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Y1
+
+row:
+	MOVQ  n+40(FP), SI
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	VPXOR Y2, Y2, Y2
+	SUBQ  $0x00000010, SI
+	JLT   sixteenEnd
 
 sixteen:
-	VPMOVZXBW    (CX), Y3
-	VPSUBW       Y0, Y3, Y3
-	VMOVDQU      Y3, (AX)
-	VPMADDWD     Y2, Y3, Y3
-	VPADDD       Y3, Y1, Y1
-	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000010, DX
-	JNZ          sixteen
-	VEXTRACTI128 $0x01, Y1, X0
-	VPADDD       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDD       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDD       X0, X1, X1
-	VMOVD        X1, AX
-	MOVL         AX, sum+32(FP)
+	VPMOVZXBW (R8), Y3
+	VPSUBW    Y0, Y3, Y3
+	VMOVDQU   Y3, (DI)
+	VPMADDWD  Y1, Y3, Y3
+	VPADDD    Y3, Y2, Y2
+	ADDQ      $0x00000010, R8
+	ADDQ      $0x00000020, DI
+	SUBQ      $0x00000010, SI
+	JGE       sixteen
+
+sixteenEnd:
+	ADDQ  $0x00000010, SI
+	VPXOR X4, X4, X4
+	SUBQ  $0x00000008, SI
+	JLT   eightEnd
+
+eight:
+	VPMOVZXBW (R8), X3
+	VPSUBW    X0, X3, X3
+	VMOVDQU   X3, (DI)
+	VPMADDWD  X1, X3, X3
+	VPADDD    X3, X4, X4
+	ADDQ      $0x00000008, R8
+	ADDQ      $0x00000010, DI
+	SUBQ      $0x00000008, SI
+	JGE       eight
+
+eightEnd:
+	ADDQ         $0x00000008, SI
+	VPADDD       Y4, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPADDD       X3, X2, X2
+	VPSHUFD      $0x4e, X2, X3
+	VPADDD       X3, X2, X2
+	VPSHUFD      $0xb1, X2, X3
+	VPADDD       X3, X2, X2
+	VMOVD        X2, SI
+	ADDL         SI, (BX)
+	ADDQ         $0x00000004, BX
+	ADDQ         to+8(FP), AX
+	ADDQ         from+24(FP), CX
+	DECQ         DX
+	JNZ          row
 	VZEROUPPER
 	RET
 
-// func widenSignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
+// func widenSignedAVX2(dst *byte, to int, src *byte, from int, rows int, n int, zero uint32, sums *int32)
 // Requires: AVX, AVX2
-TEXT ·widenSignedAVX2(SB), NOSPLIT, $0-36
+TEXT ·widenSignedAVX2(SB), NOSPLIT, $0-64
 	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVL         zero+24(FP), BX
-	VMOVD        BX, X0
+	MOVQ         src+16(FP), CX
+	MOVQ         rows+32(FP), DX
+	MOVQ         sums+56(FP), BX
+	MOVL         zero+48(FP), SI
+	VMOVD        SI, X0
 	VPBROADCASTW X0, Y0
-	VPXOR        Y1, Y1, Y1
-	MOVL         $0x00010001, BX
-	VMOVD        BX, X2
-	VPBROADCASTD X2, Y2
+	MOVL         $0x00010001, SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Y1
+
+row:
+	MOVQ  n+40(FP), SI
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	VPXOR Y2, Y2, Y2
+	SUBQ  $0x00000010, SI
+	JLT   sixteenEnd
 
 sixteen:
-	VPMOVSXBW    (CX), Y3
-	VPSUBW       Y0, Y3, Y3
-	VMOVDQU      Y3, (AX)
-	VPMADDWD     Y2, Y3, Y3
-	VPADDD       Y3, Y1, Y1
-	ADDQ         $0x00000010, CX
-	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000010, DX
-	JNZ          sixteen
-	VEXTRACTI128 $0x01, Y1, X0
-	VPADDD       X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPADDD       X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPADDD       X0, X1, X1
-	VMOVD        X1, AX
-	MOVL         AX, sum+32(FP)
+	VPMOVSXBW (R8), Y3
+	VPSUBW    Y0, Y3, Y3
+	VMOVDQU   Y3, (DI)
+	VPMADDWD  Y1, Y3, Y3
+	VPADDD    Y3, Y2, Y2
+	ADDQ      $0x00000010, R8
+	ADDQ      $0x00000020, DI
+	SUBQ      $0x00000010, SI
+	JGE       sixteen
+
+sixteenEnd:
+	ADDQ  $0x00000010, SI
+	VPXOR X4, X4, X4
+	SUBQ  $0x00000008, SI
+	JLT   eightEnd
+
+eight:
+	VPMOVSXBW (R8), X3
+	VPSUBW    X0, X3, X3
+	VMOVDQU   X3, (DI)
+	VPMADDWD  X1, X3, X3
+	VPADDD    X3, X4, X4
+	ADDQ      $0x00000008, R8
+	ADDQ      $0x00000010, DI
+	SUBQ      $0x00000008, SI
+	JGE       eight
+
+eightEnd:
+	ADDQ         $0x00000008, SI
+	VPADDD       Y4, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPADDD       X3, X2, X2
+	VPSHUFD      $0x4e, X2, X3
+	VPADDD       X3, X2, X2
+	VPSHUFD      $0xb1, X2, X3
+	VPADDD       X3, X2, X2
+	VMOVD        X2, SI
+	ADDL         SI, (BX)
+	ADDQ         $0x00000004, BX
+	ADDQ         to+8(FP), AX
+	ADDQ         from+24(FP), CX
+	DECQ         DX
+	JNZ          row
 	VZEROUPPER
 	RET
 

@@ -14,7 +14,7 @@ func GemmIntWidth() int { return gemmIntWidth() }
 // GemmInt stores the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart, or adds it to them. It is exact
 // modulo 2^32; k is a multiple of 4.
 //
-// Rows of a are lda bytes apart and are written by GemmIntRow. b is panels of 16 columns that are panel bytes apart, written by PackQuads:
+// Rows of a are lda bytes apart and are written by GemmIntRows. b is panels of 16 columns that are panel bytes apart, written by PackQuads:
 // element (k, j) is the int8 b[j/16*panel+k/4*64+j%16*4+k%4].
 func GemmInt(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
 	if m <= 0 || n <= 0 {
@@ -91,14 +91,25 @@ func (g *gemmInt) dot(row []int32, j int) (sum int32) {
 	return sum
 }
 
-// GemmIntRow converts a part of a row of int8 or uint8 elements for A, dst being GemmIntWidth times as long as src. zero is the zero point.
-// It returns the sum of the elements minus zero, and left, the offset that remains in every element of dst: 0 if they are int16.
-func GemmIntRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
-	checkLen("dst", len(dst), len(src)*GemmIntWidth())
-	if GemmIntWidth() == 1 {
-		return flipRow(dst, src, signed, zero)
+// GemmIntRows converts rows of n int8 or uint8 elements for A: row r of src, from bytes apart, becomes row r of dst, to bytes apart, which
+// takes GemmIntWidth times as many bytes; src may be the end of the rows of dst. zero is the zero point. The sum of a row's elements minus
+// zero is added to its element of sums. It returns the offset that remains in every element of dst: 0 if they are int16.
+func GemmIntRows(dst []byte, to int, src []byte, from, n int, signed bool, zero int32, sums []int32) (left int32) {
+	if n == 0 || len(sums) == 0 {
+		return 0
 	}
-	return widenRow(dst, src, signed, zero), 0
+	within("dst", len(dst), (len(sums)-1)*to+n*GemmIntWidth())
+	within("src", len(src), (len(sums)-1)*from+n)
+	if GemmIntWidth() == 2 {
+		widenRows(dst, to, src, from, n, signed, zero, sums)
+		return 0
+	}
+	for r := range sums {
+		var sum int32
+		sum, left = flipRow(dst[r*to:][:n], src[r*from:][:n], signed, zero)
+		sums[r] += sum
+	}
+	return left
 }
 
 // flipRow converts int8 to uint8 by adding 128.
@@ -119,10 +130,15 @@ func flipGo(dst, src []byte, flip byte) (sum int32) {
 	return sum
 }
 
-// widenRow converts elements minus zero to int16.
-func widenRow(dst, src []byte, signed bool, zero int32) (sum int32) {
-	n, sum := widenBulk(dst, src, signed, zero)
-	return sum + widenGo(dst[2*n:], src[n:], signed, zero)
+// widenRows converts elements minus zero to int16.
+func widenRows(dst []byte, to int, src []byte, from, n int, signed bool, zero int32, sums []int32) {
+	done := widenBulk(dst, to, src, from, n, signed, zero, sums)
+	if done == n {
+		return
+	}
+	for r := range sums {
+		sums[r] += widenGo(dst[r*to+2*done:], src[r*from+done:][:n-done], signed, zero)
+	}
 }
 
 func widenGo(dst, src []byte, signed bool, zero int32) (sum int32) {

@@ -52,7 +52,7 @@ func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 		if width == 1 {
 			_, left = flipRow(dst, src, p.signed, p.zero)
 		} else {
-			widenRow(dst, src, p.signed, p.zero)
+			widenRows(dst, 0, src, 0, p.k, p.signed, p.zero, make([]int32, 1))
 		}
 	}
 	PackQuads(g.b, g.panel, p.b, p.n, 1, p.k, p.n, 0)
@@ -129,22 +129,31 @@ func TestPackQuadsInBothOrders(t *testing.T) {
 	}
 }
 
-func TestGemmIntRowIsTheTwin(t *testing.T) {
+// Rows are widened, or flipped, like by their twins, also from the end of the rows that they become.
+func TestGemmIntRowsAreTheTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for n := range 100 {
+	for n := 1; n < 100; n++ {
 		for _, signed := range []bool{false, true} {
-			src, zero := randomBytes(r, n), int32(r.IntN(128))
-			got, want := make([]byte, 2*n), make([]byte, 2*n)
-			gotSum, wantSum := widenRow(got, src, signed, zero), widenGo(want, src, signed, zero)
-			if gotSum != wantSum || !slices.Equal(got, want) {
-				t.Errorf("%d elements, signed %v: widened to %v with sum %d, want %v with %d", n, signed, got, gotSum, want, wantSum)
+			const rows = 3
+			zero, from, to := int32(r.IntN(128)), n+r.IntN(5), 2*n+r.IntN(5)
+			src, inPlace := randomBytes(r, rows*from), make([]byte, rows*to)
+			got, want := make([]byte, rows*to), make([]byte, rows*to)
+			var gotSums, inPlaceSums, wantSums [rows]int32
+			for i := range rows {
+				copy(inPlace[i*to+n:], src[i*from:][:n])
+				wantSums[i] = widenGo(want[i*to:], src[i*from:][:n], signed, zero)
 			}
-			gotSum, left := flipRow(got[:n], src, signed, zero)
-			for i := range want[:n] {
-				want[i] = byte(element(src[i], signed) - zero + left)
+			widenRows(got, to, src, from, n, signed, zero, gotSums[:])
+			widenRows(inPlace, to, inPlace[n:], to, n, signed, zero, inPlaceSums[:])
+			if gotSums != wantSums || inPlaceSums != wantSums || !slices.Equal(got, want) || !slices.Equal(inPlace, want) {
+				t.Errorf("%d elements, signed %v: widened to %v with sums %d, in place %v with %d, want %v with %d", n, signed, got, gotSums, inPlace, inPlaceSums, want, wantSums)
 			}
-			if gotSum != wantSum || !slices.Equal(got[:n], want[:n]) {
-				t.Errorf("%d elements, signed %v: flipped to %v with sum %d, want %v with %d", n, signed, got[:n], gotSum, want[:n], wantSum)
+			flipped := make([]byte, n)
+			sum, left := flipRow(flipped, src[:n], signed, zero)
+			for i, b := range flipped {
+				if want := byte(element(src[i], signed) - zero + left); b != want || sum != wantSums[0] {
+					t.Errorf("%d elements, signed %v: element %d is flipped to %d with sum %d, want %d with %d", n, signed, i, b, sum, want, wantSums[0])
+				}
 			}
 		}
 	}

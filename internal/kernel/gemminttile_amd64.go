@@ -39,56 +39,56 @@ func (g *gemmInt) byWords() {
 
 // strips computes the rows from i to down, high at a time, of a panel: half of it at once, all if there are few rows.
 func (g *gemmInt) strips(i, down, high, j, end int) {
+	if i == down {
+		return
+	}
 	wide := GemmPanel / 2
 	if high <= 2 {
 		wide = GemmPanel
 	}
 	for ; j < end; j += wide {
+		if j+wide <= g.n {
+			g.multiplyWords(i, j, high, (down-i)/high, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
+			continue
+		}
+		var tile [gemmTall * GemmPanel]int32
 		for i := i; i < down; i += high {
-			g.words(i, j, high, wide)
+			g.multiplyWords(i, j, high, 1, &tile[0], wide, 0)
+			takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, high, g.n-j, g.add)
 		}
 	}
 }
 
-// words computes a tile, through a buffer if it exceeds c.
-func (g *gemmInt) words(i, j, rows, wide int) {
-	if j+wide <= g.n {
-		g.multiplyWords(i, j, rows, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
-		return
-	}
-	var tile [gemmTall * GemmPanel]int32
-	g.multiplyWords(i, j, rows, &tile[0], wide, 0)
-	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, rows, g.n-j, g.add)
-}
-
 // multiplyWords calls by name, like multiply of float32.
-func (g *gemmInt) multiplyWords(i, j, rows int, c *int32, ldc, add int) {
+func (g *gemmInt) multiplyWords(i, j, rows, strips int, c *int32, ldc, add int) {
 	a, b := &g.a[i*g.lda], &g.b[j/GemmPanel*g.panel+j%GemmPanel*GemmQuad]
 	quads, aRow, cRow := g.k/GemmQuad, g.lda, 4*ldc
 	switch rows {
 	case 1:
-		gemmInt1x16AVX2(quads, a, aRow, b, c, cRow, add)
+		gemmInt1x16AVX2(strips, quads, a, aRow, b, c, cRow, add)
 	case 2:
-		gemmInt2x16AVX2(quads, a, aRow, b, c, cRow, add)
+		gemmInt2x16AVX2(strips, quads, a, aRow, b, c, cRow, add)
 	case 3:
-		gemmInt3x8AVX2(quads, a, aRow, b, c, cRow, add)
+		gemmInt3x8AVX2(strips, quads, a, aRow, b, c, cRow, add)
 	case 4:
-		gemmInt4x8AVX2(quads, a, aRow, b, c, cRow, add)
+		gemmInt4x8AVX2(strips, quads, a, aRow, b, c, cRow, add)
 	case 5:
-		gemmInt5x8AVX2(quads, a, aRow, b, c, cRow, add)
+		gemmInt5x8AVX2(strips, quads, a, aRow, b, c, cRow, add)
 	default:
-		gemmInt6x8AVX2(quads, a, aRow, b, c, cRow, add)
+		gemmInt6x8AVX2(strips, quads, a, aRow, b, c, cRow, add)
 	}
 }
 
-func widenBulk(dst, src []byte, signed bool, zero int32) (n int, sum int32) {
-	if n = len(src) &^ 15; n == 0 || !hasAVX2 {
-		return 0, 0
+func widenBulk(dst []byte, to int, src []byte, from, n int, signed bool, zero int32, sums []int32) (done int) {
+	if done = whole(n); done == 0 {
+		return 0
 	}
 	if signed {
-		return n, widenSignedAVX2(&dst[0], &src[0], n, uint32(zero))
+		widenSignedAVX2(&dst[0], to, &src[0], from, len(sums), done, uint32(zero), &sums[0])
+	} else {
+		widenUnsignedAVX2(&dst[0], to, &src[0], from, len(sums), done, uint32(zero), &sums[0])
 	}
-	return n, widenUnsignedAVX2(&dst[0], &src[0], n, uint32(zero))
+	return done
 }
 
 func flipBulk(dst, src []byte, flip byte) (n int, sum int32) {

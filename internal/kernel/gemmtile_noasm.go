@@ -18,7 +18,7 @@ func (p *quadPack) bulk() (steps, cols int) { return 0, 0 }
 
 func gemmIntWidth() int { return 1 }
 
-func widenBulk(_, _ []byte, _ bool, _ int32) (n int, sum int32) { return 0, 0 }
+func widenBulk(_ []byte, _ int, _ []byte, _, _ int, _ bool, _ int32, _ []int32) (done int) { return 0 }
 
 func flipBulk(_, _ []byte, _ byte) (n int, sum int32) { return 0, 0 }
 

@@ -57,11 +57,11 @@ func ExampleInt() {
 	y := make([]float32, 2)
 	gemm.Int(pool, shape, work, gemm.IntProduct{
 		A: gemm.Rows([]byte{130, 131}, 2), AZero: []int32{128}, Packed: weight,
-		Finish: func(row, col int, sums []int32) {
+		Finish: gemm.EachRow(func(row, col int, sums []int32) {
 			for j, sum := range sums {
 				y[row*2+col+j] = float32(sum) * 0.5
 			}
-		},
+		}),
 	})
 	fmt.Println(y)
 	// Output: [4 -4]

@@ -16,6 +16,7 @@ const (
 // Exactly one of B, Packed and Panels is set; a Packed matrix has its own signedness.
 type IntProduct struct {
 	A       Matrix[byte]
+	Patches func(dst []byte, row, from int) // replaces A: writes the elements of a row from element from on
 	ASigned bool
 	AZero   []int32 // none, one, or one per row; elements of A's type
 
@@ -28,9 +29,19 @@ type IntProduct struct {
 	C      []int32 // row-major; not used if Finish is set
 	Stride int     // elements between rows of C
 
-	// Finish replaces C: it receives a part of a row of sums, from column col on, while they are in the cache, for example to requantize
-	// them. The sums are not kept. Several workers call it concurrently.
-	Finish func(row, col int, sums []int32)
+	// Finish replaces C: it receives parts of some rows of sums, from row on, each wide columns from col on, while they are in the cache, for
+	// example to requantize them. The sums are not kept. Several workers call it concurrently.
+	Finish func(row, col, wide int, sums []int32)
+}
+
+// EachRow is a function for Finish that calls f with the sums of one row at a time.
+func EachRow(f func(row, col int, sums []int32)) func(row, col, wide int, sums []int32) {
+	return func(row, col, wide int, sums []int32) {
+		for at := 0; at < len(sums); at += wide {
+			f(row, col, sums[at:at+wide])
+			row++
+		}
+	}
 }
 
 // IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
@@ -98,7 +109,9 @@ func (p *IntProduct) check(s Shape, packed, finish bool) {
 	}
 	checkZeros("A", p.AZero, s.M)
 	checkZeros("B", p.BZero, s.N)
-	p.A.check("A", s.M, s.K)
+	if p.Patches == nil {
+		p.A.check("A", s.M, s.K)
+	}
 	if !finish {
 		Rows(p.C, p.Stride).check("C", s.M, s.N)
 	}

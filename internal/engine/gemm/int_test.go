@@ -91,7 +91,7 @@ var intForms = []struct {
 	}},
 	{"finish", func(s *intSample) {
 		c, stride := s.C, s.Stride
-		s.Finish = func(row, col int, sums []int32) { copy(c[row*stride+col:], sums) }
+		s.Finish = EachRow(func(row, col int, sums []int32) { copy(c[row*stride+col:], sums) })
 		s.C = nil
 	}},
 }
@@ -147,13 +147,13 @@ func TestFinishCoversTheResult(t *testing.T) {
 	s := newIntSample(r, 250, 1500, 20)
 	var mu sync.Mutex
 	times := make([]int, s.M*s.N)
-	s.Finish = func(row, col int, sums []int32) {
+	s.Finish = EachRow(func(row, col int, sums []int32) {
 		mu.Lock()
 		defer mu.Unlock()
 		for j := range sums {
 			times[row*s.N+col+j]++
 		}
-	}
+	})
 	Int(workers(3), s.Shape, ir.AlignedBytes(IntWork(s.Shape, 1, 3, false, true)), s.IntProduct)
 	if i := slices.IndexFunc(times, func(n int) bool { return n != 1 }); i >= 0 {
 		t.Errorf("element %d was finished %d times", i, times[i])

@@ -50,44 +50,54 @@ func (t *intTile) run() {
 		b, panel := t.panels(ks, k)
 		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
 	}
-	for i := range t.rows.len() {
-		row := t.result[i*t.stride:][:t.cols.len()]
-		t.offset(row, i)
-		if t.Finish != nil {
-			t.Finish(t.rows.from+i, t.cols.from, row)
-		}
+	rows, cols := t.rows.len(), t.cols.len()
+	for i := range rows {
+		t.offset(t.result[i*t.stride:][:cols], i)
+	}
+	if t.Finish != nil {
+		t.Finish(t.rows.from, t.cols.from, cols, t.result[:rows*cols])
 	}
 }
 
-// rowsOfA prepares the block of A: rows of k elements, padded with zeros.
+// rowsOfA prepares the block of A: rows of k elements, padded with zeros. Elements that are not contiguous are first copied to the end of
+// their row.
 func (t *intTile) rowsOfA(ks span, k int) {
-	used, all := ks.len()*kernel.GemmIntWidth(), k*kernel.GemmIntWidth()
-	for i := range t.rowSums {
-		dst := t.left[i*intRow(k):][:all]
-		a, zero := t.A.from(t.rows.from+i, ks.from), zeroAt(t.AZero, t.rows.from+i)
-		sum, left := t.rowOfA(dst[:used], a, ks.len(), zero)
-		t.rowSums[i] += sum
-		t.zeros[i] = left
-		clear(dst[used:])
+	n, row, width := ks.len(), intRow(k), kernel.GemmIntWidth()
+	src := t.A.from(t.rows.from, ks.from)
+	if t.Patches != nil || t.A.Col != 1 {
+		src = Rows(t.left[n*(width-1):], row)
+		for i := range t.rowSums {
+			t.gather(src.Data[i*row:][:n], t.rows.from+i, ks.from)
+		}
+	}
+	step := len(t.rowSums)
+	if len(t.AZero) > 1 {
+		step = 1
+	}
+	for i := 0; i < len(t.rowSums); i += step {
+		zero := zeroAt(t.AZero, t.rows.from+i)
+		left := kernel.GemmIntRows(t.left[i*row:], row, src.from(i, 0).Data, src.Row, n, t.ASigned, zero, t.rowSums[i:i+step])
+		for j := range step {
+			t.zeros[i+j] = left
+		}
+	}
+	if n < k {
+		for i := range t.rowSums {
+			clear(t.left[i*row:][n*width : k*width])
+		}
 	}
 }
 
-// rowOfA converts n elements of the first row of a; through a buffer if they are not contiguous.
-func (t *intTile) rowOfA(dst []byte, a Matrix[byte], n int, zero int32) (sum, left int32) {
-	if a.Col == 1 {
-		return kernel.GemmIntRow(dst, a.Data[:n], t.ASigned, zero)
+// gather copies elements of row i of A from element from on.
+func (t *intTile) gather(dst []byte, i, from int) {
+	if t.Patches != nil {
+		t.Patches(dst, i, from)
+		return
 	}
-	var buf [256]byte
-	for at := 0; at < n; at += len(buf) {
-		part := buf[:min(len(buf), n-at)]
-		for i := range part {
-			part[i] = a.Data[(at+i)*a.Col]
-		}
-		dstPart := dst[at*kernel.GemmIntWidth():][:len(part)*kernel.GemmIntWidth()]
-		partSum, partLeft := kernel.GemmIntRow(dstPart, part, t.ASigned, zero)
-		sum, left = sum+partSum, partLeft
+	src := t.A.from(i, from)
+	for j := range dst {
+		dst[j] = src.Data[j*src.Col]
 	}
-	return sum, left
 }
 
 // panels is the block of B, and the size of a panel in bytes.

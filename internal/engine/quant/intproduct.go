@@ -221,7 +221,7 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 		if finish == nil {
 			q.C, q.Stride = part(to, i, p.M*p.N), p.N
 		} else {
-			q.Finish = func(row, col int, sums []int32) { finish(i, row, col, sums) }
+			q.Finish = gemm.EachRow(func(row, col int, sums []int32) { finish(i, row, col, sums) })
 		}
 		products[i] = q
 	}

@@ -94,13 +94,18 @@ func (p params) values() *[256]float32 {
 		quantized[i] = byte(i)
 	}
 	values := new([256]float32)
-	kernel.Dequantize(values[:], quantized[:], p.dt == ir.Int8, p.scale, p.zero)
+	p.dequantize(values[:], quantized[:])
 	return values
 }
 
 // quantize quantizes numbers.
 func (p params) quantize(dst []byte, x []float32) {
 	kernel.Quantize(dst, x, p.scale, p.zero, rangeOfType(p.dt))
+}
+
+// dequantize dequantizes values.
+func (p params) dequantize(dst []float32, quantized []byte) {
+	kernel.Dequantize(dst, quantized, p.dt == ir.Int8, p.scale, p.zero)
 }
 
 // saturate is one quantized value of v, which includes the zero point: rounded half to even, saturated.

@@ -97,7 +97,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) e
 		} else {
 			p.Panels = patches.OfBytes(image, padding)
 		}
-		p.Finish = func(row, col int, sums []int32) { finish(i, i%g.Groups*g.OutC+row, col, sums) }
+		p.Finish = gemm.EachRow(func(row, col int, sums []int32) { finish(i, i%g.Groups*g.OutC+row, col, sums) })
 		products[i] = p
 	}
 	gemm.Int(c.Pool, g.Product(), work, products...)

@@ -63,7 +63,7 @@ func (f *quantizedFactor) multiply(p product) {
 	}
 	gemm.Int(p.pool, gemm.Shape{M: p.rows, N: f.n, K: f.k}, work, gemm.IntProduct{
 		A: gemm.Rows(quantized, f.k), AZero: []int32{int32(zero)}, Packed: f.PackedInt, BZero: f.zero,
-		Finish: func(row, col int, sums []int32) {
+		Finish: gemm.EachRow(func(row, col int, sums []int32) {
 			to := p.c[row*p.stride+col:][:len(sums)]
 			var add []float32
 			switch {
@@ -73,7 +73,7 @@ func (f *quantizedFactor) multiply(p product) {
 				add = p.bias[col:][:len(sums)]
 			}
 			kernel.DequantizeInt32Cols(to, sums, scales[col:][:len(sums)], add)
-		},
+		}),
 	})
 }
 

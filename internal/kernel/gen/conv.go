@@ -20,6 +20,8 @@ func convFamily() {
 	weightRows(1, 8)
 	weightRows(4, 2)
 	winograd()
+	depthwiseBytes("depthwiseSignedAVX2", VPMOVSXBW)
+	depthwiseBytes("depthwiseUnsignedAVX2", VPMOVZXBW)
 }
 
 // packLanes copies blocks of a panel. Elements before and after a block are not read: their lanes are masked, and the pointer starts before

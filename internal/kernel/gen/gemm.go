@@ -197,12 +197,21 @@ type strided struct {
 func (t tile) operand(name, stride string, rows int) strided {
 	s := strided{[]GPVirtual{pointer(name)}, pointer(stride)}
 	for r := 3; r < rows; r += 3 {
-		next := GP64()
-		LEAQ(Mem{Base: s.base[len(s.base)-1], Index: s.stride, Scale: 2}, next)
-		ADDQ(s.stride, next)
-		s.base = append(s.base, next)
+		s.base = append(s.base, GP64())
 	}
+	s.from(s.base[0])
 	return s
+}
+
+// from starts at the row that first points to.
+func (s strided) from(first GPVirtual) {
+	if first != s.base[0] {
+		MOVQ(first, s.base[0])
+	}
+	for i, next := range s.base[1:] {
+		LEAQ(Mem{Base: s.base[i], Index: s.stride, Scale: 2}, next)
+		ADDQ(s.stride, next)
+	}
 }
 
 // at is the address bytes after the start of a row.

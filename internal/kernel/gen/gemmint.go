@@ -17,11 +17,15 @@ const quadBytes = 8
 
 func (t intTile) emit() {
 	name := fmt.Sprintf("gemmInt%dx%dAVX2", t.rows, t.cols)
-	function(name, "func(quads int, a *byte, aRow int, b *byte, c *int32, cRow, add int)",
-		name+" stores a·b, or adds it to c; strides in bytes, quads > 0.")
+	function(name, "func(strips, quads int, a *byte, aRow int, b *byte, c *int32, cRow, add int)",
+		name+" stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.")
 	shape := tile{rows: t.rows}
-	quads, b := pointer("quads"), pointer("b")
+	strips, top, quads, b := pointer("strips"), pointer("a"), GP64(), GP64()
 	a, c := shape.operand("a", "aRow", t.rows), shape.operand("c", "cRow", t.rows)
+	Label("strip")
+	a.from(top)
+	Load(Param("quads"), quads)
+	Load(Param("b"), b)
 	sums := make([][]VecVirtual, t.rows)
 	for r := range sums {
 		sums[r] = each(t.cols/4, func(int) VecVirtual { return zero() })
@@ -35,6 +39,13 @@ func (t intTile) emit() {
 	DECQ(quads)
 	JNZ(LabelRef("quad"))
 	t.store(c, sums)
+	step := GP64()
+	IMUL3Q(U8(t.rows), a.stride, step)
+	ADDQ(step, top)
+	IMUL3Q(U8(t.rows), c.stride, step)
+	c.advance(step)
+	DECQ(strips)
+	JNZ(LabelRef("strip"))
 	finish()
 }
 
@@ -154,23 +165,39 @@ func quadsOf(rows strided) []VecVirtual {
 	}
 }
 
-// gemmWiden converts bytes minus a zero point to int16, and sums them.
+// gemmWiden converts rows of bytes minus a zero point to int16, and adds their sums to sums. The bytes of a row may be at its end.
 func gemmWiden(name string, extend func(...Op)) {
-	function(name, "func(dst, src *byte, n int, zero uint32) (sum int32)", name+" needs n%16 == 0, n > 0.")
-	dst, src, n, less := pointer("dst"), pointer("src"), pointer("n"), spread16("zero")
-	total, ones := zero(), constant(1<<16|1)
-	Label("sixteen")
-	x, pairs := YMM(), YMM()
-	extend(Mem{Base: src}, x)
-	VPSUBW(less, x, x)
-	VMOVDQU(x, Mem{Base: dst})
-	VPMADDWD(ones, x, pairs)
-	VPADDD(pairs, total, total)
-	advance(src, 16)
-	advance(dst, vector)
-	SUBQ(U32(16), n)
-	JNZ(LabelRef("sixteen"))
-	Store(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Return("sum"))
+	function(name, "func(dst *byte, to int, src *byte, from, rows, n int, zero uint32, sums *int32)", name+" needs n%8 == 0, rows and n > 0.")
+	dst, src, rows, sums := pointer("dst"), pointer("src"), pointer("rows"), pointer("sums")
+	less, ones := spread16("zero"), constant(1<<16|1)
+	n, d, s, total := GP64(), GP64(), GP64(), YMM()
+	block := func(x, less, ones, total Register, bytes int) func() {
+		return func() {
+			extend(Mem{Base: s}, x)
+			VPSUBW(less, x, x)
+			VMOVDQU(x, Mem{Base: d})
+			VPMADDWD(ones, x, x)
+			VPADDD(x, total, total)
+			advance(s, bytes)
+			advance(d, 2*bytes)
+		}
+	}
+	Label("row")
+	Load(Param("n"), n)
+	MOVQ(dst, d)
+	MOVQ(src, s)
+	VPXOR(total, total, total)
+	strips("sixteen", n, 16, block(YMM(), less, ones, total, 16))
+	last := XMM()
+	VPXOR(last, last, last)
+	strips("eight", n, 8, block(XMM(), less.AsX(), ones.AsX(), last, 8))
+	VPADDD(last.AsY(), total, total)
+	ADDL(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Mem{Base: sums})
+	advance(sums, 4)
+	ADDQ(parameter("to"), dst)
+	ADDQ(parameter("from"), src)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
 	finish()
 }
 

@@ -13,6 +13,7 @@ func quantizationFamily() {
 	quantize(t.packOrder)
 	quantizeCols("quantizeColsAVX2", false, t.packOrder)
 	quantizeCols("quantizeColsZeroAVX2", true, t.packOrder)
+	requantize(t.packOrder)
 	dequantize()
 	dequantizeCols("dequantizeColsAVX2", false)
 	dequantizeCols("dequantizeColsZeroAVX2", true)

@@ -1,0 +1,100 @@
+package conv
+
+// Images whose channels are adjacent (NHWC) are rows of pixels: what a window covers of a row of the image is contiguous, unless it is
+// dilated or the channels are in groups.
+
+// Channels is the number of channels of the input.
+func (g *Geometry) Channels() int { return g.Groups * g.InC }
+
+// PixelPatch writes the elements of a patch from element from on: the taps under the window at an output position, each with the channels
+// of a group. x is an image whose channels are adjacent.
+func (g *Geometry) PixelPatch(dst, x []byte, group, place, from int, padding byte) {
+	wide, pixels := g.kernel[1], g.in[1]*g.Channels()
+	tap := g.InC
+	if g.Groups == 1 && g.dilation[1] == 1 {
+		tap *= wide // taps of a row are contiguous
+	}
+	top, left := place/g.out[1]*g.stride[0]-g.begin[0], place%g.out[1]*g.stride[1]-g.begin[1]
+	for len(dst) > 0 {
+		n := min(tap-from%tap, len(dst))
+		k := from / g.InC
+		row := top + k/wide*g.dilation[0]
+		at := (left+k%wide*g.dilation[1])*g.Channels() + group*g.InC + from%g.InC
+		if row < 0 || row >= g.in[0] {
+			fill(dst[:n], padding)
+		} else {
+			paddedCopy(dst[:n], x[row*pixels:][:pixels], at, padding)
+		}
+		dst, from = dst[n:], from+n
+	}
+}
+
+// paddedCopy copies elements of row from at on, and padding for those outside.
+func paddedCopy(dst, row []byte, at int, padding byte) {
+	before := min(max(-at, 0), len(dst))
+	inside := min(max(len(row)-max(at, 0), 0), len(dst)-before)
+	fill(dst[:before], padding)
+	copy(dst[before:before+inside], row[max(min(at, len(row)), 0):])
+	fill(dst[before+inside:], padding)
+}
+
+// A PixelBand is some output rows of a depthwise convolution of an image whose channels are adjacent, and the input rows that they depend
+// on, with padding. It has one output channel for each input channel.
+type PixelBand struct {
+	*Geometry
+	Rows int // of the output
+	line int // bytes of an input row
+}
+
+// PixelBandOf is nil if the convolution is not depthwise, or has several output channels per group.
+func PixelBandOf(g *Geometry) *PixelBand {
+	if g.InC != 1 || g.OutC != 1 {
+		return nil
+	}
+	b := &PixelBand{Geometry: g, line: ((g.out[1]-1)*g.stride[1] + g.span(1)) * g.Groups}
+	b.Rows = min(max((4*bandSize/max(b.line, 1)-g.span(0))/g.stride[0]+1, 1), max(g.out[0], 1))
+	return b
+}
+
+// OutRows is the number of output rows of an image.
+func (b *PixelBand) OutRows() int { return b.out[0] }
+
+// Bands is the number of bands of an image.
+func (b *PixelBand) Bands() int { return ceilDiv(b.out[0], b.Rows) }
+
+// Bytes is the size of a band.
+func (b *PixelBand) Bytes() int { return ((b.Rows-1)*b.stride[0] + b.span(0)) * b.line }
+
+// Fill writes band i of image x, and returns the rows of its output.
+func (b *PixelBand) Fill(band, x []byte, i int, padding byte) (from, to int) {
+	from, to = i*b.Rows, min((i+1)*b.Rows, b.out[0])
+	pixels := b.in[1] * b.Groups
+	for r := range (to-from-1)*b.stride[0] + b.span(0) {
+		dst, row := part(band, r, b.line), from*b.stride[0]-b.begin[0]+r
+		if row < 0 || row >= b.in[0] {
+			fill(dst, padding)
+		} else {
+			paddedCopy(dst, x[row*pixels:][:pixels], -b.begin[1]*b.Groups, padding)
+		}
+	}
+	return from, to
+}
+
+// Row is the input of output row r of the band, the number of output positions, and the distance of their inputs.
+func (b *PixelBand) Row(band []byte, r int) (x []byte, positions, step int) {
+	return band[r*b.stride[0]*b.line:], b.out[1], b.stride[1] * b.Groups
+}
+
+// Taps are the offsets of the kernel's taps, an even number: the last one is repeated if it is odd.
+func (b *PixelBand) Taps() []int64 {
+	var at []int64
+	for i := range b.kernel[0] {
+		for j := range b.kernel[1] {
+			at = append(at, int64(i*b.dilation[0]*b.line+j*b.dilation[1]*b.Groups))
+		}
+	}
+	if len(at)%2 == 1 {
+		at = append(at, at[len(at)-1])
+	}
+	return at
+}

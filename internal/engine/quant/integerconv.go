@@ -1,0 +1,319 @@
+package quant
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/conv"
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// integerConvOps is the convolution of quantized images whose channels are adjacent (NHWC), which the engine's fusions create:
+//
+//	IntegerConv(X, W, B, xs, xz, ws, wz, ys, yz) = QuantizeLinear(Conv(DequantizeLinear(X, xs, xz), DequantizeLinear(W, ws, wz), B), ys, yz)
+//
+// with scales and zero points per tensor, those of W also per output channel, and activation Relu or Clip. Products are summed as integers
+// and rounded once, as QLinearConv does.
+func integerConvOps() []op.Op {
+	return []op.Op{{
+		Domain: "mcompress", Type: "IntegerConv", Since: 1,
+		Shape: integerConvShape, Prepare: prepareIntegerConv, Work: integerConvWork, Run: runIntegerConv,
+	}}
+}
+
+// IntegerConv's inputs.
+const (
+	icX = iota
+	icW
+	icB
+	icXScale
+	icXZero
+	icWScale
+	icWZero
+	icYScale
+	icYZero
+)
+
+// channelsLast is the shape NHWC of an NCHW one, and channelsFirst the other way round.
+func channelsLast(s []int64) []int64  { return []int64{s[0], s[2], s[3], s[1]} }
+func channelsFirst(s []int64) []int64 { return []int64{s[0], s[3], s[1], s[2]} }
+
+func integerConvGeometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
+	x, err := op.Arg(in, icX, "X")
+	if err != nil {
+		return nil, err
+	}
+	w, err := op.Arg(in, icW, "W")
+	if err != nil {
+		return nil, err
+	}
+	if x.Kind != ir.Dense || w.Kind != ir.Dense || !isByte(x.DType) || !isByte(w.DType) || len(x.Shape) != 4 {
+		return nil, fmt.Errorf("inputs X and W are %s and %s, want images and weights of int8 or uint8", x, w)
+	}
+	return conv.GeometryOf(n, channelsFirst(x.Shape), w.Shape)
+}
+
+func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	g, err := integerConvGeometry(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := need(in, input{icXZero, "x_zero_point"}, input{icWScale, "w_scale"}, input{icYZero, "y_zero_point"}); err != nil {
+		return nil, err
+	}
+	channels := in[icW].Shape[0]
+	perChannel := func(a *ir.Array, dt ir.DType) bool {
+		return a == nil || a.DType == dt && (a.Elems() == 1 || a.Elems() == channels)
+	}
+	if !perChannel(in[icWScale], ir.Float) || !perChannel(in[icWZero], in[icW].DType) {
+		return nil, fmt.Errorf("inputs w_scale and w_zero_point are %s and %s, want one value, or one for each of %d channels", in[icWScale], in[icWZero], channels)
+	}
+	if b := in[icB]; b != nil && (b.DType != ir.Float || b.Elems() != channels) {
+		return nil, fmt.Errorf("input B is %s, want one float for each of %d channels", b, channels)
+	}
+	if err := checkParams(in, icXScale, "x", in[icX].DType); err != nil {
+		return nil, err
+	}
+	dt := in[icYZero].DType
+	if !isByte(dt) {
+		return nil, fmt.Errorf("input y_zero_point is %s, want int8 or uint8", in[icYZero])
+	}
+	if err := checkParams(in, icYScale, "y", dt); err != nil {
+		return nil, err
+	}
+	s := ir.Spec{DType: dt, Shape: channelsLast(g.OutShape())}
+	return []ir.Spec{s}, s.Valid()
+}
+
+// integerWeights are the weights of a convolution in the form of its algorithm.
+type integerWeights struct {
+	packed  []*gemm.PackedInt // of each group; nil for a depthwise convolution
+	windows []int16           // of a depthwise convolution, minus their zero points
+	sums    []int32           // of the windows of each channel
+}
+
+func (w *integerWeights) bytes() int64 {
+	n := int64(2*len(w.windows) + 4*len(w.sums))
+	for _, p := range w.packed {
+		n += p.Bytes()
+	}
+	return n
+}
+
+func prepareIntegerConv(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
+	w := in[icW]
+	if w == nil || n.IsFixed(icWZero) || len(w.Shape) != 4 || !isByte(w.DType) {
+		return nil, nil
+	}
+	made, err := arrange(n, w, in[icWZero], pool)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Prepared{State: made, Bytes: made.bytes(), Drops: []int{icW}}, nil
+}
+
+// arrange arranges the weights: the channels of a tap become adjacent, as they are in the image.
+func arrange(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeights, error) {
+	zeroPoints, err := zeros(zero)
+	if err != nil {
+		return nil, err
+	}
+	groups := max(int(n.Int("group", 1)), 1)
+	channels, depth, taps := int(w.Shape[0]), int(w.Shape[1]), int(w.Shape[2]*w.Shape[3])
+	if depth == 1 && channels == groups {
+		return arrangeWindows(w, zeroPoints, channels, taps), nil
+	}
+	m := &integerWeights{packed: make([]*gemm.PackedInt, groups)}
+	of, k := channels/groups, depth*taps
+	pixels := make([]byte, of*k)
+	for g := range m.packed {
+		data := part(w.Data, g, of*k)
+		for o := range of {
+			kernel.TransposeBytes(part(pixels, o, k), part(data, o, k), depth, taps)
+		}
+		m.packed[g] = gemm.PackInt(pool, gemm.Rows(pixels, k).T(), k, of, w.DType == ir.Int8)
+	}
+	return m, nil
+}
+
+func arrangeWindows(w *ir.Array, zeroPoints []int32, channels, taps int) *integerWeights {
+	even := (taps + 1) &^ 1
+	m := &integerWeights{windows: make([]int16, kernel.DepthwiseWeights(channels, even)), sums: make([]int32, channels)}
+	for c := range channels {
+		zero := zeroAt(zeroPoints, c)
+		for t, b := range part(w.Data, c, taps) {
+			v := whole(b, w.DType == ir.Int8) - zero
+			m.windows[kernel.DepthwiseWeight(c, t, even)] = int16(v)
+			m.sums[c] += v
+		}
+	}
+	return m
+}
+
+// zeroAt is the zero point of channel i: there are none, one, or one per channel.
+func zeroAt(zero []int32, i int) int32 {
+	if len(zero) == 0 {
+		return 0
+	}
+	return zero[i%len(zero)]
+}
+
+// epilogueBytes is the scratch memory for a scale, a bias and a first sum of each channel.
+func epilogueBytes(channels int) int64 { return aligned(3 * 4 * int64(channels)) }
+
+func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	g, err := integerConvGeometry(n, in)
+	if err != nil {
+		return 0
+	}
+	size := epilogueBytes(g.Groups * g.OutC)
+	if b := conv.PixelBandOf(g); b != nil {
+		return size + int64(min(workers, g.Batch*b.Bands()))*windowSlot(b)
+	}
+	return size + gemm.IntWork(pixelProduct(g), g.Products(), workers, true, true)
+}
+
+// windowSlot is the scratch memory of one worker for a depthwise convolution: a band, and the sums of a row.
+func windowSlot(b *conv.PixelBand) int64 {
+	return aligned(int64(b.Bytes())) + aligned(4*int64(b.OutArea()/max(b.OutRows(), 1)*b.Groups))
+}
+
+// pixelProduct is the shape of the product of a group: rows are pixels, columns output channels.
+func pixelProduct(g *conv.Geometry) gemm.Shape {
+	return gemm.Shape{M: g.OutArea(), N: g.OutC, K: g.Depth()}
+}
+
+// An integerRun is one call of IntegerConv.
+type integerRun struct {
+	*conv.Geometry
+	x, y        []byte
+	signed      bool // X is int8
+	xZero       int32
+	wZero       []int32
+	scale, bias []float32 // from sums to y, in units of its scale
+	first       []int32   // scratch of a depthwise convolution
+	zero        int32     // of y
+	levels      kernel.IntRange
+}
+
+func runIntegerConv(c *op.Call) error {
+	g, err := integerConvGeometry(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	weights, _ := c.State.(*integerWeights)
+	if weights == nil {
+		size := 4 * c.In[icW].Bytes()
+		if err := c.Account.Take(size); err != nil {
+			return err
+		}
+		defer c.Account.Release(size)
+		if weights, err = arrange(c.Node, c.In[icW], c.Opt(icWZero), c.Pool); err != nil {
+			return err
+		}
+	}
+	r := &integerRun{Geometry: g, x: c.In[icX].Data, y: c.Out[0].Data, signed: c.In[icX].DType == ir.Int8}
+	if err := r.epilogue(c); err != nil {
+		return err
+	}
+	work := c.Work[epilogueBytes(len(r.scale)):]
+	if b := conv.PixelBandOf(g); b != nil {
+		r.slide(c.Pool, b, weights, work)
+	} else {
+		r.multiply(c.Pool, weights, work)
+	}
+	return nil
+}
+
+// epilogue computes the parameters of the rounding.
+func (r *integerRun) epilogue(c *op.Call) error {
+	x, err := paramsAt(c.In, icXScale, c.In[icX].DType)
+	if err != nil {
+		return err
+	}
+	y, err := paramsAt(c.In, icYScale, c.Out[0].DType)
+	if err != nil {
+		return err
+	}
+	if r.wZero, err = zeros(c.Opt(icWZero)); err != nil {
+		return err
+	}
+	r.xZero, r.zero, r.levels = x.zero, y.zero, y.levels(c.Node)
+	n := r.Groups * r.OutC
+	all := kernel.Words[float32](c.Work[:3*4*n])
+	r.scale, r.bias, r.first = all[:n], all[n:2*n], kernel.Words[int32](c.Work[2*4*n:3*4*n])
+	scales := ir.View[float32](c.In[icWScale])
+	ratio := float64(x.scale) / float64(y.scale)
+	for i := range r.scale {
+		r.scale[i] = float32(ratio * float64(scales[i%len(scales)]))
+	}
+	clear(r.bias)
+	if b := c.Opt(icB); b != nil {
+		for i, v := range ir.View[float32](b) {
+			r.bias[i] = v / y.scale
+		}
+	}
+	return nil
+}
+
+// levels are the quantized values that the fused activation leaves: it is monotone.
+func (p params) levels(n *op.Node) kernel.IntRange {
+	levels := rangeOfType(p.dt)
+	bound := func(v float32) int32 {
+		var b [1]byte
+		p.quantize(b[:], []float32{v})
+		return whole(b[0], p.dt == ir.Int8)
+	}
+	switch limits := n.Floats("activation_params"); n.Text("activation", "") {
+	case "Relu":
+		levels.Lo = bound(0)
+	case "Clip":
+		levels.Lo, levels.Hi = bound(min(limits[0], limits[1])), bound(limits[1])
+	}
+	return levels
+}
+
+// multiply computes matrix products of the patches and the weights.
+func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
+	products := make([]gemm.IntProduct, r.Products())
+	in, channels := r.Channels(), r.Groups*r.OutC
+	zero := []int32{r.xZero}
+	for i := range products {
+		image, group := part(r.x, i/r.Groups, r.InArea()*in), i%r.Groups
+		y := part(r.y, i/r.Groups, r.OutArea()*channels)
+		p := gemm.IntProduct{Packed: w.packed[group], ASigned: r.signed, AZero: zero, BZero: own(r.wZero, group, r.OutC)}
+		if r.Pointwise() {
+			p.A = gemm.Rows(image[group*r.InC:], in)
+		} else {
+			p.Patches = func(dst []byte, row, from int) { r.PixelPatch(dst, image, group, row, from, byte(r.xZero)) }
+		}
+		p.Finish = func(row, col, wide int, sums []int32) {
+			at := group*r.OutC + col
+			kernel.Requantize(y[row*channels+at:], channels, sums, r.scale[at:][:wide], r.bias[at:][:wide], r.zero, r.levels)
+		}
+		products[i] = p
+	}
+	gemm.Int(pool, pixelProduct(r.Geometry), work, products...)
+}
+
+// slide computes a depthwise convolution, by bands.
+func (r *integerRun) slide(pool *op.Pool, b *conv.PixelBand, w *integerWeights, work []byte) {
+	for c, sum := range w.sums {
+		r.first[c] = -r.xZero * sum
+	}
+	taps, slotSize, bandSize := b.Taps(), windowSlot(b), aligned(int64(b.Bytes()))
+	pool.Slots(b.Batch*b.Bands(), func(task, slot int) {
+		buf := work[int64(slot)*slotSize:][:slotSize]
+		band, sums := buf[:b.Bytes()], kernel.Words[int32](buf[bandSize:])
+		x, y := part(r.x, task/b.Bands(), b.InArea()*b.Groups), part(r.y, task/b.Bands(), b.OutArea()*b.Groups)
+		from, to := b.Fill(band, x, task%b.Bands(), byte(r.xZero))
+		for row := range to - from {
+			x, positions, step := b.Row(band, row)
+			n := positions * b.Groups
+			kernel.DepthwiseBytes(sums[:n], x, positions, step, taps, w.windows, r.first, r.signed)
+			kernel.Requantize(part(y, from+row, n), b.Groups, sums[:n], r.scale, r.bias, r.zero, r.levels)
+		}
+	})
+}

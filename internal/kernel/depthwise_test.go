@@ -1,0 +1,50 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func FuzzDepthwiseBytes(f *testing.F) {
+	for n := range uint8(70) {
+		f.Add(uint64(n), n, n%5, n%12, n%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, wide, positions, taps uint8, signed bool) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		channels, places, step := int(wide), int(positions%9), r.IntN(200)
+		at := make([]int64, taps&^1)
+		for i := range at {
+			at[i] = int64(r.IntN(500))
+		}
+		x := randomBytes(r, 500+max(places-1, 0)*step+channels)
+		w, first := make([]int16, DepthwiseWeights(channels, len(at))), make([]int32, channels)
+		for i := range w {
+			w[i] = int16(r.IntN(511) - 255)
+		}
+		for i := range first {
+			first[i] = int32(r.Uint32())
+		}
+		got := make([]int32, places*channels)
+		want := slices.Clone(got)
+		DepthwiseBytes(got, x, places, step, at, w, first, signed)
+		depthwiseBytesGo(want, x, places, step, at, w, first, signed, 0)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", channels, places, step, at, got, want)
+		}
+	})
+}
+
+// A window of two taps over two positions of three channels.
+func TestDepthwiseBytes(t *testing.T) {
+	x := []byte{1, 2, 3, 4, 5, 250, 7, 8, 9}
+	w := make([]int16, DepthwiseWeights(3, 2))
+	for c := range 3 {
+		w[DepthwiseWeight(c, 0, 2)], w[DepthwiseWeight(c, 1, 2)] = 10, int16(-c)
+	}
+	got := make([]int32, 6)
+	DepthwiseBytes(got, x, 2, 3, []int64{0, 3}, w, []int32{0, 100, 0}, false)
+	if want := []int32{10, 20 - 5 + 100, 30 - 500, 40, 50 - 8 + 100, 2500 - 18}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
