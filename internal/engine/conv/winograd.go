@@ -2,6 +2,7 @@ package conv
 
 import (
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -47,6 +48,9 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 	groups := max(n.Int("group", 1), 1)
 	return w.Shape[0]/groups >= fewChannels && w.Shape[1] >= fewChannels && w.Shape[0]*w.Shape[1] <= manyKernels
 }
+
+// convStates are the types of results of prepareConv.
+func convStates() []any { return []any{winogradWeights(nil), (*spmm.Matrix)(nil)} }
 
 // prepareConv transforms constant weights, or packs them as a sparse matrix.
 func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {

@@ -13,7 +13,7 @@ import (
 // matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
 // bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
-	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes, Arrange: arrange}
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, States: matMulStates(), Decodes: decodes, Arrange: arrange}
 	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
@@ -120,6 +120,9 @@ func multiplies(dt ir.DType) bool {
 
 // packs reports whether a constant right operand is prepacked.
 func packs(b *ir.Array) bool { return b.DType == ir.Float && len(b.Shape) >= 2 }
+
+// matMulStates are the types of results of prepareMatMul.
+func matMulStates() []any { return []any{[]*gemm.PackedFloat(nil), (*spmm.Matrix)(nil)} }
 
 // prepareMatMul prepacks a constant right operand.
 func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
