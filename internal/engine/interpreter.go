@@ -196,7 +196,7 @@ func (e *Interpreter) Free() {
 // Close stops the worker threads and removes temporary files.
 func (e *Interpreter) Close() error {
 	e.pool.Close()
-	return e.eval.Close()
+	return errors.Join(e.eval.Close(), e.opt.Store.close())
 }
 
 // Run computes the values named by fetch, or all outputs.

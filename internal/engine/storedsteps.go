@@ -15,7 +15,9 @@ import (
 // available. Key identifies model, options and StoredVersion.
 type Store struct {
 	Key  string
-	Data []byte // what Write of the earlier session wrote, in memory that is only read and stays until Close; nil if there was none
+	Data []byte // what Write of the earlier session wrote, in memory that is only read; nil if there was none
+	// Release is called once, when the session no longer uses Data; may be nil.
+	Release func() error
 
 	header   *storedHeader
 	payloads *payloads
@@ -303,5 +305,16 @@ func (t *Store) recordPacked(used map[op.Packed]bool) error {
 	return nil
 }
 
-// Write writes the weights of a session whose Store had no Data.
-func (t *Store) Write(w io.Writer) error { return t.header.write(w, t.payloads) }
+// Write writes the weights of a session whose Store had no Data. It is called once.
+func (t *Store) Write(w io.Writer) error {
+	header, all := t.header, t.payloads
+	t.header, t.payloads, t.packed, t.known = nil, nil, nil, nil // of which some are not in the session
+	return header.write(w, all)
+}
+
+func (t *Store) close() error {
+	if t == nil || t.Release == nil {
+		return nil
+	}
+	return t.Release()
+}
