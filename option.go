@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/metric"
+	"github.com/mcompress/mcompress/internal/weightcache"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -93,6 +94,13 @@ func WithMaxSteps(n int64) Option { return func(s *settings) { s.maxSteps = n } 
 // WithWorkers sets the number of worker threads; the default is one per CPU. Results do not depend on it.
 func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
 
+// WithWeightCache keeps packed weights of models in a folder: later sessions and verifications of the same model map them into memory,
+// which their processes share, instead of reading and packing the weights again. warn, which may be nil, is called with errors of the
+// folder; these do not prevent sessions. Files of the folder may be deleted at any time.
+func WithWeightCache(dir string, warn func(error)) Option {
+	return func(s *settings) { s.cache = &weightcache.Cache{Dir: dir, Warn: warn} }
+}
+
 // WithProgress calls f while weights are written and after each step of training, from several goroutines.
 func WithProgress(f func(Progress)) Option { return func(s *settings) { s.progress = f } }
 
@@ -115,6 +123,7 @@ func WithDryRun() Option { return func(s *settings) { s.dryRun = true } }
 // settings are the values of options.
 type settings struct {
 	data, test Data
+	cache      *weightcache.Cache
 	verify     *bool
 	gates      []Gate
 
@@ -234,7 +243,7 @@ func (s *settings) verification() (job.Verification, error) {
 	return job.Verification{
 		Metric:  measure,
 		Data:    job.Data{Path: d.Path, Classes: classes, Options: options, Batch: batch(d)},
-		Backend: job.Backend{Workers: s.threads(), Limits: s.limits().Half()},
+		Backend: job.Backend{Workers: s.threads(), Limits: s.limits().Half(), Cache: s.cache},
 		Latency: slices.ContainsFunc(s.gates, Gate.timed),
 		Layers:  true, Digest: true, Required: always, Force: always || d.Path != "" || s.measured(),
 	}, nil

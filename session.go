@@ -29,7 +29,7 @@ type Port struct {
 }
 
 // NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond half of which weights are read from the file
-// in each run, WithMaxSteps, WithWorkers and WithMemoryProfile.
+// in each run, WithMaxSteps, WithWorkers, WithWeightCache and WithMemoryProfile.
 func NewSession(ctx context.Context, path string, options ...Option) (*Session, error) {
 	m, err := Open(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func NewSession(ctx context.Context, path string, options ...Option) (*Session, 
 // NewSession is the function NewSession for an open model, which must stay open as long as the session.
 func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, error) {
 	s := settingsOf(options)
-	e, err := engine.Open(ctx, m.file.Model, engine.Options{Workers: s.threads(), Limits: memory.Limits{Memory: s.memory, Steps: s.maxSteps}})
+	e, err := s.cache.Open(ctx, m.file, engine.Options{Workers: s.threads(), Limits: memory.Limits{Memory: s.memory, Steps: s.maxSteps}})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ sizes the knee is printed: the smallest with at least 95 % of the most samples p
 			if b.Decode > 0 && !c.IsSet("runs") {
 				b.Runs = decodings
 			}
-			b.Workers, b.Budget, b.Dims, b.Seed = t.workers, int64(b.budget), b.dims, b.seed
+			b.Workers, b.Budget, b.Dims, b.Seed, b.Cache = t.workers, int64(b.budget), b.dims, b.seed, b.cache
 			b.Limits.Steps = t.maxSteps
 			if t.limited {
 				b.Limits.Memory = int64(t.memory)
@@ -114,7 +115,7 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 		return err
 	}
 	if b.training {
-		for _, name := range []string{"profile", "budget", "backend", "on-oom", "time", "dim", "seed"} {
+		for _, name := range []string{"profile", "budget", "backend", "on-oom", "time", "dim", "seed", "cache"} {
 			if c.IsSet(name) {
 				return usagef("--training and --%s exclude each other", name)
 			}
@@ -158,6 +159,9 @@ func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) erro
 				m, err := measure(ctx, j, b.onOOM.Value == "halve")
 				if err != nil {
 					return withModel(model, err)
+				}
+				for _, w := range m.Warnings {
+					t.warnCache(errors.New(w))
 				}
 				all = append(all, m)
 			}
@@ -292,7 +296,7 @@ func (b *benchFlags) printProfiles(ctx context.Context, t *tool, models []string
 		for _, model := range models {
 			j := b.Job
 			j.Model, j.Backend, j.Batch = model, latency.Embedded, batch
-			p, err := j.Profile(ctx)
+			p, err := j.Profile(ctx, t.warnCache)
 			if err != nil {
 				return withModel(model, err)
 			}

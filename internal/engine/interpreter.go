@@ -53,12 +53,15 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if e.prog, err = c.main(); err != nil {
 		return err
 	}
-	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, account: e.account, planOnly: e.opt.PlanOnly, budget: e.opt.Limits.Weights}
+	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, account: e.account, planOnly: e.opt.PlanOnly, budget: e.opt.Limits.Weights, store: e.opt.Store}
 	if l.budget == 0 {
 		l.budget = math.MaxInt64 // the account bounds it
 	}
 	if e.opt.Baseline != nil {
 		l.baseline = e.opt.Baseline.shared
+	}
+	if err := l.store.open(e.pool); err != nil {
+		return err
 	}
 	if err := e.prog.each(l.foldSmall); err != nil {
 		return err
@@ -83,6 +86,9 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 		return err
 	}
 	e.streamed = chooseStreamed(c.consts, e.opt.Limits.Weights)
+	if err := e.prog.each(l.start); err != nil {
+		return err
+	}
 	if err := e.prog.each(l.foldAndPrepare); err != nil {
 		return err
 	}
@@ -90,6 +96,9 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 		return nil
 	}
 	if err := e.prog.each(l.readRest); err != nil {
+		return err
+	}
+	if err := l.store.finish(e.prog); err != nil {
 		return err
 	}
 	e.weights = l.prepared + e.prog.held()
@@ -187,7 +196,7 @@ func (e *Interpreter) Free() {
 // Close stops the worker threads and removes temporary files.
 func (e *Interpreter) Close() error {
 	e.pool.Close()
-	return e.eval.Close()
+	return errors.Join(e.eval.Close(), e.opt.Store.close())
 }
 
 // Run computes the values named by fetch, or all outputs.

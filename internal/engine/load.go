@@ -57,6 +57,7 @@ type loader struct {
 	prepared int64 // bytes held by operators
 	budget   int64 // bytes still available for folded results; larger ones are computed in each run
 
+	store    *Store       // may be nil
 	shared   *sharedState // of the new session, nil if no other session will use it
 	baseline *sharedState // of the baseline session; may be nil
 }
@@ -222,7 +223,15 @@ func (l *loader) foldAndPrepare(p *program) error {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if p.foldable(s) && (l.pack(p, s, packable) || l.foldStep(p, s)) {
+		record, err := l.store.step(s)
+		if err != nil {
+			return err
+		}
+		folded, err := l.fold(p, s, record, packable)
+		if err != nil {
+			return s.wrap(err)
+		}
+		if folded {
 			l.moveUses(p, s)
 			continue
 		}
@@ -238,7 +247,7 @@ func (l *loader) foldAndPrepare(p *program) error {
 			s.Packed = nil
 			continue
 		}
-		if err := l.prepare(p, s); err != nil {
+		if err := l.prepare(p, s, record); err != nil {
 			return s.wrap(err)
 		}
 	}
@@ -450,8 +459,8 @@ func (s *step) allocate(c *op.Call) (err error) {
 	return nil
 }
 
-// prepare lets the step's operator prepack its constant inputs.
-func (l *loader) prepare(p *program, s *step) error {
+// prepare lets the step's operator prepack its constant inputs, unless record r has the result.
+func (l *loader) prepare(p *program, s *step, r *storedStep) error {
 	basis := l.preparedDigest(p, s)
 	if l.reusePrepared(p, s, basis) {
 		return nil
@@ -459,20 +468,10 @@ func (l *loader) prepare(p *program, s *step) error {
 	if basis != (digest{}) {
 		l.shared.prepared[basis] = s
 	}
-	in := make([]*ir.Array, len(s.in))
-	for i, j := range s.in {
-		if j == absent || p.slots[j].constant == nil || p.slots[j].constant.stream {
-			continue
-		}
-		k := p.slots[j].constant
-		if in[i] = k.array; s.Packed != nil && k.packed == s.Packed {
-			continue
-		}
-		if err := l.read(k); err != nil {
-			return err
-		}
+	made, restored, err := l.restorePrepared(s, r)
+	if err == nil && !restored {
+		made, err = l.callPrepare(p, s, r)
 	}
-	made, err := s.op.Prepare(s.Node, in, l.pool)
 	s.Packed = nil
 	if err != nil || made == nil {
 		return err
@@ -487,4 +486,26 @@ func (l *loader) prepare(p *program, s *step) error {
 		l.release(p.slots[s.in[i]].constant)
 	}
 	return nil
+}
+
+// callPrepare calls Prepare with the data of the constant inputs, and records the result in r, which may be nil.
+func (l *loader) callPrepare(p *program, s *step, r *storedStep) (*op.Prepared, error) {
+	in := make([]*ir.Array, len(s.in))
+	for i, j := range s.in {
+		if j == absent || p.slots[j].constant == nil || p.slots[j].constant.stream {
+			continue
+		}
+		k := p.slots[j].constant
+		if in[i] = k.array; s.Packed != nil && k.packed == s.Packed {
+			continue
+		}
+		if err := l.read(k); err != nil {
+			return nil, err
+		}
+	}
+	made, err := s.op.Prepare(s.Node, in, l.pool)
+	if err != nil {
+		return nil, err
+	}
+	return made, l.recordPrepared(p, s, r, made)
 }

@@ -101,7 +101,7 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 			if err := l.arrange(s, i, k); err != nil {
 				return false, err
 			}
-		case !l.planOnly:
+		case !l.planOnly && !l.store.loads():
 			if err := l.read(k); err != nil {
 				return false, err
 			}
@@ -119,10 +119,10 @@ func (s *step) repacks() bool {
 	return false
 }
 
-// arrange lets s arrange its packed input i, which is k.
+// arrange lets s arrange its packed input i, which is k. Stored ones are arranged.
 func (l *loader) arrange(s *step, i int, k *constant) error {
 	packed, ok := k.packed.(op.Arranged)
-	if !ok || s.op.Arrange == nil {
+	if !ok || s.op.Arrange == nil || l.store.loads() {
 		return nil
 	}
 	before := packed.Bytes()

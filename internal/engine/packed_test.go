@@ -237,6 +237,10 @@ func TestPackedWeights(t *testing.T) {
 			if !slices.Equal(got.Data, want.Data) {
 				t.Error("the results differ from those of the dense weight")
 			}
+			data, _ := written(t, m, in)
+			if got, err := stored(t, m, in, &engine.Store{Key: "key", Data: data}); err != nil || !slices.Equal(got[m.Graph.Outputs[0].Name].Data, want.Data) {
+				t.Errorf("the results of stored weights differ: %v", err)
+			}
 			if size := float64((ir.Spec{DType: ir.Float, Shape: c.weight.dims()}).Bytes()); float64(dense) < size || float64(held) > c.most*size {
 				t.Errorf("%d bytes are held, %d dense, want at most %.0f", held, dense, c.most*size)
 			}

@@ -32,6 +32,9 @@ type Options struct {
 	Profile  Profiler // runs every step; may be nil
 	Arena    *Arena   // memory of runs that is shared with other sessions; nil for memory of the session's own
 
+	// Store, if set, has or gets the packed weights. It excludes PlanOnly, Identity and Baseline.
+	Store *Store
+
 	// Identity, if set, returns the identity of a tensor: tensors of several models with the same identity have the same data; "" means
 	// unknown. A session with an Identity can be the baseline of others.
 	Identity func(*ir.Tensor) string

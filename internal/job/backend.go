@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/remote"
+	"github.com/mcompress/mcompress/internal/weightcache"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -16,7 +17,8 @@ import (
 type Backend struct {
 	Library *ort.Library
 	Workers int
-	Limits  memory.Limits // of each of two models
+	Limits  memory.Limits      // of each of two models
+	Cache   *weightcache.Cache // of the engine of this program; nil for none
 }
 
 // Embedded reports whether it is the engine of this program, which can also return values inside a graph.
@@ -35,7 +37,7 @@ func (b Backend) String() string {
 func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session, done func() error, err error) {
 	defer bugs(&err)
 	if b.Embedded() {
-		e, err := engine.Open(ctx, f.Model, engine.Options{Workers: b.Workers, Limits: b.Limits, Keep: keep})
+		e, err := b.Cache.Open(ctx, f, engine.Options{Workers: b.Workers, Limits: b.Limits, Keep: keep})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -22,7 +22,7 @@ func (v Verification) CompareSession(ctx context.Context, a *onnx.File, b engine
 		return nil, withPath(a.Path, err)
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	whole, err := engine.Open(ctx, a.Model, engine.Options{Workers: v.Backend.Workers, Limits: v.Backend.Limits, NoFusion: true})
+	whole, err := v.Backend.Cache.Open(ctx, a, engine.Options{Workers: v.Backend.Workers, Limits: v.Backend.Limits, NoFusion: true})
 	if err != nil {
 		return nil, withPath(a.Path, err)
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/remote"
+	"github.com/mcompress/mcompress/internal/weightcache"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -35,6 +37,7 @@ type Job struct {
 
 	Workers int
 	Limits  memory.Limits // of the engine
+	Cache   string        // folder of packed weights of the engine; none if empty
 	Budget  int64         // memory budget of the process in bytes; 0 for no budget
 
 	Warmup int
@@ -48,27 +51,28 @@ type Job struct {
 // A Measure is the result of a Job. Seconds are per run; bytes are resident memory of the
 // process.
 type Measure struct {
-	Model    string  `json:"model"`
-	Backend  string  `json:"backend"`
-	Batch    int64   `json:"batch"`
-	Workers  int     `json:"workers"`
-	Runs     int     `json:"runs"`
-	Load     float64 `json:"load_seconds"`
-	First    float64 `json:"first_seconds"` // the first run after loading
-	Min      float64 `json:"min_seconds"`
-	Median   float64 `json:"median_seconds"`
-	P90      float64 `json:"p90_seconds"`
-	PerSec   float64 `json:"samples_per_second"`
-	Prompt   float64 `json:"prompt_tokens_per_second,omitempty"` // of all sequences of the batch
-	Decode   float64 `json:"decode_tokens_per_second,omitempty"` // likewise
-	Cache    int64   `json:"cache_bytes,omitempty"`              // keys and values in the end
-	Baseline int64   `json:"baseline_bytes"`                     // before the model was loaded
-	Peak     int64   `json:"peak_bytes"`
-	Arena    int64   `json:"arena_bytes,omitempty"`   // of the engine
-	Weights  int64   `json:"weights_bytes,omitempty"` // in the engine's memory
-	Needs    int64   `json:"needs_bytes,omitempty"`   // required memory, above the budget: not measured
-	Halved   []int64 `json:"halved,omitempty"`        // batch sizes above the budget
-	Knee     bool    `json:"knee,omitempty"`          // of several batch sizes: see MarkKnees
+	Model    string   `json:"model"`
+	Backend  string   `json:"backend"`
+	Batch    int64    `json:"batch"`
+	Workers  int      `json:"workers"`
+	Runs     int      `json:"runs"`
+	Load     float64  `json:"load_seconds"`
+	First    float64  `json:"first_seconds"` // the first run after loading
+	Min      float64  `json:"min_seconds"`
+	Median   float64  `json:"median_seconds"`
+	P90      float64  `json:"p90_seconds"`
+	PerSec   float64  `json:"samples_per_second"`
+	Prompt   float64  `json:"prompt_tokens_per_second,omitempty"` // of all sequences of the batch
+	Decode   float64  `json:"decode_tokens_per_second,omitempty"` // likewise
+	Cache    int64    `json:"cache_bytes,omitempty"`              // keys and values in the end
+	Baseline int64    `json:"baseline_bytes"`                     // before the model was loaded
+	Peak     int64    `json:"peak_bytes"`
+	Arena    int64    `json:"arena_bytes,omitempty"`   // of the engine
+	Weights  int64    `json:"weights_bytes,omitempty"` // in the engine's memory
+	Needs    int64    `json:"needs_bytes,omitempty"`   // required memory, above the budget: not measured
+	Halved   []int64  `json:"halved,omitempty"`        // batch sizes above the budget
+	Warnings []string `json:"warnings,omitempty"`      // of the weight cache
+	Knee     bool     `json:"knee,omitempty"`          // of several batch sizes: see MarkKnees
 }
 
 // Over reports whether the run exceeds its budget.
@@ -97,7 +101,7 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 		return nil, &remote.PathError{Path: j.Model, Err: errors.New("ONNX Runtime reads files on disk: download it first")}
 	}
 	start := time.Now()
-	s, err := j.open(ctx, f.Model)
+	s, err := j.open(ctx, f, func(err error) { m.Warnings = append(m.Warnings, err.Error()) })
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +209,15 @@ func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, fu
 	return nil, nil, errors.New("the model has no inputs")
 }
 
-// open loads the model.
-func (j *Job) open(ctx context.Context, m *ir.Model) (engine.Session, error) {
+// open loads the model, and calls warn with errors of the weight cache.
+func (j *Job) open(ctx context.Context, f *onnx.File, warn func(error)) (engine.Session, error) {
 	switch j.Backend {
 	case Embedded:
-		return engine.Open(ctx, m, engine.Options{Workers: j.Workers, Limits: j.Limits})
+		var cache *weightcache.Cache
+		if j.Cache != "" {
+			cache = &weightcache.Cache{Dir: j.Cache, Warn: warn}
+		}
+		return cache.Open(ctx, f, engine.Options{Workers: j.Workers, Limits: j.Limits})
 	case ORT:
 		lib, err := ort.Load(j.Library)
 		if err != nil {

@@ -54,7 +54,7 @@ func TestQuantile(t *testing.T) {
 
 func TestProfileAddsUp(t *testing.T) {
 	j := Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 3}
-	p, err := j.Profile(context.Background())
+	p, err := j.Profile(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

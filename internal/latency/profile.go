@@ -18,8 +18,8 @@ type Profile struct {
 	*profile.Recorder `json:"-"`
 }
 
-// Profile runs the model of j on the embedded backend and returns the time by operator and node.
-func (j *Job) Profile(ctx context.Context) (*Profile, error) {
+// Profile runs the model of j on the embedded backend and returns the time by operator and node. It calls warn with errors of the weight cache.
+func (j *Job) Profile(ctx context.Context, warn func(error)) (*Profile, error) {
 	if j.Backend != Embedded {
 		return nil, errors.New("only the embedded backend can be profiled")
 	}
@@ -32,7 +32,7 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := j.open(ctx, f.Model)
+	s, err := j.open(ctx, f, warn)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func callBans() []ban {
 	return []ban{
 		{"time.Now", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go", false},
 		{"time.Since", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go", false},
-		{"syscall.Mmap", []string{"internal/kernel/halfguard_test.go"}, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
+		{"syscall.Mmap", []string{"internal/kernel/halfguard_test.go", "internal/weightcache/map_unix.go"}, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
 		{"golang.org/x/sys/unix.Mmap", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
 		{"os.Rename", []string{"internal/atomicfile"}, "write files with internal/atomicfile", false},
 		{"os.WriteFile", []string{"internal/dev", "packaging", "distill/checkpoint.go"}, "write files with internal/atomicfile", false},

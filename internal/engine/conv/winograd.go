@@ -2,6 +2,7 @@ package conv
 
 import (
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -51,6 +52,9 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 // channel take as long as is saved with 14 output channels, those of an output channel as with 9 input channels. This cost model is fitted to
 // measurements (docs/decisions/kernels.md).
 func winogradPays(inC, outC int) bool { return 14*inC+9*outC < inC*outC }
+
+// convStates are the types of results of prepareConv.
+func convStates() []any { return []any{winogradWeights(nil), (*spmm.Matrix)(nil)} }
 
 // prepareConv transforms constant weights, or packs them as a sparse matrix.
 func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {

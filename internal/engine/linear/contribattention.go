@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/linear/attention"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
@@ -12,7 +13,7 @@ import (
 // contribAttentions are com.microsoft's attention operators, as ONNX Runtime computes them on CPUs.
 func contribAttentions() []op.Op {
 	return []op.Op{
-		{Type: "Attention", Domain: microsoft, Since: 1, Shape: selfShape, Run: runSelf, Work: selfWork, Prepare: prepareSelf},
+		{Type: "Attention", Domain: microsoft, Since: 1, Shape: selfShape, Run: runSelf, Work: selfWork, Prepare: prepareSelf, States: []any{(*gemm.PackedFloat)(nil)}},
 		{Type: "MultiHeadAttention", Domain: microsoft, Since: 1, Shape: crossShape, Run: runCross, Work: crossWork},
 		{Type: "GroupQueryAttention", Domain: microsoft, Since: 1, Shape: groupShape, Run: runGroup, Work: groupWork},
 	}

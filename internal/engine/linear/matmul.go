@@ -13,7 +13,7 @@ import (
 // matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
 // bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
-	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, Decodes: decodes, Arrange: arrange}
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, States: matMulStates(), Decodes: decodes, Arrange: arrange}
 	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
@@ -123,6 +123,9 @@ func packs(b *ir.Array) bool { return b.DType == ir.Float && len(b.Shape) >= 2 }
 
 // packsSparse reports whether it is if it has enough zeros.
 func packsSparse(b *ir.Array) bool { return packs(b) || b.DType == ir.Float16 && len(b.Shape) >= 2 }
+
+// matMulStates are the types of results of prepareMatMul.
+func matMulStates() []any { return []any{[]*gemm.PackedFloat(nil), (*spmm.Matrix)(nil)} }
 
 // prepareMatMul prepacks a constant right operand.
 func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {

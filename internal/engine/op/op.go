@@ -32,6 +32,10 @@ type Op struct {
 	// has no data: n.Packed has them.
 	Prepare func(n *Node, in []*ir.Array, p *Pool) (*Prepared, error)
 
+	// States are values of the types that State can have and that a session can store for later ones: numbers, and slices, pointers and
+	// structs of them, that Run does not modify.
+	States []any
+
 	// Pack, if set, returns the output of a node in packed form, nil if that is not possible: its inputs are constants. packed holds those
 	// that are packed, and in the others, without data while memory is only planned.
 	Pack func(n *Node, in []*ir.Array, packed []Packed) Packed

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -13,7 +14,7 @@ import (
 func expertOps() []op.Op {
 	return []op.Op{
 		{Domain: microsoft, Type: "MoE", Since: 1, Shape: expertShape, Work: expertWork, Run: runExperts},
-		{Domain: microsoft, Type: "QMoE", Since: 1, Shape: expertShape, Prepare: prepareExperts, Work: expertWork, Run: runExperts},
+		{Domain: microsoft, Type: "QMoE", Since: 1, Shape: expertShape, Prepare: prepareExperts, States: []any{[3][]*kernel.Quantized{}}, Work: expertWork, Run: runExperts},
 	}
 }
 

@@ -3,6 +3,7 @@ package quant
 import (
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -33,7 +34,7 @@ func integerProducts() []op.Op {
 // row is an operator that multiplies. finish means that its sums are post-processed.
 func (w operandInputs) row(domain, name string, since int64, finish bool, shape shapeOf, run func(c *op.Call, p *product) error) op.Op {
 	return op.Op{
-		Domain: domain, Type: name, Since: since, Prepare: w.prepare,
+		Domain: domain, Type: name, Since: since, Prepare: w.prepare, States: []any{[]*gemm.PackedInt(nil)},
 		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			p, err := productOf(n, in, w)
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 func matMulNBitsOps() []op.Op {
 	return []op.Op{{
 		Domain: microsoft, Type: "MatMulNBits", Since: 1,
-		Shape: bitShape, Prepare: prepareBits, Work: bitWork, Run: multiplyBits,
+		Shape: bitShape, Prepare: prepareBits, States: []any{(*kernel.Quantized)(nil)}, Work: bitWork, Run: multiplyBits,
 	}}
 }
 

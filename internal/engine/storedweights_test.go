@@ -1,0 +1,209 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// stored runs the model with weights of the store, and returns the outputs.
+func stored(t *testing.T, m *ir.Model, in map[string]*ir.Array, s *engine.Store) (map[string]*ir.Array, error) {
+	t.Helper()
+	e, err := engine.Open(context.Background(), m, engine.Options{Workers: 2, Store: s})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return e.Run(context.Background(), in, nil)
+}
+
+// aligned is a copy of b in memory like that of a mapped file.
+func aligned(b []byte) []byte {
+	a := ir.AlignedBytes(int64(len(b)))
+	copy(a, b)
+	return a
+}
+
+// written runs the model and returns its stored weights and outputs; nil if it does not run.
+func written(t *testing.T, m *ir.Model, in map[string]*ir.Array) ([]byte, map[string]*ir.Array) {
+	t.Helper()
+	s := &engine.Store{Key: "key"}
+	want, err := stored(t, m, in, s)
+	if err != nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return aligned(b.Bytes()), want
+}
+
+// A session with stored weights computes bit-identical outputs, on every model.
+func TestStoredWeights(t *testing.T) {
+	for _, path := range slices.Concat(conform.QuickModels(t), conform.Fixtures(t)) {
+		t.Run(modelName(path), func(t *testing.T) {
+			f, err := onnx.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			batch, err := sample(f.Model.Graph, path)
+			if err != nil {
+				t.Skip(err)
+			}
+			data, want := written(t, f.Model, batch.Inputs)
+			if want == nil {
+				t.Skip("the model does not run")
+			}
+			got, err := stored(t, f.Model, batch.Inputs, &engine.Store{Key: "key", Data: data})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name := range want {
+				if !bytes.Equal(got[name].Data, want[name].Data) || !slices.Equal(got[name].Text, want[name].Text) {
+					t.Errorf("output %q differs", name)
+				}
+			}
+		})
+	}
+}
+
+// Weights that are stored are not read from the model, whatever form they have.
+func TestStoredWeightsReplaceThoseOfTheModel(t *testing.T) {
+	for name, weight := range storedForms() {
+		t.Run(name, func(t *testing.T) {
+			m, in := weight()
+			data, want := written(t, m, in)
+			if want == nil {
+				t.Fatal("the model does not run")
+			}
+			for v := range m.Values() {
+				if v.Const != nil && v.Const.Bytes() > 64<<10 {
+					v.Const.Source = ir.Output{} // cannot be read
+				}
+			}
+			got, err := stored(t, m, in, &engine.Store{Key: "key", Data: data})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got["y"].Data, want["y"].Data) {
+				t.Error("output differs")
+			}
+		})
+	}
+}
+
+// Damaged weights, and those of another key, are refused.
+func TestInvalidStoredWeights(t *testing.T) {
+	m, in := storedForms()["dense"]()
+	data, _ := written(t, m, in)
+	for name, damage := range map[string]func() (string, []byte){
+		"empty":     func() (string, []byte) { return "key", []byte{} },
+		"other":     func() (string, []byte) { return "another", data },
+		"foreign":   func() (string, []byte) { return "key", []byte(strings.Repeat("x", 1000)) },
+		"truncated": func() (string, []byte) { return "key", data[:len(data)-64] },
+		"payload":   func() (string, []byte) { b := aligned(data); b[len(b)-70] ^= 1; return "key", b },
+		"header":    func() (string, []byte) { b := aligned(data); b[100] ^= 1; return "key", b },
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, bad := damage()
+			if _, err := stored(t, m, in, &engine.Store{Key: key, Data: bad}); !errors.Is(err, engine.ErrStored) {
+				t.Errorf("got error %v, want ErrStored", err)
+			}
+		})
+	}
+}
+
+// storedForms are models with one weight of more than 64 KiB in each form, and an input.
+func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
+	form := func(value func(g *ir.Graph) *ir.Value, apply func(g *ir.Graph, x, w *ir.Value) *ir.Value, shape ...int64) func() (*ir.Model, map[string]*ir.Array) {
+		return func() (*ir.Model, map[string]*ir.Array) {
+			m := ir.NewModel()
+			m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+			a := ir.NewArray(ir.Float, shape...)
+			x := m.Graph.AddValue("x")
+			x.Type = &ir.Type{Elem: ir.Float, Shape: make([]ir.Dim, len(shape))}
+			for i, n := range shape {
+				x.Type.Shape[i] = ir.Dim{N: n}
+			}
+			for i := range ir.View[float32](a) {
+				ir.View[float32](a)[i] = float32(i%17) / 4
+			}
+			m.Graph.Inputs = []*ir.Value{x}
+			y := apply(m.Graph, x, value(m.Graph))
+			y.Name = "y"
+			m.Graph.AddOutput(y)
+			return m, map[string]*ir.Array{"x": a}
+		}
+	}
+	weight := func(every int, shape ...int64) func(g *ir.Graph) *ir.Value {
+		return func(g *ir.Graph) *ir.Value {
+			r, a := rand.New(rand.NewPCG(1, 2)), ir.NewArray(ir.Float, shape...)
+			for i := range ir.View[float32](a) {
+				if i%every == 0 {
+					ir.View[float32](a)[i] = float32(r.NormFloat64())
+				}
+			}
+			return g.AddConst("w", &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+		}
+	}
+	quantized := func(g *ir.Graph) *ir.Value {
+		return dequantizedWeight{ir.Int8, []int64{300, 290}, 1, 0, true}.value(g, rand.New(rand.NewPCG(1, 2)))
+	}
+	single := func(name string) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
+		return func(g *ir.Graph, x, w *ir.Value) *ir.Value { return g.Insert(nil, name, []*ir.Value{x, w}) }
+	}
+	integer := func(g *ir.Graph, x, w *ir.Value) *ir.Value {
+		narrow := func(v *ir.Value) *ir.Value {
+			return g.Insert(nil, "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(ir.Uint8)))
+		}
+		return g.Insert(nil, "MatMulInteger", []*ir.Value{narrow(x), narrow(g.Insert(nil, "Abs", []*ir.Value{w}))})
+	}
+	return map[string]func() (*ir.Model, map[string]*ir.Array){
+		"dense":      form(weight(1, 300, 130), matMul, 3, 300),
+		"transposed": form(weight(1, 130, 300), transposed, 3, 300),
+		"sparse":     form(weight(11, 600, 400), matMul, 3, 600),
+		"winograd":   form(weight(1, 64, 64, 3, 3), single("Conv"), 1, 64, 9, 9),
+		"conv":       form(weight(1, 64, 256, 1, 5), single("Conv"), 1, 256, 9, 9),
+		"added":      form(weight(1, 200, 100), single("Add"), 200, 100),
+		"quantized":  form(quantized, matMul, 2, 300),
+		"int8":       form(weight(1, 300, 300), integer, 2, 300),
+	}
+}
+
+// The layouts of stored weights are those of this version. If one changes on purpose, raise StoredVersion and replace the digests: weights
+// that an earlier program stored must not be loaded.
+func TestStoredVersion(t *testing.T) {
+	want := map[string]string{
+		"added":      "41df9386dbff5da7",
+		"conv":       "ac31130fd0d96e46",
+		"dense":      "51139e0a1f563e2a",
+		"int8":       "5a59bc571cb5d55a",
+		"quantized":  "c34ab15e28078257",
+		"sparse":     "f000232a9c648665",
+		"transposed": "cd02f5b338d3a233",
+		"winograd":   "53aa0bad606b6be4",
+	}
+	if engine.StoredVersion != 1 {
+		t.Errorf("the digests are those of version 1, not %d", engine.StoredVersion)
+	}
+	for name, form := range storedForms() {
+		m, in := form()
+		data, _ := written(t, m, in)
+		if got := fmt.Sprintf("%x", sha256.Sum256(data))[:16]; got != want[name] {
+			t.Errorf("%q: %q,", name, got)
+		}
+	}
+}

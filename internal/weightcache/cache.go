@@ -1,0 +1,98 @@
+package weightcache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/remote"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// A Cache is a folder of packed weights. Any process may delete its files at any time; sessions that use them are not affected.
+type Cache struct {
+	Dir  string
+	Warn func(error) // is called with errors of the cache, which do not prevent sessions; may be nil
+}
+
+// Open is engine.Open of f. It takes packed weights from the cache, and adds them if they are missing. A nil cache has none.
+func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engine.Interpreter, error) {
+	if c == nil {
+		return engine.Open(ctx, f.Model, o)
+	}
+	if f.Packed() || remote.Is(f.Path) {
+		c.warn(fmt.Errorf("%s: weights of packed models and of models at URLs are not cached", remote.Shown(f.Path)))
+		return engine.Open(ctx, f.Model, o)
+	}
+	sum, err := c.digest(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	key := keyOf(sum, f.Size(), o)
+	path := filepath.Join(c.Dir, key+".weights")
+	if e, err := c.mapped(ctx, f, o, key, path); e != nil || err != nil {
+		return e, err
+	}
+	o.Store = &engine.Store{Key: key}
+	e, err := engine.Open(ctx, f.Model, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.write(f, path, o.Store); err != nil {
+		c.warn(err)
+	}
+	return e, nil
+}
+
+func (c *Cache) warn(err error) {
+	if c.Warn != nil {
+		c.Warn(fmt.Errorf("weight cache: %w", err))
+	}
+}
+
+// keyOf identifies the packed weights of a model of this digest and size, opened with these options.
+func keyOf(sum string, size int64, o engine.Options) string {
+	limit := o.Limits.Resolved().Weights
+	if limit > 4*size { // no weight is read in each run
+		limit = 0
+	}
+	h := sha256.Sum256(fmt.Appendf(nil, "%d %s %s %d %v %v %q", engine.StoredVersion, runtime.GOARCH, sum, limit, o.NoFusion, o.KeepAll, o.Keep))
+	return hex.EncodeToString(h[:])
+}
+
+// mapped opens f with the weights of the file at path. It is nil if there is none or if it is invalid, which it warns of.
+func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key, path string) (*engine.Interpreter, error) {
+	data, unmap, err := mapFile(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.warn(err)
+		}
+		return nil, nil
+	}
+	o.Store = &engine.Store{Key: key, Data: data, Release: unmap}
+	e, err := engine.Open(ctx, f.Model, o)
+	if err != nil && ctx.Err() == nil {
+		c.warn(fmt.Errorf("%s is replaced: %w", path, err))
+		return nil, nil
+	}
+	return e, err
+}
+
+// write adds the weights of a session of f. They are not more accessible than f.
+func (c *Cache) write(f *onnx.File, path string, s *engine.Store) error {
+	access, err := atomicfile.Like(f.Paths()...)
+	if err != nil {
+		return err
+	}
+	if _, err := atomicfile.MakeDir(c.Dir); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, access, s.Write)
+}

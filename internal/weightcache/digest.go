@@ -1,0 +1,97 @@
+package weightcache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// settled is the time after the last change of a file from which on a change is certain to get another time: file systems round times.
+const settled = 2 * time.Second
+
+// digest is the SHA-256 of all files of f. It is in the cache for files that have not changed: that have the same device, inode, size and
+// times of modification and of status change, which programs cannot set. Where the system has no such numbers the files are read each time.
+func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
+	state, last, known, err := stateOf(f)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.Dir, state+".digest")
+	if known {
+		if sum, ok := stored(path, last); ok {
+			return sum, nil
+		}
+	}
+	var names, sums []string
+	for _, p := range f.Parts() {
+		sum, err := p.SHA256(ctx)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", f.Path, err)
+		}
+		names, sums = append(names, p.Name), append(sums, sum)
+	}
+	sum := onnx.Combined(names, sums)
+	after, _, _, err := stateOf(f)
+	if err != nil {
+		return "", err
+	}
+	if known && after == state {
+		if err := c.remember(path, sum); err != nil {
+			c.warn(err)
+		}
+	}
+	return sum, nil
+}
+
+// stored is the digest in the file at path, if it was written when the last change of the model's files had settled.
+func stored(path string, last time.Time) (string, bool) {
+	st, err := os.Stat(path)
+	if err != nil || st.ModTime().Before(last.Add(settled)) {
+		return "", false
+	}
+	text, err := os.ReadFile(path)
+	if b, hexErr := hex.DecodeString(string(text)); err != nil || hexErr != nil || len(b) != sha256.Size {
+		return "", false
+	}
+	return string(text), true
+}
+
+func (c *Cache) remember(path, sum string) error {
+	if _, err := atomicfile.MakeDir(c.Dir); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error {
+		_, err := io.WriteString(w, sum)
+		return err
+	})
+}
+
+// stateOf identifies the state of f's files, without their paths, and has the time of the last change. It is not known on all systems.
+func stateOf(f *onnx.File) (state string, last time.Time, known bool, err error) {
+	h := sha256.New()
+	for _, p := range f.Parts() {
+		st, ok, err := p.Stat()
+		if err != nil || !ok {
+			return "", last, false, err
+		}
+		id, changed, ok := fileState(st)
+		if !ok {
+			return "", last, false, nil
+		}
+		fmt.Fprintf(h, "%q %s %d %d\n", p.Name, id, st.Size(), st.ModTime().UnixNano())
+		for _, t := range []time.Time{changed, st.ModTime()} {
+			if t.After(last) {
+				last = t
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), last, true, nil
+}
