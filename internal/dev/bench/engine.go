@@ -79,26 +79,54 @@ func (b *bench) prepared(ctx context.Context, l load) (string, error) {
 
 // turns measures both backends as often as requested.
 func (b *bench) turns(ctx context.Context, path string, l load) (map[string]*latency.Measure, error) {
+	var both []timing
+	for _, backend := range []string{latency.Embedded, latency.ORT} {
+		both = append(both, b.timing(ctx, backend, path, backend, l))
+	}
+	return b.interleaved(both)
+}
+
+// A timing measures something in a process of its own.
+type timing struct {
+	name string
+	run  func() (*latency.Measure, error)
+}
+
+// timing is a timing of a backend.
+func (b *bench) timing(ctx context.Context, name, path, backend string, l load) timing {
+	return timing{name, func() (*latency.Measure, error) { return b.timed(ctx, path, backend, l, b.pace()...) }}
+}
+
+// interleaved measures all in turn, as often as requested: minimum of all runs, and the other figures of the process of median time.
+func (b *bench) interleaved(timings []timing) (map[string]*latency.Measure, error) {
 	all := map[string][]*latency.Measure{}
 	for range b.runs {
-		for _, backend := range []string{latency.Embedded, latency.ORT} {
-			m, err := b.timed(ctx, path, backend, l, "--runs", "5", "--time", "1s")
+		for _, t := range timings {
+			m, err := t.run()
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", t.name, err)
 			}
-			all[backend] = append(all[backend], m)
+			all[t.name] = append(all[t.name], m)
 		}
 	}
 	out := map[string]*latency.Measure{}
-	for backend, ms := range all {
+	for name, ms := range all {
 		slices.SortFunc(ms, func(x, y *latency.Measure) int { return cmp.Compare(x.Median, y.Median) })
 		m := *ms[len(ms)/2]
 		for _, other := range ms {
 			m.Min = min(m.Min, other.Min)
 		}
-		out[backend] = &m
+		out[name] = &m
 	}
 	return out, nil
+}
+
+// pace is how long each process runs a model.
+func (b *bench) pace() []string {
+	if b.quick {
+		return []string{"--runs", "3", "--time", "0.2s"}
+	}
+	return []string{"--runs", "5", "--time", "1s"}
 }
 
 // timed measures one backend in a process of its own.
