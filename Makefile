@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -102,6 +102,10 @@ bench: $(environment)
 bench-engine: $(environment)
 	$(run_bench) -only gemm,engine,engine-memory $(BENCH)
 
+# Sparse models in the engine, compared with ONNX Runtime and DeepSparse, for which it needs Python 3.11: half an hour; BENCH="-quick -runs 1" takes minutes.
+bench-sparse: $(environment) .venv-deepsparse/requirements.txt
+	$(run_bench) -only sparse-engine $(BENCH)
+
 # Only the sections of training, compared with PyTorch, which takes gigabytes unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)
 	$(run_bench) -only train,train-memory,train-savings,train-planned,train-smallest,train-storage,train-budget -torch $(TORCH) $(BENCH)
@@ -158,6 +162,9 @@ ci:
 
 .venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt
 	.ci/venv .venv-quality $<
+
+.venv-deepsparse/requirements.txt: internal/dev/bench/requirements-deepsparse.txt
+	PYTHON=python3.11 .ci/venv .venv-deepsparse $<
 
 .venv-torch/requirements.txt: internal/dev/bench/requirements-torch.txt
 	.ci/venv .venv-torch $<

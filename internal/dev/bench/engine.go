@@ -121,21 +121,41 @@ func timingOf(ms []*latency.Measure) timing {
 	return timing{seconds{slices.Min(least), secondsOf(medians).median}, secondsOf(starts)}
 }
 
-// turns measures both backends as often as requested.
-func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort timing, err error) {
-	length := "1s"
-	if b.quick {
-		length = "0s"
-	}
+// A candidate is measured in a process of its own.
+type candidate struct {
+	name string
+	run  func() (*latency.Measure, error)
+}
+
+// candidate is a model in a backend.
+func (b *bench) candidate(ctx context.Context, name, path, backend string, l load) candidate {
+	return candidate{name, func() (*latency.Measure, error) { return b.timed(ctx, path, backend, l, b.pace()...) }}
+}
+
+// interleaved measures all in turn, as often as requested.
+func (b *bench) interleaved(candidates []candidate) (map[string][]*latency.Measure, error) {
 	all := map[string][]*latency.Measure{}
 	for range b.some(b.runs) {
-		for _, backend := range []string{latency.Embedded, latency.ORT} {
-			m, err := b.timed(ctx, path, backend, l, "--runs", "5", "--time", length)
+		for _, c := range candidates {
+			m, err := c.run()
 			if err != nil {
-				return timing{}, timing{}, err
+				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			all[backend] = append(all[backend], m)
+			all[c.name] = append(all[c.name], m)
 		}
+	}
+	return all, nil
+}
+
+// turns measures both backends.
+func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort timing, err error) {
+	var both []candidate
+	for _, backend := range []string{latency.Embedded, latency.ORT} {
+		both = append(both, b.candidate(ctx, backend, path, backend, l))
+	}
+	all, err := b.interleaved(both)
+	if err != nil {
+		return timing{}, timing{}, err
 	}
 	return timingOf(all[latency.Embedded]), timingOf(all[latency.ORT]), nil
 }
@@ -159,6 +179,14 @@ func (b *bench) prepared(ctx context.Context, l load) (string, error) {
 		return "", fmt.Errorf("quantize %s: %w: %s", in, err, last(string(o)))
 	}
 	return out, nil
+}
+
+// pace is how long each process runs a model.
+func (b *bench) pace() []string {
+	if b.quick {
+		return []string{"--runs", "3", "--time", "0.2s"}
+	}
+	return []string{"--runs", "5", "--time", "1s"}
 }
 
 // timed measures one backend in a process of its own.

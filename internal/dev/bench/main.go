@@ -30,6 +30,7 @@ func main() {
 	flag.BoolVar(&b.large, "large", false, "measure a model of 30 GB too, which takes 40 GB of disk")
 	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
 	flag.StringVar(&b.genai, "genai", ".zoo/genai/bin/python", "interpreter with onnxruntime-genai, for the section of language models")
+	flag.StringVar(&b.deepsparse, "deepsparse", ".venv-deepsparse/bin/python", "interpreter with DeepSparse, for the section sparse-engine")
 	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers and runtimes on small models")
 	flag.IntVar(&b.jobs, "jobs", 1, "number of trainings at a time in the section defaults")
 	flag.DurationVar(&b.limit, "limit", 0, "duration after which the section defaults ends with the results so far; the next run continues")
@@ -74,6 +75,7 @@ var sections = []struct {
 	{"gemm", (*bench).gemm, false},
 	{"engine", (*bench).engine, false},
 	{"engine-memory", (*bench).engineMemory, false},
+	{"sparse-engine", (*bench).sparseEngine, true},
 	{"train", (*bench).train, true},
 	{"train-memory", (*bench).layerLog, true},
 	{"train-savings", (*bench).savings, true},
@@ -112,6 +114,7 @@ type bench struct {
 	runs                int
 	large, quick        bool
 	torch, genai        string // interpreters
+	deepsparse          string // likewise
 	jobs                int
 	limit               time.Duration
 	tool                string // the built binary
