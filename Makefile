@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -133,6 +133,11 @@ bench-language: $(environment) .zoo/genai/requirements.txt
 # Packed models compared with zstd, xz and ZipNN, half an hour: needs zstd and xz; BENCH="-only pack-large" pipes a model of up to 30 GB instead.
 bench-pack: .venv-quality/requirements.txt
 	$(run_bench) -only pack,pack-speed -python .venv-quality/bin/python $(BENCH)
+
+# Time and memory by bytes and by nodes, half an hour; BENCH=-large adds 30 GB, BENCH=-quick omits the largest ones. The test of the documentation draws docs/growth.svg.
+bench-growth: $(environment)
+	$(run_bench) -only growth $(BENCH)
+	go test ./internal/dev/doctest -run GrowthIsThatOfTheBenchmarks -update
 
 # The constants of fleets, and costs that follow: ten minutes, 12 GB.
 bench-fleet: $(environment) .s3/versitygw

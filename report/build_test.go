@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"math"
 	"reflect"
 	"testing"
@@ -72,6 +74,49 @@ func TestBuildMeasuresTheResult(t *testing.T) {
 	if w := find(t, r, "w"); *w.Sparsity != 0.75 || *w.Error.Max != 3 {
 		t.Errorf("got %v zeros, largest error %v", *w.Sparsity, *w.Error.Max)
 	}
+}
+
+// The files of a run whose digests are known late make the same report, and they are requested once the weights are measured.
+func TestBuildTakesLateFiles(t *testing.T) {
+	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true}}).input(t)
+	want, err := Build(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := false
+	for _, v := range in.Result.IR.Graph.Consts() {
+		payload, err := in.Eval.ReadAll(t.Context(), v.Const)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Span{R: reading{bytes.NewReader(payload), &read}}})
+	}
+	source, result := in.Source.Files, in.Result.Files
+	in.Source.Files, in.Result.Files = nil, nil
+	in.Files = func(context.Context) ([]File, []File, error) {
+		if !read {
+			t.Error("the files are requested before the weights are measured")
+		}
+		return source, result, nil
+	}
+	got, err := Build(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Digest != want.Digest || len(got.Result.Files) == 0 || got.Result.Files[0].SHA256 == "" {
+		t.Errorf("got the digest %s with files %v, want %s", got.Digest, got.Result.Files, want.Digest)
+	}
+}
+
+// A reading records that something was read.
+type reading struct {
+	io.ReaderAt
+	done *bool
+}
+
+func (r reading) ReadAt(b []byte, off int64) (int, error) {
+	*r.done = true
+	return r.ReaderAt.ReadAt(b, off)
 }
 
 func TestBuildTotals(t *testing.T) {
