@@ -1,6 +1,6 @@
 package conv
 
-// Images whose channels are adjacent (NHWC) are rows of pixels: what a window covers of a row of the image is contiguous, unless it is
+// Images whose channels are adjacent (NHWC) are rows of pixels: the pixels of a row under a window are contiguous, unless the window is
 // dilated or the channels are in groups.
 
 // Channels is the number of channels of the input.
