@@ -90,7 +90,7 @@ func (l *integerLayout) add(s *step) bool {
 	return true
 }
 
-// channelsLast is the slot of image o with adjacent channels, which a Transpose in front of s computes if no other step does.
+// channelsLast is the slot of image o with adjacent channels, which a new Transpose before s computes if no other step does.
 func (l *integerLayout) channelsLast(s *step, o int) int {
 	if last, ok := l.last[o]; ok {
 		return last

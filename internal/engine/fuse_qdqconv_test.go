@@ -32,6 +32,7 @@ func quantizedConvs() map[string]layer {
 		"large kernel":      {x: []int64{1, 3, 101, 90}, w: []int64{64, 3, 7, 7}, attrs: []*ir.Attr{ints("strides", 3, 2), same}, act: "Relu"},
 		"padding only":      {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3}, attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
 		"gaps":              {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1}, attrs: []*ir.Attr{ints("strides", 3, 2), same}},
+		"blocks of depth":   {x: []int64{1, 130, 9, 11}, w: []int64{32, 130, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("dilations", 1, 2)}},
 		"several consumers": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, also: true},
 	}
 }

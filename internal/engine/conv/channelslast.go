@@ -1,6 +1,6 @@
 package conv
 
-// Images whose channels are adjacent (NHWC) are rows of pixels: what a window covers of a row of the image is contiguous, unless it is
+// Images whose channels are adjacent (NHWC) are rows of pixels: the pixels of a row under a window are contiguous, unless the window is
 // dilated or the channels are in groups.
 
 // Channels is the number of channels of the input.
@@ -9,23 +9,33 @@ func (g *Geometry) Channels() int { return g.Groups * g.InC }
 // PixelPatch writes the elements of a patch from element from on: the taps under the window at an output position, each with the channels
 // of a group. x is an image whose channels are adjacent.
 func (g *Geometry) PixelPatch(dst, x []byte, group, place, from int, padding byte) {
-	wide, pixels := g.kernel[1], g.in[1]*g.Channels()
-	tap := g.InC
+	channels := g.Groups * g.InC
+	wide, pixels := g.kernel[1], g.in[1]*channels
+	run := g.InC
 	if g.Groups == 1 && g.dilation[1] == 1 {
-		tap *= wide // taps of a row are contiguous
+		run, wide = run*wide, 1 // taps of a row are contiguous
 	}
-	top, left := place/g.out[1]*g.stride[0]-g.begin[0], place%g.out[1]*g.stride[1]-g.begin[1]
-	for len(dst) > 0 {
-		n := min(tap-from%tap, len(dst))
-		k := from / g.InC
-		row := top + k/wide*g.dilation[0]
-		at := (left+k%wide*g.dilation[1])*g.Channels() + group*g.InC + from%g.InC
-		if row < 0 || row >= g.in[0] {
-			fill(dst[:n], padding)
-		} else {
-			paddedCopy(dst[:n], x[row*pixels:][:pixels], at, padding)
+	row, column := place/g.out[1]*g.stride[0]-g.begin[0], place%g.out[1]*g.stride[1]-g.begin[1]
+	at, step := column*channels+group*g.InC, g.dilation[1]*channels
+	for row := row; ; row += g.dilation[0] {
+		for j := range wide {
+			if from >= run {
+				from -= run
+				continue
+			}
+			n := min(run-from, len(dst))
+			switch at := at + j*step + from; {
+			case row < 0 || row >= g.in[0]:
+				fill(dst[:n], padding)
+			case at >= 0 && at+n <= pixels:
+				copy(dst[:n], x[row*pixels+at:])
+			default:
+				paddedCopy(dst[:n], x[row*pixels:][:pixels], at, padding)
+			}
+			if dst, from = dst[n:], 0; len(dst) == 0 {
+				return
+			}
 		}
-		dst, from = dst[n:], from+n
 	}
 }
 

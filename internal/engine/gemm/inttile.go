@@ -51,7 +51,7 @@ func (t *intTile) run() {
 		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
 	}
 	rows, cols := t.rows.len(), t.cols.len()
-	for i := range rows {
+	for i := range t.offsets() {
 		t.offset(t.result[i*t.stride:][:cols], i)
 	}
 	if t.Finish != nil {
@@ -134,6 +134,14 @@ func flip(signed bool) byte {
 		return 0
 	}
 	return 0x80
+}
+
+// offsets is the number of rows that offset has an effect on: none if there are no zero points left.
+func (t *intTile) offsets() int {
+	if len(t.BZero) == 0 && t.signed() && kernel.GemmIntWidth() == 2 {
+		return 0
+	}
+	return t.rows.len()
 }
 
 // offset subtracts the contribution of the zero points from row i of the tile: (A-za)·(B-zb) = A·B - za·(sum of B's column) - zb·(sum of
