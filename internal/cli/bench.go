@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -31,6 +32,9 @@ func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 	}
 	if err := t.write(w); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(ms, func(m *latency.Measure) bool { return m.PlainGo }) {
+		fmt.Fprintln(w, "the embedded engine has no vector kernels for this CPU and runs plain Go: use --backend ort for the latency that the model can have")
 	}
 	for _, m := range ms {
 		if m.Knee {

@@ -16,6 +16,9 @@ var (
 	hasF16C = hasAVX2 && cpuid1()>>29&1 == 1
 )
 
+// Vectorized reports whether the CPU has assembly kernels: otherwise everything is plain Go.
+func Vectorized() bool { return hasAVX2 }
+
 // whole is the length of n elements in whole vectors of 8, for the assembly.
 func whole(n int) int {
 	if !hasAVX2 {

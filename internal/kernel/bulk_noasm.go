@@ -4,6 +4,9 @@ package kernel
 
 // Without assembly the bulk loops process nothing and leave all elements to the twins.
 
+// Vectorized reports whether the CPU has assembly kernels: otherwise everything is plain Go.
+func Vectorized() bool { return false }
+
 func absMaxBitsBulk([]float32) (n int, top uint32) { return 0, 0 }
 
 func colAbsMaxBitsBulk([]uint32, []float32) (cols int) { return 0 }

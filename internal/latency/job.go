@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/weightcache"
@@ -71,6 +72,7 @@ type Measure struct {
 	Weights  int64    `json:"weights_bytes,omitempty"` // in the engine's memory
 	Needs    int64    `json:"needs_bytes,omitempty"`   // required memory, above the budget: not measured
 	Halved   []int64  `json:"halved,omitempty"`        // batch sizes above the budget
+	PlainGo  bool     `json:"plain_go,omitempty"`      // the engine has no kernels for this CPU
 	Warnings []string `json:"warnings,omitempty"`      // of the weight cache
 	Knee     bool     `json:"knee,omitempty"`          // of several batch sizes: see MarkKnees
 }
@@ -82,6 +84,7 @@ func (m *Measure) Over() bool { return m.Needs > 0 }
 // ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	m := &Measure{Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
+	m.PlainGo = j.Backend == Embedded && !kernel.Vectorized()
 	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
 		return nil, err
