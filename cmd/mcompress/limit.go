@@ -15,14 +15,17 @@ const recipeDivisor = 2
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
 func limitMemory(limit int64) { memory.SetLimit(limit) }
 
-// raiseMemoryLimit raises the limit after each collection that leaves more than half of it live, to twice what is live: with
-// less memory for garbage the collector would run more often than it does without a limit. A graph of a million nodes is larger than the
-// default limit.
+// spare is the minimum memory for garbage.
+const spare = 32 << 20
+
+// raiseMemoryLimit raises the limit after each collection that leaves little below it: as much garbage fits beside what is live as the collector
+// scans, at least spare. With less the collector would run more often than it does without a limit. A graph of a million nodes is larger than
+// the default limit; the numbers of tensors are not scanned.
 func raiseMemoryLimit() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	if bytes, limit := int64(live[0].Value.Uint64()), debug.SetMemoryLimit(-1); bytes > limit/2 {
-		limitMemory(2 * bytes)
+	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/heap:bytes"}}
+	metrics.Read(heap)
+	if need := int64(heap[0].Value.Uint64() + max(heap[1].Value.Uint64(), spare)); need > debug.SetMemoryLimit(-1) {
+		limitMemory(need)
 	}
 	runtime.AddCleanup(new([64]byte), func(struct{}) { raiseMemoryLimit() }, struct{}{})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/ir"
 )
 
 // A Hessian is XᵀX over the rows X of all samples (the GPTQ Hessian up to a factor), in float32; only the upper triangle is kept.
@@ -31,20 +32,10 @@ func New(p gemm.Pool, k int) *Hessian {
 	return h
 }
 
-// Reset sets h to zero for k inputs and reuses its memory: 4·K² bytes, a Factor included.
+// Reset sets h to zero for k inputs. Its memory, 4·K² bytes, a Factor included, is allocated when rows are added.
 func (h *Hessian) Reset(k int) {
-	h.K, h.rows = k, h.rows[:0]
+	h.K, h.rows, h.sum = k, h.rows[:0], nil
 	h.n, h.fourth = 0, 0
-	h.sum = grown(h.sum, k*k)
-	clear(h.sum)
-}
-
-// grown is a slice of n elements, of x if its capacity suffices.
-func grown[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }
 
 // Add adds rows of K elements. The division of rows into calls does not change the result.
@@ -75,6 +66,9 @@ func (h *Hessian) count(x []float32) {
 
 // flush adds the pending rows, a stripe of rows of H at a time, from the diagonal to the right.
 func (h *Hessian) flush() {
+	if h.sum == nil {
+		h.sum = make([]float32, h.K*h.K)
+	}
 	if len(h.rows) == 0 {
 		return
 	}
@@ -93,8 +87,11 @@ func (h *Hessian) accumulate(i, j int, s gemm.Shape, p gemm.FloatProduct) {
 
 // scratch is scratch memory of a product.
 func (h *Hessian) scratch(s gemm.Shape) []byte {
-	h.work = grown(h.work, int(gemm.FloatWork(s, 1, h.pool.Workers(), false)))
-	return h.work
+	n := gemm.FloatWork(s, 1, h.pool.Workers(), false)
+	if int64(cap(h.work)) < n {
+		h.work = ir.AlignedBytes(n)
+	}
+	return h.work[:n]
 }
 
 // At is element (i, j).

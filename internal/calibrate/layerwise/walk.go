@@ -171,7 +171,9 @@ func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 	}
 	p := w.part(end, v)
 	w.next = end
-	return p.run(ctx, w.samples, w.store, w.options)
+	err := p.run(ctx, w.samples, w.store, w.options)
+	w.release(v) // what only these nodes read: what follows needs memory, too
+	return err
 }
 
 // release frees values and replaced weights that no later node reads, except keep.

@@ -197,8 +197,9 @@ func zerosOf(w []float32) (zeros []bool) {
 	if !slices.Contains(w, 0) {
 		return nil
 	}
-	for _, v := range w {
-		zeros = append(zeros, v == 0)
+	zeros = make([]bool, len(w))
+	for i, v := range w {
+		zeros[i] = v == 0
 	}
 	return zeros
 }
