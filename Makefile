@@ -99,8 +99,8 @@ bench: $(environment)
 	$(run_bench) $(BENCH)
 
 # Only the sections of the engine, compared with OpenBLAS and ONNX Runtime.
-bench-engine: $(environment)
-	$(run_bench) -only gemm,engine,engine-memory $(BENCH)
+bench-engine: $(environment) .zoo/genai/requirements.txt
+	$(run_bench) -only gemm,engine,engine-memory,engine-int4 $(BENCH)
 
 # Only the sections of training, compared with PyTorch, which takes gigabytes unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)

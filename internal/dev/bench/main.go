@@ -73,6 +73,7 @@ var sections = []struct {
 	{"gemm", (*bench).gemm, false},
 	{"engine", (*bench).engine, false},
 	{"engine-memory", (*bench).engineMemory, false},
+	{"engine-int4", (*bench).engineInt4, true},
 	{"train", (*bench).train, true},
 	{"train-memory", (*bench).layerLog, true},
 	{"train-savings", (*bench).savings, true},
