@@ -99,8 +99,8 @@ bench: $(environment)
 	$(run_bench) $(BENCH)
 
 # Only the sections of the engine, compared with OpenBLAS and ONNX Runtime.
-bench-engine: $(environment)
-	$(run_bench) -only gemm,engine,engine-memory $(BENCH)
+bench-engine: $(environment) .zoo/genai/requirements.txt
+	$(run_bench) -only gemm,engine,engine-memory,engine-int4 $(BENCH)
 
 # Sparse models in the engine, compared with ONNX Runtime and DeepSparse, for which it needs Python 3.11: half an hour; BENCH="-quick -runs 1" takes minutes.
 bench-sparse: $(environment) .venv-deepsparse/requirements.txt

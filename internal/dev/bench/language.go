@@ -46,35 +46,20 @@ func (b *bench) language(ctx context.Context) (string, error) {
 
 // languageModel is the rows of one shape. Its files are removed: they are six times the size of the model in float16.
 func (b *bench) languageModel(ctx context.Context, shape string) (string, error) {
-	dir, err := filepath.Abs(filepath.Join(b.dir, "language"))
+	dir, script, err := b.languageSource(ctx, shape)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
 	defer os.RemoveAll(dir)
-	script := filepath.Join(dir, "language.py")
-	if err := os.WriteFile(script, []byte(languageScript), 0o644); err != nil {
-		return "", err
-	}
 	python := func(args ...string) []string { return append([]string{b.genai, script}, args...) }
 	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, args := range [][]string{{"model", shape, at("source")}, {"build", at("source"), at("fp32"), "fp32"}} {
-		if _, err := b.peer(ctx, command("", python(args...)...).args...); err != nil {
-			return "", err
-		}
-	}
 	tool, err := filepath.Abs(b.tool)
 	if err != nil {
 		return "", err
 	}
 	list := []quantizer{{name: "builder", out: at("builder")}, {name: "MatMulNBitsQuantizer", out: at("nbits")}, {name: "mcompress", out: at("mcompress")}, {name: "mcompress, embedding in float", out: at("float")}}
 	ours := func(out string, more ...string) []string {
-		return append([]string{
-			tool, "quantize", "--method", "weight-int4", "--target", "genai", "--symmetric", "--form", "matmulnbits", "--accuracy-level", "4",
-			"--report", "none", "--no-verify", "--quiet", "-o", out + "/", filepath.Join(at("fp32"), "model.onnx"),
-		}, more...)
+		return append(append([]string{tool}, languageOptions(out, filepath.Join(at("fp32"), "model.onnx"))...), more...)
 	}
 	for i, args := range [][]string{
 		python("build", at("source"), list[0].out, "int4"),
@@ -87,6 +72,35 @@ func (b *bench) languageModel(ctx context.Context, shape string) (string, error)
 		}
 	}
 	return b.languageRows(ctx, shape, at("fp32"), script, list)
+}
+
+// languageOptions quantize a model of the builder to a folder.
+func languageOptions(out, in string) []string {
+	return []string{
+		"quantize", "--method", "weight-int4", "--target", "genai", "--symmetric", "--form", "matmulnbits", "--accuracy-level", "4",
+		"--report", "none", "--no-verify", "--quiet", "-o", out + "/", in,
+	}
+}
+
+// languageSource makes a folder with a model of a shape by the builder, in fp32/model.onnx, and language.py. The caller removes it.
+func (b *bench) languageSource(ctx context.Context, shape string) (dir, script string, err error) {
+	if dir, err = filepath.Abs(filepath.Join(b.dir, "language")); err != nil {
+		return "", "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", "", err
+	}
+	script = filepath.Join(dir, "language.py")
+	if err := os.WriteFile(script, []byte(languageScript), 0o644); err != nil {
+		return "", "", err
+	}
+	source, fp32 := filepath.Join(dir, "source"), filepath.Join(dir, "fp32")
+	for _, args := range [][]string{{"model", shape, source}, {"build", source, fp32, "fp32"}} {
+		if _, err := b.peer(ctx, command("", append([]string{b.genai, script}, args...)...).args...); err != nil {
+			return "", "", err
+		}
+	}
+	return dir, script, nil
 }
 
 // languageRows runs the models.

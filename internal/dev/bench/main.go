@@ -76,6 +76,7 @@ var sections = []struct {
 	{"engine", (*bench).engine, false},
 	{"engine-memory", (*bench).engineMemory, false},
 	{"sparse-engine", (*bench).sparseEngine, true},
+	{"engine-int4", (*bench).engineInt4, true},
 	{"train", (*bench).train, true},
 	{"train-memory", (*bench).layerLog, true},
 	{"train-savings", (*bench).savings, true},
