@@ -18,7 +18,7 @@ func BenchmarkRight(b *testing.B) {
 		dense := gemm.PackFloat(workers(1), gemm.Rows(gaussian(r, s.K*s.N, 1), s.N), s.K, s.N)
 		quantized := &kernel.Quantized{K: s.K, N: s.N, Bits: 8, Block: s.K, Zero: 128}
 		quantized.Values, quantized.Scales = make([]byte, quantized.ValueBytes()), make([]float32, quantized.BlockValues())
-		for _, density := range []float64{0.05, 0.1, 0.2, 0.3} {
+		for _, density := range []float64{0.05, 0.1, 0.2, 0.3, 0.5} {
 			w := gemm.Rows(gaussian(r, s.K*s.N, density), s.N)
 			floats := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K), kernel.SparseValues{})
 			int8s := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K), kernel.SparseValues{Type: kernel.SparseInt8, Scales: make([]float32, s.N)})
