@@ -69,19 +69,18 @@ func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]
 	}
 	s.last = count
 	s.index = binary.LittleEndian.AppendUint16(s.index, uint16(count))
-	at := len(s.index)
+	at, end := len(s.index), s.grow(SparseQuad*count)
 	s.index = append(s.index, make([]byte, SparseQuad*count)...)
-	var quad [SparseQuad * SparseDepth]float32
 	for i, row := range cols {
-		index, to := s.index[at:], quad[:SparseQuad*count]
+		index := s.index[at:]
 		for k, col := range row {
 			if col -= int32(first); col < 0 || int(col) >= s.depth {
 				panic(fmt.Sprintf("kernel: sparse column %d of %d", col, s.depth))
 			}
-			index[SparseQuad*k+i], to[SparseQuad*k+i] = byte(col), values[i][k]
+			index[SparseQuad*k+i] = byte(col)
 		}
+		s.set(end+i, values[i])
 	}
-	s.store(quad[:SparseQuad*count])
 	s.quads++
 }
 

@@ -31,20 +31,33 @@ const SparseWork = 2*SparseQuad*SparseDepth + sparseSlack
 // sparseSlack is the number of values that decoding may read and write beyond the last one: the vectors have two elements of each row.
 const sparseSlack = SparseQuad
 
-// store appends values.
-func (s *SparseRows) store(values []float32) {
+// grow appends n zeros and returns the index of the first one.
+func (s *SparseRows) grow(n int) int {
+	if s.Type == SparseFloat {
+		s.values = append(s.values, make([]float32, n)...)
+		return len(s.values) - n
+	}
+	size := s.Type.size()
+	s.stored = append(s.stored, make([]byte, n*size)...)
+	return len(s.stored)/size - n
+}
+
+// set stores values of a row of a quad, the first one at an index.
+func (s *SparseRows) set(first int, values []float32) {
 	switch s.Type {
 	case SparseFloat:
-		s.values = append(s.values, values...)
+		for i, v := range values {
+			s.values[first+i*SparseQuad] = v
+		}
 	case SparseHalf:
-		var halves [SparseQuad * SparseDepth]uint16
+		var halves [SparseDepth]uint16
 		F16FromF32(halves[:len(values)], values)
-		for _, h := range halves[:len(values)] {
-			s.stored = binary.LittleEndian.AppendUint16(s.stored, h)
+		for i, h := range halves[:len(values)] {
+			binary.LittleEndian.PutUint16(s.stored[2*(first+i*SparseQuad):], h)
 		}
 	default:
-		for _, v := range values {
-			s.stored = append(s.stored, byte(int8(v)))
+		for i, v := range values {
+			s.stored[first+i*SparseQuad] = byte(int8(v))
 		}
 	}
 }

@@ -53,6 +53,20 @@ func TestSparseProductsAreBitIdentical(t *testing.T) {
 	}
 }
 
+// Zero points that are not constants are subtracted from products of a B whose values are mostly 0.
+func TestSparseProductsSubtractZeroPoints(t *testing.T) {
+	b, zb := quantizedValues(1, ir.Int8, 270, 300), quantizedValues(2, ir.Int8, 300)
+	mostly(ir.NewArray(ir.Int8, 1), b)
+	in := []*ir.Array{quantizedValues(3, ir.Uint8, 5, 270), b, quantizedValues(4, ir.Uint8, 1), zb}
+	want, err := compute("MatMulInteger", nil, 1, 1, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := compute("MatMulInteger", nil, 3, 1, in, 1); err != nil || !bytes.Equal(got[0].Data, want[0].Data) {
+		t.Errorf("not bit-identical, %v", err)
+	}
+}
+
 // as8 is a with the same bytes as another 8-bit type.
 func as8(a *ir.Array, dt ir.DType) *ir.Array {
 	return &ir.Array{DType: dt, Shape: a.Shape, Data: a.Data}
