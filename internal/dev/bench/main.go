@@ -75,6 +75,7 @@ var sections = []struct {
 	{"engine", (*bench).engine, false},
 	{"engine-memory", (*bench).engineMemory, false},
 	{"sparse-engine", (*bench).sparseEngine, true},
+	{"sparse-recipe", (*bench).sparseRecipe, true},
 	{"train", (*bench).train, true},
 	{"train-memory", (*bench).layerLog, true},
 	{"train-savings", (*bench).savings, true},
