@@ -60,10 +60,10 @@ func (b *bench) sparseEngine(ctx context.Context) (string, error) {
 	const columns = "| model | batch | zeros | engine, dense | engine, sparse | ORT, dense | DeepSparse | ORT ÷ sparse | dense ÷ sparse | DeepSparse ÷ sparse |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
 	var t strings.Builder
 	fmt.Fprintf(&t, "## Sparse models, %s threads\n\n", engineThreads)
-	fmt.Fprintf(&t, "Random weights, pruned by `prune --method l1 --amount ZEROS`, which prunes each weight alike; the engine runs what `sparse` writes, DeepSparse 1.8.0 the\n"+
-		"pruned model, and both run the dense model in float32, ONNX Runtime too. Interleaved, processes of each: %d, at least `bench %s`. Times in ms.\n\n", b.runs, strings.Join(b.pace(), " "))
+	fmt.Fprintf(&t, "Random weights, pruned by `prune --method l1 --amount ZEROS`, which prunes each weight alike; the engine runs what `sparse` writes and\n"+
+		"DeepSparse 1.8.0 the pruned model; the engine and ONNX Runtime run the dense model in float32. Interleaved, processes of each: %d, at least `bench %s`. Times in ms.\n\n", b.runs, strings.Join(b.pace(), " "))
 	if b.quick {
-		t.WriteString("This is a run with `-quick`, which leaves out BERT and batches.\n\n")
+		t.WriteString("This is a run with `-quick`, which leaves out BERT and batches: its times are no evidence.\n\n")
 	}
 	t.WriteString("Minimum time of all runs:\n\n" + columns + fastest.String() + "\nMedian of the processes' medians:\n\n" + columns + medians.String())
 	t.WriteString("\nMemory: bytes of the file's tensors, bytes of weights in the engine after loading, seconds to load (minimum), and growth of the process at its peak in MiB, at batch 1.\n\n")

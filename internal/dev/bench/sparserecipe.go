@@ -60,7 +60,7 @@ func (b *bench) sparseRecipe(ctx context.Context) (string, error) {
 		"cosine similarity of their embeddings to the dense model's; neither set chose anything. Training has the first 55,000 training images and the first 320 training texts. The ResNet18 shape has random\n"+
 		"weights, hence no accuracy: 90 %% of each weight are pruned (`l1`). Time of batch 1 in ms (96 tokens), %s threads, interleaved, processes of each: %d, at least `bench %s`.\n\n", tested, engineThreads, b.runs, strings.Join(b.pace(), " "))
 	if b.quick {
-		t.WriteString("This is a run with `-quick`, which leaves out MiniLM.\n\n")
+		t.WriteString("This is a run with `-quick`, which leaves out MiniLM: its times are no evidence.\n\n")
 	}
 	t.WriteString("| model | form | runtime | accuracy | cosine | bytes | minimum | median |\n|---|---|---|---:|---:|---:|---:|---:|\n")
 	for _, n := range prunedNets[:b.some(len(prunedNets))] {
