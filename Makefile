@@ -102,9 +102,9 @@ bench: $(environment)
 bench-engine: $(environment) .zoo/genai/requirements.txt
 	$(run_bench) -only gemm,engine,engine-memory,engine-int4 $(BENCH)
 
-# Sparse models in the engine, compared with ONNX Runtime and DeepSparse, for which it needs Python 3.11: half an hour; BENCH="-quick -runs 1" takes minutes.
+# Sparse models in the engine, compared with ONNX Runtime and DeepSparse, for which it needs Python 3.11, and recipes that make them, with training: an hour; BENCH="-quick -runs 1" takes minutes.
 bench-sparse: $(environment) .venv-deepsparse/requirements.txt
-	$(run_bench) -only sparse-engine $(BENCH)
+	$(run_bench) -only sparse-engine,sparse-recipe $(BENCH)
 
 # Only the sections of training, compared with PyTorch, which takes gigabytes unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)

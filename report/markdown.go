@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -87,6 +88,9 @@ func (m *markdown) summary(r *Report) {
 		{"Runtime memory of weights", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
 		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
+	}
+	if e := t.Engine; e != nil {
+		rows = slices.Insert(rows, 2, []string{"", size(e.Before), bold(size(e.After)), smaller(*e) + ", in " + engineName})
 	}
 	if s := t.Sparsity; s.prunes() {
 		rows = append(rows, []string{"Sparsity of layers", percent(s.Prunable.Before), bold(percent(s.Prunable.After)), percent(s.All.After) + " of all weights are zero"})

@@ -142,6 +142,9 @@ type cost struct {
 func running(r *Report) []cost {
 	t := r.Totals
 	cs := []cost{{Name: "Memory of weights in " + visible(t.Runtime), Before: size(t.RuntimeBytes.Before), After: size(t.RuntimeBytes.After), Change: smaller(t.RuntimeBytes)}}
+	if e := t.Engine; e != nil {
+		cs = append(cs, cost{Name: "Memory of weights in " + engineName, Before: size(e.Before), After: size(e.After), Change: smaller(*e)})
+	}
 	if a := t.Activations; a != nil {
 		cs = append(cs, cost{Name: "Peak memory of activations", Before: size(a.Before), After: size(a.After), Change: smaller(*a)})
 	}

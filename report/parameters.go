@@ -16,11 +16,7 @@ import (
 // It follows constants through the nodes that decode them: DequantizeLinear, Cast and Mul, nodes that unpack bytes, scatter or gather. What
 // such nodes compute counts in place of the constants. Integers that operators read directly count where the operator has quantized weights.
 func countParameters(ctx context.Context, m *ir.Model) (int64, error) {
-	c := &parameterCounter{decoded: map[*ir.Node]decoded{}, used: map[*ir.Node]bool{}, scales: map[*ir.Value]bool{}, elems: map[*ir.Value]int64{}}
-	for n := range constantNodes(m, mayDecode) {
-		c.decoded[n] = c.decode(n)
-		c.order = append(c.order, n)
-	}
+	c := newParameterCounter(m)
 	for n := range m.Nodes() {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -57,6 +53,16 @@ type parameterCounter struct {
 	used    map[*ir.Node]bool    // those whose output operators read as it is, or graphs return
 	scales  map[*ir.Value]bool   // constants by which results of integer operators are multiplied
 	elems   map[*ir.Value]int64  // of weights, by the constant with most of their bytes
+}
+
+// newParameterCounter finds what the constant expressions of m decode.
+func newParameterCounter(m *ir.Model) *parameterCounter {
+	c := &parameterCounter{decoded: map[*ir.Node]decoded{}, used: map[*ir.Node]bool{}, scales: map[*ir.Value]bool{}, elems: map[*ir.Value]int64{}}
+	for n := range constantNodes(m, mayDecode) {
+		c.decoded[n] = c.decode(n)
+		c.order = append(c.order, n)
+	}
+	return c
 }
 
 // decoded is the output of a node of constant inputs.

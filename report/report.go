@@ -223,6 +223,9 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	if v := in.Verification; v != nil && v.Activations != nil {
 		r.Totals.Activations = &Change{v.Activations.Before, v.Activations.After}
 	}
+	if v := in.Verification; v != nil && v.Weights != nil {
+		r.Totals.Engine = &Change{v.Weights.Before, v.Weights.After}
+	}
 	r.Coverage = coverage(r.Weights)
 	r.Modules = modules(r.Weights)
 	if r.Gates, err = evaluate(r, in.Gates); err != nil {
@@ -241,7 +244,7 @@ func ranOnly(v *verification.Result) *verification.Result {
 		return nil
 	}
 	bare := *v
-	bare.Activations = nil
+	bare.Activations, bare.Weights = nil, nil
 	return &bare
 }
 

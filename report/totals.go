@@ -23,10 +23,14 @@ type Totals struct {
 	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
 	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
 
+	Engine      *Change   `json:"engine_bytes,omitempty"`     // weights once the embedded engine has loaded the model: sparse and packed ones stay so; nil where it did not run both models
 	Metadata    *Change   `json:"metadata_bytes,omitempty"`   // doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there are none
 	Sparsity    *Sparsity `json:"sparsity,omitempty"`         // nil where values were not read
 	Activations *Change   `json:"activation_bytes,omitempty"` // peak bytes of live activations; nil where the models were not run
 }
+
+// engineName is the embedded engine in text.
+const engineName = "the embedded engine"
 
 // DTypeBytes are the bytes of all tensors of one element type.
 type DTypeBytes struct {

@@ -48,6 +48,9 @@ func overview(f *inspection.Model) *textTable {
 	for i, p := range f.Outputs {
 		t.add(first(i, "outputs"), strings.TrimSpace(p.Name+"  "+p.Type))
 	}
+	for i, r := range f.Runtimes {
+		t.add(first(i, "weights in"), r.Name+"  "+sizeOrNone(r.Bytes))
+	}
 	for i, fn := range f.Functions {
 		t.add(first(i, "functions"), fn)
 	}

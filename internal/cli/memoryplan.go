@@ -69,10 +69,10 @@ func withWorkers(f *memoryplan.Plan) string {
 }
 
 func weightTable(f *memoryplan.Plan) *textTable {
-	t := &textTable{indent: "  ", align: "lrrr"}
+	t := &textTable{indent: "  ", align: "lrrrr"}
 	held := map[string]string{}
 	if f.Held != nil {
-		t.add("weights", "tensors", "size", "runtime memory")
+		t.add("weights", "tensors", "size", "engine", "ONNX Runtime")
 		for _, d := range f.Held.DTypes {
 			held[d.DType] = sizeOrNone(d.Bytes)
 		}
@@ -92,7 +92,7 @@ func weightTable(f *memoryplan.Plan) *textTable {
 			t.add(d.DType, "", "", bytes)
 		}
 	}
-	t.add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes), sizeOrNone(f.Held.Bytes))
+	t.add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes), sizeOrNone(f.Held.Bytes), sizeOrNone(f.ORT))
 	return t
 }
 

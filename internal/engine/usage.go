@@ -119,8 +119,11 @@ func (e *Interpreter) Constants() []ir.Spec {
 			if s.constant != nil && s.constant.uses > 0 && !seen[s.constant] {
 				seen[s.constant] = true
 				spec := ir.Spec{Name: s.name, DType: s.constant.array.DType, Shape: s.constant.array.Shape}
-				if s.constant.packed != nil {
-					spec.DType, spec.Shape = ir.Uint8, []int64{s.constant.packed.Bytes()}
+				if k := s.constant.packed; k != nil {
+					spec.DType, spec.Shape = ir.Uint8, []int64{k.Bytes()}
+					if sparse, ok := k.(*op.Sparse); ok && e.opt.PlanOnly {
+						spec.Shape[0] = sparse.Planned()
+					}
 				}
 				specs = append(specs, spec)
 			}

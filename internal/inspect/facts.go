@@ -36,6 +36,10 @@ func Model(ctx context.Context, f *onnx.File, o Options) (*inspection.Model, err
 	}
 	facts.Inputs, facts.Outputs = ports(m.Graph.Inputs), ports(m.Graph.Outputs)
 	facts.Operators = operators(m)
+	var err error
+	if facts.Runtimes, err = runtimes(ctx, m); err != nil {
+		return nil, err
+	}
 	return facts, tensors(ctx, facts, m, o)
 }
 

@@ -215,7 +215,28 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 		return nil, &verify.SideError{Side: verify.Second, Err: err}
 	}
 	defer done()
-	return verify.Compare(ctx, v.named(first, second), second, set, o)
+	r, err := verify.Compare(ctx, v.named(first, second), second, set, o)
+	if err == nil {
+		r.Weights = loaded(first, second)
+	}
+	return r, err
+}
+
+// loaded are the bytes of weights that two sessions of the engine hold; nil for other sessions, and if weights are streamed.
+func loaded(sessions ...engine.Session) *verification.Weights {
+	var bytes []int64
+	for _, s := range sessions {
+		e, embedded := s.(interface{ Weights() (held, streamed int64) })
+		if !embedded {
+			return nil
+		}
+		held, streamed := e.Weights()
+		if streamed > 0 {
+			return nil
+		}
+		bytes = append(bytes, held)
+	}
+	return &verification.Weights{Before: bytes[0], After: bytes[1]}
 }
 
 // reads is the model that samples are read for.

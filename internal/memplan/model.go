@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
@@ -36,6 +37,10 @@ type Planned struct {
 // or inputs without types, has a plan of its weights only.
 func Model(ctx context.Context, f *onnx.File, o Options) (*Planned, error) {
 	planned := &Planned{Plan: &memoryplan.Plan{Weights: stored(f.Model), Workers: max(o.Workers, 1), Runs: []*memoryplan.Run{}}}
+	var err error
+	if planned.ORT, err = report.LoadedBytes(ctx, f.Model); err != nil {
+		return nil, err
+	}
 	p, err := open(ctx, f.Model, o)
 	var missing *engine.Unsupported
 	var untyped *untypedError

@@ -11,6 +11,7 @@ type Model struct {
 	Operators []Operator `json:"operators"`
 	DTypes    []DType    `json:"dtypes"`
 	Tensors   []Tensor   `json:"tensors"`
+	Runtimes  []Runtime  `json:"runtimes"` // memory of weights after loading
 	Meta      []Entry    `json:"metadata"`
 }
 
@@ -59,6 +60,12 @@ type Tensor struct {
 	Module      string   `json:"module,omitempty"`       // path of the module that it is part of
 	DuplicateOf string   `json:"duplicate_of,omitempty"` // an earlier tensor of the same scope, type, shape and bytes
 	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements whose bits are all zero
+}
+
+// A Runtime is the bytes of the model's weights in the memory of a runtime that has loaded it: which forms stay sparse or quantized differs.
+type Runtime struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
 }
 
 // An Entry is one of metadata_props.

@@ -6,6 +6,7 @@ import "github.com/mcompress/mcompress/report/inspection"
 type Plan struct {
 	Weights   Weights   `json:"weights"`             // as the model stores them
 	Held      *Weights  `json:"held,omitempty"`      // in a run: after constant folding and dead code elimination; nil if Unplanned is set
+	ORT       int64     `json:"ort_bytes"`           // weights once ONNX Runtime has loaded the model
 	Unplanned string    `json:"unplanned,omitempty"` // why there are only weights: an unsupported operator, or an input without type
 	Workers   int       `json:"workers"`             // number of worker threads, on which scratch memory depends
 	Fixed     bool      `json:"batch_fixed"`         // the batch axis is static

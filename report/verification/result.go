@@ -17,8 +17,9 @@ type Result struct {
 	Layers   []Layer   `json:"layers,omitempty"`   // in the order of the first model's nodes
 
 	Activations *Activations `json:"activation_bytes,omitempty"`
-	Latency     *Latency     `json:"latency,omitempty"` // nil unless a gate requires it
-	Notes       []string     `json:"notes,omitempty"`   // on bounds of the comparison
+	Weights     *Weights     `json:"weight_bytes,omitempty"` // nil unless the embedded engine ran the models, with all weights in memory
+	Latency     *Latency     `json:"latency,omitempty"`      // nil unless a gate requires it
+	Notes       []string     `json:"notes,omitempty"`        // on bounds of the comparison
 }
 
 // Data describes the samples. Random inputs follow from the seed.
@@ -96,6 +97,12 @@ type Latency struct {
 
 // Activations are the peak bytes of live activations of each model.
 type Activations struct {
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+}
+
+// Weights are the bytes of weights of each model in the memory of the embedded engine, in its own forms: packed for kernels, sparse or quantized.
+type Weights struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
 }

@@ -41,11 +41,7 @@ var shorter = strings.NewReplacer("steps: 10\n    epochs: 2", "steps: 5\n    epo
 
 // deepCompression applies the recipe of Deep Compression to networks that it trains.
 func (b *bench) deepCompression(ctx context.Context) (string, error) {
-	images, err := filepath.Abs(filepath.Join(b.shared, "fixtures", "datasets", "mnist"))
-	if err != nil {
-		return "", err
-	}
-	if err := os.Symlink(images, b.trainFile("mnist")); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := b.linkMNIST(); err != nil {
 		return "", err
 	}
 	text, err := os.ReadFile(deepRecipe)
@@ -64,6 +60,18 @@ func (b *bench) deepCompression(ctx context.Context) (string, error) {
 	}
 	stages, err := b.deepStages(ctx, deepNets[0], string(text))
 	return t.String() + stages, err
+}
+
+// linkMNIST makes the folder mnist that recipes read.
+func (b *bench) linkMNIST() error {
+	images, err := filepath.Abs(filepath.Join(b.shared, "fixtures", "datasets", "mnist"))
+	if err != nil {
+		return err
+	}
+	if err := os.Symlink(images, b.trainFile("mnist")); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // deepFile is the path of a file of a network.
@@ -130,18 +138,37 @@ func (b *bench) deepStages(ctx context.Context, n deepNet, recipe string) (strin
 	return t.String(), nil
 }
 
-// applied applies a recipe in the folder for training, unless an earlier run did.
+// applied applies a recipe in the folder for training to a model there or of an absolute path, unless an earlier run did.
 func (b *bench) applied(ctx context.Context, recipe, in, out string) error {
 	if _, err := os.Stat(out); err == nil {
 		return nil
 	}
 	if b.quick {
-		recipe = strings.Replace(strings.Replace(recipe, "epochs:", "training-steps:", 1), "epochs:", "steps:", 1)
+		recipe = quickly(recipe)
 	}
 	file := out + ".yaml"
 	if err := os.WriteFile(file, []byte(recipe), 0o644); err != nil {
 		return err
 	}
-	_, err := b.doIn(ctx, b.trainFile(""), "apply", filepath.Base(file), filepath.Base(in), "-o", filepath.Base(out))
+	if !filepath.IsAbs(in) {
+		in = filepath.Base(in)
+	}
+	_, err := b.doIn(ctx, b.trainFile(""), "apply", filepath.Base(file), in, "-o", filepath.Base(out))
 	return err
+}
+
+// quickly is a recipe with steps of training instead of epochs.
+func quickly(recipe string) string {
+	var t strings.Builder
+	steps := "steps:"
+	for line := range strings.Lines(recipe) {
+		if method, found := strings.CutPrefix(line, "  - method: "); found {
+			steps = "steps:"
+			if strings.TrimSpace(method) == "iterative" {
+				steps = "training-steps:"
+			}
+		}
+		t.WriteString(strings.Replace(line, "epochs:", steps, 1))
+	}
+	return t.String()
 }

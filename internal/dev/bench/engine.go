@@ -81,10 +81,11 @@ func (b *bench) engine(ctx context.Context) (string, error) {
 	runs.WriteString("runs and median of the processes' medians, in ms.\n\n" + versusORT)
 	starts.WriteString("\nLoading the model and its first run, files in the page cache: minimum and median of the processes, in ms.\n\n" + versusORT)
 	err := b.eachLoad(ctx, func(l load, path string) error {
-		engine, ort, err := b.turns(ctx, path, l)
+		ours, theirs, err := b.turns(ctx, path, l)
 		if err != nil {
 			return err
 		}
+		engine, ort := timingOf(ours), timingOf(theirs)
 		runs.WriteString(versusRow(l.name, engine.runs, ort.runs))
 		starts.WriteString(versusRow(l.name, engine.start, ort.start))
 		return nil
@@ -148,16 +149,13 @@ func (b *bench) interleaved(candidates []candidate) (map[string][]*latency.Measu
 }
 
 // turns measures both backends.
-func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort timing, err error) {
+func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort []*latency.Measure, err error) {
 	var both []candidate
 	for _, backend := range []string{latency.Embedded, latency.ORT} {
 		both = append(both, b.candidate(ctx, backend, path, backend, l))
 	}
 	all, err := b.interleaved(both)
-	if err != nil {
-		return timing{}, timing{}, err
-	}
-	return timingOf(all[latency.Embedded]), timingOf(all[latency.ORT]), nil
+	return all[latency.Embedded], all[latency.ORT], err
 }
 
 // prepared is the file of l's model.

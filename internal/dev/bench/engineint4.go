@@ -77,7 +77,7 @@ func (b *bench) int4Row(ctx context.Context, l int4Load, form int) (string, erro
 	if _, err := b.stdout(ctx, b.tool, append(args, int4Forms[form].options...)...); err != nil {
 		return "", err
 	}
-	pair, err := b.turns(ctx, path, l.load)
+	ours, theirs, err := b.turns(ctx, path, l.load)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (b *bench) int4Row(ctx context.Context, l int4Load, form int) (string, erro
 	if err != nil {
 		return "", err
 	}
-	e, o := pair[latency.Embedded], pair[latency.ORT]
+	e, o := ofMedianTime(ours), ofMedianTime(theirs)
 	return fmt.Sprintf("| %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.2f | %.2f |\n", l.name, int4Forms[form].name,
 		1e3*e.Min, 1e3*o.Min, e.Min/o.Min, 1e3*e.Median, 1e3*o.Median, e.Median/o.Median, grownMiB(e), grownMiB(o), read/e.Min, read/o.Min), nil
 }

@@ -77,6 +77,7 @@ var sections = []struct {
 	{"engine-memory", (*bench).engineMemory, false},
 	{"sparse-engine", (*bench).sparseEngine, true},
 	{"engine-int4", (*bench).engineInt4, true},
+	{"sparse-recipe", (*bench).sparseRecipe, true},
 	{"train", (*bench).train, true},
 	{"train-memory", (*bench).layerLog, true},
 	{"train-savings", (*bench).savings, true},

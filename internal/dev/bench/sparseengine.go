@@ -49,7 +49,11 @@ func makerFile(m model) func(*bench, context.Context) (string, error) {
 // sparseEngine compares the time of sparse models in the engine with that of dense ones, with ONNX Runtime and with DeepSparse.
 func (b *bench) sparseEngine(ctx context.Context) (string, error) {
 	fastest, medians, held := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
-	for _, n := range sparseNets {
+	nets := sparseNets
+	if b.quick {
+		nets = nets[:len(nets)-1]
+	}
+	for _, n := range nets {
 		if err := b.sparseRows(ctx, n, fastest, medians, held); err != nil {
 			return "", fmt.Errorf("%s: %w", n.name, err)
 		}
@@ -57,9 +61,12 @@ func (b *bench) sparseEngine(ctx context.Context) (string, error) {
 	const columns = "| model | batch | zeros | engine, dense | engine, sparse | ORT, dense | DeepSparse | ORT ÷ sparse | dense ÷ sparse | DeepSparse ÷ sparse |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
 	var t strings.Builder
 	fmt.Fprintf(&t, "## Sparse models, %s threads\n\n", engineThreads)
-	fmt.Fprintf(&t, "Random weights, pruned by `prune --method l1 --amount ZEROS`, which prunes each weight alike; the engine runs what `sparse` writes, DeepSparse 1.8.0 the\n"+
-		"pruned model, and both run the dense model in float32, ONNX Runtime too. Interleaved, processes of each: %d, at least `bench %s`. Times in ms.\n\nMinimum time of all runs:\n\n", b.runs, strings.Join(b.pace(), " "))
-	t.WriteString(columns + fastest.String() + "\nMedian of the processes' medians:\n\n" + columns + medians.String())
+	fmt.Fprintf(&t, "Random weights, pruned by `prune --method l1 --amount ZEROS`, which prunes each weight alike; the engine runs what `sparse` writes and\n"+
+		"DeepSparse 1.8.0 the pruned model; the engine and ONNX Runtime run the dense model in float32. Interleaved, processes of each: %d, at least `bench %s`. Times in ms.\n\n", b.runs, strings.Join(b.pace(), " "))
+	if b.quick {
+		t.WriteString("This is a run with `-quick`, which leaves out BERT and batches: its times are no evidence.\n\n")
+	}
+	t.WriteString("Minimum time of all runs:\n\n" + columns + fastest.String() + "\nMedian of the processes' medians:\n\n" + columns + medians.String())
 	t.WriteString("\nMemory: bytes of the file's tensors, bytes of weights in the engine after loading, seconds to load (minimum), and growth of the process at its peak in MiB, at batch 1.\n\n")
 	t.WriteString("| model | zeros | tensors | weights | weights ÷ tensors | dense weights | load | dense load | growth | dense growth |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	return t.String() + held.String(), nil
@@ -85,7 +92,7 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 		}
 		tensors[zeros] = r.Totals.TensorBytes.After
 	}
-	for _, batch := range n.batches {
+	for _, batch := range n.batches[:b.some(len(n.batches))] {
 		l := load{batch: batch, dims: n.dims}
 		candidates := []candidate{b.candidate(ctx, denseEngine, dense, latency.Embedded, l), b.candidate(ctx, denseORT, dense, latency.ORT, l)}
 		for _, zeros := range sparsities {

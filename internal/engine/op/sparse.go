@@ -53,6 +53,9 @@ func NewSparse(n int, positions []int64, values []float32) *Sparse {
 // Bytes is the size of positions and values.
 func (s *Sparse) Bytes() int64 { return 8 * int64(s.n) }
 
+// Planned is the size in the layout of the kernels, without padding, that operators bring positions and values into.
+func (s *Sparse) Planned() int64 { return 5 * int64(s.n) }
+
 // Decode implements Packed.
 func (s *Sparse) Decode(dst []float32, p Part) {
 	Filled(0).Decode(dst, p)
