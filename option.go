@@ -94,8 +94,8 @@ func WithMaxSteps(n int64) Option { return func(s *settings) { s.maxSteps = n } 
 // WithWorkers sets the number of worker threads; the default is one per CPU. Results do not depend on it.
 func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
 
-// WithWeightCache keeps packed weights of models in a folder: later sessions and verifications of the same model map them into memory,
-// which their processes share, instead of reading and packing the weights again. warn, which may be nil, is called with errors of the
+// WithWeightCache keeps packed weights of models in a folder: later sessions and verifications of the same model map them into memory
+// that is common to their processes, instead of reading and packing the weights again. warn, which may be nil, is called with errors of the
 // folder; these do not prevent sessions. Files of the folder may be deleted at any time.
 func WithWeightCache(dir string, warn func(error)) Option {
 	return func(s *settings) { s.cache = &weightcache.Cache{Dir: dir, Warn: warn} }

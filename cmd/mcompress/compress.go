@@ -135,7 +135,7 @@ func (w *writing) distinctReports(models, outs []string) error {
 	for i, out := range outs {
 		path := (&job.Options{ReportDir: w.reportDir}).ReportPath(out, report.JSONSuffix)
 		if other, taken := from[path]; taken {
-			return usagef("the reports of %s and %s would both become %s; without --report-dir they are beside the results", remote.Shown(other), remote.Shown(models[i]), path)
+			return usagef("the reports of %s and %s would both become %s; without --report-dir they are in the folders of the results", remote.Shown(other), remote.Shown(models[i]), path)
 		}
 		from[path] = models[i]
 	}

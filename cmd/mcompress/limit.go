@@ -18,7 +18,7 @@ func limitMemory(limit int64) { memory.SetLimit(limit) }
 // spare is the minimum memory for garbage.
 const spare = 32 << 20
 
-// raiseMemoryLimit raises the limit after each collection that leaves little below it: as much garbage fits beside what is live as the collector
+// raiseMemoryLimit raises the limit after each collection that leaves little below it: as much garbage fits in addition to what is live as the collector
 // scans, at least spare. With less the collector would run more often than it does without a limit. A graph of a million nodes is larger than
 // the default limit; the numbers of tensors are not scanned.
 func raiseMemoryLimit() {

@@ -109,7 +109,7 @@ func TestStoredWeightsReplaceThoseOfTheModel(t *testing.T) {
 func TestInvalidStoredWeights(t *testing.T) {
 	m, in := storedForms()["dense"]()
 	data, _ := written(t, m, in)
-	for name, damage := range map[string]func() (string, []byte){
+	for name, invalid := range map[string]func() (string, []byte){
 		"empty":     func() (string, []byte) { return "key", []byte{} },
 		"other":     func() (string, []byte) { return "another", data },
 		"foreign":   func() (string, []byte) { return "key", []byte(strings.Repeat("x", 1000)) },
@@ -118,7 +118,7 @@ func TestInvalidStoredWeights(t *testing.T) {
 		"header":    func() (string, []byte) { b := aligned(data); b[100] ^= 1; return "key", b },
 	} {
 		t.Run(name, func(t *testing.T) {
-			key, bad := damage()
+			key, bad := invalid()
 			if _, err := stored(t, m, in, &engine.Store{Key: key, Data: bad}); !errors.Is(err, engine.ErrStored) {
 				t.Errorf("got error %v, want ErrStored", err)
 			}

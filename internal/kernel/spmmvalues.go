@@ -62,7 +62,7 @@ func (s *SparseRows) set(first int, values []float32) {
 	}
 }
 
-// decoded is all quads, as many at a time as work has room for. Those of SparseFloat are not copied.
+// decoded is all quads, as many at a time as fit into work. Those of SparseFloat are not copied.
 func (s *SparseRows) decoded(work []float32) iter.Seq[sparseQuads] {
 	return func(yield func(sparseQuads) bool) {
 		if s.Type == SparseFloat {

@@ -35,7 +35,7 @@ var sparseNets = []sparseNet{
 // sparsities are the fractions of zeros in every weight.
 var sparsities = []string{"0.8", "0.9", "0.95"}
 
-// The names of what is measured beside the sparse model in mcompress's engine.
+// The names of what is measured in addition to the sparse model in mcompress's engine.
 const (
 	denseEngine = "engine, dense"
 	denseORT    = "ORT, dense"

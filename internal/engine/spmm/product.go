@@ -174,7 +174,7 @@ func (t *task) store(sums []float32, stride, first, last int) {
 }
 
 // storeTransposed stores the columns first to last-1 of the result and applies the epilogue to them. Those for Store are in work, as many
-// at a time as it has room for.
+// at a time as fit into it.
 func (t *task) storeTransposed(sums, work []float32, stride, first, last int) {
 	cols := t.to - t.from
 	if t.Store == nil {

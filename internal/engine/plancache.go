@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A planCache holds the plans of one program, the latest first, each with the instance of its last run.
+type planCache struct {
+	mu      sync.Mutex
+	entries []*planned
+}
+
+type planned struct {
+	types string
+	plan  *plan
+	idle  *instance
+}
+
+// exec runs p on memory of its own.
+func (p *program) exec(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
+	e, in, err := p.take(r, args)
+	if err != nil {
+		return nil, err
+	}
+	defer p.plans.put(e, in, r.account)
+	return in.run(r, args, fetch)
+}
+
+// take returns an instance for arguments of these types.
+func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, error) {
+	e, err := p.plans.get(p, args, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.plans.mu.Lock()
+	in := e.idle
+	e.idle = nil
+	p.plans.mu.Unlock()
+	arena := r.arena
+	if p.names == nil { // a subgraph, during a run of the main graph
+		arena = nil
+	}
+	if in != nil && arena.has(in.arena) {
+		return e, in, nil
+	}
+	if in != nil {
+		r.account.Release(int64(len(in.arena)))
+	}
+	if err := r.account.Take(e.plan.memory.Size); err != nil {
+		return nil, nil, e.plan.wrapPeak(err)
+	}
+	return e, e.plan.bind(arena.take(e.plan.memory.Size), r.pool), nil
+}
+
+func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, error) {
+	types := typesOf(args)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, e := range c.entries {
+		if e.types == types {
+			copy(c.entries[1:i+1], c.entries[:i])
+			c.entries[0] = e
+			return e, nil
+		}
+	}
+	pl, err := p.newPlan(unknown(args), r.pool, r.account)
+	if err != nil {
+		return nil, err
+	}
+	e := &planned{types: types, plan: pl}
+	c.entries = append([]*planned{e}, c.entries...)
+	for len(c.entries) > keptPlans {
+		c.entries[keptPlans].free(r.account)
+		c.entries = c.entries[:keptPlans]
+	}
+	return e, nil
+}
+
+// put keeps an instance for the next run with this plan.
+func (c *planCache) put(e *planned, in *instance, account *op.Account) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in.reset()
+	if e.idle == nil && slices.Contains(c.entries, e) {
+		e.idle = in
+	} else {
+		account.Release(int64(len(in.arena)))
+	}
+}
+
+// idle is the size of the arenas of idle instances.
+func (c *planCache) idle() (bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		if e.idle != nil {
+			bytes += int64(len(e.idle.arena))
+		}
+	}
+	return bytes
+}
+
+// free releases idle instances, unless the cache is in use: memory may be required while a plan is made.
+func (c *planCache) free(account *op.Account) {
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		e.free(account)
+	}
+}
+
+// free releases the idle instance.
+func (e *planned) free(account *op.Account) {
+	if e.idle != nil {
+		account.Release(int64(len(e.idle.arena)))
+		e.idle = nil
+	}
+}
+
+func typesOf(args []*ir.Array) string {
+	var b strings.Builder
+	for _, a := range args {
+		switch {
+		case a == nil:
+			b.WriteString("?;")
+		case a.Kind != ir.Dense:
+			fmt.Fprintf(&b, "kind %d;", a.Kind)
+		default:
+			b.WriteString(a.String())
+			b.WriteByte(';')
+		}
+	}
+	return b.String()
+}
+
+// unknown are the types of args without their data.
+func unknown(args []*ir.Array) []*ir.Array {
+	out := make([]*ir.Array, len(args))
+	for i, a := range args {
+		if a != nil && a.Kind == ir.Dense {
+			out[i] = &ir.Array{DType: a.DType, Shape: slices.Clone(a.Shape)}
+		}
+	}
+	return out
+}
