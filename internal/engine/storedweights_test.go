@@ -162,6 +162,19 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 	quantized := func(g *ir.Graph) *ir.Value {
 		return dequantizedWeight{ir.Int8, []int64{300, 290}, 1, 0, true}.value(g, rand.New(rand.NewPCG(1, 2)))
 	}
+	sparse8 := func(g *ir.Graph) *ir.Value {
+		values, scale := ir.NewArray(ir.Int8, 600, 400), ir.NewArray(ir.Float)
+		for i := range values.Data {
+			if i%11 == 0 {
+				values.Data[i] = byte(i)
+			}
+		}
+		ir.View[float32](scale)[0] = 0.5
+		constant := func(name string, a *ir.Array) *ir.Value {
+			return g.AddConst(name, &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+		}
+		return g.Insert(nil, "DequantizeLinear", []*ir.Value{constant("values", values), constant("scale", scale)})
+	}
 	single := func(name string) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 		return func(g *ir.Graph, x, w *ir.Value) *ir.Value { return g.Insert(nil, name, []*ir.Value{x, w}) }
 	}
@@ -180,6 +193,8 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 		"added":      form(weight(1, 200, 100), single("Add"), 200, 100),
 		"quantized":  form(quantized, matMul, 2, 300),
 		"int8":       form(weight(1, 300, 300), integer, 2, 300),
+		"int8zeros":  form(weight(31, 300, 300), integer, 16, 300),
+		"sparse8":    form(sparse8, matMul, 8, 600),
 	}
 }
 
@@ -191,8 +206,10 @@ func TestStoredVersion(t *testing.T) {
 		"conv":       "ac31130fd0d96e46",
 		"dense":      "51139e0a1f563e2a",
 		"int8":       "5a59bc571cb5d55a",
-		"quantized":  "c34ab15e28078257",
-		"sparse":     "f000232a9c648665",
+		"int8zeros":  "f7dcf682ce46d136",
+		"quantized":  "cd5dfce591b4e590",
+		"sparse":     "5f70e8cfd92ffb33",
+		"sparse8":    "c576ee68d0f38228",
 		"transposed": "cd02f5b338d3a233",
 		"winograd":   "53aa0bad606b6be4",
 	}

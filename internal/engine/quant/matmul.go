@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -31,10 +32,13 @@ func integerProducts() []op.Op {
 	}
 }
 
+// weightStates are the types of packed weights.
+func weightStates() []any { return []any{[]*gemm.PackedInt(nil), (*spmm.Matrix)(nil)} }
+
 // row is an operator that multiplies. finish means that its sums are post-processed.
 func (w operandInputs) row(domain, name string, since int64, finish bool, shape shapeOf, run func(c *op.Call, p *product) error) op.Op {
 	return op.Op{
-		Domain: domain, Type: name, Since: since, Prepare: w.prepare, States: []any{[]*gemm.PackedInt(nil)},
+		Domain: domain, Type: name, Since: since, Prepare: w.prepare, States: weightStates(),
 		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			p, err := productOf(n, in, w)
 			if err != nil {

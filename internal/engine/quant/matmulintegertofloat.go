@@ -3,7 +3,6 @@ package quant
 import (
 	"fmt"
 
-	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -58,7 +57,7 @@ func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array) finisher {
 func dynamicMatMulRow(domain, name string) op.Op {
 	w := dynamicMatMul
 	return op.Op{
-		Domain: domain, Type: name, Since: 1, Prepare: w.prepare, States: []any{[]*gemm.PackedInt(nil)},
+		Domain: domain, Type: name, Since: 1, Prepare: w.prepare, States: weightStates(),
 		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			p, err := productOf(n, in, w)
 			if err != nil {
