@@ -147,9 +147,11 @@ func sample(g *ir.Graph, path string) (*dataset.Batch, error) {
 // closeness is the tolerance relative to an output's largest magnitude.
 func closeness(m *ir.Model, path string) float64 {
 	switch {
-	case quantized(m):
+	case modelName(path) == "mobilenetv2_qdq":
 		// A value halfway between two quantized values is rounded either way by its last bit, and a deep model amplifies that: ONNX Runtime
-		// differs by 8 % from itself on mobilenetv2_qdq, optimized or not.
+		// differs by 8 % from itself, optimized or not, and sums of integers by 5 % from the operators of the model.
+		return 8e-2
+	case quantized(m):
 		return 2e-2
 	case modelName(path) == "magika_v3_3":
 		// It computes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up sequentially in float32, with a hundred
