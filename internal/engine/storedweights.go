@@ -28,7 +28,7 @@ const (
 	storedHead  = len(storedMagic) + 8 + sha256.Size // magic, size of the header, digest of the header
 )
 
-// crcTable is that of CRC-32C, for which CPUs have an instruction: payloads are verified at the speed of memory.
+// crcTable is that of CRC-32C, for which CPUs have an instruction.
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 // storedHeader is everything of stored weights but the payloads.

@@ -9,7 +9,7 @@ func (g *Geometry) Channels() int { return g.Groups * g.InC }
 // PixelPatch writes the elements of a patch from element from on: the taps under the window at an output position, each with the channels
 // of a group. x is an image whose channels are adjacent.
 func (g *Geometry) PixelPatch(dst, x []byte, group, place, from int, padding byte) {
-	channels := g.Groups * g.InC
+	channels := g.Channels()
 	wide, pixels := g.kernel[1], g.in[1]*channels
 	run := g.InC
 	if g.Groups == 1 && g.dilation[1] == 1 {
