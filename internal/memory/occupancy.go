@@ -10,8 +10,9 @@ import (
 type occupancy struct {
 	leaf         int      // the node of step 0
 	across       [][]span // used at each of the node's steps, by blocks that no higher node covers
-	within       [][]span // used at some of the node's steps
+	born         [][]span // of blocks whose first step is one of the node's
 	work         int      // spans visited
+	lists        [][]span // of a query
 	found, spare []span
 }
 
@@ -23,7 +24,7 @@ func newOccupancy(steps int) *occupancy {
 	for leaf < steps {
 		leaf *= 2
 	}
-	return &occupancy{leaf: leaf, across: make([][]span, 2*leaf), within: make([][]span, 2*leaf)}
+	return &occupancy{leaf: leaf, across: make([][]span, 2*leaf), born: make([][]span, 2*leaf)}
 }
 
 // fit returns the offset of the smallest sufficient gap that is free from step first to step last; the lowest of equal gaps, and
@@ -42,25 +43,23 @@ func (o *occupancy) fit(first, last int, bytes int64) int64 {
 	return best
 }
 
-// taken returns the spans used at some step from first to last. The result is valid until the next call.
+// taken returns the spans used at some step from first to last: by blocks that are live at first, and by those that begin later. The result
+// is valid until the next call. Short lists are joined before long ones, so that a long one is copied once.
 func (o *occupancy) taken(first, last int) []span {
-	o.found = o.found[:0]
-	for n := range o.parts(first, last) {
-		o.join(o.within[n])
+	o.lists = o.lists[:0]
+	for n := o.leaf + first; n > 0; n /= 2 {
+		o.lists = append(o.lists, o.across[n])
 	}
-	for n := range o.above(first, last) {
-		o.join(o.across[n])
+	for n := range o.parts(first+1, last) {
+		o.lists = append(o.lists, o.born[n])
+	}
+	slices.SortFunc(o.lists, func(a, b []span) int { return cmp.Compare(len(a), len(b)) })
+	o.found = o.found[:0]
+	for _, l := range o.lists {
+		o.work += len(o.found) + len(l)
+		o.found, o.spare = union(o.spare[:0], o.found, l), o.found
 	}
 	return o.found
-}
-
-// join adds spans to those found.
-func (o *occupancy) join(spans []span) {
-	if len(spans) == 0 {
-		return
-	}
-	o.work += len(o.found) + len(spans)
-	o.found, o.spare = union(o.spare[:0], o.found, spans), o.found
 }
 
 // union appends the union of a and b to dst.
@@ -84,14 +83,13 @@ func union(dst, a, b []span) []span {
 func (o *occupancy) take(first, last int, s span) {
 	for n := range o.parts(first, last) {
 		o.across[n] = insert(o.across[n], s)
-		o.within[n] = insert(o.within[n], s)
 	}
-	for n := range o.above(first, last) {
-		o.within[n] = insert(o.within[n], s)
+	for n := o.leaf + first; n > 0; n /= 2 {
+		o.born[n] = insert(o.born[n], s)
 	}
 }
 
-// parts iterates over the fewest nodes that together cover the steps from first to last.
+// parts iterates over the fewest nodes that together cover the steps from first to last, none if last is before first.
 func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for a, b := o.leaf+first, o.leaf+last+1; a < b; a, b = a/2, b/2 {
@@ -106,17 +104,6 @@ func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
 				if !yield(b) {
 					return
 				}
-			}
-		}
-	}
-}
-
-// above iterates over all nodes that cover first or last, which include the ancestors of all parts.
-func (o *occupancy) above(first, last int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for a, b := o.leaf+first, o.leaf+last; a > 0; a, b = a/2, b/2 {
-			if !yield(a) || a != b && !yield(b) {
-				return
 			}
 		}
 	}

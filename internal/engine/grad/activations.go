@@ -60,7 +60,7 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 	return stored, loaded
 }
 
-// forwardSet returns the nodes of the forward graph. Callers do not change it.
+// forwardSet returns the nodes of the forward graph. Only storeMask changes it.
 func (t *Tape) forwardSet() map[*ir.Node]bool {
 	t.Close()
 	if t.inside == nil {

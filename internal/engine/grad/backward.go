@@ -18,13 +18,14 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 			t.addGradient(v, seeds[v])
 		}
 	}
+	weights := t.weights()
 	for _, n := range slices.Backward(t.forward) {
 		last := t.Graph().Last()
 		if err := t.inputGradients(n); err != nil {
 			return fmt.Errorf("%s: %w", n.Place(), err)
 		}
 		for made := last.Next(); made != nil; made = made.Next() {
-			t.nameBackward(made, n)
+			t.nameBackward(made, n, weights)
 		}
 	}
 	for _, p := range t.Params {

@@ -41,11 +41,17 @@ func aboveZero(t *Tape, _ *ir.Node, dt ir.DType) region { return region{lo: t.Sc
 // a byte per element. Results that are stored for another consumer are unchanged: a mask would be stored in addition.
 func (t *Tape) storeMasks() {
 	forward := t.forwardSet()
-	for _, n := range slices.Clone(t.forward) {
+	for _, n := range t.forward {
 		for _, v := range n.Outputs {
 			if v != nil && t.isMaskable(v, forward) {
 				t.storeMask(v, forward)
 			}
+		}
+	}
+	t.forward = t.forward[:0]
+	for n := range t.Graph().Nodes() {
+		if forward[n] {
+			t.forward = append(t.forward, n)
 		}
 	}
 }
@@ -66,8 +72,7 @@ func (t *Tape) storeMask(v *ir.Value, forward map[*ir.Node]bool) {
 		mask.Name = v.Producer().Label()
 		t.SetType(mask.Outputs[0], ir.Uint8, int64(math.Ceil(elements(t.Shape(v))/8)))
 		t.Graph().InsertBefore(v.Producer().Next(), mask)
-		t.forward = slices.Insert(t.forward, slices.Index(t.forward, v.Producer())+1, mask)
-		t.inside[mask] = true
+		forward[mask] = true
 		grad := t.Graph().NewNode(ir.OpID{Domain: own, Type: "MaskedGrad"}, []*ir.Value{u.Node.Input(1), mask.Outputs[0]},
 			ir.FloatAttr("on", r.on), ir.FloatAttr("off", r.off))
 		grad.Name, t.layers[grad] = u.Node.Name, t.layers[u.Node]
