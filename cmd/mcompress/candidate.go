@@ -98,12 +98,11 @@ func set(fs *flag.FlagSet, options []pass.Option) error {
 	return nil
 }
 
-// whileTrying returns the options of a step during the search: it uses fewer calibration samples, saved activation ranges, and
-// round to nearest in place of GPTQ, which is slower and at least as accurate. The rule for scales is fixed, also of the result, as the search
-// measures outputs itself.
+// whileTrying returns the options of a step during the search: saved activation ranges, and round to nearest in place of GPTQ, which is slower
+// and at least as accurate. The calibration samples and the rule for scales are those of the result, too, for which the gates were evaluated.
 func whileTrying(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
 	var options []pass.Option
-	if calibrate > 0 && phase < tune.Final && fs.Lookup("calibrate") != nil {
+	if calibrate > 0 && fs.Lookup("calibrate") != nil {
 		options = append(options, pass.Option{Name: "calibrate", Value: strconv.Itoa(calibrate)})
 	}
 	file := map[tune.Phase]string{tune.First: "save-ranges", tune.Measuring: "ranges", tune.Trying: "ranges"}[phase]

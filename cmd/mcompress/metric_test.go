@@ -62,6 +62,15 @@ func count(t *testing.T, path, line string) int {
 	return strings.Count(string(text), line)
 }
 
+// The result of a search is the model of its chosen trial, with the same calibration samples: it holds the gates that the trial held.
+func TestSearchReturnsTheChosenTrial(t *testing.T) {
+	r := reported(t, "quantize", "../../fixtures/cnn.onnx", "--auto", "--max-accuracy-drop", "0.05", "--data", "../../fixtures/digits_test.npz", "--limit", "100", "--candidates", "static-int8")
+	got, want := r.Verification.Worst().Errors.SQNR, r.Search.Trials[r.Search.Chosen].SQNR
+	if math.Abs(*got-*want) > 0.001 {
+		t.Errorf("the result has an SQNR of %v dB, its trial %v dB", *got, *want)
+	}
+}
+
 // A search by the user's program measures what --metric measures, and runs the program once for the source and once for each model.
 func TestAutoWithEvaluator(t *testing.T) {
 	command, calls := evaluator(t, accuracyProgram)

@@ -45,8 +45,8 @@ type Options struct {
 // A Candidate is a method with its options.
 type Candidate struct {
 	Name string
-	// Step is the step for the weights that only matches. During the search it may reuse the results of its First phase on the whole model,
-	// and uses calibrate calibration samples; 0 for the method's default.
+	// Step is the step for the weights that only matches, with calibrate calibration samples; 0 for the method's default. During the search
+	// it may reuse the results of its First phase on the whole model.
 	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Options, error)
 }
 
@@ -69,7 +69,7 @@ type tuner struct {
 	perRun             int64          // bytes per run of the source
 	concurrent         int            // concurrent runs of one worker each; or 1 run with all workers
 	sensitivityRuns    []int          // runs for sensitivities
-	calibrate          int            // calibration samples of candidates during the search; 0 for their default
+	calibrate          int            // calibration samples of candidates; 0 for their default
 	calibration        map[int]bool   // indices of the calibration samples
 	sensitivityOutputs *cachedSession
 	set                *dataset.Set
