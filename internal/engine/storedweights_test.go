@@ -205,7 +205,7 @@ func TestStoredVersion(t *testing.T) {
 		"added":      "41df9386dbff5da7",
 		"conv":       "ac31130fd0d96e46",
 		"dense":      "51139e0a1f563e2a",
-		"int8":       "5a59bc571cb5d55a",
+		"int8":       "7ba8b32af7363580",
 		"int8zeros":  "f7dcf682ce46d136",
 		"quantized":  "cd5dfce591b4e590",
 		"sparse":     "5f70e8cfd92ffb33",
@@ -213,8 +213,8 @@ func TestStoredVersion(t *testing.T) {
 		"transposed": "cd02f5b338d3a233",
 		"winograd":   "53aa0bad606b6be4",
 	}
-	if engine.StoredVersion != 1 {
-		t.Errorf("the digests are those of version 1, not %d", engine.StoredVersion)
+	if engine.StoredVersion != 2 {
+		t.Errorf("the digests are those of version 2, not %d", engine.StoredVersion)
 	}
 	for name, form := range storedForms() {
 		m, in := form()
