@@ -205,7 +205,7 @@ func TestStoredVersion(t *testing.T) {
 		"added":      "41df9386dbff5da7",
 		"conv":       "ac31130fd0d96e46",
 		"dense":      "51139e0a1f563e2a",
-		"int8":       "7ba8b32af7363580",
+		"int8":       "",
 		"int8zeros":  "f7dcf682ce46d136",
 		"quantized":  "cd5dfce591b4e590",
 		"sparse":     "5f70e8cfd92ffb33",

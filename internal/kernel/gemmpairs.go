@@ -21,22 +21,34 @@ func GemmPairs(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n,
 }
 
 // PairRows copies rows of n int8 or uint8 elements for A of GemmPairs: row r of src, from bytes apart, becomes row r of dst, to bytes apart,
-// as uint8. Element i of a window of dst is element order[i] of its window of src; the last window may be shorter. dst may be src.
+// as uint8. Element i of a window of dst is element order[i] of its window of src; order consists of whole windows, whose elements after n
+// it keeps in place. The last window of a row of dst is written as a whole, with any values after n. dst may be src.
 func PairRows(dst []byte, to int, src []byte, from, rows, n int, signed bool, order []byte) {
 	if n == 0 || rows == 0 {
 		return
 	}
-	within("dst", len(dst), (rows-1)*to+n)
+	whole := (n + PairWindow - 1) / PairWindow * PairWindow
+	within("dst", len(dst), (rows-1)*to+whole)
 	within("src", len(src), (rows-1)*from+n)
-	if len(order) != n {
-		panic(fmt.Sprintf("kernel: order of %d elements, want %d", len(order), n))
+	if len(order) != whole || to < whole {
+		panic(fmt.Sprintf("kernel: order of %d elements and rows of %d, want %d", len(order), to, whole))
 	}
 	flip := byte(0)
 	if signed {
 		flip = 0x80
 	}
-	done := shuffleBulk(dst, to, src, from, rows, n, flip, order)
-	for r := range rows {
+	bulk := rows // those whose last window src has as a whole
+	for bulk > 0 && (bulk-1)*from+whole > len(src) {
+		bulk--
+	}
+	if !shuffleBulk(dst, to, src, from, bulk, whole, flip, order) {
+		bulk = 0
+	}
+	for r := bulk; r < rows; r++ {
+		done := n / PairWindow * PairWindow
+		if !shuffleBulk(dst[r*to:], to, src[r*from:], from, 1, done, flip, order) {
+			done = 0
+		}
 		shuffleGo(dst[r*to+done:], src[r*from+done:][:n-done], flip, order[done:])
 	}
 }

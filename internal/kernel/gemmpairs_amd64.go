@@ -40,17 +40,17 @@ func (g *gemmInt) multiplyPairs(i, j, rows int, c *int32, ldc, add int) {
 	}
 }
 
-func shuffleBulk(dst []byte, to int, src []byte, from, rows, n int, flip byte, order []byte) (done int) {
-	if done = n &^ 31; done == 0 || !hasAVX2 {
-		return 0
+// shuffleBulk shuffles rows of n bytes, a multiple of PairWindow, if the CPU has the instructions.
+func shuffleBulk(dst []byte, to int, src []byte, from, rows, n int, flip byte, order []byte) bool {
+	if !hasAVX2 || rows == 0 || n == 0 {
+		return hasAVX2
 	}
-	words := uint32(flip) * 0x01010101
-	four := rows &^ 3
+	words, four := uint32(flip)*0x01010101, rows&^3
 	if four > 0 {
-		shuffle4AVX2(&dst[0], to, &src[0], from, four/4, done, words, &order[0])
+		shuffle4AVX2(&dst[0], to, &src[0], from, four/4, n, words, &order[0])
 	}
 	if four < rows {
-		shuffle1AVX2(&dst[four*to], to, &src[four*from], from, rows-four, done, words, &order[0])
+		shuffle1AVX2(&dst[four*to], to, &src[four*from], from, rows-four, n, words, &order[0])
 	}
-	return done
+	return true
 }

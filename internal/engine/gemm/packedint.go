@@ -34,12 +34,18 @@ func packedIntBytes(k, n int) int64 {
 
 // PackInt packs all of a k×n matrix.
 func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
+	if m := packInt(p, b, k, n, signed); m.pair(p) {
+		return m
+	}
+	return packInt(p, b, k, n, signed)
+}
+
+func packInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 	m := newPackedInt(k, n, signed)
 	const cols = 8 * kernel.GemmPanel
 	p.For((n+cols-1)/cols, func(i int) {
 		m.Pack(0, i*cols, b.from(0, i*cols), k, min(cols, n-i*cols))
 	})
-	m.pair(p)
 	return m
 }
 

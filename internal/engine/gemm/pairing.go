@@ -11,7 +11,7 @@ import (
 // of columns has its own order of rows. Weights that still do not fit are halved, and their other halves are excess, which is multiplied
 // separately. FBGEMM (Khudia et al., arXiv:2101.05615) splits such outliers too.
 type pairing struct {
-	order  []byte  // of the rows of each group of columns: their indices in their window
+	order  []byte  // of the rows of each group of columns, in whole windows: their indices in their window
 	panels []int32 // that excess is added to, in ascending order, counted over all blocks of rows
 	quads  []int32 // of these panels
 	excess []byte  // a quad of each
@@ -25,30 +25,29 @@ const (
 	maxExcess = 1.0 / 32
 )
 
-// pair reorders the elements, unless too many would not fit.
-func (m *PackedInt) pair(p Pool) {
+// pair reorders the elements. It returns false if too many do not fit; the elements are then to be packed again.
+func (m *PackedInt) pair(p Pool) bool {
 	groups := (m.n + pairGroup - 1) / pairGroup
-	order, misfits := make([]byte, groups*m.k), make([]int, groups)
+	order, excess := make([]byte, groups*m.orderSize()), make([][]excessQuad, groups)
 	p.For(groups, func(g int) {
-		for w := range m.windows(g, order) {
-			misfits[g] += w.arrange()
-		}
-	})
-	total := 0
-	for _, n := range misfits {
-		total += n
-	}
-	if float64(total*quadBytes) > maxExcess*float64(len(m.data)) {
-		return
-	}
-	excess := make([][]excessQuad, groups)
-	p.For(groups, func(g int) {
-		for w := range m.windows(g, order) {
+		w := &pairWindow{}
+		for k := 0; k < m.k; k += kernel.PairWindow {
+			w.load(m, k, g*pairGroup)
+			w.order = order[g*m.orderSize()+k:][:kernel.PairWindow]
+			w.arrange()
 			excess[g] = w.apply(excess[g])
 		}
 	})
-	m.pairs = newPairing(order, slices.Concat(excess...))
+	all := slices.Concat(excess...)
+	if float64(len(all)*quadBytes) > maxExcess*float64(len(m.data)) {
+		return false
+	}
+	m.pairs = newPairing(order, all)
+	return true
 }
+
+// orderSize is the number of rows of whole windows.
+func (m *PackedInt) orderSize() int { return roundUp(m.k, kernel.PairWindow) }
 
 // An excessQuad is the halves of weights that do not fit.
 type excessQuad struct {

@@ -40,7 +40,7 @@ func TestPairing(t *testing.T) {
 				}
 			}
 			for k := range s.k {
-				from := k/kernel.PairWindow*kernel.PairWindow + int(m.pairs.order[j/pairGroup*s.k+k])
+				from := k/kernel.PairWindow*kernel.PairWindow + int(m.pairs.order[j/pairGroup*m.orderSize()+k])
 				if got, want := m.packed(k, j)+m.excess(k, j), int8(b.Data[from*s.n+j]); got != want {
 					t.Fatalf("%+v: weight %d of column %d is %d, want %d", s, k, j, got, want)
 				}

@@ -23,8 +23,8 @@ func (t *intTile) multiplyPairs() {
 // pairRows prepares the block of A like rowsOfA, in the order of these columns. The sums of its rows are those of all columns.
 func (t *intTile) pairRows(ks span, k int, cols span) {
 	n, row := ks.len(), intRow(k)
-	src, order := t.source(ks, row, 0), t.Packed.pairs.order[cols.from/pairGroup*t.depth:]
-	kernel.PairRows(t.left, row, src.Data, src.Row, len(t.rowSums), n, t.ASigned, order[ks.from:ks.to])
+	src, order := t.source(ks, row, 0), t.Packed.pairs.order[cols.from/pairGroup*t.Packed.orderSize():]
+	kernel.PairRows(t.left, row, src.Data, src.Row, len(t.rowSums), n, t.ASigned, order[ks.from:][:roundUp(n, kernel.PairWindow)])
 	t.pad(row, n, k)
 	if cols.from != t.cols.from {
 		return

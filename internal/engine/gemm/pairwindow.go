@@ -12,23 +12,10 @@ type pairWindow struct {
 	quads  [][]byte // of the packed matrix: those of a panel, then of the next one
 	panel  int32    // the first one
 	first  int32    // quad of the panels
-	order  []byte
-	column [pairGroup][kernel.PairWindow]byte // int8
-	misfit [kernel.PairWindow]uint32          // of each row: those with which it does not fit in some column
-}
-
-// windows ranges over the windows of a group; order is that of all groups.
-func (m *PackedInt) windows(group int, order []byte) func(yield func(*pairWindow) bool) {
-	return func(yield func(*pairWindow) bool) {
-		w := &pairWindow{}
-		for k := 0; k < m.k; k += kernel.PairWindow {
-			w.load(m, k, group*pairGroup)
-			w.order = order[group*m.k+k:][:min(kernel.PairWindow, m.k-k)]
-			if !yield(w) {
-				return
-			}
-		}
-	}
+	rows   int
+	order  []byte // of the rows, and of those after the last one
+	column [pairGroup * kernel.PairWindow]byte // int8, those of a column adjacent
+	misfit [kernel.PairWindow]uint32           // of each row: those with which it does not fit in some column
 }
 
 // load reads the window at (k, n) of m.
@@ -36,41 +23,38 @@ func (w *pairWindow) load(m *PackedInt, k, n int) {
 	ks := around(k, intDepth, m.k)
 	data, panel := m.block(ks, n)
 	w.panel, w.first = int32(m.panelAt(ks.from, n)), int32((k-ks.from)/kernel.GemmQuad)
-	w.quads = w.quads[:0]
-	high := roundUp(min(kernel.PairWindow, m.k-k), kernel.GemmQuad)
+	w.quads, w.rows = w.quads[:0], min(kernel.PairWindow, m.k-k)
+	high := w.high() * kernel.GemmQuad
 	for p := range (min(pairGroup, m.n-n) + kernel.GemmPanel - 1) / kernel.GemmPanel {
 		for q := 0; q < high; q += kernel.GemmQuad {
 			quad := data[p*panel+(k-ks.from+q)*kernel.GemmPanel:][:quadBytes:quadBytes]
 			w.quads = append(w.quads, quad)
 			for c := range kernel.GemmPanel {
-				binary.NativeEndian.PutUint32(w.column[p*kernel.GemmPanel+c][q:], binary.NativeEndian.Uint32(quad[c*kernel.GemmQuad:]))
+				copy(w.column[(p*kernel.GemmPanel+c)*kernel.PairWindow+q:][:kernel.GemmQuad], quad[c*kernel.GemmQuad:])
 			}
 		}
 	}
 }
 
 // high is the number of quads of a panel.
-func (w *pairWindow) high() int { return (len(w.order) + kernel.GemmQuad - 1) / kernel.GemmQuad }
+func (w *pairWindow) high() int { return (w.rows + kernel.GemmQuad - 1) / kernel.GemmQuad }
 
-// arrange chooses the order, and returns the number of quads that do not fit in it.
-func (w *pairWindow) arrange() (misfits int) {
+// arrange chooses the order.
+func (w *pairWindow) arrange() {
+	for i := range w.order {
+		w.order[i] = byte(i)
+	}
 	w.compare()
 	w.match()
 	w.exchange()
-	for at := range w.quads {
-		if !w.fits(at/w.high()*kernel.GemmPanel, at%w.high()*kernel.GemmQuad) {
-			misfits++
-		}
-	}
-	return misfits
 }
 
 // compare sets misfit. One weight of a pair that does not fit is large.
 func (w *pairWindow) compare() {
 	w.misfit = [kernel.PairWindow]uint32{}
 	for c := range len(w.quads) / w.high() * kernel.GemmPanel {
-		column := &w.column[c]
-		for at := 0; at < len(w.order); at += 8 {
+		column := (*[kernel.PairWindow]byte)(w.column[c*kernel.PairWindow:])
+		for at := 0; at < w.rows; at += 8 {
 			eight := binary.LittleEndian.Uint64(column[at:])
 			for large := (eight ^ eight<<1) & signBits; large != 0; large &= large - 1 {
 				i := at + bits.TrailingZeros64(large)/8
@@ -105,8 +89,8 @@ func tooLarge(column *[kernel.PairWindow]byte, x int8) (set uint32) {
 
 // match pairs rows that fit, those with the fewest possible partners first; the others among each other.
 func (w *pairWindow) match() {
-	free, at := uint32(1<<len(w.order)-1), 0
-	for at+1 < len(w.order) {
+	free, at := uint32(1<<w.rows-1), 0
+	for at+1 < w.rows {
 		a := w.fewest(free, free)
 		free &^= 1 << a
 		partners := free &^ w.misfit[a]
@@ -139,7 +123,7 @@ func (w *pairWindow) misfits(a, b byte) bool { return w.misfit[a]>>b&1 != 0 }
 
 // exchange exchanges the partners of pairs that do not fit with those of others, where both new pairs fit.
 func (w *pairWindow) exchange() {
-	whole := w.order[:len(w.order)&^1]
+	whole := w.order[:w.rows&^1]
 	for i := 0; i < len(whole); i += 2 {
 		for j := 0; j < len(whole) && w.misfits(whole[i], whole[i+1]); j++ {
 			if j/2 != i/2 && !w.misfits(whole[i], whole[j]) && !w.misfits(whole[i+1], whole[j^1]) {
@@ -149,45 +133,34 @@ func (w *pairWindow) exchange() {
 	}
 }
 
-// fits reports whether the pairs of a quad fit in all columns of a panel.
-func (w *pairWindow) fits(column, from int) bool {
-	for i := from; i+1 < min(from+kernel.GemmQuad, len(w.order)); i += 2 {
-		a, b := w.order[i], w.order[i+1]
-		if !w.misfits(a, b) {
-			continue
-		}
-		for _, x := range w.column[column:][:kernel.GemmPanel] {
-			if !kernel.PairFits(int8(x[a]), int8(x[b])) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // apply reorders the elements of the packed matrix, and appends the excess.
 func (w *pairWindow) apply(excess []excessQuad) []excessQuad {
+	const size = kernel.PairWindow
+	kernel.PairRows(w.column[:], size, w.column[:], size, pairGroup, size, false, w.order)
 	for at, quad := range w.quads {
-		from := at % w.high() * kernel.GemmQuad
-		e := excessQuad{panel: w.panel + int32(at/w.high()), quad: w.first + int32(at%w.high())}
-		split := false
+		column, row := at/w.high()*kernel.GemmPanel, at%w.high()*kernel.GemmQuad
 		for c := range kernel.GemmPanel {
-			to, column := quad[c*kernel.GemmQuad:][:kernel.GemmQuad], &w.column[at/w.high()*kernel.GemmPanel+c]
-			for i, row := range w.order[from:min(from+kernel.GemmQuad, len(w.order))] {
-				to[i] = column[row%kernel.PairWindow]
-			}
-			for i := 0; i < len(to); i += 2 {
-				if !kernel.PairFits(int8(to[i]), int8(to[i+1])) {
-					halve(to[i:i+2], e.weights[c*kernel.GemmQuad+i:])
-					split = true
-				}
-			}
+			copy(quad[c*kernel.GemmQuad:][:kernel.GemmQuad], w.column[(column+c)*size+row:])
 		}
-		if split {
-			excess = append(excess, e)
+		if o := w.order[row:]; w.misfits(o[0], o[1]) || w.misfits(o[2], o[3]) {
+			e := excessQuad{panel: w.panel + int32(at/w.high()), quad: w.first + int32(at%w.high())}
+			if e.split(quad) {
+				excess = append(excess, e)
+			}
 		}
 	}
 	return excess
+}
+
+// split halves the weights of a quad that do not fit, and reports whether there are any.
+func (e *excessQuad) split(quad []byte) (any bool) {
+	for i := 0; i < quadBytes; i += 2 {
+		if !kernel.PairFits(int8(quad[i]), int8(quad[i+1])) {
+			halve(quad[i:i+2], e.weights[i:])
+			any = true
+		}
+	}
+	return any
 }
 
 // halve replaces the weights of a pair by halves, and writes the other halves to rest.
