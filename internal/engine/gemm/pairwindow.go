@@ -13,7 +13,7 @@ type pairWindow struct {
 	panel  int32    // the first one
 	first  int32    // quad of the panels
 	rows   int
-	order  []byte // of the rows, and of those after the last one
+	order  []byte                              // of the rows, and of those after the last one
 	column [pairGroup * kernel.PairWindow]byte // int8, those of a column adjacent
 	misfit [kernel.PairWindow]uint32           // of each row: those with which it does not fit in some column
 }
