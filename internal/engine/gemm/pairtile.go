@@ -11,13 +11,37 @@ func (t *intTile) multiplyPairs() {
 			k := roundUp(ks.len(), kernel.GemmQuad)
 			t.pairRows(ks, k, cols)
 			b, panel := t.Packed.block(ks, from)
-			kernel.GemmPairs(t.result[from-t.cols.from:], t.stride, t.left, intRow(k), b, panel, t.rows.len(), cols.len(), k, ks.from > 0)
+			add := ks.from > 0 || t.begin(cols)
+			kernel.GemmPairs(t.result[from-t.cols.from:], t.stride, t.left, intRow(k), b, panel, t.rows.len(), cols.len(), k, add)
 			for panel := range cols.blocks(kernel.GemmPanel) {
 				t.addExcess(ks, intRow(k), panel)
 			}
 		}
 		from = cols.to
 	}
+}
+
+// begin sets the sums to minus the contribution of A's zero point if all rows have the same one, and reports whether it did.
+func (t *intTile) begin(cols span) bool {
+	zero := t.lifted(zeroAt(t.AZero, 0))
+	if len(t.AZero) > 1 || zero == 0 {
+		return false
+	}
+	var first [pairGroup]int32
+	at, row := cols.from-t.cols.from, first[:cols.len()]
+	kernel.LessTimes(row, t.colSums[at:][:len(row)], 0, zero)
+	for i := range t.rowSums {
+		copy(t.result[i*t.stride+at:][:len(row)], row)
+	}
+	return true
+}
+
+// lifted is a zero point of A as that of its elements converted to uint8.
+func (t *intTile) lifted(zero int32) int32 {
+	if t.ASigned {
+		return zero + 128
+	}
+	return zero
 }
 
 // pairRows prepares the block of A like rowsOfA, in the order of these columns. The sums of its rows are those of all columns.
@@ -30,11 +54,12 @@ func (t *intTile) pairRows(ks span, k int, cols span) {
 		return
 	}
 	t.eachZero(func(rows span, zero int32) {
-		if t.ASigned {
-			zero += 128 // its elements are converted to uint8
-		}
+		zero = t.lifted(zero)
 		for i := rows.from; i < rows.to; i++ {
-			t.zeros[i] = zero
+			t.zeros[i] = 0
+			if len(t.AZero) > 1 {
+				t.zeros[i] = zero
+			}
 		}
 		if len(t.BZero) > 0 || !t.signed() {
 			kernel.PairSums(t.left[rows.from*row:], row, n, zero, t.rowSums[rows.from:rows.to])
