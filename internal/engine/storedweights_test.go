@@ -162,6 +162,9 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 	quantized := func(g *ir.Graph) *ir.Value {
 		return dequantizedWeight{ir.Int8, []int64{300, 290}, 1, 0, true}.value(g, rand.New(rand.NewPCG(1, 2)))
 	}
+	constant := func(g *ir.Graph, name string, a *ir.Array) *ir.Value {
+		return g.AddConst(name, &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+	}
 	sparse8 := func(g *ir.Graph) *ir.Value {
 		values, scale := ir.NewArray(ir.Int8, 600, 400), ir.NewArray(ir.Float)
 		for i := range values.Data {
@@ -170,10 +173,7 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 			}
 		}
 		ir.View[float32](scale)[0] = 0.5
-		constant := func(name string, a *ir.Array) *ir.Value {
-			return g.AddConst(name, &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
-		}
-		return g.Insert(nil, "DequantizeLinear", []*ir.Value{constant("values", values), constant("scale", scale)})
+		return g.Insert(nil, "DequantizeLinear", []*ir.Value{constant(g, "values", values), constant(g, "scale", scale)})
 	}
 	single := func(name string) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 		return func(g *ir.Graph, x, w *ir.Value) *ir.Value { return g.Insert(nil, name, []*ir.Value{x, w}) }
@@ -184,7 +184,32 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 		}
 		return g.Insert(nil, "MatMulInteger", []*ir.Value{narrow(x), narrow(g.Insert(nil, "Abs", []*ir.Value{w}))})
 	}
+	// signed is an int8 weight whose large elements are few.
+	signed := func(shape ...int64) func(g *ir.Graph) *ir.Value {
+		return func(g *ir.Graph) *ir.Value {
+			r, a := rand.New(rand.NewPCG(3, 4)), ir.NewArray(ir.Int8, shape...)
+			for i := range a.Data {
+				a.Data[i] = byte(int8(max(-127, min(127, 36*r.NormFloat64()))))
+			}
+			return constant(g, "w", a)
+		}
+	}
+	pairs := func(g *ir.Graph, x, w *ir.Value) *ir.Value {
+		return g.Insert(nil, "MatMulInteger", []*ir.Value{g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Uint8))), w})
+	}
+	qdqConv := func(g *ir.Graph, x, w *ir.Value) *ir.Value {
+		scale := ir.NewArray(ir.Float)
+		ir.View[float32](scale)[0] = 0.125
+		s, zero, wZero := constant(g, "scale", scale), constant(g, "zero", ir.NewArray(ir.Uint8)), constant(g, "w_zero", ir.NewArray(ir.Int8))
+		quantize := func(v *ir.Value) *ir.Value { return g.Insert(nil, "QuantizeLinear", []*ir.Value{v, s, zero}) }
+		dequantize := func(v, zero *ir.Value) *ir.Value {
+			return g.Insert(nil, "DequantizeLinear", []*ir.Value{v, s, zero})
+		}
+		return dequantize(quantize(g.Insert(nil, "Conv", []*ir.Value{dequantize(quantize(x), zero), dequantize(w, wZero)})), zero)
+	}
 	return map[string]func() (*ir.Model, map[string]*ir.Array){
+		"pairs":      form(signed(300, 300), pairs, 2, 300),
+		"qdqconv":    form(signed(80, 100, 3, 3), qdqConv, 1, 100, 9, 9),
 		"dense":      form(weight(1, 300, 130), matMul, 3, 300),
 		"transposed": form(weight(1, 130, 300), transposed, 3, 300),
 		"sparse":     form(weight(11, 600, 400), matMul, 3, 600),
@@ -205,16 +230,18 @@ func TestStoredVersion(t *testing.T) {
 		"added":      "41df9386dbff5da7",
 		"conv":       "ac31130fd0d96e46",
 		"dense":      "51139e0a1f563e2a",
-		"int8":       "5a59bc571cb5d55a",
+		"int8":       "7ba8b32af7363580",
 		"int8zeros":  "f7dcf682ce46d136",
+		"pairs":      "5675a7c60cce9e3d",
+		"qdqconv":    "31530aa6914695e2",
 		"quantized":  "cd5dfce591b4e590",
 		"sparse":     "5f70e8cfd92ffb33",
 		"sparse8":    "c576ee68d0f38228",
 		"transposed": "cd02f5b338d3a233",
 		"winograd":   "53aa0bad606b6be4",
 	}
-	if engine.StoredVersion != 1 {
-		t.Errorf("the digests are those of version 1, not %d", engine.StoredVersion)
+	if engine.StoredVersion != 2 {
+		t.Errorf("the digests are those of version 2, not %d", engine.StoredVersion)
 	}
 	for name, form := range storedForms() {
 		m, in := form()

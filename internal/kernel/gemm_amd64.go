@@ -69,6 +69,26 @@ func gemm12x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bP
 //go:noescape
 func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
+// gemmPairs1x16AVX2 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmPairs1x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmPairs2x16AVX2 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmPairs2x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmPairs3x16AVX2 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmPairs3x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmPairs4x16AVX2 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmPairs4x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
 // gemmBytes1x16AVX512 stores a·b, or adds it to c; strides in bytes.
 //
 //go:noescape
@@ -148,6 +168,16 @@ func widenSignedAVX2(dst *byte, to int, src *byte, from int, rows int, n int, ze
 //
 //go:noescape
 func flipAVX2(dst *byte, src *byte, n int, flip uint32) (sum uint32)
+
+// shuffle1AVX2 sets byte i of a block of a row to byte order[i] of its block, for strips of 1 rows; n%32 == 0, strips and n > 0.
+//
+//go:noescape
+func shuffle1AVX2(dst *byte, to int, src *byte, from int, strips int, n int, flip uint32, order *byte)
+
+// shuffle4AVX2 sets byte i of a block of a row to byte order[i] of its block, for strips of 4 rows; n%32 == 0, strips and n > 0.
+//
+//go:noescape
+func shuffle4AVX2(dst *byte, to int, src *byte, from int, strips int, n int, flip uint32, order *byte)
 
 // quadSumsAVX2 adds int8 elements to 16 sums; quads > 0.
 //

@@ -2343,6 +2343,679 @@ store:
 	VZEROUPPER
 	RET
 
+// func gemmPairs1x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·gemmPairs1x16AVX2(SB), NOSPLIT, $0-80
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         aRow+16(FP), DX
+	MOVQ         b+32(FP), DX
+	MOVQ         bPanel+48(FP), BX
+	MOVQ         c+56(FP), BX
+	MOVQ         cRow+64(FP), SI
+	MOVQ         aK+24(FP), SI
+	MOVQ         bK+40(FP), DI
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	MOVL         $0x00010001, R8
+	VMOVD        R8, X2
+	VPBROADCASTD X2, Y2
+	PREFETCHT0   (BX)
+	SUBQ         $0x00000004, AX
+	JLT          fourEnd
+
+four:
+	VPBROADCASTD (CX), Y3
+	VMOVUPS      (DX), Y4
+	VPMADDUBSW   Y4, Y3, Y4
+	VPMADDWD     Y2, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y4
+	VPMADDUBSW   Y4, Y3, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	VPBROADCASTD (CX), Y3
+	VMOVUPS      (DX), Y4
+	VPMADDUBSW   Y4, Y3, Y4
+	VPMADDWD     Y2, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y4
+	VPMADDUBSW   Y4, Y3, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	VPBROADCASTD (CX), Y3
+	VMOVUPS      (DX), Y4
+	VPMADDUBSW   Y4, Y3, Y4
+	VPMADDWD     Y2, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y4
+	VPMADDUBSW   Y4, Y3, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	VPBROADCASTD (CX), Y3
+	VMOVUPS      (DX), Y4
+	VPMADDUBSW   Y4, Y3, Y4
+	VPMADDWD     Y2, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y4
+	VPMADDUBSW   Y4, Y3, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VPBROADCASTD (CX), Y3
+	VMOVUPS      (DX), Y4
+	VPMADDUBSW   Y4, Y3, Y4
+	VPMADDWD     Y2, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y4
+	VPMADDUBSW   Y4, Y3, Y3
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (BX), Y0, Y0
+	VPADDD 32(BX), Y1, Y1
+
+store:
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	VZEROUPPER
+	RET
+
+// func gemmPairs2x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·gemmPairs2x16AVX2(SB), NOSPLIT, $0-80
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         aRow+16(FP), DX
+	MOVQ         b+32(FP), BX
+	MOVQ         bPanel+48(FP), SI
+	MOVQ         c+56(FP), SI
+	MOVQ         cRow+64(FP), DI
+	MOVQ         aK+24(FP), R8
+	MOVQ         bK+40(FP), R9
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X4
+	VPBROADCASTD X4, Y4
+	PREFETCHT0   (SI)
+	PREFETCHT0   (SI)(DI*1)
+	SUBQ         $0x00000004, AX
+	JLT          fourEnd
+
+four:
+	VMOVUPS      (BX), Y5
+	VMOVUPS      32(BX), Y6
+	VPBROADCASTD (CX), Y7
+	VPMADDUBSW   Y5, Y7, Y8
+	VPMADDWD     Y4, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPMADDUBSW   Y6, Y7, Y7
+	VPMADDWD     Y4, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y7
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMADDUBSW   Y6, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	VMOVUPS      (BX), Y5
+	VMOVUPS      32(BX), Y6
+	VPBROADCASTD (CX), Y7
+	VPMADDUBSW   Y5, Y7, Y8
+	VPMADDWD     Y4, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPMADDUBSW   Y6, Y7, Y7
+	VPMADDWD     Y4, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y7
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMADDUBSW   Y6, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	VMOVUPS      (BX), Y5
+	VMOVUPS      32(BX), Y6
+	VPBROADCASTD (CX), Y7
+	VPMADDUBSW   Y5, Y7, Y8
+	VPMADDWD     Y4, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPMADDUBSW   Y6, Y7, Y7
+	VPMADDWD     Y4, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y7
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMADDUBSW   Y6, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	VMOVUPS      (BX), Y5
+	VMOVUPS      32(BX), Y6
+	VPBROADCASTD (CX), Y7
+	VPMADDUBSW   Y5, Y7, Y8
+	VPMADDWD     Y4, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPMADDUBSW   Y6, Y7, Y7
+	VPMADDWD     Y4, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y7
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMADDUBSW   Y6, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (BX), Y5
+	VMOVUPS      32(BX), Y6
+	VPBROADCASTD (CX), Y7
+	VPMADDUBSW   Y5, Y7, Y8
+	VPMADDWD     Y4, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPMADDUBSW   Y6, Y7, Y7
+	VPMADDWD     Y4, Y7, Y7
+	VPADDD       Y7, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y7
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMADDUBSW   Y6, Y7, Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (SI), Y0, Y0
+	VPADDD 32(SI), Y1, Y1
+	VPADDD (SI)(DI*1), Y2, Y2
+	VPADDD 32(SI)(DI*1), Y3, Y3
+
+store:
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, (SI)(DI*1)
+	VMOVUPS Y3, 32(SI)(DI*1)
+	VZEROUPPER
+	RET
+
+// func gemmPairs3x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·gemmPairs3x16AVX2(SB), NOSPLIT, $0-80
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         aRow+16(FP), DX
+	MOVQ         b+32(FP), BX
+	MOVQ         bPanel+48(FP), SI
+	MOVQ         c+56(FP), SI
+	MOVQ         cRow+64(FP), DI
+	MOVQ         aK+24(FP), R8
+	MOVQ         bK+40(FP), R9
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X6
+	VPBROADCASTD X6, Y6
+	PREFETCHT0   (SI)
+	PREFETCHT0   (SI)(DI*1)
+	PREFETCHT0   (SI)(DI*2)
+	SUBQ         $0x00000004, AX
+	JLT          fourEnd
+
+four:
+	VMOVUPS      (BX), Y7
+	VMOVUPS      32(BX), Y8
+	VPBROADCASTD (CX), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y9
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDUBSW   Y8, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	VMOVUPS      (BX), Y7
+	VMOVUPS      32(BX), Y8
+	VPBROADCASTD (CX), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y9
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDUBSW   Y8, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	VMOVUPS      (BX), Y7
+	VMOVUPS      32(BX), Y8
+	VPBROADCASTD (CX), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y9
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDUBSW   Y8, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	VMOVUPS      (BX), Y7
+	VMOVUPS      32(BX), Y8
+	VPBROADCASTD (CX), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y9
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDUBSW   Y8, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (BX), Y7
+	VMOVUPS      32(BX), Y8
+	VPBROADCASTD (CX), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y9
+	VPMADDUBSW   Y7, Y9, Y10
+	VPMADDWD     Y6, Y10, Y10
+	VPADDD       Y10, Y2, Y2
+	VPMADDUBSW   Y8, Y9, Y9
+	VPMADDWD     Y6, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y9
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDUBSW   Y8, Y9, Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         R8, CX
+	ADDQ         R9, BX
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (SI), Y0, Y0
+	VPADDD 32(SI), Y1, Y1
+	VPADDD (SI)(DI*1), Y2, Y2
+	VPADDD 32(SI)(DI*1), Y3, Y3
+	VPADDD (SI)(DI*2), Y4, Y4
+	VPADDD 32(SI)(DI*2), Y5, Y5
+
+store:
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS Y2, (SI)(DI*1)
+	VMOVUPS Y3, 32(SI)(DI*1)
+	VMOVUPS Y4, (SI)(DI*2)
+	VMOVUPS Y5, 32(SI)(DI*2)
+	VZEROUPPER
+	RET
+
+// func gemmPairs4x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·gemmPairs4x16AVX2(SB), NOSPLIT, $0-80
+	MOVQ         k+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         aRow+16(FP), DX
+	LEAQ         (CX)(DX*2), BX
+	ADDQ         DX, BX
+	MOVQ         b+32(FP), SI
+	MOVQ         bPanel+48(FP), DI
+	MOVQ         c+56(FP), DI
+	MOVQ         cRow+64(FP), R8
+	LEAQ         (DI)(R8*2), R9
+	ADDQ         R8, R9
+	MOVQ         aK+24(FP), R10
+	MOVQ         bK+40(FP), R11
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	MOVL         $0x00010001, R12
+	VMOVD        R12, X8
+	VPBROADCASTD X8, Y8
+	PREFETCHT0   (DI)
+	PREFETCHT0   (DI)(R8*1)
+	PREFETCHT0   (DI)(R8*2)
+	PREFETCHT0   (R9)
+	SUBQ         $0x00000004, AX
+	JLT          fourEnd
+
+four:
+	VMOVUPS      (SI), Y9
+	VMOVUPS      32(SI), Y10
+	VPBROADCASTD (CX), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (BX), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	VMOVUPS      (SI), Y9
+	VMOVUPS      32(SI), Y10
+	VPBROADCASTD (CX), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (BX), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	VMOVUPS      (SI), Y9
+	VMOVUPS      32(SI), Y10
+	VPBROADCASTD (CX), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (BX), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	VMOVUPS      (SI), Y9
+	VMOVUPS      32(SI), Y10
+	VPBROADCASTD (CX), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (BX), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (SI), Y9
+	VMOVUPS      32(SI), Y10
+	VPBROADCASTD (CX), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y8, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y8, Y11, Y11
+	VPADDD       Y11, Y5, Y5
+	VPBROADCASTD (BX), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (DI), Y0, Y0
+	VPADDD 32(DI), Y1, Y1
+	VPADDD (DI)(R8*1), Y2, Y2
+	VPADDD 32(DI)(R8*1), Y3, Y3
+	VPADDD (DI)(R8*2), Y4, Y4
+	VPADDD 32(DI)(R8*2), Y5, Y5
+	VPADDD (R9), Y6, Y6
+	VPADDD 32(R9), Y7, Y7
+
+store:
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, (DI)(R8*1)
+	VMOVUPS Y3, 32(DI)(R8*1)
+	VMOVUPS Y4, (DI)(R8*2)
+	VMOVUPS Y5, 32(DI)(R8*2)
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	VZEROUPPER
+	RET
+
 // func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·gemmBytes1x16AVX512(SB), NOSPLIT, $0-80
@@ -4137,6 +4810,123 @@ vector:
 	VPADDD       X0, X1, X1
 	VMOVD        X1, AX
 	MOVL         AX, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func shuffle1AVX2(dst *byte, to int, src *byte, from int, strips int, n int, flip uint32, order *byte)
+// Requires: AVX, AVX2
+TEXT ·shuffle1AVX2(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         to+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         from+24(FP), BX
+	MOVQ         strips+32(FP), SI
+	VBROADCASTSS flip+48(FP), Y0
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+
+strip:
+	MOVQ n+40(FP), DI
+	MOVQ order+56(FP), R8
+	MOVQ R9, AX
+	MOVQ R10, DX
+
+vector:
+	VMOVDQU        (R8), Y1
+	VPSLLW         $0x03, Y1, Y2
+	VBROADCASTI128 (DX), Y3
+	VPSHUFB        Y1, Y3, Y3
+	VBROADCASTI128 16(DX), Y4
+	VPSHUFB        Y1, Y4, Y4
+	VPBLENDVB      Y2, Y4, Y3, Y3
+	VPXOR          Y0, Y3, Y3
+	VMOVDQU        Y3, (AX)
+	ADDQ           $0x00000020, AX
+	ADDQ           $0x00000020, DX
+	ADDQ           $0x00000020, R8
+	SUBQ           $0x00000020, DI
+	JNZ            vector
+	ADDQ           CX, R9
+	ADDQ           BX, R10
+	DECQ           SI
+	JNZ            strip
+	VZEROUPPER
+	RET
+
+// func shuffle4AVX2(dst *byte, to int, src *byte, from int, strips int, n int, flip uint32, order *byte)
+// Requires: AVX, AVX2
+TEXT ·shuffle4AVX2(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         to+8(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	MOVQ         src+16(FP), BX
+	MOVQ         from+24(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         strips+32(FP), R8
+	VBROADCASTSS flip+48(FP), Y0
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+
+strip:
+	MOVQ n+40(FP), R9
+	MOVQ order+56(FP), R10
+	MOVQ R11, AX
+	LEAQ (AX)(CX*2), DX
+	ADDQ CX, DX
+	MOVQ R12, BX
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
+
+vector:
+	VMOVDQU        (R10), Y1
+	VPSLLW         $0x03, Y1, Y2
+	VBROADCASTI128 (BX), Y3
+	VPSHUFB        Y1, Y3, Y3
+	VBROADCASTI128 16(BX), Y4
+	VPSHUFB        Y1, Y4, Y4
+	VPBLENDVB      Y2, Y4, Y3, Y3
+	VPXOR          Y0, Y3, Y3
+	VMOVDQU        Y3, (AX)
+	VBROADCASTI128 (BX)(SI*1), Y3
+	VPSHUFB        Y1, Y3, Y3
+	VBROADCASTI128 16(BX)(SI*1), Y4
+	VPSHUFB        Y1, Y4, Y4
+	VPBLENDVB      Y2, Y4, Y3, Y3
+	VPXOR          Y0, Y3, Y3
+	VMOVDQU        Y3, (AX)(CX*1)
+	VBROADCASTI128 (BX)(SI*2), Y3
+	VPSHUFB        Y1, Y3, Y3
+	VBROADCASTI128 16(BX)(SI*2), Y4
+	VPSHUFB        Y1, Y4, Y4
+	VPBLENDVB      Y2, Y4, Y3, Y3
+	VPXOR          Y0, Y3, Y3
+	VMOVDQU        Y3, (AX)(CX*2)
+	VBROADCASTI128 (DI), Y3
+	VPSHUFB        Y1, Y3, Y3
+	VBROADCASTI128 16(DI), Y4
+	VPSHUFB        Y1, Y4, Y4
+	VPBLENDVB      Y2, Y4, Y3, Y3
+	VPXOR          Y0, Y3, Y3
+	VMOVDQU        Y3, (DX)
+	ADDQ           $0x00000020, AX
+	ADDQ           $0x00000020, DX
+	ADDQ           $0x00000020, BX
+	ADDQ           $0x00000020, DI
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x00000020, R9
+	JNZ            vector
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	ADDQ           CX, R11
+	ADDQ           SI, R12
+	DECQ           R8
+	JNZ            strip
 	VZEROUPPER
 	RET
 

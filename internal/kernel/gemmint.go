@@ -17,13 +17,17 @@ func GemmIntWidth() int { return gemmIntWidth() }
 // Rows of a are lda bytes apart and are written by GemmIntRows. b is panels of 16 columns that are panel bytes apart, written by PackQuads:
 // element (k, j) is the int8 b[j/16*panel+k/4*64+j%16*4+k%4].
 func GemmInt(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
-	if m <= 0 || n <= 0 {
+	(&gemmInt{c, ldc, a, lda, GemmIntWidth(), b, panel, m, n, k, add}).run()
+}
+
+// run computes the product.
+func (g *gemmInt) run() {
+	if g.m <= 0 || g.n <= 0 {
 		return
 	}
-	g := gemmInt{c, ldc, a, lda, b, panel, m, n, k, add}
 	g.check()
-	if k == 0 || !g.bulk() {
-		g.plain(GemmIntWidth())
+	if g.k == 0 || !g.bulk() {
+		g.plain()
 	}
 }
 
@@ -33,6 +37,7 @@ type gemmInt struct {
 	ldc     int
 	a       []byte
 	lda     int
+	width   int // of an element of a, in bytes
 	b       []byte
 	panel   int
 	m, n, k int
@@ -46,16 +51,16 @@ func (g *gemmInt) check() {
 	}
 	within("c", len(g.c), (g.m-1)*g.ldc+g.n)
 	if g.k > 0 {
-		within("a", len(g.a), (g.m-1)*g.lda+g.k*GemmIntWidth())
+		within("a", len(g.a), (g.m-1)*g.lda+g.k*g.width)
 		within("b", len(g.b), (g.n-1)/GemmPanel*g.panel+g.k*GemmPanel)
 	}
 }
 
 // plain is the twin, for elements of a of either width.
-func (g *gemmInt) plain(width int) {
+func (g *gemmInt) plain() {
 	row := make([]int32, g.k)
 	for i := range g.m {
-		g.left(row, i, width)
+		g.left(row, i)
 		for j := range g.n {
 			var sum int32
 			if g.add {
@@ -67,9 +72,9 @@ func (g *gemmInt) plain(width int) {
 }
 
 // left reads row i of a.
-func (g *gemmInt) left(row []int32, i, width int) {
+func (g *gemmInt) left(row []int32, i int) {
 	for k := range row {
-		if at := i*g.lda + k*width; width == 1 {
+		if at := i*g.lda + k*g.width; g.width == 1 {
 			row[k] = int32(g.a[at])
 		} else {
 			row[k] = int32(int16(binary.LittleEndian.Uint16(g.a[at:])))

@@ -2,9 +2,11 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // intProduct is a product of 8-bit matrices.
@@ -45,7 +47,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 // kernel returns the call for p, with its own c and elements of b as int8, and the remaining offset of a.
 func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 	k4 := (p.k + GemmQuad - 1) / GemmQuad * GemmQuad
-	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, lda: k4 * width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
+	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, lda: k4 * width, width: width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
 	g.a, g.b = make([]byte, p.m*g.lda), make([]byte, (p.n+GemmPanel-1)/GemmPanel*g.panel)
 	for i := range p.m {
 		dst, src := g.a[i*g.lda:][:p.k*width], p.a[i*p.k:][:p.k]
@@ -98,7 +100,7 @@ func FuzzGemmInt(f *testing.F) {
 		p.check(t, g, left)
 		for width := 1; width <= 2; width++ {
 			twin, left := p.kernel(width)
-			twin.plain(width)
+			twin.plain()
 			p.check(t, twin, left)
 		}
 	})
@@ -166,6 +168,87 @@ func element(b byte, signed bool) int32 {
 	return int32(b)
 }
 
+// halvePairs halves the elements of pairs that do not fit.
+func (p *intProduct) halvePairs() {
+	for j := range p.n {
+		for k := 0; k+1 < p.k; k += 2 {
+			if x, y := &p.b[k*p.n+j], &p.b[(k+1)*p.n+j]; !PairFits(int8(*x), int8(*y)) {
+				*x, *y = byte(int8(*x)/2), byte(int8(*y)/2)
+			}
+		}
+	}
+}
+
+func FuzzGemmPairs(f *testing.F) {
+	for i := range uint8(20) {
+		f.Add(uint64(i), i*7, i*31, i*13)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint8) {
+		p := newIntProduct(rand.New(rand.NewPCG(seed, 0)), 1+int(m%40), 1+int(n), int(k))
+		p.halvePairs()
+		g, left := p.kernel(1)
+		GemmPairs(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
+		p.check(t, g, left)
+	})
+}
+
+func TestPairFits(t *testing.T) {
+	for x := -128; x < 128; x++ {
+		for y := -128; y < 128; y++ {
+			fits := true
+			for _, a := range []int{0, 255} {
+				for _, b := range []int{0, 255} {
+					sum := a*x + b*y
+					fits = fits && sum == int(int16(sum))
+				}
+			}
+			if PairFits(int8(x), int8(y)) != fits {
+				t.Errorf("weights %d and %d: PairFits is %v", x, y, !fits)
+			}
+		}
+	}
+}
+
+// Rows are shuffled as their order says, also in place.
+func TestPairRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for n := 1; n < 100; n++ {
+		whole := (n + PairWindow - 1) / PairWindow * PairWindow
+		rows, signed, zero, from, to := 1+n%7, n%2 == 0, int32(r.IntN(128)), n+r.IntN(5), whole+r.IntN(5)
+		src, order := randomBytes(r, (rows-1)*from+n), make([]byte, whole)
+		for i := range order {
+			order[i] = byte(i % PairWindow)
+		}
+		for at := 0; at < n; at += PairWindow {
+			window := order[at:min(at+PairWindow, n)]
+			r.Shuffle(len(window), func(i, j int) { window[i], window[j] = window[j], window[i] })
+		}
+		got, inPlace := make([]byte, rows*to), make([]byte, rows*to)
+		sums := make([]int32, rows)
+		for i := range rows {
+			copy(inPlace[i*to:], src[i*from:][:n])
+		}
+		PairRows(got, to, src, from, rows, n, signed, order)
+		PairRows(inPlace, to, inPlace, to, rows, n, signed, order)
+		left := zero
+		if signed {
+			left += 128
+		}
+		PairSums(got, to, n, left, sums)
+		for i := range rows {
+			want, sum := make([]byte, n), int32(0)
+			for at := range want {
+				v := element(src[i*from+at/PairWindow*PairWindow+int(order[at])], signed) - zero
+				want[at] = byte(v + left)
+				sum += v
+			}
+			if got, inPlace := got[i*to:][:n], inPlace[i*to:][:n]; !slices.Equal(got, want) || !slices.Equal(inPlace, want) || sums[i] != sum {
+				t.Errorf("row %d of %d elements: %v with sum %d, in place %v, want %v with %d", i, n, got, sums[i], inPlace, want, sum)
+			}
+		}
+	}
+}
+
 func TestQuadSumsIsTheTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, k := range []int{4, 8, 100} {
@@ -225,14 +308,18 @@ func TestGemmIntPanicsOnShortSlices(t *testing.T) {
 
 func BenchmarkGemmInt(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, s := range []struct{ m, n, k int }{{1, 4096, 1024}, {2, 4096, 1024}, {4, 4096, 1024}, {6, 512, 256}, {96, 512, 256}, {120, 512, 1024}} {
-		b.Run(fmt.Sprintf("%dx%dx%d", s.m, s.n, s.k), func(b *testing.B) {
-			g, _ := newIntProduct(r, s.m, s.n, s.k).kernel(GemmIntWidth())
-			for b.Loop() {
-				GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
-			}
-			ops := 2 * float64(s.m) * float64(s.n) * float64(s.k) * float64(b.N)
-			b.ReportMetric(ops/b.Elapsed().Seconds()/1e9, "GOP/s")
-		})
+	for _, s := range []struct{ m, n, k int }{{1, 4096, 1024}, {2, 4096, 1024}, {4, 4096, 1024}, {6, 512, 256}, {96, 512, 256}, {120, 512, 1024}, {128, 768, 768}} {
+		for _, width := range []int{GemmIntWidth(), 1} {
+			b.Run(fmt.Sprintf("%dx%dx%d/width=%d", s.m, s.n, s.k, width), func(b *testing.B) {
+				g, _ := newIntProduct(r, s.m, s.n, s.k).kernel(width)
+				best := math.Inf(1)
+				for b.Loop() {
+					from := time.Now()
+					g.run()
+					best = min(best, time.Since(from).Seconds())
+				}
+				b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)/best/1e9, "max-GOP/s")
+			})
+		}
 	}
 }

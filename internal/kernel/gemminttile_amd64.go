@@ -19,6 +19,8 @@ func (g *gemmInt) bulk() bool {
 	switch {
 	case hasVNNI:
 		g.byBytes()
+	case hasAVX2 && g.width == 1:
+		g.byPairs()
 	case hasAVX2:
 		g.byWords()
 	default:

@@ -22,6 +22,8 @@ func widenBulk(_ []byte, _ int, _ []byte, _, _ int, _ bool, _ int32, _ []int32) 
 
 func flipBulk(_, _ []byte, _ byte) (n int, sum int32) { return 0, 0 }
 
+func shuffleBulk(_ []byte, _ int, _ []byte, _, _, _ int, _ byte, _ []byte) bool { return false }
+
 func quadSumsBulk([]int32, []byte, int, int) (n int) { return 0 }
 
 func lessBulk([]int32, int32) (n int) { return 0 }

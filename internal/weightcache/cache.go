@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 
@@ -83,6 +84,19 @@ func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key,
 		return nil, nil
 	}
 	return e, err
+}
+
+// open opens a file of weights. Opening a pipe would wait for its writer.
+func open(path string) (*os.File, int64, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !st.Mode().IsRegular() || st.Size() == 0 {
+		return nil, 0, fmt.Errorf("%s: not a file of packed weights", path)
+	}
+	f, err := os.Open(path)
+	return f, st.Size(), err
 }
 
 // write adds the weights of a session of f. They are not more accessible than f.

@@ -54,7 +54,7 @@ func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 // stored is the digest in the file at path, if it was written when the last change of the model's files had settled.
 func stored(path string, last time.Time) (string, bool) {
 	st, err := os.Stat(path)
-	if err != nil || st.ModTime().Before(last.Add(settled)) {
+	if err != nil || !st.Mode().IsRegular() || st.ModTime().Before(last.Add(settled)) {
 		return "", false
 	}
 	text, err := os.ReadFile(path)

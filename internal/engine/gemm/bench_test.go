@@ -40,7 +40,7 @@ func BenchmarkInt(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, shape := range benchmarked {
 		s := newIntSample(r, shape.M, shape.N, shape.K)
-		s.A, s.B = Matrix[byte]{s.A.Data, shape.K, 1}, Matrix[byte]{s.B.Data, shape.N, 1}
+		s.A, s.B, s.BSigned = Matrix[byte]{s.A.Data, shape.K, 1}, normal(r, shape.K, shape.N, 36, true), true
 		for form := range intForms[:2] {
 			intForms[form].apply(s)
 			b.Run(fmt.Sprintf("%dx%dx%d/%s", s.M, s.N, s.K, intForms[form].name), func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 // Block sizes of 8-bit integers: a block of A, which may be widened to int16, fits the L2 cache.
 const (
 	intDepth  = 1024
-	intHeight = 120
+	intHeight = 144
 )
 
 // An IntProduct is C = (A - AZero)·(B - BZero), exact modulo 2^32. Elements are bytes, uint8 or int8 according to ASigned and BSigned.

@@ -164,7 +164,7 @@ func TestPackIntInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const k, n = 2050, 83
 	b := byteMatrix(r, k, n)
-	want, byRows, byCols := PackInt(workers(1), b, k, n, true), newPackedInt(k, n, true), newPackedInt(k, n, true)
+	want, byRows, byCols := packInt(workers(1), b, k, n, true), newPackedInt(k, n, true), newPackedInt(k, n, true)
 	for at := 0; at < k; at += 84 {
 		byRows.Pack(at, 0, b.from(at, 0), min(84, k-at), n)
 	}

@@ -1,6 +1,10 @@
 package gemm
 
-import "github.com/mcompress/mcompress/internal/kernel"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
 
 // intTile is one tile of a product during its computation. The contribution of the zero points is subtracted afterwards, using the sums of
 // A's rows and B's columns, unless the kernel subtracts A's zero points itself.
@@ -43,12 +47,10 @@ func (t *intTile) cut(work []byte, s intSlot) {
 }
 
 func (t *intTile) run() {
-	clear(t.rowSums)
-	for ks := range (span{0, t.depth}).blocks(intDepth) {
-		k := roundUp(ks.len(), kernel.GemmQuad)
-		t.rowsOfA(ks, k)
-		b, panel := t.panels(ks, k)
-		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
+	if t.Packed != nil && t.Packed.pairs != nil {
+		t.multiplyPairs()
+	} else {
+		t.multiply()
 	}
 	rows, cols := t.rows.len(), t.cols.len()
 	for i := range t.offsets() {
@@ -59,32 +61,56 @@ func (t *intTile) run() {
 	}
 }
 
-// rowsOfA prepares the block of A: rows of k elements, padded with zeros. Elements that are not contiguous are first copied to the end of
-// their row.
+func (t *intTile) multiply() {
+	clear(t.rowSums)
+	for ks := range (span{0, t.depth}).blocks(intDepth) {
+		k := roundUp(ks.len(), kernel.GemmQuad)
+		t.rowsOfA(ks, k)
+		b, panel := t.panels(ks, k)
+		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
+	}
+}
+
+// rowsOfA prepares the block of A: rows of k elements, padded with zeros.
 func (t *intTile) rowsOfA(ks span, k int) {
 	n, row, width := ks.len(), intRow(k), kernel.GemmIntWidth()
-	src := t.A.from(t.rows.from, ks.from)
-	if t.Patches != nil || t.A.Col != 1 {
-		src = Rows(t.left[n*(width-1):], row)
-		for i := range t.rowSums {
-			t.gather(src.Data[i*row:][:n], t.rows.from+i, ks.from)
+	src := t.source(ks, row, n*(width-1))
+	t.eachZero(func(rows span, zero int32) {
+		left := kernel.GemmIntRows(t.left[rows.from*row:], row, src.from(rows.from, 0).Data, src.Row, n, t.ASigned, zero, t.rowSums[rows.from:rows.to])
+		for i := rows.from; i < rows.to; i++ {
+			t.zeros[i] = left
 		}
+	})
+	t.pad(row, n*width, k*width)
+}
+
+// source is the block of A. Elements that are not contiguous are first copied into rows of left, row bytes apart, from byte at on.
+func (t *intTile) source(ks span, row, at int) Matrix[byte] {
+	if t.Patches == nil && t.A.Col == 1 {
+		return t.A.from(t.rows.from, ks.from)
 	}
+	src := Rows(t.left[at:], row)
+	for i := range t.rowSums {
+		t.gather(src.Data[i*row:][:ks.len()], t.rows.from+i, ks.from)
+	}
+	return src
+}
+
+// eachZero calls f with rows of the tile that have the same zero point.
+func (t *intTile) eachZero(f func(rows span, zero int32)) {
 	step := len(t.rowSums)
 	if len(t.AZero) > 1 {
 		step = 1
 	}
-	for i := 0; i < len(t.rowSums); i += step {
-		zero := zeroAt(t.AZero, t.rows.from+i)
-		left := kernel.GemmIntRows(t.left[i*row:], row, src.from(i, 0).Data, src.Row, n, t.ASigned, zero, t.rowSums[i:i+step])
-		for j := range step {
-			t.zeros[i+j] = left
-		}
+	for rows := range (span{0, len(t.rowSums)}).blocks(step) {
+		f(rows, zeroAt(t.AZero, t.rows.from+rows.from))
 	}
-	if n < k {
-		for i := range t.rowSums {
-			clear(t.left[i*row:][n*width : k*width])
-		}
+}
+
+// pad clears bytes of the rows of left.
+func (t *intTile) pad(row, from, to int) {
+	for i := range t.rowSums {
+		clear(t.left[i*row:][from:to])
 	}
 }
 
@@ -138,7 +164,7 @@ func flip(signed bool) byte {
 
 // offsets is the number of rows that offset has an effect on: none if there are no zero points left.
 func (t *intTile) offsets() int {
-	if len(t.BZero) == 0 && t.signed() && kernel.GemmIntWidth() == 2 {
+	if len(t.BZero) == 0 && t.signed() && !slices.ContainsFunc(t.zeros[:t.rows.len()], func(z int32) bool { return z != 0 }) {
 		return 0
 	}
 	return t.rows.len()

@@ -14,6 +14,7 @@ type PackedInt struct {
 	k, n   int
 	signed bool
 	data   []byte
+	pairs  *pairing // nil if too many pairs of rows do not fit int16
 
 	mu   sync.Mutex
 	sums []int32 // of the columns, as int8
@@ -33,6 +34,13 @@ func packedIntBytes(k, n int) int64 {
 
 // PackInt packs all of a k×n matrix.
 func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
+	if m := packInt(p, b, k, n, signed); m.pair(p) {
+		return m
+	}
+	return packInt(p, b, k, n, signed)
+}
+
+func packInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 	m := newPackedInt(k, n, signed)
 	const cols = 8 * kernel.GemmPanel
 	p.For((n+cols-1)/cols, func(i int) {
@@ -42,7 +50,12 @@ func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 }
 
 // Bytes is the size of m in memory.
-func (m *PackedInt) Bytes() int64 { return packedIntBytes(m.k, m.n) }
+func (m *PackedInt) Bytes() int64 {
+	if m.pairs == nil {
+		return packedIntBytes(m.k, m.n)
+	}
+	return packedIntBytes(m.k, m.n) + m.pairs.bytes()
+}
 
 // Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a multiple of 4 and n0 one of 16; rows and
 // cols too unless they reach the end. Every element must be packed exactly once, since it is added to the sum of its column. Otherwise it
@@ -87,6 +100,11 @@ func around(at, size, all int) span {
 func (m *PackedInt) block(ks span, n0 int) (b []byte, panel int) {
 	k := roundUp(ks.len(), kernel.GemmQuad)
 	return m.data[ks.from*roundUp(m.n, kernel.GemmPanel)+n0*k:], kernel.GemmPanel * k
+}
+
+// panelAt is the number of the panel of the block of rows from k on, and column n.
+func (m *PackedInt) panelAt(k, n int) int {
+	return k/intDepth*(roundUp(m.n, kernel.GemmPanel)/kernel.GemmPanel) + n/kernel.GemmPanel
 }
 
 func (m *PackedInt) check(s Shape) {

@@ -20,6 +20,7 @@ func integerConvOps() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "IntegerConv", Since: 1,
 		Shape: integerConvShape, Prepare: prepareIntegerConv, Work: integerConvWork, Run: runIntegerConv,
+		States: []any{(*integerWeights)(nil)},
 	}}
 }
 

@@ -15,6 +15,7 @@ func gemmFamily() {
 		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats}, {3, 32, ymm, floats},
 		{4, 16, ymm, floats}, {5, 16, ymm, floats}, {6, 16, ymm, floats}, {6, 8, ymm, floats}, {12, 8, ymm, floats},
 		{12, 16, zmm, floats}, {12, 32, zmm, floats},
+		{1, 16, ymm, pairs}, {2, 16, ymm, pairs}, {3, 16, ymm, pairs}, {4, 16, ymm, pairs},
 		{1, 16, zmm, bytes}, {1, 64, zmm, bytes}, {4, 16, zmm, bytes}, {4, 32, zmm, bytes}, {12, 16, zmm, bytes}, {12, 32, zmm, bytes},
 	} {
 		t.emit()
@@ -26,6 +27,8 @@ func gemmFamily() {
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)
 	gemmFlip()
+	gemmShuffle(1)
+	gemmShuffle(4)
 	gemmQuadSums()
 	gemv(1)
 	gemv(4)
@@ -61,17 +64,33 @@ var (
 )
 
 // numbers are the multiplied types: words of A, each repeated, by words of B, into words of C. A word is a float32, a float64, or four
-// bytes, uint8 of A and int8 of B, whose four products are summed into one int32; VPDPBUSD, unlike similar instructions, does not saturate.
+// bytes, uint8 of A and int8 of B, whose four products are summed into one int32. VPDPBUSD, unlike similar instructions, does not saturate;
+// the sums of pairs, of VPMADDUBSW, do.
 type numbers struct {
-	name, a, b, c            string
-	word                     int // bytes
-	repeat, multiply, addTwo func(...Op)
+	name, a, b, c  string
+	word           int // bytes
+	repeat, addTwo func(...Op)
+	multiplier     func() func(...Op) // loads constants and returns the multiplication
 }
 
 var (
-	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VFMADD231PS, VADDPS}
-	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPDPBUSD, VPADDD}
+	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VADDPS, instruction(VFMADD231PS)}
+	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, instruction(VPDPBUSD)}
+	pairs  = numbers{"gemmPairs", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, multiplyPairs}
 )
+
+func instruction(f func(...Op)) func() func(...Op) { return func() func(...Op) { return f } }
+
+// multiplyPairs sums two products as int16, which must fit, and two such sums as int32.
+func multiplyPairs() func(...Op) {
+	ones := constant(1<<16 | 1)
+	return func(o ...Op) {
+		p := YMM()
+		VPMADDUBSW(o[0], o[1], p)
+		VPMADDWD(ones, p, p)
+		VPADDD(p, o[2], o[2])
+	}
+}
 
 // emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are bit-identical.
 func (t tile) emit() {
@@ -82,10 +101,10 @@ func (t tile) emit() {
 	k := pointer("k")
 	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes), t.operand("c", "cRow", t.rows)
 	aK, bK := pointer("aK"), pointer("bK")
-	sums := t.zeros()
+	sums, multiply := t.zeros(), t.numbers.multiplier()
 	t.touch(c)
 	step := func() {
-		t.multiply(a, b, sums)
+		t.step(a, b, sums, multiply)
 		a.advance(aK)
 		b.advance(bK)
 	}
@@ -122,8 +141,8 @@ func (t tile) zeros() [][]VecVirtual {
 	return sums
 }
 
-// multiply is one step of k. The smaller operand stays in registers, so that the sums have the others.
-func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
+// step is one step of k. The smaller operand stays in registers, so that the sums have the others.
+func (t tile) step(a, b strided, sums [][]VecVirtual, multiply func(...Op)) {
 	left := func(r int) VecVirtual {
 		x := t.width.new()
 		t.numbers.repeat(a.at(r, 0), x)
@@ -140,7 +159,7 @@ func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 		for i := range wide {
 			y := right(i)
 			for r := range x {
-				t.numbers.multiply(y, x[r], sums[r][i])
+				multiply(y, x[r], sums[r][i])
 			}
 		}
 		return
@@ -149,7 +168,7 @@ func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 	for r := range t.rows {
 		x := left(r)
 		for i := range y {
-			t.numbers.multiply(y[i], x, sums[r][i])
+			multiply(y[i], x, sums[r][i])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -218,6 +219,53 @@ func gemmFlip() {
 	JNZ(LabelRef("vector"))
 	// The four sums are so small that they fit their low halves.
 	Store(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Return("sum"))
+	finish()
+}
+
+// gemmShuffle copies rows of bytes, XORed with flip, whose blocks of 32 are shuffled. VPSHUFB takes bytes from 16, here of either half of a
+// block.
+func gemmShuffle(rows int) {
+	name := fmt.Sprintf("shuffle%dAVX2", rows)
+	function(name, "func(dst *byte, to int, src *byte, from, strips, n int, flip uint32, order *byte)",
+		fmt.Sprintf("%s sets byte i of a block of a row to byte order[i] of its block, for strips of %d rows; n%%32 == 0, strips and n > 0.", name, rows))
+	shape := tile{rows: rows}
+	dst, src := shape.operand("dst", "to", rows), shape.operand("src", "from", rows)
+	strips, flip := pointer("strips"), spread("flip")
+	n, order, nextDst, nextSrc := GP64(), GP64(), GP64(), GP64()
+	MOVQ(dst.base[0], nextDst)
+	MOVQ(src.base[0], nextSrc)
+	Label("strip")
+	Load(Param("n"), n)
+	Load(Param("order"), order)
+	dst.from(nextDst)
+	src.from(nextSrc)
+	Label("vector")
+	indices, second := YMM(), YMM()
+	VMOVDQU(at(order, 0), indices)
+	VPSLLW(U8(3), indices, second) // an index above 15: the sign bit
+	for r := range rows {
+		half := func(bytes int) VecVirtual {
+			y := YMM()
+			VBROADCASTI128(src.at(r, bytes), y)
+			VPSHUFB(indices, y, y)
+			return y
+		}
+		low, high := half(0), half(16)
+		VPBLENDVB(second, high, low, low)
+		VPXOR(flip, low, low)
+		VMOVDQU(low, dst.at(r, 0))
+	}
+	for _, p := range slices.Concat(dst.base, src.base, []GPVirtual{order}) {
+		advance(p, vector)
+	}
+	SUBQ(U32(vector), n)
+	JNZ(LabelRef("vector"))
+	for range rows {
+		ADDQ(dst.stride, nextDst)
+		ADDQ(src.stride, nextSrc)
+	}
+	DECQ(strips)
+	JNZ(LabelRef("strip"))
 	finish()
 }
 
