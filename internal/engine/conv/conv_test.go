@@ -27,6 +27,8 @@ func layers() []layer {
 		{[]int64{2, 20, 7, 7}, []int64{18, 20, 1, 1}, attrs{}},
 		{[]int64{1, 6, 14, 70}, []int64{6, 1, 3, 3}, attrs{"group": 6, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{1, 3, 5, 6}, []int64{6, 1, 3, 5}, attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{2, 3, 1, 4}, "dilations": []int{1, 2}}},
+		{[]int64{2, 35, 7, 6}, []int64{35, 1, 3, 3}, attrs{"group": 35, "strides": []int{2, 1}, "pads": []int{1, 2, 0, 1}, "dilations": []int{1, 2}}},
+		{[]int64{1, 16, 300, 9}, []int64{16, 1, 3, 3}, attrs{"group": 16, "strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 4, 30}, []int64{4, 1, 3}, attrs{"group": 4, "strides": []int{3}, "auto_pad": "VALID"}},
 		{[]int64{1, 2, 5, 6, 7}, []int64{3, 2, 2, 3, 2}, attrs{"strides": []int{1, 2, 1}, "pads": []int{1, 0, 1, 0, 2, 1}}},
 		{[]int64{1, 2, 5, 6, 7}, []int64{2, 1, 2, 3, 2}, attrs{"group": 2}},
@@ -99,6 +101,22 @@ func layerGeometry(t *testing.T, l layer) *Geometry {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// Vectors of channels compute small images, and vectors of columns those that are added to an input: their sums must be the same.
+func TestDepthwiseSumsAreTheSameInBothForms(t *testing.T) {
+	for i, l := range layers() {
+		g := layerGeometry(t, l)
+		if d := DepthwiseOf(g); d == nil || d.channels() == nil {
+			continue
+		}
+		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
+		byChannels := must(t, "Conv", 22, l.a, x, w, b)
+		byRows := must(t, "FusedConv", 1, l.a, x, w, b, ir.NewArray(ir.Float, g.OutShape()...))
+		if !bytes.Equal(byChannels.Data, byRows.Data) {
+			t.Errorf("layer %d: not bit-identical", i)
+		}
+	}
 }
 
 func TestFusedConvAddsAndActivates(t *testing.T) {
