@@ -143,7 +143,7 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 		return g.transformedWork(workers)
 	}
 	work := g.computedWork(workers, h)
-	if n.IsConst(1) && packedFits(n, w) && g.isSmall() {
+	if n.IsConst(1) && packedFits(n, w) {
 		work = g.packedWork(workers, h)
 	}
 	if n.IsConst(1) && maybeSparse(n, w) {
@@ -190,12 +190,10 @@ func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	switch {
 	case transformed:
 		winogradOf(g, weights).run(c.Pool, work, j)
-	case isPacked && g.isSmall():
-		g.multiplyPacked(c.Pool, work, j, packed)
 	case isPacked:
-		g.multiply(c.Pool, work, j, packed.rows(g.Depth()), nil)
+		g.convolvePacked(c.Pool, work, j, packed)
 	case sparse != nil:
-		g.multiply(c.Pool, work, j, nil, sparse)
+		g.multiply(c.Pool, work, j, sparse)
 	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // bit-identical to constant weights
 		g.transformed(c.Pool, work, j)
 	default:
@@ -203,14 +201,14 @@ func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	}
 }
 
-// multiply multiplies the weights, which are rows, sparse or j.w, with the patches.
-func (g *Geometry) multiply(p *op.Pool, work []byte, j job, rows gemm.Fill, sparse *spmm.Matrix) {
+// multiply multiplies the weights, which are j.w if sparse is nil, with the patches.
+func (g *Geometry) multiply(p *op.Pool, work []byte, j job, sparse *spmm.Matrix) {
 	patches := PatchesOf(g, work[:g.TableSize()])
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		x, y := j.x.from(i*g.InC*g.InArea()), j.y.from(i*g.OutC*g.OutArea())
-		q := gemm.FloatProduct{Rows: rows, C: y.Values, Stride: g.OutArea(), Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
-		if rows == nil && sparse == nil {
+		q := gemm.FloatProduct{C: y.Values, Stride: g.OutArea(), Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
+		if sparse == nil {
 			q.A = gemm.Rows(Weights(g, j.w, i), g.Depth())
 		}
 		if y.isHalf() {

@@ -42,7 +42,7 @@ type packed struct {
 	depth            int // summed at once
 }
 
-// packedRows is the number of pixels of a block of patches: whole strips of the kernels of all CPUs.
+// packedRows is the number of pixels whose patches are packed at once: whole strips of the kernels of all CPUs.
 const packedRows = 12
 
 // Limits of a tile, for which its sums, the patches and four panels of weights stay in the L2 cache.
@@ -69,40 +69,51 @@ func (p *packed) across() int { return ceilDiv(p.OutC, p.channels) }
 func (p *packed) down() int   { return ceilDiv(p.OutArea(), p.pixels) }
 func (p *packed) tiles() int  { return p.Batch * p.down() * p.across() }
 
-// slots are the sizes of a worker's scratch memory: patches, sums, and sums of a Float16 output by channel.
-func (p *packed) slots(isHalf bool) (patches, sums, stored int) {
+// slots are the numbers of elements of a worker's scratch memory: strips, patches, sums, and sums of a Float16 output by channel.
+func (p *packed) slots(isHalf bool) [4]int {
+	stored := 0
 	if isHalf {
 		stored = p.pixels * p.channels
 	}
-	return p.pixels / packedRows * panel * p.depth, p.pixels * p.channels, stored
+	return [4]int{p.pixels * p.depth, panel * p.depth, p.pixels * p.channels, stored}
 }
 
-func (p *packed) slot(isHalf bool) int64 {
-	patches, sums, stored := p.slots(isHalf)
-	return aligned(4*int64(patches)) + aligned(4*int64(sums)) + aligned(4*int64(stored))
-}
-
-// rows writes a part of the weights as rows, a Fill of package gemm.
-func (w packedWeights) rows(depth int) gemm.Fill {
-	return func(dst []float32, i0, i1, k0, k1 int) {
-		for i := i0; i < i1; {
-			n := min(panel-i%panel, i1-i)
-			kernel.TransposeInto(dst[(i-i0)*(k1-k0):], k1-k0, part(w, i/panel, panel*depth)[k0*panel+i%panel:], panel, k1-k0, n)
-			i += n
-		}
+func (p *packed) slot(isHalf bool) (size int64) {
+	for _, n := range p.slots(isHalf) {
+		size += aligned(4 * int64(n))
 	}
+	return size
+}
+
+// unpack writes the weights as rows to w.
+func (packed packedWeights) unpack(p *op.Pool, w []float32, depth int) {
+	outC := len(w) / depth
+	p.For(ceilDiv(outC, panel), func(i int) {
+		rows := w[i*panel*depth : min((i+1)*panel, outC)*depth]
+		kernel.TransposeInto(rows, depth, part(packed, i, panel*depth), panel, depth, len(rows)/depth)
+	})
 }
 
 // isSmall reports whether patches are the left operand if weights are packed.
 func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
 
-// packedWork is the size of multiplyPacked's scratch memory.
+// packedWork is the size of convolvePacked's scratch memory.
 func (g *Geometry) packedWork(workers int, h Halves) int64 {
+	if !g.isSmall() {
+		return aligned(4*int64(g.OutC*g.Depth())) + g.computedWork(workers, h)
+	}
 	return g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
 }
 
-// multiplyPacked multiplies the patches of small images with the weights.
-func (g *Geometry) multiplyPacked(pool *op.Pool, work []byte, j job, weights packedWeights) {
+// convolvePacked multiplies the patches with the weights, of large images as rows.
+func (g *Geometry) convolvePacked(pool *op.Pool, work []byte, j job, weights packedWeights) {
+	if !g.isSmall() {
+		buf := scratch[float32](work)
+		j.w = buf.take(g.OutC * g.Depth())
+		weights.unpack(pool, j.w, g.Depth())
+		g.multiply(pool, buf, j, nil)
+		return
+	}
 	p, patches := packedOf(g, pool.Workers()), PatchesOf(g, work[:g.TableSize()])
 	size := int(p.slot(j.y.isHalf()))
 	pool.Slots(p.tiles(), func(task, slot int) {
@@ -131,8 +142,8 @@ type packedTile struct {
 }
 
 func (t *packedTile) run(buf scratch[float32]) {
-	patchesLen, sumsLen, stored := t.slots(t.y.isHalf())
-	left, sums := buf.take(patchesLen), buf.take(sumsLen)
+	sizes := t.slots(t.y.isHalf())
+	left, block, sums := buf.take(sizes[0]), buf.take(sizes[1]), buf.take(sizes[2])
 	pixels, channels, area := t.to-t.from, t.last-t.first, t.OutArea()
 	at := t.first*area + t.from
 	sums = sums[:pixels*channels]
@@ -140,7 +151,7 @@ func (t *packedTile) run(buf scratch[float32]) {
 		kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, pixels)
 	}
 	for k := 0; k < t.Depth(); k += t.depth {
-		t.multiply(sums, left, k, min(k+t.depth, t.Depth()))
+		t.multiply(sums, left, block, k, min(k+t.depth, t.Depth()))
 	}
 	if t.bias != nil {
 		for i := range pixels {
@@ -155,27 +166,25 @@ func (t *packedTile) run(buf scratch[float32]) {
 		kernel.TransposeInto(t.y.Values[at:], area, sums, channels, pixels, channels)
 		return
 	}
-	rows := buf.take(stored)[:len(sums)]
+	rows := buf.take(sizes[3])[:len(sums)]
 	kernel.TransposeInto(rows, pixels, sums, channels, pixels, channels)
 	for i := range channels {
 		put(t.y, at+i*area, part(rows, i, pixels))
 	}
 }
 
-// multiply adds the products k to end-1. Four panels of weights are multiplied by all pixels before the next ones.
-func (t *packedTile) multiply(sums, left []float32, k, end int) {
-	channels, size, block := t.last-t.first, panel*t.Depth(), panel*(end-k)
-	for i, p := 0, t.from; p < t.to; i, p = i+1, p+packedRows {
-		t.patches(part(left, i, block), k, end, p, min(p+packedRows, t.to))
+// multiply adds the products k to end-1. Patches are packed into the strips of the kernel.
+func (t *packedTile) multiply(sums, left, block []float32, k, end int) {
+	depth, high, channels := end-k, kernel.GemmRows(), t.last-t.first
+	block = block[:panel*depth]
+	for p := t.from; p < t.to; p += packedRows {
+		t.patches(block, k, end, p, min(p+packedRows, t.to))
+		kernel.PackStrips(left[(p-t.from)*depth:], block, 1, panel, packedRows, depth)
 	}
-	const group = 4 * panel
-	for m := 0; m < channels; m += group {
-		right := kernel.GemmB{Data: t.weights[(t.first+m)/panel*size+k*panel:], Panel: size, K: panel}
-		for i, p := 0, t.from; p < t.to; i, p = i+1, p+packedRows {
-			a := kernel.GemmA{Data: part(left, i, block), Strip: kernel.GemmRows(), Row: 1, K: panel}
-			kernel.GemmFloat(sums[(p-t.from)*channels+m:], channels, a, right, min(packedRows, t.to-p), min(group, channels-m), end-k, t.add || k > 0)
-		}
-	}
+	size := panel * t.Depth()
+	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
+	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
+	kernel.GemmFloat(sums, channels, a, b, t.to-t.from, channels, depth, t.add || k > 0)
 }
 
 // pixelPanels are the panels of an image with area pixels.

@@ -43,7 +43,7 @@ func (g *Geometry) convolveComputed(p *op.Pool, work []byte, j job) {
 		return
 	}
 	if !g.transformsComputed() {
-		g.multiply(p, work, j, nil, nil)
+		g.multiply(p, work, j, nil)
 		return
 	}
 	g.transformed(p, work, j)
