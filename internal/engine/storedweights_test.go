@@ -228,7 +228,7 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 func TestStoredVersion(t *testing.T) {
 	want := map[string]string{
 		"added":      "41df9386dbff5da7",
-		"conv":       "ac31130fd0d96e46",
+		"conv":       "f76e99dd9ded7dfb",
 		"dense":      "51139e0a1f563e2a",
 		"int8":       "7ba8b32af7363580",
 		"int8zeros":  "f7dcf682ce46d136",

@@ -73,3 +73,8 @@ func depthwiseSignedAVX2(sums *int32, x *byte, positions int, step int, rest int
 //
 //go:noescape
 func depthwiseUnsignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+
+// depthwiseFloatAVX2 computes 16 channels; step in bytes; positions and taps > 0.
+//
+//go:noescape
+func depthwiseFloatAVX2(y *float32, x *float32, positions int, step int, at *int64, taps int, w *float32, first *float32)

@@ -951,3 +951,96 @@ pair:
 	JNZ        position
 	VZEROUPPER
 	RET
+
+// func depthwiseFloatAVX2(y *float32, x *float32, positions int, step int, at *int64, taps int, w *float32, first *float32)
+// Requires: AVX
+TEXT ·depthwiseFloatAVX2(SB), NOSPLIT, $0-64
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ positions+16(FP), DX
+	MOVQ step+24(FP), BX
+	MOVQ first+56(FP), SI
+	SUBQ $0x00000003, DX
+	JLT  threeEnd
+
+three:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS 32(SI), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	MOVQ    at+32(FP), DI
+	MOVQ    w+48(FP), R8
+	MOVQ    taps+40(FP), R9
+
+taps3:
+	MOVQ    (DI), R10
+	LEAQ    (CX)(R10*4), R10
+	VMOVUPS (R8), Y6
+	VMOVUPS 32(R8), Y7
+	VMULPS  (R10), Y6, Y8
+	VADDPS  Y8, Y0, Y0
+	VMULPS  32(R10), Y7, Y8
+	VADDPS  Y8, Y1, Y1
+	VMULPS  (R10)(BX*1), Y6, Y8
+	VADDPS  Y8, Y2, Y2
+	VMULPS  32(R10)(BX*1), Y7, Y8
+	VADDPS  Y8, Y3, Y3
+	VMULPS  (R10)(BX*2), Y6, Y6
+	VADDPS  Y6, Y4, Y4
+	VMULPS  32(R10)(BX*2), Y7, Y6
+	VADDPS  Y6, Y5, Y5
+	ADDQ    $0x00000008, DI
+	ADDQ    $0x00000040, R8
+	DECQ    R9
+	JNZ     taps3
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    BX, CX
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    BX, CX
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	ADDQ    BX, CX
+	ADDQ    $0x000000c0, AX
+	SUBQ    $0x00000003, DX
+	JGE     three
+
+threeEnd:
+	ADDQ $0x00000003, DX
+	SUBQ $0x00000001, DX
+	JLT  singleEnd
+
+single:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	MOVQ    at+32(FP), DI
+	MOVQ    w+48(FP), R8
+	MOVQ    taps+40(FP), R9
+
+taps1:
+	MOVQ    (DI), R10
+	LEAQ    (CX)(R10*4), R10
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(R8), Y3
+	VMULPS  (R10), Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	VMULPS  32(R10), Y3, Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x00000008, DI
+	ADDQ    $0x00000040, R8
+	DECQ    R9
+	JNZ     taps1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    BX, CX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000001, DX
+	JGE     single
+
+singleEnd:
+	ADDQ $0x00000001, DX
+	VZEROUPPER
+	RET

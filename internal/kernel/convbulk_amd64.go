@@ -124,3 +124,11 @@ func depthwiseBytesBulk(sums []int32, x []byte, positions, step int, at []int64,
 	}
 	return channels
 }
+
+func depthwiseFloatBulk(y, x []float32, positions, step int, at []int64, w, first []float32) bool {
+	if !hasAVX2 || len(at) == 0 {
+		return false
+	}
+	depthwiseFloatAVX2(&y[0], &x[0], positions, 4*step, &at[0], len(at), &w[0], &first[0])
+	return true
+}

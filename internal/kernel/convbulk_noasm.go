@@ -19,3 +19,5 @@ func winogradOutputBulk(_ *[4][]float32, _ []float32, _, _ int, _ float32) bool 
 func depthwiseBytesBulk(_ []int32, _ []byte, _, _ int, _ []int64, _ []int16, _ []int32, _ bool) (channels int) {
 	return 0
 }
+
+func depthwiseFloatBulk(_, _ []float32, _, _ int, _ []int64, _, _ []float32) bool { return false }

@@ -2,7 +2,7 @@ package kernel
 
 import "fmt"
 
-// DepthwiseGroup is the number of channels that are adjacent in the weights of DepthwiseBytes.
+// DepthwiseGroup is the number of channels that are adjacent in the weights of DepthwiseBytes, and in all operands of DepthwiseFloat.
 const DepthwiseGroup = 16
 
 // DepthwiseWeights is the number of weights of DepthwiseBytes.
@@ -54,5 +54,38 @@ func depthwiseBytesGo(sums []int32, x []byte, positions, step int, at []int64, w
 			}
 			sums[p*len(first)+c] = sum
 		}
+	}
+}
+
+// DepthwiseFloat sums a window over images of DepthwiseGroup adjacent channels: sum c of position p, y[p*16+c], becomes
+// first[c] + Σ w[t*16+c]·x[p*step+at[t]+c], in the order of t, rounded after each step like WeightRows.
+func DepthwiseFloat(y, x []float32, positions, step int, at []int64, w, first []float32) {
+	if positions <= 0 {
+		return
+	}
+	if step < 0 {
+		panic(fmt.Sprintf("kernel: positions %d apart", step))
+	}
+	checkLen("first", len(first), DepthwiseGroup)
+	within("y", len(y), positions*DepthwiseGroup)
+	within("w", len(w), len(at)*DepthwiseGroup)
+	for _, a := range at {
+		if a < 0 || int(a)+(positions-1)*step+DepthwiseGroup > len(x) {
+			panic(fmt.Sprintf("kernel: %d positions from %d on, %d apart, are not within %d", positions, a, step, len(x)))
+		}
+	}
+	if !depthwiseFloatBulk(y, x, positions, step, at, w, first) {
+		depthwiseFloatGo(y, x, positions, step, at, w, first)
+	}
+}
+
+func depthwiseFloatGo(y, x []float32, positions, step int, at []int64, w, first []float32) {
+	for i := range y[:positions*DepthwiseGroup] {
+		p, c := i/DepthwiseGroup, i%DepthwiseGroup
+		sum := first[c]
+		for t, a := range at {
+			sum += float32(w[t*DepthwiseGroup+c] * x[p*step+int(a)+c])
+		}
+		y[i] = sum
 	}
 }

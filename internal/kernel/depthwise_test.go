@@ -35,6 +35,29 @@ func FuzzDepthwiseBytes(f *testing.F) {
 	})
 }
 
+func FuzzDepthwiseFloat(f *testing.F) {
+	for n := range uint8(40) {
+		f.Add(uint64(n), n, n%10)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, positions, taps uint8) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		places, step := int(positions), r.IntN(70)
+		x := random(r, max(places-1, 0)*step+DepthwiseGroup+r.IntN(200))
+		at := make([]int64, taps%26)
+		for i := range at {
+			at[i] = int64(r.IntN(len(x) - max(places-1, 0)*step - DepthwiseGroup + 1))
+		}
+		w, first := random(r, len(at)*DepthwiseGroup), random(r, DepthwiseGroup)
+		got := random(r, places*DepthwiseGroup+1) // the last one is not written
+		want := slices.Clone(got)
+		DepthwiseFloat(got, x, places, step, at, w, first)
+		depthwiseFloatGo(want, x, places, step, at, w, first)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d positions, %d apart, taps %v: got %v, want %v", places, step, at, got, want)
+		}
+	})
+}
+
 // A window of two taps over two positions of three channels.
 func TestDepthwiseBytes(t *testing.T) {
 	x := []byte{1, 2, 3, 4, 5, 250, 7, 8, 9}

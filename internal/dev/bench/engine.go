@@ -18,6 +18,7 @@ import (
 var (
 	cnn         = model{name: "ResNet18 shape, 47 MB", path: "cnn.onnx", maker: []string{"cnn"}}
 	mobilenetV2 = model{name: "MobileNetV2 shape, 14 MB", path: "mobilenet.onnx", net: "mobilenet", netSizes: []string{"224", "1000"}}
+	mobilenet96 = model{name: "MobileNetV2 shape of small images, 9 MB", path: "mobilenet96.onnx", net: "mobilenet", netSizes: []string{"96", "10"}}
 	decoder     = model{name: "decoder of 50 M parameters", path: "decoder/decoder.onnx", external: true,
 		maker: []string{"llm", "--hidden", "512", "--layers", "8", "--vocab", "16000", "--ffn", "2048", "--heads", "8"}}
 )
@@ -39,7 +40,8 @@ var loads = []load{
 	{model: bert, name: "BERT-base shape, 128 tokens", batch: 1, dims: []string{"seq=128"}, large: true},
 	{model: cnn, name: "ResNet18 shape", batch: 1},
 	{model: cnn, name: "ResNet18 shape, batch 8", batch: 8},
-	{model: mobilenetV2, name: "MobileNetV2 shape", batch: 1},
+	{model: mobilenetV2, name: "MobileNetV2 shape, 224×224", batch: 1},
+	{model: mobilenet96, name: "MobileNetV2 shape, 96×96", batch: 1},
 	{shared: "vision/yolox_nano", name: "YOLOX-nano", batch: 1},
 	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, 96 tokens", batch: 1, dims: []string{"seq=96"}},
 	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, batch 32, 16 tokens", batch: 32, dims: []string{"seq=16"}},

@@ -28,7 +28,7 @@ type sparseNet struct {
 var sparseNets = []sparseNet{
 	{"MLP", makerFile(mlp), []int{1, 8, 32}, nil},
 	{"ResNet18 shape", makerFile(cnn), []int{1, 8, 32}, nil},
-	{"MobileNetV2 shape, 96×96", mobilenet.model, []int{1, 8, 32}, nil},
+	{"MobileNetV2 shape, 224×224", makerFile(mobilenetV2), []int{1, 8, 32}, nil},
 	{"BERT-base shape, 128 tokens", makerFile(bert), []int{1, 8}, []string{"seq=128"}},
 }
 

@@ -143,6 +143,9 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 		return g.transformedWork(workers)
 	}
 	work := g.computedWork(workers, h)
+	if n.IsConst(1) && packedFits(n, w) {
+		work = g.packedWork(workers, h)
+	}
 	if n.IsConst(1) && maybeSparse(n, w) {
 		work = max(work, g.TableSize()+spmm.Work(g.OutC, g.OutArea(), workers))
 	}
@@ -183,9 +186,12 @@ func convolve(c *op.Call) error {
 func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	weights, transformed := c.State.(winogradWeights)
 	sparse, _ := c.State.(*spmm.Matrix)
+	packed, isPacked := c.State.(packedWeights)
 	switch {
 	case transformed:
 		winogradOf(g, weights).run(c.Pool, work, j)
+	case isPacked:
+		g.convolvePacked(c.Pool, work, j, packed)
 	case sparse != nil:
 		g.multiply(c.Pool, work, j, sparse)
 	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // bit-identical to constant weights

@@ -3,6 +3,7 @@ package conv
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -27,6 +28,8 @@ func layers() []layer {
 		{[]int64{2, 20, 7, 7}, []int64{18, 20, 1, 1}, attrs{}},
 		{[]int64{1, 6, 14, 70}, []int64{6, 1, 3, 3}, attrs{"group": 6, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{1, 3, 5, 6}, []int64{6, 1, 3, 5}, attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{2, 3, 1, 4}, "dilations": []int{1, 2}}},
+		{[]int64{2, 35, 7, 6}, []int64{35, 1, 3, 3}, attrs{"group": 35, "strides": []int{2, 1}, "pads": []int{1, 2, 0, 1}, "dilations": []int{1, 2}}},
+		{[]int64{1, 16, 300, 9}, []int64{16, 1, 3, 3}, attrs{"group": 16, "strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 4, 30}, []int64{4, 1, 3}, attrs{"group": 4, "strides": []int{3}, "auto_pad": "VALID"}},
 		{[]int64{1, 2, 5, 6, 7}, []int64{3, 2, 2, 3, 2}, attrs{"strides": []int{1, 2, 1}, "pads": []int{1, 0, 1, 0, 2, 1}}},
 		{[]int64{1, 2, 5, 6, 7}, []int64{2, 1, 2, 3, 2}, attrs{"group": 2}},
@@ -99,6 +102,22 @@ func layerGeometry(t *testing.T, l layer) *Geometry {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// Vectors of channels compute small images, and vectors of columns those that are added to an input: their sums must be the same.
+func TestDepthwiseSumsAreTheSameInBothForms(t *testing.T) {
+	for i, l := range layers() {
+		g := layerGeometry(t, l)
+		if d := DepthwiseOf(g); d == nil || d.channels() == nil {
+			continue
+		}
+		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
+		byChannels := must(t, "Conv", 22, l.a, x, w, b)
+		byRows := must(t, "FusedConv", 1, l.a, x, w, b, ir.NewArray(ir.Float, g.OutShape()...))
+		if !bytes.Equal(byChannels.Data, byRows.Data) {
+			t.Errorf("layer %d: not bit-identical", i)
+		}
+	}
 }
 
 func TestFusedConvAddsAndActivates(t *testing.T) {
@@ -217,7 +236,7 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 		{[]int64{1, 40, 13, 15}, []int64{64, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 20, 40}, []int64{200, 20, 5}, attrs{}},
 	} {
-		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
+		w := random(2, l.w...)
 		for at := range ir.View[float32](w) {
 			if at%7 > 0 {
 				ir.View[float32](w)[at] = 0
@@ -226,15 +245,53 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 		if made := prepareSparse(nodeOf("Conv", l.a), w, op.NewPool(1)); made == nil || float64(made.Bytes) > 0.25*float64(w.Bytes()) {
 			t.Errorf("layer %d is not packed: %+v", i, made)
 		}
-		z := random(4, layerGeometry(t, l).OutShape()...)
-		for dt, name := range map[ir.DType]string{ir.Float: "FusedConv", ir.Float16: "MixedConv"} {
-			in := []*ir.Array{as(dt, x), w, b}
-			if dt == ir.Float {
-				in = append(in, z)
-			}
-			if want, got := must(t, name, 1, l.a, in...), prepared(t, name, 1, l.a, in...); !bytes.Equal(got.Data, want.Data) {
-				t.Errorf("layer %d, %s: not bit-identical to the dense product", i, name)
-			}
+		preparedIsBitIdentical(t, fmt.Sprintf("layer %d", i), l, w)
+	}
+}
+
+func TestPackedConvIsBitIdentical(t *testing.T) {
+	for i, l := range []layer{
+		{[]int64{2, 150, 3, 3}, []int64{130, 150, 1, 1}, attrs{}},
+		{[]int64{1, 64, 1, 1}, []int64{16, 64, 1, 1}, attrs{}},
+		{[]int64{2, 300, 9, 23}, []int64{280, 300, 1, 1}, attrs{}},
+		{[]int64{1, 150, 9, 11}, []int64{20, 150, 1, 1}, attrs{"strides": []int{2, 2}}},
+		{[]int64{1, 40, 13, 15}, []int64{90, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{2, 20, 40}, []int64{37, 20, 5}, attrs{"pads": []int{2, 2}}},
+	} {
+		n, w := nodeOf("Conv", l.a), random(2, l.w...)
+		if made, err := prepareConv(n, []*ir.Array{nil, w}, op.NewPool(1)); err != nil || !isPacked(made) {
+			t.Errorf("layer %d is not packed: %+v, %v", i, made, err)
+		}
+		preparedIsBitIdentical(t, fmt.Sprintf("layer %d", i), l, w)
+	}
+}
+
+func isPacked(p *op.Prepared) bool {
+	if p == nil {
+		return false
+	}
+	_, is := p.State.(packedWeights)
+	return is
+}
+
+// preparedIsBitIdentical compares a convolution with constant weights with that with computed ones, of float32 and of Float16.
+func preparedIsBitIdentical(t *testing.T, what string, l layer, w *ir.Array) {
+	t.Helper()
+	x, b, z := random(1, l.x...), random(3, l.w[0]), random(4, layerGeometry(t, l).OutShape()...)
+	for _, c := range []struct {
+		name string
+		more attrs
+		in   []*ir.Array
+	}{
+		{"FusedConv", attrs{"activation": "Relu"}, []*ir.Array{x, w, b, z}},
+		{"FusedConv", nil, []*ir.Array{x, w}},
+		{"MixedConv", nil, []*ir.Array{as(ir.Float16, x), w, b}},
+		{"MixedConv", attrs{"halves": []int{0}}, []*ir.Array{as(ir.Float16, x), w, b}},
+	} {
+		a := maps.Clone(l.a)
+		maps.Copy(a, c.more)
+		if want, got := must(t, c.name, 1, a, c.in...), prepared(t, c.name, 1, a, c.in...); !bytes.Equal(got.Data, want.Data) {
+			t.Errorf("%s, %s with %v: not bit-identical to computed weights", what, c.name, c.more)
 		}
 	}
 }

@@ -73,8 +73,15 @@ func (d *Depthwise) band() int { return d.lines() * d.stride[1] * d.width }
 func (d *Depthwise) Scratch() int { return d.band() + d.rows*d.length }
 
 func (d *Depthwise) work(workers int, h Halves) int64 {
-	return int64(workers) * aligned(4*int64(d.Scratch()+d.rowsOf(h.Y)))
+	size := d.slot(h)
+	if c := d.channels(); c != nil {
+		size = max(size, c.slot())
+	}
+	return int64(workers) * size
 }
+
+// slot is the size of a worker's scratch memory for rows.
+func (d *Depthwise) slot(h Halves) int64 { return aligned(4 * int64(d.Scratch()+d.rowsOf(h.Y))) }
 
 // rowsOf is the number of elements of a buffer for the rows of a band of a Float16 output.
 func (d *Depthwise) rowsOf(isHalf bool) int {
@@ -99,8 +106,12 @@ func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
 }
 
 func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
+	if c := d.channels(); c != nil && !j.add && !j.x.isHalf() && !j.y.isHalf() {
+		c.run(p, work, j)
+		return
+	}
 	bands := ceilDiv(d.out[0], d.rows)
-	size := int(d.work(1, Halves{j.x.isHalf(), j.y.isHalf()}))
+	size := int(d.slot(Halves{j.x.isHalf(), j.y.isHalf()}))
 	p.Slots(d.Products()*bands, func(task, slot int) {
 		buf := scratch[float32](work[slot*size:][:size])
 		all := buf.take(d.Scratch() + d.rowsOf(j.y.isHalf()))

@@ -54,16 +54,20 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 func winogradPays(inC, outC int) bool { return 14*inC+9*outC < inC*outC }
 
 // convStates are the types of results of prepareConv.
-func convStates() []any { return []any{winogradWeights(nil), (*spmm.Matrix)(nil)} }
+func convStates() []any { return []any{winogradWeights(nil), packedWeights(nil), (*spmm.Matrix)(nil)} }
 
-// prepareConv transforms constant weights, or packs them as a sparse matrix.
+// prepareConv transforms constant weights, or packs them as a sparse matrix or in panels.
 func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
 	w := op.Opt(in, 1)
 	if w == nil {
 		return nil, nil
 	}
 	if !winogradFits(n, w) {
-		return prepareSparse(n, w, p), nil
+		sparse := prepareSparse(n, w, p)
+		if sparse == nil && packedFits(n, w) {
+			return preparePacked(w, p), nil
+		}
+		return sparse, nil
 	}
 	groups, inC := int(max(n.Int("group", 1), 1)), int(w.Shape[1])
 	outC := int(w.Shape[0]) / groups

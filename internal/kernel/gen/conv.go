@@ -22,6 +22,7 @@ func convFamily() {
 	winograd()
 	depthwiseBytes("depthwiseSignedAVX2", VPMOVSXBW)
 	depthwiseBytes("depthwiseUnsignedAVX2", VPMOVZXBW)
+	depthwiseFloat()
 }
 
 // packLanes copies blocks of a panel. Elements before and after a block are not read: their lanes are masked, and the pointer starts before

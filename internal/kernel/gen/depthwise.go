@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -57,5 +59,58 @@ func depthwiseBytes(name string, extend func(...Op)) {
 	ADDQ(parameter("step"), x)
 	DECQ(positions)
 	JNZ(LabelRef("position"))
+	finish()
+}
+
+// depthwiseFloat sums two vectors of eight channels for three positions at once, to hide latencies. Products and sums are rounded like in
+// plain Go.
+func depthwiseFloat() {
+	function("depthwiseFloatAVX2", "func(y, x *float32, positions, step int, at *int64, taps int, w, first *float32)",
+		"depthwiseFloatAVX2 computes 16 channels; step in bytes; positions and taps > 0.")
+	y, x, positions, step := pointer("y"), pointer("x"), pointer("positions"), pointer("step")
+	first, from, weights, taps, tap := pointer("first"), GP64(), GP64(), GP64(), GP64()
+	sum := func(high int) func() {
+		return func() {
+			sums := each(2*high, func(i int) VecVirtual {
+				s := YMM()
+				VMOVUPS(at(first, i%2), s)
+				return s
+			})
+			Load(Param("at"), from)
+			Load(Param("w"), weights)
+			Load(Param("taps"), taps)
+			label := fmt.Sprintf("taps%d", high)
+			Label(label)
+			MOVQ(Mem{Base: from}, tap)
+			LEAQ(Mem{Base: x, Index: tap, Scale: 4}, tap)
+			w := each(2, func(i int) VecVirtual {
+				v := YMM()
+				VMOVUPS(at(weights, i), v)
+				return v
+			})
+			for i, s := range sums {
+				input := at(tap, i%2)
+				if p := i / 2; p > 0 {
+					input.Index, input.Scale = step, uint8(p)
+				}
+				v := YMM()
+				VMULPS(input, w[i%2], v)
+				VADDPS(v, s, s)
+			}
+			advance(from, 8)
+			advance(weights, 2*vector)
+			DECQ(taps)
+			JNZ(LabelRef(label))
+			for i, s := range sums {
+				VMOVUPS(s, at(y, i))
+				if i%2 == 1 {
+					ADDQ(step, x)
+				}
+			}
+			advance(y, 2*high*vector)
+		}
+	}
+	strips("three", positions, 3, sum(3))
+	strips("single", positions, 1, sum(1))
 	finish()
 }

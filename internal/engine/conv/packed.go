@@ -1,0 +1,198 @@
+package conv
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// packedWeights is the result of Prepare for W of deep products: panels of 16 output channels, as the right operand. For small images the left
+// one is the patches, a row per pixel, so that few pixels fill the tiles of the kernels, and weights are read once, in their order. The
+// product is transposed into the output. Results are bit-identical to those of multiply.
+type packedWeights []float32
+
+const (
+	minPackedDepth = 64      // products that are summed for an element of the output from which transposing it costs little
+	maxPackedArea  = 15 * 15 // pixels of the output up to which images are small (measured)
+)
+
+// packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse.
+func packedFits(n *op.Node, w *ir.Array) bool {
+	return w.DType == ir.Float && len(w.Shape) > 2 && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
+		w.Shape[0] >= panel && op.Product(w.Shape[1:]) >= minPackedDepth
+}
+
+// preparePacked packs constant weights.
+func preparePacked(w *ir.Array, p *op.Pool) *op.Prepared {
+	outC, depth := int(w.Shape[0]), int(op.Product(w.Shape[1:]))
+	bytes := 4 * int64(ceilDiv(outC, panel)*panel*depth)
+	packed, values := kernel.Words[float32](ir.AlignedBytes(bytes)), ir.View[float32](w)
+	p.For(ceilDiv(outC, panel), func(i int) {
+		n := min(panel, outC-i*panel)
+		kernel.PackPanels(part(packed, i, panel*depth), panel*depth, values[i*panel*depth:], 1, depth, depth, n)
+	})
+	return &op.Prepared{State: packedWeights(packed), Bytes: bytes, Drops: []int{1}}
+}
+
+// A packed product is that of all images.
+type packed struct {
+	*Geometry
+	pixels, channels int // of a tile
+	depth            int // summed at once
+}
+
+// packedRows is the number of pixels whose patches are packed at once: whole strips of the kernels of all CPUs.
+const packedRows = 12
+
+// Limits of a tile, for which its sums, the patches and four panels of weights stay in the L2 cache.
+const (
+	maxTilePixels   = 96
+	maxTileChannels = 256
+	minTileWork     = 1 << 17 // products, some microseconds
+	tilesPerWorker  = 4
+)
+
+// packedOf divides the product into tiles, of fewer channels if there are few tiles for the workers.
+func packedOf(g *Geometry, workers int) *packed {
+	p := &packed{Geometry: g, depth: min(g.Depth(), gemm.Depth)}
+	p.pixels = ceilDiv(ceilDiv(g.OutArea(), max(ceilDiv(g.OutArea(), maxTilePixels), 1)), packedRows) * packedRows
+	p.channels = min(ceilDiv(g.OutC, panel)*panel, maxTileChannels)
+	for workers > 1 && p.tiles() < tilesPerWorker*workers && p.channels > panel && p.pixels*p.channels*g.Depth() >= 2*minTileWork {
+		p.channels = ceilDiv(p.channels/2, panel) * panel
+	}
+	return p
+}
+
+// across and down are the numbers of tiles over the channels and pixels of an image.
+func (p *packed) across() int { return ceilDiv(p.OutC, p.channels) }
+func (p *packed) down() int   { return ceilDiv(p.OutArea(), p.pixels) }
+func (p *packed) tiles() int  { return p.Batch * p.down() * p.across() }
+
+// slots are the numbers of elements of a worker's scratch memory: strips, patches, sums, and sums of a Float16 output by channel.
+func (p *packed) slots(isHalf bool) [4]int {
+	stored := 0
+	if isHalf {
+		stored = p.pixels * p.channels
+	}
+	return [4]int{p.pixels * p.depth, panel * p.depth, p.pixels * p.channels, stored}
+}
+
+func (p *packed) slot(isHalf bool) (size int64) {
+	for _, n := range p.slots(isHalf) {
+		size += aligned(4 * int64(n))
+	}
+	return size
+}
+
+// unpack writes the weights as rows to w.
+func (packed packedWeights) unpack(p *op.Pool, w []float32, depth int) {
+	outC := len(w) / depth
+	p.For(ceilDiv(outC, panel), func(i int) {
+		rows := w[i*panel*depth : min((i+1)*panel, outC)*depth]
+		kernel.TransposeInto(rows, depth, part(packed, i, panel*depth), panel, depth, len(rows)/depth)
+	})
+}
+
+// isSmall reports whether patches are the left operand if weights are packed.
+func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
+
+// packedWork is the size of convolvePacked's scratch memory.
+func (g *Geometry) packedWork(workers int, h Halves) int64 {
+	if !g.isSmall() {
+		return aligned(4*int64(g.OutC*g.Depth())) + g.computedWork(workers, h)
+	}
+	return g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
+}
+
+// convolvePacked multiplies the patches with the weights, of large images as rows.
+func (g *Geometry) convolvePacked(pool *op.Pool, work []byte, j job, weights packedWeights) {
+	if !g.isSmall() {
+		buf := scratch[float32](work)
+		j.w = buf.take(g.OutC * g.Depth())
+		weights.unpack(pool, j.w, g.Depth())
+		g.multiply(pool, buf, j, nil)
+		return
+	}
+	p, patches := packedOf(g, pool.Workers()), PatchesOf(g, work[:g.TableSize()])
+	size := int(p.slot(j.y.isHalf()))
+	pool.Slots(p.tiles(), func(task, slot int) {
+		rest := task / p.across()
+		image, from := rest/p.down(), rest%p.down()*p.pixels
+		t := packedTile{packed: p, job: j, weights: weights, from: from, to: min(from+p.pixels, p.OutArea())}
+		t.first = task % p.across() * p.channels
+		t.last = min(t.first+p.channels, p.OutC)
+		t.x, t.y = j.x.from(image*p.InC*p.InArea()), j.y.from(image*p.OutC*p.OutArea())
+		t.patches = patches.Of(t.x)
+		if p.Pointwise() {
+			t.patches = pixelPanels(t.x, p.OutArea())
+		}
+		t.run(scratch[float32](work[g.TableSize():][slot*size:][:size]))
+	})
+}
+
+// A packedTile is pixels from to to-1 and channels first to last-1 of the output of an image.
+type packedTile struct {
+	*packed
+	job
+	weights     packedWeights
+	patches     gemm.Panels[float32]
+	from, to    int
+	first, last int
+}
+
+func (t *packedTile) run(buf scratch[float32]) {
+	sizes := t.slots(t.y.isHalf())
+	left, block, sums := buf.take(sizes[0]), buf.take(sizes[1]), buf.take(sizes[2])
+	pixels, channels, area := t.to-t.from, t.last-t.first, t.OutArea()
+	at := t.first*area + t.from
+	sums = sums[:pixels*channels]
+	if t.add {
+		kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, pixels)
+	}
+	for k := 0; k < t.Depth(); k += t.depth {
+		t.multiply(sums, left, block, k, min(k+t.depth, t.Depth()))
+	}
+	if t.bias != nil {
+		for i := range pixels {
+			row := part(sums, i, channels)
+			kernel.Add(row, row, t.bias[t.first:t.last])
+		}
+	}
+	if t.activate != nil {
+		t.activate(sums)
+	}
+	if !t.y.isHalf() {
+		kernel.TransposeInto(t.y.Values[at:], area, sums, channels, pixels, channels)
+		return
+	}
+	rows := buf.take(sizes[3])[:len(sums)]
+	kernel.TransposeInto(rows, pixels, sums, channels, pixels, channels)
+	for i := range channels {
+		put(t.y, at+i*area, part(rows, i, pixels))
+	}
+}
+
+// multiply adds the products k to end-1. Patches are packed into the strips of the kernel.
+func (t *packedTile) multiply(sums, left, block []float32, k, end int) {
+	depth, high, channels := end-k, kernel.GemmRows(), t.last-t.first
+	block = block[:panel*depth]
+	for p := t.from; p < t.to; p += packedRows {
+		t.patches(block, k, end, p, min(p+packedRows, t.to))
+		kernel.PackStrips(left[(p-t.from)*depth:], block, 1, panel, packedRows, depth)
+	}
+	size := panel * t.Depth()
+	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
+	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
+	kernel.GemmFloat(sums, channels, a, b, t.to-t.from, channels, depth, t.add || k > 0)
+}
+
+// pixelPanels are the panels of an image with area pixels.
+func pixelPanels(x Images[float32], area int) gemm.Panels[float32] {
+	if x.isHalf() {
+		return rowPanels(x.Halves, area)
+	}
+	return func(dst []float32, k0, k1, n0, n1 int) {
+		kernel.PackLanes(dst, x.Values[k0*area+n0:], k1-k0, panel, area, 0, n1-n0, 1, false)
+	}
+}
