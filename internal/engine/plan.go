@@ -16,16 +16,16 @@ const maxPrecomputed = 4 << 10
 
 // A plan is the memory plan for inputs of certain types: the types of all values and the offsets of the outputs of each step.
 type plan struct {
-	prog    *program
-	values  []*ir.Array // types by slot, and data if known; nil if known at run time only
-	modes   []mode      // by step
-	bodies  []map[string]*plan
-	place   []region // by slot; Bytes is 0 outside the arena
-	sole    []bool   // by slot: it is in the arena, and no other slot is in its memory
-	scratch []region // scratch memory by step
-	memory  *memory.Plan
-	room    *memory.Plan // the blocks as they were placed, perhaps for an earlier plan: those of memory are not larger
-	blocks  []block      // the purpose of each of memory's blocks
+	prog     *program
+	values   []*ir.Array // types by slot, and data if known; nil if known at run time only
+	modes    []mode      // by step
+	bodies   []map[string]*plan
+	place    []region // by slot; Bytes is 0 outside the arena
+	sole     []bool   // by slot: it is in the arena, and no other slot is in its memory
+	scratch  []region // scratch memory by step
+	memory   *memory.Plan
+	capacity *memory.Plan // the blocks as they were placed, perhaps for an earlier plan: those of memory are not larger
+	blocks   []block      // the purpose of each of memory's blocks
 
 	buffer   []int // by slot: the slot whose memory it uses; absent outside the arena
 	lastRead []int // by slot: the last step that reads it
@@ -340,11 +340,11 @@ func (pl *planner) layout() (err error) {
 			pl.blocks = append(pl.blocks, block{absent, i})
 		}
 	}
-	var room *memory.Plan
+	var capacity *memory.Plan
 	if pl.before != nil {
-		room = pl.before.room
+		capacity = pl.before.capacity
 	}
-	if pl.memory, pl.room, err = memory.PlaceNext(room, blocks); err != nil {
+	if pl.memory, pl.capacity, err = memory.PlaceNext(capacity, blocks); err != nil {
 		return err
 	}
 	pl.regions()

@@ -96,7 +96,7 @@ func (c *planCache) reuse(e *planned) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.entries {
-		if o.idle != nil && o.plan.room == e.plan.room {
+		if o.idle != nil && o.plan.capacity == e.plan.capacity {
 			arena := o.idle.arena
 			o.idle = nil
 			return arena

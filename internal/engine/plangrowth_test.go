@@ -49,7 +49,7 @@ func TestRunsOfGrowingSizes(t *testing.T) {
 			if exact := e.prog.plans.entries[3].plan.memory.Size; e.Memory().Idle > 2*exact+exact/4 {
 				t.Errorf("%d idle bytes of four plans that need %d or little more", e.Memory().Idle, exact)
 			}
-			if e.prog.plans.entries[0].plan.room != e.prog.plans.entries[2].plan.room {
+			if e.prog.plans.entries[0].plan.capacity != e.prog.plans.entries[2].plan.capacity {
 				t.Error("plans of 401 and 403 rows have different offsets")
 			}
 		}

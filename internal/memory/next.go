@@ -6,20 +6,20 @@ const (
 	maxReserve = 1 << 20
 )
 
-// PlaceNext places blocks that follow those of room in time, such as those of the next token of a sequence. If blocks have the same lifetimes and are not
-// larger, they have the offsets of room; otherwise those that grew by a small fraction get a reserve, so that most calls with growing sizes are cheap. It returns
-// the plan and the room for the next call. room may be nil.
-func PlaceNext(room *Plan, blocks []Block) (plan, next *Plan, err error) {
-	if !room.like(blocks) {
+// PlaceNext places blocks that follow those of capacity, such as those of the next token of a sequence. If they have the same lifetimes and are not larger,
+// they have the offsets, size and bound of capacity; otherwise those that grew by a small fraction get a reserve, so that most calls with growing sizes are
+// cheap. It returns the plan, and the capacity for the next call. capacity may be nil.
+func PlaceNext(capacity *Plan, blocks []Block) (plan, next *Plan, err error) {
+	if !capacity.like(blocks) {
 		plan, err = Place(blocks)
 		return plan, plan, err
 	}
-	if !room.holds(blocks) {
-		if room, err = Place(room.grown(blocks)); err != nil {
+	if !capacity.holds(blocks) {
+		if capacity, err = Place(capacity.grown(blocks)); err != nil {
 			return nil, nil, err
 		}
 	}
-	return &Plan{Blocks: blocks, Offsets: room.Offsets, Size: room.Size, Bound: room.Bound}, room, nil
+	return &Plan{Blocks: blocks, Offsets: capacity.Offsets, Size: capacity.Size, Bound: capacity.Bound}, capacity, nil
 }
 
 // like reports whether blocks are those of p, perhaps with other sizes.
