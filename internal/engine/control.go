@@ -196,7 +196,7 @@ func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*pla
 	for _, cp := range p.captures {
 		args = append(args, in[cp.outer])
 	}
-	b, err := p.newPlan(args, pl.pool, pl.account)
+	b, err := p.newPlan(args, nil, pl.pool, pl.account)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,6 +20,7 @@ type instance struct {
 	calls      []op.Call   // by step
 	bodies     []map[string]*instance
 	deadAfter  [][]int       // by step: dynamically sized slots whose lifetime ends with it
+	fetch      map[int]bool  // slots that the current run returns
 	dynamicMem dynamicMemory // of the current run
 }
 
@@ -27,15 +28,18 @@ type instance struct {
 func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
 	in := &instance{plan: pl, arena: arena, calls: make([]op.Call, len(pl.prog.steps)), bodies: make([]map[string]*instance, len(pl.prog.steps))}
 	in.template = make([]*ir.Array, len(pl.values))
+	arrays := make([]ir.Array, len(pl.values))
 	for o, v := range pl.values {
 		switch r := pl.place[o]; {
 		case v == nil:
 		case r.bytes > 0:
-			in.template[o] = &ir.Array{DType: v.DType, Shape: v.Shape, Data: arena[r.off : r.off+r.bytes : r.off+r.bytes]}
+			arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape, Data: arena[r.off : r.off+r.bytes : r.off+r.bytes]}
+			in.template[o] = &arrays[o]
 		case op.Known(v), pl.prog.slots[o].constant != nil:
 			in.template[o] = v
 		default:
-			in.template[o] = &ir.Array{DType: v.DType, Shape: v.Shape} // a view of an input of the run
+			arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape} // a view of an input of the run
+			in.template[o] = &arrays[o]
 		}
 	}
 	in.values = append([]*ir.Array(nil), in.template...)
@@ -63,6 +67,7 @@ func (pl *plan) lastUses() [][]int {
 // reset releases the values of a run; the caller's arrays are not retained.
 func (in *instance) reset() {
 	copy(in.values, in.template)
+	in.fetch = nil
 	in.dynamicMem.close()
 }
 
@@ -71,7 +76,7 @@ func (in *instance) reset() {
 func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
 	prog := in.plan.prog
 	copy(in.values, in.template)
-	in.dynamicMem = dynamicMemory{account: r.account}
+	in.fetch, in.dynamicMem = fetch, dynamicMemory{account: r.account}
 	for i, slot := range prog.fed() {
 		in.values[slot] = args[i]
 	}
@@ -79,6 +84,10 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 	var refused error
 	take := func(s *step, o int) {
 		if o != absent && fetch[o] && got[o] == nil && in.values[o] != nil && refused == nil {
+			if in.plan.sole[o] && in.values[o] != in.template[o] { // allocated for the caller
+				got[o] = in.values[o]
+				return
+			}
 			got[o], refused = r.fetched(s, o, in.values[o])
 		}
 	}
@@ -173,6 +182,12 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 	for k, o := range s.out {
 		c.Out[k] = nil
 		if o != absent && s.Consumed[k] {
+			if in.fetch[o] && r.direct && in.plan.sole[o] {
+				var err error
+				if in.values[o], err = r.allocate(s, in.values[o]); err != nil {
+					return err
+				}
+			}
 			c.Out[k] = in.values[o]
 		}
 	}

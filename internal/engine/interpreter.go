@@ -257,7 +257,7 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 		}
 		slots[i] = true
 	}
-	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch}
+	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch, direct: watch == nil}
 	defer func() { e.account.Release(r.copied) }()
 	defer e.opt.Arena.lock()()
 	return e.prog.exec(r, args, slots)
@@ -339,8 +339,18 @@ type execution struct {
 	profile  Profiler
 	maxSteps int64                             // 0 for no limit
 	steps    int64                             // so far
+	direct   bool                              // steps write fetched values into arrays of the caller, where no other value has their memory
 	copied   int64                             // bytes of fetched values
 	watch    func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
+}
+
+// allocate returns an array of a's type that the caller of the run gets, computed by step s.
+func (r *execution) allocate(s *step, a *ir.Array) (*ir.Array, error) {
+	if err := r.account.Take(a.Bytes()); err != nil {
+		return nil, s.wrap(err)
+	}
+	r.copied += a.Bytes()
+	return ir.NewArray(a.DType, slices.Clone(a.Shape)...), nil
 }
 
 // fetched handles a fetched value of step s, nil if it is no result of a step: it copies the value, or calls watch.

@@ -37,7 +37,7 @@ func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Me
 	if e.opt.PlanOnly || e.streamed > 0 {
 		return nil, errors.New("memory can be measured only for a model that was opened with all of its weights in memory")
 	}
-	pl, err := e.prog.newPlan(unknown(args), e.pool, e.account)
+	pl, err := e.prog.newPlan(unknown(args), nil, e.pool, e.account)
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,16 @@ const maxPrecomputed = 4 << 10
 
 // A plan is the memory plan for inputs of certain types: the types of all values and the offsets of the outputs of each step.
 type plan struct {
-	prog    *program
-	values  []*ir.Array // types by slot, and data if known; nil if known at run time only
-	modes   []mode      // by step
-	bodies  []map[string]*plan
-	place   []region // by slot; Bytes is 0 outside the arena
-	scratch []region // scratch memory by step
-	memory  *memory.Plan
-	blocks  []block // the purpose of each of memory's blocks
+	prog     *program
+	values   []*ir.Array // types by slot, and data if known; nil if known at run time only
+	modes    []mode      // by step
+	bodies   []map[string]*plan
+	place    []region // by slot; Bytes is 0 outside the arena
+	sole     []bool   // by slot: it is in the arena, and no other slot is in its memory
+	scratch  []region // scratch memory by step
+	memory   *memory.Plan
+	capacity *memory.Plan // the blocks as they were placed, perhaps for an earlier plan: those of memory are not larger
+	blocks   []block      // the purpose of each of memory's blocks
 
 	buffer   []int // by slot: the slot whose memory it uses; absent outside the arena
 	lastRead []int // by slot: the last step that reads it
@@ -50,6 +52,7 @@ type block struct{ slot, step int }
 // A planner makes one plan.
 type planner struct {
 	*plan
+	before    *plan // of earlier types, whose parts it reuses; may be nil
 	pool      *op.Pool
 	account   *op.Account
 	firstStep []int // by buffer: the first step of its lifetime
@@ -57,15 +60,16 @@ type planner struct {
 	scratch   []int64
 }
 
-// newPlan plans p for inputs, followed by captures, of these types.
-func (p *program) newPlan(in []*ir.Array, pool *op.Pool, account *op.Account) (*plan, error) {
+// newPlan plans p for inputs, followed by captures, of these types. It reuses what it can of the plan before, which may be nil, so that a plan
+// for the next token of a sequence is cheap.
+func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *op.Account) (*plan, error) {
 	n := len(p.slots)
 	pl := &planner{
 		plan: &plan{
 			prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps)),
 			buffer: make([]int, n), lastRead: p.lastReads(),
 		},
-		pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
+		before: before, pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
 	}
 	for i, s := range p.slots {
 		pl.buffer[i] = absent
@@ -141,6 +145,9 @@ func (pl *planner) step(i int, s *step) error {
 	if s.bodies != nil {
 		return pl.control(i, s, in)
 	}
+	if pl.repeat(i, s, in) {
+		return nil
+	}
 	if done, err := pl.precompute(i, s, in); done || err != nil {
 		return err
 	}
@@ -160,6 +167,31 @@ func (pl *planner) step(i int, s *step) error {
 		}
 	}
 	return pl.declare(i, s, specs)
+}
+
+// repeat plans step i as the plan before did, if its inputs have the same types.
+func (pl *planner) repeat(i int, s *step, in []*ir.Array) bool {
+	if pl.before == nil || pl.before.modes[i] != placed {
+		return false
+	}
+	for k, j := range s.in {
+		if j != absent && !sameType(in[k], pl.before.values[j]) {
+			return false
+		}
+	}
+	pl.modes[i], pl.scratch[i] = placed, pl.before.scratch[i].bytes
+	for k, o := range s.out {
+		if o != absent && s.Consumed[k] {
+			pl.values[o] = pl.before.values[o]
+			pl.assign(i, s, k, o)
+		}
+	}
+	return true
+}
+
+// sameType reports whether a planner cannot distinguish a and b: they have one type, and no data or the same.
+func sameType(a, b *ir.Array) bool {
+	return a == b || b != nil && !op.Known(a) && !op.Known(b) && a.DType == b.DType && slices.Equal(a.Shape, b.Shape)
 }
 
 // inputs are the types of the inputs of s, false if one is still unknown.
@@ -290,7 +322,7 @@ func (pl *planner) exclusive(s *step, k, h int) bool {
 
 // layout places all buffers and scratch memory in the arena.
 func (pl *planner) layout() (err error) {
-	var blocks []memory.Block
+	blocks := make([]memory.Block, 0, len(pl.prog.slots)+len(pl.scratch))
 	for o := range pl.prog.slots {
 		if pl.buffer[o] != o {
 			continue
@@ -308,14 +340,18 @@ func (pl *planner) layout() (err error) {
 			pl.blocks = append(pl.blocks, block{absent, i})
 		}
 	}
-	if pl.memory, err = memory.Place(blocks); err != nil {
+	var capacity *memory.Plan
+	if pl.before != nil {
+		capacity = pl.before.capacity
+	}
+	if pl.memory, pl.capacity, err = memory.PlaceNext(capacity, blocks); err != nil {
 		return err
 	}
 	pl.regions()
 	return nil
 }
 
-// regions records the range of the arena of each slot and step.
+// regions records the range of the arena of each slot and step, and the slots that share none.
 func (pl *planner) regions() {
 	pl.place = make([]region, len(pl.prog.slots))
 	pl.plan.scratch = make([]region, len(pl.prog.steps))
@@ -327,10 +363,16 @@ func (pl *planner) regions() {
 			pl.place[what.slot] = r
 		}
 	}
+	sharers := make([]int, len(pl.prog.slots))
 	for o, h := range pl.buffer {
 		if h != absent {
 			pl.place[o] = region{pl.place[h].off, pl.values[o].Bytes()}
+			sharers[h]++
 		}
+	}
+	pl.sole = make([]bool, len(sharers))
+	for o := range pl.sole {
+		pl.sole[o] = sharers[o] == 1 && pl.place[o].bytes > 0 && pl.prog.slots[o].constant == nil
 	}
 }
 

@@ -52,6 +52,11 @@ func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, err
 	if in != nil {
 		r.account.Release(int64(len(in.arena)))
 	}
+	if idle := p.plans.reuse(e); idle != nil && arena.has(idle) {
+		return e, e.plan.bind(idle, r.pool), nil
+	} else if idle != nil {
+		r.account.Release(int64(len(idle)))
+	}
 	if err := r.account.Take(e.plan.memory.Size); err != nil {
 		return nil, nil, e.plan.wrapPeak(err)
 	}
@@ -69,7 +74,11 @@ func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, e
 			return e, nil
 		}
 	}
-	pl, err := p.newPlan(unknown(args), r.pool, r.account)
+	var before *plan
+	if len(c.entries) > 0 {
+		before = c.entries[0].plan
+	}
+	pl, err := p.newPlan(unknown(args), before, r.pool, r.account)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +89,20 @@ func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, e
 		c.entries = c.entries[:keptPlans]
 	}
 	return e, nil
+}
+
+// reuse takes the arena of an idle instance whose plan has the offsets of e's; nil if there is none.
+func (c *planCache) reuse(e *planned) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.entries {
+		if o.idle != nil && o.plan.capacity == e.plan.capacity {
+			arena := o.idle.arena
+			o.idle = nil
+			return arena
+		}
+	}
+	return nil
 }
 
 // put keeps an instance for the next run with this plan.

@@ -106,7 +106,7 @@ func (e *Interpreter) planFor(in map[string]ir.Spec, pool *op.Pool) (*plan, erro
 			return nil, fmt.Errorf("input %q: %w", p.Name, err)
 		}
 	}
-	return e.prog.newPlan(args, pool, e.account)
+	return e.prog.newPlan(args, nil, pool, e.account)
 }
 
 // Constants are the constants that runs read, after constant folding; packed ones are bytes. They occupy this memory all the time, except those that operators

@@ -2849,25 +2849,347 @@ word:
 	VZEROUPPER
 	RET
 
-DATA int8Even<>+0(SB)/4, $0x06040200
-DATA int8Even<>+4(SB)/4, $0x06040200
-DATA int8Even<>+8(SB)/4, $0x06040200
-DATA int8Even<>+12(SB)/4, $0x06040200
-DATA int8Even<>+16(SB)/4, $0x06040200
-DATA int8Even<>+20(SB)/4, $0x06040200
-DATA int8Even<>+24(SB)/4, $0x06040200
-DATA int8Even<>+28(SB)/4, $0x06040200
-GLOBL int8Even<>(SB), RODATA|NOPTR, $32
+DATA int8Ones<>+0(SB)/4, $0x00010001
+DATA int8Ones<>+4(SB)/4, $0x00010001
+DATA int8Ones<>+8(SB)/4, $0x00010001
+DATA int8Ones<>+12(SB)/4, $0x00010001
+DATA int8Ones<>+16(SB)/4, $0x00010001
+DATA int8Ones<>+20(SB)/4, $0x00010001
+DATA int8Ones<>+24(SB)/4, $0x00010001
+DATA int8Ones<>+28(SB)/4, $0x00010001
+GLOBL int8Ones<>(SB), RODATA|NOPTR, $32
 
-DATA int8Odd<>+0(SB)/4, $0x07050301
-DATA int8Odd<>+4(SB)/4, $0x07050301
-DATA int8Odd<>+8(SB)/4, $0x07050301
-DATA int8Odd<>+12(SB)/4, $0x07050301
-DATA int8Odd<>+16(SB)/4, $0x07050301
-DATA int8Odd<>+20(SB)/4, $0x07050301
-DATA int8Odd<>+24(SB)/4, $0x07050301
-DATA int8Odd<>+28(SB)/4, $0x07050301
-GLOBL int8Odd<>(SB), RODATA|NOPTR, $32
+DATA int8Places2x0<>+0(SB)/4, $0x0c080400
+DATA int8Places2x0<>+4(SB)/4, $0x0c080400
+DATA int8Places2x0<>+8(SB)/4, $0x0c080400
+DATA int8Places2x0<>+12(SB)/4, $0x0c080400
+DATA int8Places2x0<>+16(SB)/4, $0x0c080400
+DATA int8Places2x0<>+20(SB)/4, $0x0c080400
+DATA int8Places2x0<>+24(SB)/4, $0x0c080400
+DATA int8Places2x0<>+28(SB)/4, $0x0c080400
+GLOBL int8Places2x0<>(SB), RODATA|NOPTR, $32
+
+DATA int8Places2x1<>+0(SB)/4, $0x0d090501
+DATA int8Places2x1<>+4(SB)/4, $0x0d090501
+DATA int8Places2x1<>+8(SB)/4, $0x0d090501
+DATA int8Places2x1<>+12(SB)/4, $0x0d090501
+DATA int8Places2x1<>+16(SB)/4, $0x0d090501
+DATA int8Places2x1<>+20(SB)/4, $0x0d090501
+DATA int8Places2x1<>+24(SB)/4, $0x0d090501
+DATA int8Places2x1<>+28(SB)/4, $0x0d090501
+GLOBL int8Places2x1<>(SB), RODATA|NOPTR, $32
+
+DATA int8Places2x2<>+0(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+4(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+8(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+12(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+16(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+20(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+24(SB)/4, $0x0e0a0602
+DATA int8Places2x2<>+28(SB)/4, $0x0e0a0602
+GLOBL int8Places2x2<>(SB), RODATA|NOPTR, $32
+
+DATA int8Places2x3<>+0(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+4(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+8(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+12(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+16(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+20(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+24(SB)/4, $0x0f0b0703
+DATA int8Places2x3<>+28(SB)/4, $0x0f0b0703
+GLOBL int8Places2x3<>(SB), RODATA|NOPTR, $32
+
+// func int8Row2x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row2x16AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R8
+	MOVQ         scale+72(FP), R8
+	MOVQ         zeroPoint+88(FP), R9
+	MOVQ         zeroPanel+104(FP), R10
+	MOVL         $0x03030303, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	MOVQ  words+56(FP), R11
+
+word:
+	VBROADCASTI128 (CX), Y8
+	VPSHUFB        int8Places2x0<>+0(SB), Y8, Y5
+	VPSHUFB        int8Places2x1<>+0(SB), Y8, Y6
+	VPSHUFB        int8Places2x2<>+0(SB), Y8, Y7
+	VPSHUFB        int8Places2x3<>+0(SB), Y8, Y8
+	VMOVDQU        (DX), Y9
+	VPAND          Y0, Y9, Y10
+	VPMADDUBSW     Y5, Y10, Y10
+	VPADDW         Y10, Y3, Y3
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          Y0, Y9, Y10
+	VPMADDUBSW     Y6, Y10, Y10
+	VPADDW         Y10, Y3, Y3
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          Y0, Y9, Y10
+	VPMADDUBSW     Y7, Y10, Y10
+	VPADDW         Y10, Y3, Y3
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          Y0, Y9, Y9
+	VPMADDUBSW     Y8, Y9, Y9
+	VPADDW         Y9, Y3, Y3
+	VMOVDQU        32(DX), Y9
+	VPAND          Y0, Y9, Y10
+	VPMADDUBSW     Y5, Y10, Y10
+	VPADDW         Y10, Y4, Y4
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          Y0, Y9, Y5
+	VPMADDUBSW     Y6, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          Y0, Y9, Y5
+	VPMADDUBSW     Y7, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	VPSRLD         $0x02, Y9, Y9
+	VPAND          Y0, Y9, Y5
+	VPMADDUBSW     Y8, Y5, Y5
+	VPADDW         Y5, Y4, Y4
+	ADDQ           $0x00000010, CX
+	ADDQ           $0x00000040, DX
+	DECQ           R11
+	JNZ            word
+	VPMADDWD       int8Ones<>+0(SB), Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VPMOVZXBD      (R9), Y6
+	VCVTDQ2PS      Y6, Y6
+	VBROADCASTSS   (DI), Y5
+	VMULPS         Y5, Y6, Y6
+	VSUBPS         Y6, Y3, Y3
+	VBROADCASTSS   (SI), Y5
+	VMULPS         (R8), Y5, Y5
+	VMULPS         Y5, Y3, Y3
+	VADDPS         Y3, Y1, Y1
+	VPMADDWD       int8Ones<>+0(SB), Y4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VPMOVZXBD      8(R9), Y5
+	VCVTDQ2PS      Y5, Y5
+	VBROADCASTSS   (DI), Y3
+	VMULPS         Y3, Y5, Y5
+	VSUBPS         Y5, Y4, Y4
+	VBROADCASTSS   (SI), Y3
+	VMULPS         32(R8), Y3, Y3
+	VMULPS         Y3, Y4, Y4
+	VADDPS         Y4, Y2, Y2
+	ADDQ           $0x00000004, SI
+	ADDQ           $0x00000004, DI
+	DECQ           R10
+	JNZ            block
+	ADDQ           $0x00000040, R8
+	MOVQ           zeroBlock+96(FP), R10
+	ADDQ           R10, R9
+	DECQ           BX
+	JNZ            scale
+	VMOVUPS        Y1, (AX)
+	VMOVUPS        Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row2x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row2x32AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R9
+	MOVQ         scale+72(FP), R10
+	MOVQ         zeroPoint+88(FP), R11
+	MOVQ         zeroPanel+104(FP), R12
+	MOVL         $0x03030303, R13
+	VMOVD        R13, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      64(AX), Y3
+	VMOVUPS      96(AX), Y4
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  words+56(FP), R14
+
+word:
+	VBROADCASTI128 (CX), Y12
+	VPSHUFB        int8Places2x0<>+0(SB), Y12, Y9
+	VPSHUFB        int8Places2x1<>+0(SB), Y12, Y10
+	VPSHUFB        int8Places2x2<>+0(SB), Y12, Y11
+	VPSHUFB        int8Places2x3<>+0(SB), Y12, Y12
+	VMOVDQU        (DX), Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y9, Y14, Y14
+	VPADDW         Y14, Y5, Y5
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y10, Y14, Y14
+	VPADDW         Y14, Y5, Y5
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y11, Y14, Y14
+	VPADDW         Y14, Y5, Y5
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y13
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y5, Y5
+	VMOVDQU        32(DX), Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y9, Y14, Y14
+	VPADDW         Y14, Y6, Y6
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y10, Y14, Y14
+	VPADDW         Y14, Y6, Y6
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y11, Y14, Y14
+	VPADDW         Y14, Y6, Y6
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y13
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y6, Y6
+	VMOVDQU        (DX)(R8*1), Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y9, Y14, Y14
+	VPADDW         Y14, Y7, Y7
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y10, Y14, Y14
+	VPADDW         Y14, Y7, Y7
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y11, Y14, Y14
+	VPADDW         Y14, Y7, Y7
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y13
+	VPMADDUBSW     Y12, Y13, Y13
+	VPADDW         Y13, Y7, Y7
+	VMOVDQU        32(DX)(R8*1), Y13
+	VPAND          Y0, Y13, Y14
+	VPMADDUBSW     Y9, Y14, Y14
+	VPADDW         Y14, Y8, Y8
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y9
+	VPMADDUBSW     Y10, Y9, Y9
+	VPADDW         Y9, Y8, Y8
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y9
+	VPMADDUBSW     Y11, Y9, Y9
+	VPADDW         Y9, Y8, Y8
+	VPSRLD         $0x02, Y13, Y13
+	VPAND          Y0, Y13, Y9
+	VPMADDUBSW     Y12, Y9, Y9
+	VPADDW         Y9, Y8, Y8
+	ADDQ           $0x00000010, CX
+	ADDQ           $0x00000040, DX
+	DECQ           R14
+	JNZ            word
+	VPMADDWD       int8Ones<>+0(SB), Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VPMOVZXBD      (R11), Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   (DI), Y9
+	VMULPS         Y9, Y10, Y10
+	VSUBPS         Y10, Y5, Y5
+	VBROADCASTSS   (SI), Y9
+	VMULPS         (R10), Y9, Y9
+	VMULPS         Y9, Y5, Y5
+	VADDPS         Y5, Y1, Y1
+	VPMADDWD       int8Ones<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VPMOVZXBD      8(R11), Y9
+	VCVTDQ2PS      Y9, Y9
+	VBROADCASTSS   (DI), Y5
+	VMULPS         Y5, Y9, Y9
+	VSUBPS         Y9, Y6, Y6
+	VBROADCASTSS   (SI), Y5
+	VMULPS         32(R10), Y5, Y5
+	VMULPS         Y5, Y6, Y6
+	VADDPS         Y6, Y2, Y2
+	VPMADDWD       int8Ones<>+0(SB), Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VPMOVZXBD      (R11)(R12*1), Y6
+	VCVTDQ2PS      Y6, Y6
+	VBROADCASTSS   (DI), Y5
+	VMULPS         Y5, Y6, Y6
+	VSUBPS         Y6, Y7, Y7
+	VBROADCASTSS   (SI), Y5
+	VMULPS         (R10)(R9*1), Y5, Y5
+	VMULPS         Y5, Y7, Y7
+	VADDPS         Y7, Y3, Y3
+	VPMADDWD       int8Ones<>+0(SB), Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VPMOVZXBD      8(R11)(R12*1), Y6
+	VCVTDQ2PS      Y6, Y6
+	VBROADCASTSS   (DI), Y5
+	VMULPS         Y5, Y6, Y6
+	VSUBPS         Y6, Y8, Y8
+	VBROADCASTSS   (SI), Y5
+	VMULPS         32(R10)(R9*1), Y5, Y5
+	VMULPS         Y5, Y8, Y8
+	VADDPS         Y8, Y4, Y4
+	ADDQ           $0x00000004, SI
+	ADDQ           $0x00000004, DI
+	DECQ           R13
+	JNZ            block
+	ADDQ           $0x00000040, R10
+	MOVQ           zeroBlock+96(FP), R13
+	ADDQ           R13, R11
+	DECQ           BX
+	JNZ            scale
+	VMOVUPS        Y1, (AX)
+	VMOVUPS        Y2, 32(AX)
+	VMOVUPS        Y3, 64(AX)
+	VMOVUPS        Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+DATA int8Places4x0<>+0(SB)/4, $0x06040200
+DATA int8Places4x0<>+4(SB)/4, $0x06040200
+DATA int8Places4x0<>+8(SB)/4, $0x06040200
+DATA int8Places4x0<>+12(SB)/4, $0x06040200
+DATA int8Places4x0<>+16(SB)/4, $0x06040200
+DATA int8Places4x0<>+20(SB)/4, $0x06040200
+DATA int8Places4x0<>+24(SB)/4, $0x06040200
+DATA int8Places4x0<>+28(SB)/4, $0x06040200
+GLOBL int8Places4x0<>(SB), RODATA|NOPTR, $32
+
+DATA int8Places4x1<>+0(SB)/4, $0x07050301
+DATA int8Places4x1<>+4(SB)/4, $0x07050301
+DATA int8Places4x1<>+8(SB)/4, $0x07050301
+DATA int8Places4x1<>+12(SB)/4, $0x07050301
+DATA int8Places4x1<>+16(SB)/4, $0x07050301
+DATA int8Places4x1<>+20(SB)/4, $0x07050301
+DATA int8Places4x1<>+24(SB)/4, $0x07050301
+DATA int8Places4x1<>+28(SB)/4, $0x07050301
+GLOBL int8Places4x1<>(SB), RODATA|NOPTR, $32
 
 // func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 // Requires: AVX, AVX2
@@ -2886,66 +3208,63 @@ TEXT ·int8Row4x16AVX2(SB), NOSPLIT, $0-112
 	MOVL         $0x0f0f0f0f, R10
 	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X1
-	VPBROADCASTD X1, Y1
-	VMOVUPS      (AX), Y2
-	VMOVUPS      32(AX), Y3
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
 
 scale:
 	MOVQ repeat+64(FP), R10
 
 block:
+	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
 	MOVQ  words+56(FP), R11
 
 word:
-	VPBROADCASTQ (CX), Y7
-	VPSHUFB      int8Even<>+0(SB), Y7, Y6
-	VPSHUFB      int8Odd<>+0(SB), Y7, Y7
-	VMOVDQU      (DX), Y9
-	VPAND        Y0, Y9, Y8
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPMADDUBSW   Y6, Y8, Y8
-	VPMADDUBSW   Y7, Y9, Y9
+	VPBROADCASTQ (CX), Y6
+	VPSHUFB      int8Places4x0<>+0(SB), Y6, Y5
+	VPSHUFB      int8Places4x1<>+0(SB), Y6, Y6
+	VMOVDQU      (DX), Y7
+	VPAND        Y0, Y7, Y8
+	VPMADDUBSW   Y5, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y3, Y3
+	VMOVDQU      32(DX), Y7
+	VPAND        Y0, Y7, Y8
+	VPMADDUBSW   Y5, Y8, Y8
 	VPADDW       Y8, Y4, Y4
-	VPADDW       Y9, Y4, Y4
-	VMOVDQU      32(DX), Y9
-	VPAND        Y0, Y9, Y8
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPMADDUBSW   Y6, Y8, Y8
-	VPMADDUBSW   Y7, Y9, Y9
-	VPADDW       Y8, Y5, Y5
-	VPADDW       Y9, Y5, Y5
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000040, DX
 	DECQ         R11
 	JNZ          word
-	VPMADDWD     Y1, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVZXBD    (R9), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (DI), Y6
-	VMULPS       Y6, Y7, Y7
-	VSUBPS       Y7, Y4, Y4
-	VBROADCASTSS (SI), Y6
-	VMULPS       (R8), Y6, Y6
-	VMULPS       Y6, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VPMADDWD     Y1, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPMOVZXBD    8(R9), Y6
+	VPMADDWD     int8Ones<>+0(SB), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VPMOVZXBD    (R9), Y6
 	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS (DI), Y4
-	VMULPS       Y4, Y6, Y6
-	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS (SI), Y4
-	VMULPS       32(R8), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VADDPS       Y5, Y3, Y3
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y5, Y6, Y6
+	VSUBPS       Y6, Y3, Y3
+	VBROADCASTSS (SI), Y5
+	VMULPS       (R8), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VPMADDWD     int8Ones<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (DI), Y3
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS (SI), Y3
+	VMULPS       32(R8), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y4, Y2, Y2
 	ADDQ         $0x00000004, SI
 	ADDQ         $0x00000004, DI
 	DECQ         R10
@@ -2955,8 +3274,8 @@ word:
 	ADDQ         R10, R9
 	DECQ         BX
 	JNZ          scale
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
 	RET
 
@@ -2977,108 +3296,105 @@ TEXT ·int8Row4x32AVX2(SB), NOSPLIT, $0-112
 	MOVL         $0x0f0f0f0f, R13
 	VMOVD        R13, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x00010001, R13
-	VMOVD        R13, X1
-	VPBROADCASTD X1, Y1
-	VMOVUPS      (AX), Y2
-	VMOVUPS      32(AX), Y3
-	VMOVUPS      64(AX), Y4
-	VMOVUPS      96(AX), Y5
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      64(AX), Y3
+	VMOVUPS      96(AX), Y4
 
 scale:
 	MOVQ repeat+64(FP), R13
 
 block:
+	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
 	MOVQ  words+56(FP), R14
 
 word:
-	VPBROADCASTQ (CX), Y11
-	VPSHUFB      int8Even<>+0(SB), Y11, Y10
-	VPSHUFB      int8Odd<>+0(SB), Y11, Y11
-	VMOVDQU      (DX), Y13
-	VPAND        Y0, Y13, Y12
-	VPSRLD       $0x04, Y13, Y13
-	VPAND        Y0, Y13, Y13
-	VPMADDUBSW   Y10, Y12, Y12
-	VPMADDUBSW   Y11, Y13, Y13
+	VPBROADCASTQ (CX), Y10
+	VPSHUFB      int8Places4x0<>+0(SB), Y10, Y9
+	VPSHUFB      int8Places4x1<>+0(SB), Y10, Y10
+	VMOVDQU      (DX), Y11
+	VPAND        Y0, Y11, Y12
+	VPMADDUBSW   Y9, Y12, Y12
+	VPADDW       Y12, Y5, Y5
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y5, Y5
+	VMOVDQU      32(DX), Y11
+	VPAND        Y0, Y11, Y12
+	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y6, Y6
-	VPADDW       Y13, Y6, Y6
-	VMOVDQU      32(DX), Y13
-	VPAND        Y0, Y13, Y12
-	VPSRLD       $0x04, Y13, Y13
-	VPAND        Y0, Y13, Y13
-	VPMADDUBSW   Y10, Y12, Y12
-	VPMADDUBSW   Y11, Y13, Y13
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y6, Y6
+	VMOVDQU      (DX)(R8*1), Y11
+	VPAND        Y0, Y11, Y12
+	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y7, Y7
-	VPADDW       Y13, Y7, Y7
-	VMOVDQU      (DX)(R8*1), Y13
-	VPAND        Y0, Y13, Y12
-	VPSRLD       $0x04, Y13, Y13
-	VPAND        Y0, Y13, Y13
-	VPMADDUBSW   Y10, Y12, Y12
-	VPMADDUBSW   Y11, Y13, Y13
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VMOVDQU      32(DX)(R8*1), Y11
+	VPAND        Y0, Y11, Y12
+	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y8, Y8
-	VPADDW       Y13, Y8, Y8
-	VMOVDQU      32(DX)(R8*1), Y13
-	VPAND        Y0, Y13, Y12
-	VPSRLD       $0x04, Y13, Y13
-	VPAND        Y0, Y13, Y13
-	VPMADDUBSW   Y10, Y12, Y12
-	VPMADDUBSW   Y11, Y13, Y13
-	VPADDW       Y12, Y9, Y9
-	VPADDW       Y13, Y9, Y9
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y9
+	VPMADDUBSW   Y10, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	ADDQ         $0x00000008, CX
 	ADDQ         $0x00000040, DX
 	DECQ         R14
 	JNZ          word
-	VPMADDWD     Y1, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVZXBD    (R11), Y11
-	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSS (DI), Y10
-	VMULPS       Y10, Y11, Y11
-	VSUBPS       Y11, Y6, Y6
-	VBROADCASTSS (SI), Y10
-	VMULPS       (R10), Y10, Y10
-	VMULPS       Y10, Y6, Y6
-	VADDPS       Y6, Y2, Y2
-	VPMADDWD     Y1, Y7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VPMOVZXBD    8(R11), Y10
+	VPMADDWD     int8Ones<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVZXBD    (R11), Y10
 	VCVTDQ2PS    Y10, Y10
-	VBROADCASTSS (DI), Y6
-	VMULPS       Y6, Y10, Y10
-	VSUBPS       Y10, Y7, Y7
-	VBROADCASTSS (SI), Y6
-	VMULPS       32(R10), Y6, Y6
-	VMULPS       Y6, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VPMADDWD     Y1, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VPMOVZXBD    (R11)(R12*1), Y7
-	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (DI), Y6
-	VMULPS       Y6, Y7, Y7
-	VSUBPS       Y7, Y8, Y8
-	VBROADCASTSS (SI), Y6
-	VMULPS       (R10)(R9*1), Y6, Y6
-	VMULPS       Y6, Y8, Y8
-	VADDPS       Y8, Y4, Y4
-	VPMADDWD     Y1, Y9, Y9
+	VBROADCASTSS (DI), Y9
+	VMULPS       Y9, Y10, Y10
+	VSUBPS       Y10, Y5, Y5
+	VBROADCASTSS (SI), Y9
+	VMULPS       (R10), Y9, Y9
+	VMULPS       Y9, Y5, Y5
+	VADDPS       Y5, Y1, Y1
+	VPMADDWD     int8Ones<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVZXBD    8(R11), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVZXBD    8(R11)(R12*1), Y7
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y5, Y9, Y9
+	VSUBPS       Y9, Y6, Y6
+	VBROADCASTSS (SI), Y5
+	VMULPS       32(R10), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VPMADDWD     int8Ones<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (DI), Y6
-	VMULPS       Y6, Y7, Y7
-	VSUBPS       Y7, Y9, Y9
-	VBROADCASTSS (SI), Y6
-	VMULPS       32(R10)(R9*1), Y6, Y6
-	VMULPS       Y6, Y9, Y9
-	VADDPS       Y9, Y5, Y5
+	VPMOVZXBD    (R11)(R12*1), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y5, Y6, Y6
+	VSUBPS       Y6, Y7, Y7
+	VBROADCASTSS (SI), Y5
+	VMULPS       (R10)(R9*1), Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VPMADDWD     int8Ones<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVZXBD    8(R11)(R12*1), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y5, Y6, Y6
+	VSUBPS       Y6, Y8, Y8
+	VBROADCASTSS (SI), Y5
+	VMULPS       32(R10)(R9*1), Y5, Y5
+	VMULPS       Y5, Y8, Y8
+	VADDPS       Y8, Y4, Y4
 	ADDQ         $0x00000004, SI
 	ADDQ         $0x00000004, DI
 	DECQ         R13
@@ -3088,9 +3404,221 @@ word:
 	ADDQ         R13, R11
 	DECQ         BX
 	JNZ          scale
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 32(AX)
-	VMOVUPS      Y4, 64(AX)
-	VMOVUPS      Y5, 96(AX)
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row8x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row8x16AVX2(SB), NOSPLIT, $0-112
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+32(FP), DX
+	MOVQ    blocks+48(FP), BX
+	MOVQ    aScale+16(FP), SI
+	MOVQ    aSum+24(FP), DI
+	MOVQ    valuesPanel+40(FP), R8
+	MOVQ    scalePanel+80(FP), R8
+	MOVQ    scale+72(FP), R8
+	MOVQ    zeroPoint+88(FP), R9
+	MOVQ    zeroPanel+104(FP), R10
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	MOVQ  words+56(FP), R11
+
+word:
+	VPBROADCASTD (CX), X6
+	VPMOVSXBW    X6, Y6
+	VPMOVZXBW    (DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMOVZXBW    16(DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMOVZXBW    32(DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMOVZXBW    48(DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVZXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y3
+	VMULPS       Y3, Y6, Y6
+	VSUBPS       Y6, Y2, Y2
+	VBROADCASTSS (SI), Y3
+	VMULPS       (R8), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (DI), Y2
+	VMULPS       Y2, Y3, Y3
+	VSUBPS       Y3, Y4, Y4
+	VBROADCASTSS (SI), Y2
+	VMULPS       32(R8), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row8x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row8x32AVX2(SB), NOSPLIT, $0-112
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+32(FP), DX
+	MOVQ    blocks+48(FP), BX
+	MOVQ    aScale+16(FP), SI
+	MOVQ    aSum+24(FP), DI
+	MOVQ    valuesPanel+40(FP), R8
+	MOVQ    scalePanel+80(FP), R9
+	MOVQ    scale+72(FP), R10
+	MOVQ    zeroPoint+88(FP), R11
+	MOVQ    zeroPanel+104(FP), R12
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	MOVQ  words+56(FP), R14
+
+word:
+	VPBROADCASTD (CX), X12
+	VPMOVSXBW    X12, Y12
+	VPMOVZXBW    (DX), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMOVZXBW    16(DX), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMOVZXBW    32(DX), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMOVZXBW    48(DX), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y7, Y7
+	VPMOVZXBW    (DX)(R8*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y8, Y8
+	VPMOVZXBW    16(DX)(R8*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y9, Y9
+	VPMOVZXBW    32(DX)(R8*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y10, Y10
+	VPMOVZXBW    48(DX)(R8*1), Y13
+	VPMADDWD     Y12, Y13, Y13
+	VPADDD       Y13, Y11, Y11
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R14
+	JNZ          word
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    (R11), Y12
+	VCVTDQ2PS    Y12, Y12
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y5, Y12, Y12
+	VSUBPS       Y12, Y4, Y4
+	VBROADCASTSS (SI), Y5
+	VMULPS       (R10), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y0, Y0
+	VPHADDD      Y7, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVZXBD    8(R11), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (DI), Y4
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y6, Y6
+	VBROADCASTSS (SI), Y4
+	VMULPS       32(R10), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       Y6, Y1, Y1
+	VPHADDD      Y9, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVZXBD    (R11)(R12*1), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (DI), Y4
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y8, Y8
+	VBROADCASTSS (SI), Y4
+	VMULPS       (R10)(R9*1), Y4, Y4
+	VMULPS       Y4, Y8, Y8
+	VADDPS       Y8, Y2, Y2
+	VPHADDD      Y11, Y10, Y10
+	VPERMQ       $0xd8, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VPMOVZXBD    8(R11)(R12*1), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (DI), Y4
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y10, Y10
+	VBROADCASTSS (SI), Y4
+	VMULPS       32(R10)(R9*1), Y4, Y4
+	VMULPS       Y4, Y10, Y10
+	VADDPS       Y10, Y3, Y3
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R13
+	JNZ          block
+	ADDQ         $0x00000040, R10
+	MOVQ         zeroBlock+96(FP), R13
+	ADDQ         R13, R11
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
 	VZEROUPPER
 	RET

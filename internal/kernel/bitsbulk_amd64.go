@@ -147,10 +147,19 @@ func (q *Quantized) int8RowBulk(sums []float32, r *Int8Rows, i, panel int) bool 
 	zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, 0, panel+panels-1)
 	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0], &r.Sums[i*r.blocks():][:r.blocks()][0]
 	values, scale, words := &q.Values[panel*valuesPanel], &q.Scales[panel*scalePanel], r.Block/q.per()
-	if panels == 1 {
+	switch [2]int{q.Bits, panels} { // by name, as in rowIntegers
+	case [2]int{2, 1}:
+		int8Row2x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{2, 2}:
+		int8Row2x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{4, 1}:
 		int8Row4x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
-	} else {
+	case [2]int{4, 2}:
 		int8Row4x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case [2]int{8, 1}:
+		int8Row8x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	default:
+		int8Row8x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
 	}
 	return true
 }

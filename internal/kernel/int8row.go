@@ -13,13 +13,13 @@ type Int8Rows struct {
 	Sums     []float32 // of the values of a block
 }
 
-// int8Block is the maximum number of rows of a block: the sums of pairs of its products fit into 16 bits.
+// int8Block is the maximum number of rows of a block: sums of pairs of its products by values of 4 bits fit into 16 bits, and its sums are exact floats.
 const int8Block = 32
 
-// Int8Block is the block of Int8Rows by which Int8Row multiplies q, 0 if it does not: it multiplies 4-bit integers in whole blocks.
+// Int8Block is the block of Int8Rows by which Int8Row multiplies q, 0 if it does not: it multiplies integers in whole blocks.
 func (q *Quantized) Int8Block() int {
 	block := min(q.Block, int8Block)
-	if q.Bits != 4 || q.Table != nil || q.Floats != nil || block != 16 && block != int8Block || q.Block%block != 0 || q.K%block != 0 {
+	if q.Table != nil || q.Floats != nil || block != 16 && block != int8Block || q.Block%block != 0 || q.K%block != 0 {
 		return 0
 	}
 	return block
@@ -63,7 +63,7 @@ func (q *Quantized) Int8Row(sums []float32, r *Int8Rows, i, panel int) {
 
 // int8Go is column n of the product.
 func (q *Quantized) int8Go(r *Int8Rows, i, n int) (sum float32) {
-	const low = 0x0f
+	low := uint32(1)<<q.Bits - 1
 	for b := range r.blocks() {
 		dot := int32(0)
 		for k := b * r.Block; k < (b+1)*r.Block; k++ {

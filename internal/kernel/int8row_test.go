@@ -27,7 +27,7 @@ func newInt8Rows(r *rand.Rand, q *Quantized, rows int) *Int8Rows {
 
 // Products of int8 rows equal the definition bit by bit, also where the sums are the largest.
 func FuzzInt8Row(f *testing.F) {
-	for i := range uint8(24) {
+	for i := range uint8(72) {
 		f.Add(uint64(i), i, i*11, i)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, k, n, kind uint8) {
@@ -37,7 +37,7 @@ func FuzzInt8Row(f *testing.F) {
 		if block == 0 { // one scale for all rows
 			block = size
 		}
-		q := newQuantized(r, size, 1+int(n), 4, block, int(kind)/4%2)
+		q := newQuantized(r, size, 1+int(n), 2<<(kind/8%3), block, int(kind)/4%2)
 		if kind%3 == 0 {
 			for i := range q.Values {
 				q.Values[i] = 0xff

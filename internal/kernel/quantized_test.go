@@ -140,6 +140,15 @@ func BenchmarkQuantized(b *testing.B) {
 			}
 			b.ReportMetric(float64(q.K*q.N*b.N)/float64(b.Elapsed().Nanoseconds()), "weights/ns")
 		})
+		if q.Int8Block() > 0 {
+			rows := newInt8Rows(rand.New(rand.NewPCG(2, 0)), &q.Quantized, 1)
+			b.Run(fmt.Sprint("int8row/", c.bits, "/", c.kind), func(b *testing.B) {
+				for b.Loop() {
+					q.Int8Row(sums, rows, 0, 0)
+				}
+				b.ReportMetric(float64(q.K*q.N*b.N)/float64(b.Elapsed().Nanoseconds()), "weights/ns")
+			})
+		}
 		b.Run(fmt.Sprint("decode/", c.bits, "/", c.kind), func(b *testing.B) {
 			for b.Loop() {
 				q.Decode(dst, 0, 0, q.K)

@@ -68,7 +68,7 @@ func TestInt8Rows(t *testing.T) {
 		shape := Shape{1 + r.IntN(40), 1 + r.IntN(300), 32 * (1 + r.IntN(20))}
 		s := newSample(r, shape.M, shape.N, shape.K)
 		s.Accumulate = false
-		s.quantize(r, 4)
+		s.quantize(r, 2<<r.IntN(3))
 		a := &kernel.Int8Rows{K: s.K, Block: s.Quantized.Int8Block()}
 		values, each := a.Bytes(s.M)
 		a.Values, a.Scales, a.Sums = make([]byte, values), make([]float32, each/4), make([]float32, each/4)

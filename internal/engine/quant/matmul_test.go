@@ -189,14 +189,14 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 	}
 }
 
-// With accuracy level 4, each block of a row is rounded to the nearest multiples of its largest magnitude / 127. 8-bit weights, and blocks that the
-// kernel does not have, are multiplied by float32, which the level permits.
+// With accuracy level 4, each block of a row is rounded to the nearest multiples of its largest magnitude / 127. Rows that are not whole blocks
+// are multiplied by float32, which the level permits.
 func TestMatMulNBitsOfInt8Activations(t *testing.T) {
 	const n = 37
 	for _, c := range []struct {
 		bits, k, block, rounded int
 		zeros                   bool
-	}{{4, 96, 16, 16, true}, {4, 96, 32, 32, false}, {4, 256, 128, 32, true}, {4, 100, 32, 0, true}, {8, 96, 32, 0, true}} {
+	}{{4, 96, 16, 16, true}, {4, 96, 32, 32, false}, {4, 256, 128, 32, true}, {4, 100, 32, 0, true}, {2, 96, 16, 16, true}, {2, 128, 64, 32, false}, {8, 96, 32, 32, true}, {8, 96, 16, 16, false}, {8, 100, 32, 0, true}} {
 		blocks := (c.k + c.block - 1) / c.block
 		a, b, s := random(1, 3, int64(c.k)), quantizedValues(2, ir.Uint8, n, int64(blocks), int64(c.block*c.bits/8)), scale(3, n, int64(blocks))
 		var z *ir.Array

@@ -21,9 +21,12 @@ func bitsFamily() {
 	c := newRow4Tables()
 	row4(1, c)
 	row4(2, c)
-	even, odd := bytesOf("int8Even", 0, 2, 4, 6), bytesOf("int8Odd", 1, 3, 5, 7)
-	int8Row(1, even, odd)
-	int8Row(2, even, odd)
+	ones := words("int8Ones", repeated(0x00010001)...)
+	for _, bits := range []int{2, 4, 8} {
+		r := newInt8Row(bits, ones)
+		r.row(1)
+		r.row(2)
+	}
 }
 
 // quantized are values of some bits: integers, or indices into a table.
@@ -279,46 +282,55 @@ func ofPanelBytes(base, distance Register, i, size int) Mem {
 	return m
 }
 
-// int8Row adds a row of int8 times some panels of 4-bit values, for blocks of words of both: sums of pairs of products in 16 bits, which
-// four words of values to 15 times int8 do not exceed.
-func int8Row(panels int, evenBytes, oddBytes Mem) {
-	name := fmt.Sprintf("int8Row4x%dAVX2", 16*panels)
+// int8Row multiplies rows of int8 by values of some bits.
+type int8Row struct {
+	bits   int
+	ones   Mem   // of 16 bits
+	places []Mem // below 8 bits: shuffles of the rows of a word to the bytes in which they are together
+}
+
+func newInt8Row(bits int, ones Mem) int8Row {
+	r := int8Row{bits: bits, ones: ones}
+	for j := range 8 / bits {
+		if bits < 8 {
+			n := uint32(8 / bits)
+			r.places = append(r.places, bytesOf(fmt.Sprintf("int8Places%dx%d", bits, j), uint32(j), uint32(j)+n, uint32(j)+2*n, uint32(j)+3*n))
+		}
+	}
+	return r
+}
+
+// row adds a row of int8 times some panels, for blocks of words of both.
+func (r int8Row) row(panels int) {
+	name := fmt.Sprintf("int8Row%dx%dAVX2", r.bits, 16*panels)
 	function(name, "func(sums *float32, a *byte, aScale, aSum *float32, values *byte, valuesPanel, blocks, words, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
-		name+" adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has 1 to 4 words, and each scale is that of repeat blocks. blocks > 0 counts scales.")
+		fmt.Sprintf("%s adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.", name))
 	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
 	aScale, aSum := pointer("aScale"), pointer("aSum")
 	valuesPanel, scalePanel := pointer("valuesPanel"), pointer("scalePanel")
 	scale, zeroPoint, zeroPanel := pointer("scale"), pointer("zeroPoint"), pointer("zeroPanel")
-	mask, ones := constant(0x0f0f0f0f), constant(0x00010001)
+	var mask VecVirtual
+	products, word, parts := r.bytes, r.byteSums, 2
+	if r.bits < 8 {
+		mask = constant(0x01010101 * (1<<r.bits - 1))
+		products, word, parts = func(a, values, valuesPanel Register, pairs []VecVirtual) {
+			r.packed(mask, a, values, valuesPanel, pairs)
+		}, r.packedSums, 1
+	}
 	sum := each(2*panels, func(i int) VecVirtual { return loaded(sums, i) })
 	Label("scale")
 	again := Load(Param("repeat"), GP64())
 	Label("block")
-	pairs := each(2*panels, func(int) VecVirtual { return zero() })
+	pairs := each(2*panels*parts, func(int) VecVirtual { return zero() })
 	left := Load(Param("words"), GP64())
 	Label("word")
-	even, odd := YMM(), YMM()
-	VPBROADCASTQ(Mem{Base: a}, odd)
-	VPSHUFB(evenBytes, odd, even)
-	VPSHUFB(oddBytes, odd, odd)
-	for i := range pairs {
-		low, high := YMM(), YMM()
-		VMOVDQU(ofPanel(values, valuesPanel, i), high)
-		VPAND(mask, high, low)
-		VPSRLD(U8(4), high, high)
-		VPAND(mask, high, high)
-		VPMADDUBSW(even, low, low)
-		VPMADDUBSW(odd, high, high)
-		VPADDW(low, pairs[i], pairs[i])
-		VPADDW(high, pairs[i], pairs[i])
-	}
-	advance(a, 8)
+	products(a, values, valuesPanel, pairs)
+	advance(a, 32/r.bits)
 	advance(values, panelBytes)
 	DECQ(left)
 	JNZ(LabelRef("word"))
-	for i, v := range pairs {
-		by, offset := YMM(), YMM()
-		VPMADDWD(ones, v, v)
+	for i := range sum {
+		by, offset, v := YMM(), YMM(), word(pairs[i*parts:])
 		VCVTDQ2PS(v, v)
 		VPMOVZXBD(ofPanelBytes(zeroPoint, zeroPanel, i, 8), offset)
 		VCVTDQ2PS(offset, offset)
@@ -343,6 +355,62 @@ func int8Row(panels int, evenBytes, oddBytes Mem) {
 		VMOVUPS(s, at(sums, i))
 	}
 	finish()
+}
+
+// packed adds the products of a word of values below 8 bits: sums of pairs in 16 bits, which 32 values to 15 times int8 do not exceed.
+func (r int8Row) packed(mask VecVirtual, a, values, valuesPanel Register, pairs []VecVirtual) {
+	rows := each(len(r.places), func(int) VecVirtual { return YMM() })
+	last := rows[len(rows)-1]
+	if r.bits == 4 {
+		VPBROADCASTQ(Mem{Base: a}, last)
+	} else {
+		VBROADCASTI128(Mem{Base: a}, last)
+	}
+	for j, place := range r.places {
+		VPSHUFB(place, last, rows[j])
+	}
+	for i := range pairs {
+		v := YMM()
+		VMOVDQU(ofPanel(values, valuesPanel, i), v)
+		for j, row := range rows {
+			part := YMM()
+			if j > 0 {
+				VPSRLD(U8(r.bits), v, v)
+			}
+			VPAND(mask, v, part)
+			VPMADDUBSW(row, part, part)
+			VPADDW(part, pairs[i], pairs[i])
+		}
+	}
+}
+
+// packedSums are the sums of packed.
+func (r int8Row) packedSums(pairs []VecVirtual) VecVirtual {
+	VPMADDWD(r.ones, pairs[0], pairs[0])
+	return pairs[0]
+}
+
+// bytes adds the products of a word of bytes, widened to 16 bits as VPMADDUBSW would saturate: pairs has two sums of a column, of four columns
+// each.
+func (r int8Row) bytes(a, values, valuesPanel Register, pairs []VecVirtual) {
+	row := YMM()
+	VPBROADCASTD(Mem{Base: a}, row.AsX())
+	VPMOVSXBW(row.AsX(), row)
+	for i, sum := range pairs {
+		v, from := YMM(), ofPanel(values, valuesPanel, i/2)
+		from.Disp += i % 2 * vector / 2
+		VPMOVZXBW(from, v)
+		VPMADDWD(row, v, v)
+		VPADDD(v, sum, sum)
+	}
+}
+
+// byteSums are the sums of bytes.
+func (r int8Row) byteSums(pairs []VecVirtual) VecVirtual {
+	v := pairs[0]
+	VPHADDD(pairs[1], v, v)
+	VPERMQ(U8(0b11_01_10_00), v, v)
+	return v
 }
 
 // bytesOf is a shuffle that repeats four bytes.
