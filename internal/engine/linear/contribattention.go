@@ -55,9 +55,9 @@ func (p *contribAttention) scores() [4]int64 {
 const leastFilter = -1e38
 
 // mask is the mask of one head. Causal attention limits the key range if that is bit-identical to adding to the scores of later keys, and the scores have no
-// consumer.
+// consumer; a bias could be as low as theirs.
 func (p *contribAttention) mask(index *ir.Array, probed bool) func(batch, head int) attention.Mask[float32] {
-	ranged := p.causal && (p.index == nil || p.index.filter > leastFilter && !probed)
+	ranged := p.causal && (p.index == nil || p.index.filter > leastFilter && p.bias == nil && !probed)
 	if ranged {
 		p.keyRange = func(int) attention.KeyRange { return within(p.Keys, p.past, -1, 0) }
 	}
