@@ -78,16 +78,29 @@ func View[T Element](a *Array) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&a.Data[0])), int64(len(a.Data))/size)
 }
 
+// alignment is that of AlignedBytes.
+const alignment = 64
+
 // AlignedBytes returns n zero bytes that start at a multiple of 64, as the widest vector
 // instructions like it.
 func AlignedBytes(n int64) []byte {
 	if n == 0 {
 		return nil
 	}
-	const align = 64
-	b := make([]byte, n+align)
-	skip := -uintptr(unsafe.Pointer(&b[0])) & (align - 1)
+	b := make([]byte, n+alignment)
+	skip := -uintptr(unsafe.Pointer(&b[0])) & (alignment - 1)
 	return b[skip : int64(skip)+n : int64(skip)+n]
+}
+
+// alignedCopy is a copy of data that is aligned like AlignedBytes. append, unlike make, does not clear the memory, and aligns all but short slices.
+func alignedCopy(data []byte) []byte {
+	b := append([]byte(nil), data...)
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%alignment == 0 {
+		return b[:len(b):len(b)]
+	}
+	b = AlignedBytes(int64(len(data)))
+	copy(b, data)
+	return b
 }
 
 // Spec is a tensor's type and shape, without a name.
@@ -117,8 +130,7 @@ func (a *Array) Clone() *Array {
 	c := *a
 	c.Shape = append([]int64(nil), a.Shape...)
 	if a.Data != nil {
-		c.Data = AlignedBytes(int64(len(a.Data)))
-		copy(c.Data, a.Data)
+		c.Data = alignedCopy(a.Data)
 	}
 	c.Text = append([]string(nil), a.Text...)
 	c.Items = make([]*Array, len(a.Items))

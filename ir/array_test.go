@@ -39,6 +39,20 @@ func TestAlignedBytes(t *testing.T) {
 	}
 }
 
+func TestCloneIsAligned(t *testing.T) {
+	for n := range int64(100) {
+		a := NewArray(Uint8, 1+n*n)
+		a.Data[len(a.Data)-1] = 7
+		b := a.Clone()
+		if !slices.Equal(b.Data, a.Data) || uintptr(unsafe.Pointer(&b.Data[0]))%64 != 0 {
+			t.Fatalf("%d bytes at %p for %d", len(b.Data), &b.Data[0], len(a.Data))
+		}
+	}
+	if b := NewArray(Uint8, 0).Clone(); len(b.Data) != 0 {
+		t.Errorf("%d bytes for none", len(b.Data))
+	}
+}
+
 func TestCloneSharesNothing(t *testing.T) {
 	a := &Array{Kind: Sequence, Items: []*Array{ArrayOf([]int32{1, 2}, 2), TextOf([]string{"a"}, 1)}}
 	c := a.Clone()

@@ -39,6 +39,10 @@ func (p *panelPack) plain(steps, cols int) {
 
 // gather copies every step-th element.
 func gather(dst, src []float32, step int) {
+	if step == 1 {
+		copy(dst, src)
+		return
+	}
 	for i := range dst {
 		dst[i] = src[i*step]
 	}

@@ -44,6 +44,9 @@ func (e *Epilogue) Apply(c []float32, stride, i0, i1, j0, j1 int) {
 
 // apply is applied to the given rows and columns of C, starting at c.
 func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
+	if e.alpha() == 1 && e.Bias.Data == nil && e.Residual.Data == nil && e.Activate == nil {
+		return
+	}
 	for i := rows.from; i < rows.to; i++ {
 		row := c[(i-rows.from)*stride:][:cols.len()]
 		if a := e.alpha(); a != 1 {

@@ -132,11 +132,12 @@ func (t *floatTile) left(rows, ks span) kernel.GemmA {
 	return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: 1, K: high}
 }
 
-// packsLeft reports whether several panels read a block of A with an unfavorable layout: elements not contiguous in a row, or rows that map
-// to the same lines of the L1 cache.
+// packsLeft reports whether enough panels read a block of A with an unfavorable layout: elements not contiguous in a row, or rows that map
+// to the same lines of the L1 cache, which slows products down so little that only wide tiles make up for the packing.
 func (t *floatTile) packsLeft() bool {
-	const panels, alias = 3, 1024
-	return t.cols.len() >= panels*kernel.GemmPanel && (t.A.Col != 1 || t.A.Row%alias == 0)
+	const scattered, aliased, alias = 3, 32, 1024
+	panels := t.cols.len() / kernel.GemmPanel
+	return panels >= scattered && t.A.Col != 1 || panels >= aliased && t.A.Row%alias == 0
 }
 
 // right is a block of B in panels, at the end of the scratch memory unless prepacked.

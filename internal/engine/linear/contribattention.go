@@ -36,7 +36,7 @@ func (p *contribAttention) masks(n *op.Node, index, bias *ir.Array) (err error) 
 		if p.index, err = indexMaskOf(index, p.batch, p.Queries, p.Keys); err != nil {
 			return err
 		}
-		p.index.filter, p.index.causal, p.index.past = n.Float("mask_filter_value", -10000), p.causal, p.past
+		p.index.filter, p.index.past = n.Float("mask_filter_value", -10000), p.past
 	}
 	if bias != nil {
 		if len(bias.Shape) != 4 || !isFloat(bias.DType) {
@@ -51,12 +51,18 @@ func (p *contribAttention) scores() [4]int64 {
 	return [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.Keys)}
 }
 
-// mask is the mask of one head. Without a mask input, causal attention limits the key range instead.
-func (p *contribAttention) mask(index *ir.Array) func(batch, head int) attention.Mask[float32] {
-	if p.index != nil {
-		p.index.index = ir.View[int32](index)
-	} else if p.causal {
+// leastFilter is a filter above which later keys, whose scores are less by the largest float32, always have a weight of zero.
+const leastFilter = -1e38
+
+// mask is the mask of one head. Causal attention limits the key range if that is bit-identical to adding to the scores of later keys, and the scores have no
+// consumer; a bias could be as low as theirs.
+func (p *contribAttention) mask(index *ir.Array, probed bool) func(batch, head int) attention.Mask[float32] {
+	ranged := p.causal && (p.index == nil || p.index.filter > leastFilter && p.bias == nil && !probed)
+	if ranged {
 		p.keyRange = func(int) attention.KeyRange { return within(p.Keys, p.past, -1, 0) }
+	}
+	if p.index != nil {
+		p.index.index, p.index.causal = ir.View[int32](index), p.causal && !ranged
 	}
 	if p.index == nil && p.bias == nil {
 		return nil

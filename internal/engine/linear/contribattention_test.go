@@ -204,3 +204,27 @@ func TestSelfAttentionMaskByPositions(t *testing.T) {
 		t.Error("a maximum length below the number of keys: no error")
 	}
 }
+
+// Causal attention with flags has the same result whether later keys are skipped or, since the scores or a filter near the largest float32 require it, masked
+// like the others. A query all of whose keys are filtered attends to later keys too in the second case only.
+func TestCausalFlags(t *testing.T) {
+	q, k, v := waves(ir.Float, 1, 1, 9, 8), waves(ir.Float, 2, 1, 9, 8), waves(ir.Float, 3, 1, 9, 8)
+	by := func(filter float32, outputs int, flags ...float64) []float64 {
+		attrs := []*ir.Attr{ir.IntAttr("num_heads", 2), ir.IntAttr("unidirectional", 1), ir.FloatAttr("mask_filter_value", filter)}
+		in := []*ir.Array{q, k, v, nil, numbers(ir.Int32, []int64{1, 9}, flags...)}
+		return result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: in, outputs: outputs}, 0)
+	}
+	late, first := []float64{1, 1, 1, 0, 1, 1, 0, 1, 1}, []float64{0, 1, 1, 1, 1, 1, 1, 1, 1}
+	for _, filter := range []float32{-10000, -10, 0} {
+		for _, flags := range [][]float64{late, first} {
+			near(t, "skipped", by(filter, 1, flags...), by(filter, 4, flags...), 0)
+		}
+	}
+	near(t, "filter near the largest float32", by(-math.MaxFloat32, 1, first...), by(-math.MaxFloat32, 4, first...), 0)
+	if a, b := by(-10000, 1, first...)[0], values(v)[0]; math.Abs(a-b) > 1e-6 {
+		t.Errorf("the first query attends to the only key before it: %v, want %v", a, b)
+	}
+	if a, b := by(-math.MaxFloat32, 1, first...)[0], values(v)[0]; math.Abs(a-b) < 1e-3 {
+		t.Errorf("the first query attends to all keys alike, as all are filtered: %v", a)
+	}
+}

@@ -216,7 +216,7 @@ func runCross(c *op.Call) error {
 	out := p.outputs(s, c.Out)
 	m := p.layOut(s, c.In, out)
 	p.addBias(c.Pool, &m)
-	x := tensors[float32]{q: m.q, k: m.k, v: m.v, y: m.y, probe: m.probe, mask: p.mask(op.Opt(c.In, crossMask))}
+	x := tensors[float32]{q: m.q, k: m.k, v: m.v, y: m.y, probe: m.probe, mask: p.mask(op.Opt(c.In, crossMask), m.probe != nil)}
 	if p.joined {
 		p.keys.fill(c.Pool, m.presentKey, m.pastKey, m.k, p.k, p.keys.all)
 		p.values.fill(c.Pool, m.presentValue, m.pastValue, m.v, p.v, p.values.all)

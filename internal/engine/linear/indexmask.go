@@ -3,6 +3,7 @@ package linear
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/linear/attention"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -47,6 +48,7 @@ func indexMaskOf(a *ir.Array, batch, queries, keys int) (*indexMask, error) {
 
 // of is the mask of one batch.
 func (m *indexMask) of(batch int) attention.Mask[float32] {
+	first := m.firstMasked(batch)
 	return func(scores []float32, query, key int) {
 		last := len(scores)
 		if m.causal {
@@ -59,14 +61,26 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 			add(scores[:from], m.filter)
 			add(scores[to:last], m.filter)
 		} else {
-			for j, flag := range m.flags(batch, query)[key:][:last] {
-				if flag <= 0 {
+			flags := m.flags(batch, query)[key:][:last]
+			for j := max(first-key, 0); j < last; j++ {
+				if flags[j] <= 0 {
 					scores[j] += m.filter
 				}
 			}
 		}
 		add(scores[last:], -math.MaxFloat32)
 	}
+}
+
+// firstMasked is a key before which no key of a batch is masked by flags, for any query.
+func (m *indexMask) firstMasked(batch int) int {
+	if m.rank != 2 {
+		return 0
+	}
+	if i := slices.IndexFunc(m.flags(batch, 0), func(flag int32) bool { return flag <= 0 }); i >= 0 {
+		return i
+	}
+	return m.keys
 }
 
 func add(scores []float32, x float32) { kernel.AddScalar(scores, scores, x) }

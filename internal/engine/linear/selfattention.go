@@ -192,7 +192,7 @@ func runSelf(c *op.Call) error {
 	out := p.outputs(s, c.Out)
 	m := p.layOut(s, c.In, out, packed != nil, c.Pool.Workers())
 	p.project(c.Pool, m, packed)
-	x := tensors[float32]{q: m.projected, k: m.projected, v: m.projected, y: m.y, mask: p.mask(p.flags(c.In))}
+	x := tensors[float32]{q: m.projected, k: m.projected, v: m.projected, y: m.y, mask: p.mask(p.flags(c.In), false)}
 	if p.joined {
 		n := len(m.present) / 2
 		p.keys.fill(c.Pool, m.present[:n], m.past[:len(m.past)/2], m.projected, p.k, p.keys.all)

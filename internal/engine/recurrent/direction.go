@@ -26,13 +26,14 @@ type direction struct {
 	work   []byte    // of the products
 }
 
-func (l *layer) direction(c *op.Call, packed *weights, d int) (*direction, error) {
+// direction is direction d with its own scratch memory.
+func (l *layer) direction(c *op.Call, work []byte, packed *weights, d int) (*direction, error) {
 	s := &direction{side: side{l, d}, c: c, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: l.linearBeforeReset(c.Node)}
 	var err error
 	if s.f, err = l.functions(c.Node, d); err != nil {
 		return nil, err
 	}
-	floats := kernel.Words[float32](c.Work)
+	floats := kernel.Words[float32](work)
 	cut := func(n int) []float32 {
 		x := floats[:n]
 		floats = floats[aligned(n):]
@@ -41,7 +42,7 @@ func (l *layer) direction(c *op.Call, packed *weights, d int) (*direction, error
 	inputs, gates, state, _ := l.scratch(c.Pool.Workers())
 	s.inputs, s.gates = cut(inputs), cut(gates)
 	s.h, s.c0, s.reset, s.more = cut(state), cut(state), cut(state), cut(state)
-	s.work = c.Work[4*(aligned(inputs)+aligned(gates)+4*aligned(state)):]
+	s.work = work[4*(aligned(inputs)+aligned(gates)+4*aligned(state)):]
 	if b := c.Opt(inB); b != nil {
 		n := 2 * l.kind.gates * l.H
 		s.bias = ir.View[float32](b)[d*n:][:n]

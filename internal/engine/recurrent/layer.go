@@ -1,6 +1,7 @@
 package recurrent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -214,8 +215,13 @@ func (k *kind) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
+	return int64(min(workers, l.D)) * l.slot(workers)
+}
+
+// slot is the scratch memory in bytes of one direction: as many as there are workers are computed at the same time.
+func (l *layer) slot(workers int) int64 {
 	inputs, gates, state, products := l.scratch(workers)
-	return 4*int64(aligned(inputs)+aligned(gates)+4*aligned(state)) + products
+	return 4*int64(aligned(inputs)+aligned(gates)+4*aligned(state)) + int64(bytesOf(int(products)))
 }
 
 // aligned rounds up to whole cache lines of floats.
@@ -237,14 +243,14 @@ func (k *kind) run(c *op.Call) error {
 	default:
 		packed = k.pack(c.Node, c.In[inW], c.In[inR], c.Pool)
 	}
-	for d := range l.D {
-		s, err := l.direction(c, packed, d)
-		if err != nil {
-			return err
+	size, failed := l.slot(c.Pool.Workers()), make([]error, l.D)
+	c.Pool.Slots(l.D, func(d, slot int) {
+		s, err := l.direction(c, c.Work[int64(slot)*size:][:size], packed, d)
+		if failed[d] = err; err == nil {
+			s.run()
 		}
-		s.run()
-	}
-	return nil
+	})
+	return errors.Join(failed...)
 }
 
 // readLengths reads the optional lengths of the sequences.

@@ -93,13 +93,20 @@ func addends[T ir.Element](c *op.Call, inputs []int) []block.Operand[T] {
 
 func addRows[T floating](dst, x []T, add []block.Operand[T], at int, buf []T) []T {
 	for i := range add {
-		b := add[i].Ordered(at, len(x), buf)
-		for j, v := range x {
-			dst[j] = v + b[j]
-		}
+		addRow(dst, x, add[i].Ordered(at, len(x), buf))
 		x = dst
 	}
 	return dst
+}
+
+func addRow[T floating](dst, a, b []T) {
+	if dst, ok := any(dst).([]float32); ok {
+		kernel.Add(dst, any(a).([]float32), any(b).([]float32))
+		return
+	}
+	for i, v := range a {
+		dst[i] = v + b[i]
+	}
 }
 
 func normSingle(dst, x, scale, bias []float32, eps float32, centered bool) (mean, inv float32) {
