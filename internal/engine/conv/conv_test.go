@@ -216,6 +216,11 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 		{[]int64{1, 300, 1, 1}, []int64{90, 300, 1, 1}, attrs{}},
 		{[]int64{1, 40, 13, 15}, []int64{64, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 20, 40}, []int64{200, 20, 5}, attrs{}},
+		{[]int64{2, 130, 7, 7}, []int64{132, 130, 3, 3}, attrs{"strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{1, 30, 40, 33}, []int64{70, 30, 5, 3}, attrs{"dilations": []int{2, 3}, "pads": []int{4, 1, 0, 3}, "strides": []int{3, 2}}},
+		{[]int64{1, 64, 70, 70}, []int64{64, 64, 3, 3}, attrs{"dilations": []int{2, 1}, "pads": []int{2, 1, 2, 1}}}, // in several bands
+		{[]int64{3, 80, 9, 9}, []int64{120, 40, 7, 7}, attrs{"group": 2, "pads": []int{3, 3, 3, 3}, "dilations": []int{1, 2}}},
+		{[]int64{1, 160, 3, 5}, []int64{130, 160, 2, 9}, attrs{"auto_pad": "SAME_UPPER"}},
 	} {
 		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
 		for at := range ir.View[float32](w) {

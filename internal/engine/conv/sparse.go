@@ -8,18 +8,64 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maybeSparse reports whether constant weights of this shape are multiplied as a sparse matrix if they have enough zeros: those of one group
-// that Winograd's algorithm does not transform.
+// sparseWeights is the result of Prepare for W with enough zeros, by group.
+type sparseWeights []*spmm.Matrix
+
+// maybeSparse reports whether constant weights of this shape are multiplied as sparse matrices if they have enough zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
-	return w.DType == ir.Float && len(w.Shape) > 2 && n.Int("group", 1) == 1 && !winogradFits(n, w) && spmm.Eligible(int(w.Elems()))
+	return w.DType == ir.Float && len(w.Shape) > 2 && w.Shape[0] > 0 && spmm.Eligible(int(w.Elems()/groupsOf(n)))
 }
 
-// prepareSparse packs constant weights as a sparse matrix, or returns nil if the dense one is multiplied faster.
+func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
+
+// isSparse reports whether weights are multiplied faster as sparse matrices.
+func isSparse(n *op.Node, w *ir.Array) bool {
+	return maybeSparse(n, w) && spmm.IsSparse(spmm.FloatDensity, ir.View[float32](w))
+}
+
+// prepareSparse packs constant weights as sparse matrices, or returns nil if the dense ones are multiplied faster.
 func prepareSparse(n *op.Node, w *ir.Array, p *op.Pool) *op.Prepared {
-	if !maybeSparse(n, w) || !spmm.IsSparse(spmm.FloatDensity, ir.View[float32](w)) {
+	if !isSparse(n, w) {
 		return nil
 	}
-	rows, depth := int(w.Shape[0]), int(op.Product(w.Shape[1:]))
-	m := spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth), kernel.SparseValues{})
-	return &op.Prepared{State: m, Bytes: m.Bytes(), Drops: []int{1}}
+	groups, depth := int(groupsOf(n)), int(op.Product(w.Shape[1:]))
+	rows := int(w.Shape[0]) / groups
+	weights, bytes := make(sparseWeights, groups), int64(0)
+	for g := range weights {
+		weights[g] = spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(part(ir.View[float32](w), g, rows*depth), depth), depth), kernel.SparseValues{})
+		bytes += weights[g].Bytes()
+	}
+	return &op.Prepared{State: weights, Bytes: bytes, Drops: []int{1}}
+}
+
+// windows reports whether sparse weights are multiplied without im2col.
+func (g *Geometry) sparseWindows() *sparseWindows {
+	if g.Pointwise() {
+		return nil
+	}
+	return sparseWindowsOf(g)
+}
+
+// sparseWork is the size of convolveSparse's scratch memory.
+func (g *Geometry) sparseWork(workers int) int64 {
+	if w := g.sparseWindows(); w != nil {
+		return w.work(workers)
+	}
+	return g.TableSize() + spmm.Work(g.OutC, g.OutArea(), workers)
+}
+
+// convolveSparse convolves with sparse weights.
+func (g *Geometry) convolveSparse(p *op.Pool, work []byte, j job, weights sparseWeights) {
+	if w := g.sparseWindows(); w != nil {
+		w.run(p, work, j, weights)
+		return
+	}
+	products := g.products(work, j)
+	for group, m := range weights {
+		var own []gemm.FloatProduct
+		for i := group; i < len(products); i += len(weights) {
+			own = append(own, products[i])
+		}
+		spmm.Left(p, m, g.Product(), work[g.TableSize():], own...)
+	}
 }
