@@ -28,14 +28,20 @@ func prepareSparse(n *op.Node, w *ir.Array, p *op.Pool) *op.Prepared {
 	if !isSparse(n, w) {
 		return nil
 	}
-	groups, depth := int(groupsOf(n)), int(op.Product(w.Shape[1:]))
-	rows := int(w.Shape[0]) / groups
-	weights, bytes := make(sparseWeights, groups), int64(0)
-	for g := range weights {
-		weights[g] = spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(part(ir.View[float32](w), g, rows*depth), depth), depth), kernel.SparseValues{})
-		bytes += weights[g].Bytes()
+	weights, bytes := packSparse(n, w, p), int64(0)
+	for _, m := range weights {
+		bytes += m.Bytes()
 	}
 	return &op.Prepared{State: weights, Bytes: bytes, Drops: []int{1}}
+}
+
+func packSparse(n *op.Node, w *ir.Array, p *op.Pool) sparseWeights {
+	weights, depth := make(sparseWeights, groupsOf(n)), int(op.Product(w.Shape[1:]))
+	rows := int(w.Shape[0]) / len(weights)
+	for g := range weights {
+		weights[g] = spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(part(ir.View[float32](w), g, rows*depth), depth), depth), kernel.SparseValues{})
+	}
+	return weights
 }
 
 // windows reports whether sparse weights are multiplied without im2col.

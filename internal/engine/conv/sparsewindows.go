@@ -61,6 +61,12 @@ func (w *window) phased(i int) phasedAxis {
 	return a
 }
 
+// of is the index of the phase and the quotient of a tap.
+func (a phasedAxis) of(w *window, axis, tap int) (phase, quotient int) {
+	at := tap * w.dilation[axis]
+	return slices.Index(a.phases, at%w.stride[axis]), at / w.stride[axis]
+}
+
 // phase is the range of the positions from first to first+n-1 of a phase along axis i, counted from first, that are inside the input.
 func (w *window) phase(i, phase, first, n int) (from, to int) {
 	start := first*w.stride[i] + phase - w.begin[i]
@@ -95,21 +101,14 @@ func (w *sparseWindows) work(workers int) int64 {
 
 // offsets are those of the rows of weights, in table.
 func (w *sparseWindows) offsets(table []int32) []kernel.SparseOffsets {
-	for k := range table {
-		tap := k % w.kernelSize()
-		off := 0
-		for i, t := range []int{tap / w.kernel[1], tap % w.kernel[1]} {
-			t *= w.dilation[i]
-			a := w.axes[i]
-			off += slices.Index(a.phases, t%w.stride[i]) * w.plane()
-			if i == 0 {
-				off *= len(w.axes[1].phases)
-				off += t / w.stride[i] * w.wide
-			} else {
-				off += t / w.stride[i]
-			}
+	size, channel := w.kernelSize(), w.channel()
+	for tap := range size {
+		py, row := w.axes[0].of(w.window, 0, tap/w.kernel[1])
+		px, col := w.axes[1].of(w.window, 1, tap%w.kernel[1])
+		at := (py*len(w.axes[1].phases)+px)*w.plane() + row*w.wide + col
+		for c := range w.InC {
+			table[c*size+tap] = int32(c*channel + at)
 		}
-		table[k] = int32(k/w.kernelSize()*w.channel() + off)
 	}
 	return spmm.Offsets(table)
 }
@@ -175,21 +174,26 @@ func (w *sparseWindows) at(i int) sparseUnit {
 
 // copy copies channel c of the input by phases, with its padding.
 func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float32) {
-	clear(to)
 	first := (u.product*u.InC + c) * u.InArea()
 	for _, py := range u.axes[0].phases {
-		n := u.rows + u.axes[0].reach
-		lo, hi := u.phase(0, py, u.row, n)
-		for r := lo; r < hi; r++ {
-			row := read(x, first+((u.row+r)*u.stride[0]+py-u.begin[0])*u.in[1], u.in[1], buffer)
-			for i, px := range u.axes[1].phases {
-				from, end := u.phase(1, px, 0, u.wide)
-				if from < end {
-					stridedCopyFloat(to[i*u.plane()+r*u.wide:][from:end], row[from*u.stride[1]+px-u.begin[1]:], u.stride[1])
-				}
+		lo, hi := u.phase(0, py, u.row, u.rows+u.axes[0].reach)
+		for _, px := range u.axes[1].phases {
+			plane := to[:u.plane()]
+			to = to[len(plane):]
+			from, end := u.phase(1, px, 0, u.wide)
+			if from == end {
+				clear(plane)
+				continue
 			}
+			zeros := 0 // first element that is not written
+			for r := lo; r < hi; r++ {
+				row := read(x, first+((u.row+r)*u.stride[0]+py-u.begin[0])*u.in[1], u.in[1], buffer)
+				clear(plane[zeros : r*u.wide+from])
+				zeros = r*u.wide + end
+				stridedCopyFloat(plane[r*u.wide+from:zeros], row[from*u.stride[1]+px-u.begin[1]:], u.stride[1])
+			}
+			clear(plane[zeros:])
 		}
-		to = to[len(u.axes[1].phases)*u.plane():]
 	}
 }
 
@@ -197,12 +201,12 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int, work []float32) {
 	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
 	sums := work[:ceilDiv(p.To-p.From, kernel.SparseQuad)*kernel.SparseQuad*cols]
-	channel := u.product*u.OutC + p.From
-	y := j.y.from(channel * u.OutArea())
+	channel, area := u.product*u.OutC+p.From, u.OutArea()
+	y := j.y.from(channel * area)
 	if j.add {
 		u.spans(first, cols, func(lane, at, n int) {
 			for m := range p.To - p.From {
-				copy(sums[m*cols+lane:][:n], y.Values[m*u.OutArea()+at:])
+				copy(sums[m*cols+lane:][:n], y.Values[m*area+at:])
 			}
 		})
 	}
@@ -220,9 +224,9 @@ func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.Spar
 		for m := range p.To - p.From {
 			row := sums[m*cols+lane:][:n]
 			if y.isHalf() {
-				put(y, m*u.OutArea()+at, row)
+				put(y, m*area+at, row)
 			} else {
-				copy(y.Values[m*u.OutArea()+at:], row)
+				copy(y.Values[m*area+at:], row)
 			}
 		}
 	})
