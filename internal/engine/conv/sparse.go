@@ -13,14 +13,22 @@ type sparseWeights []*spmm.Matrix
 
 // maybeSparse reports whether constant weights of this shape are multiplied as sparse matrices if they have enough zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
-	return w.DType == ir.Float && len(w.Shape) > 2 && w.Shape[0] > 0 && spmm.Eligible(int(w.Elems()/groupsOf(n)))
+	return w.DType == ir.Float && len(w.Shape) > 2 && sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
 }
 
 func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
 
+// sparseDensity is that of products if the kernel has one element.
+func sparseDensity(w *ir.Array) spmm.Density {
+	if op.Product(w.Shape[2:]) == 1 {
+		return spmm.FloatDensity
+	}
+	return spmm.ConvDensity
+}
+
 // isSparse reports whether weights are multiplied faster as sparse matrices.
 func isSparse(n *op.Node, w *ir.Array) bool {
-	return maybeSparse(n, w) && spmm.IsSparse(spmm.FloatDensity, ir.View[float32](w))
+	return maybeSparse(n, w) && spmm.IsSparse(sparseDensity(w), ir.View[float32](w))
 }
 
 // prepareSparse packs constant weights as sparse matrices, or returns nil if the dense ones are multiplied faster.
