@@ -181,38 +181,38 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 			plane := to[:u.plane()]
 			to = to[len(plane):]
 			from, end := u.phase(1, px, 0, u.wide)
+			clear(plane)
 			if from == end {
-				clear(plane)
 				continue
 			}
-			zeros := 0 // first element that is not written
-			for r := lo; r < hi; r++ {
-				row := read(x, first+((u.row+r)*u.stride[0]+py-u.begin[0])*u.in[1], u.in[1], buffer)
-				clear(plane[zeros : r*u.wide+from])
-				zeros = r*u.wide + end
-				stridedCopyFloat(plane[r*u.wide+from:zeros], row[from*u.stride[1]+px-u.begin[1]:], u.stride[1])
+			at, start := lo*u.wide+from, from*u.stride[1]+px-u.begin[1]
+			input := first + ((u.row+lo)*u.stride[0]+py-u.begin[0])*u.in[1]
+			if u.stride[1] == 1 && !x.isHalf() && lo < hi {
+				kernel.CopyRows(plane[at:], u.wide, x.Values[input+start:], u.stride[0]*u.in[1], hi-lo, end-from)
+				continue
 			}
-			clear(plane[zeros:])
+			for r := range hi - lo {
+				row := read(x, input+r*u.stride[0]*u.in[1], u.in[1], buffer)
+				stridedCopyFloat(plane[at+r*u.wide:][:end-from], row[start:], u.stride[1])
+			}
 		}
 	}
 }
 
 // multiply computes the outputs of a part of the channels from place first of the grid on, and applies bias, addend and activation.
 func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int, work []float32) {
+	channels, area := p.To-p.From, u.OutArea()
 	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
-	sums := work[:ceilDiv(p.To-p.From, kernel.SparseQuad)*kernel.SparseQuad*cols]
-	channel, area := u.product*u.OutC+p.From, u.OutArea()
-	y := j.y.from(channel * area)
+	sums := work[:ceilDiv(channels, kernel.SparseQuad)*kernel.SparseQuad*cols]
+	y := j.y.from((u.product*u.OutC + p.From) * area)
 	if j.add {
 		u.spans(first, cols, func(lane, at, n int) {
-			for m := range p.To - p.From {
-				copy(sums[m*cols+lane:][:n], y.Values[m*area+at:])
-			}
+			kernel.CopyRows(sums[lane:], cols, y.Values[at:], area, channels, n)
 		})
 	}
 	p.MultiplyAt(sums, x, rows, cols, j.add, decoded)
 	if j.bias != nil {
-		for m := range p.To - p.From {
+		for m := range channels {
 			row := part(sums, m, cols)
 			kernel.AddScalar(row, row, j.bias[u.group*u.OutC+p.From+m])
 		}
@@ -221,13 +221,12 @@ func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.Spar
 		j.activate(sums)
 	}
 	u.spans(first, cols, func(lane, at, n int) {
-		for m := range p.To - p.From {
-			row := sums[m*cols+lane:][:n]
-			if y.isHalf() {
-				put(y, m*area+at, row)
-			} else {
-				copy(y.Values[m*area+at:], row)
-			}
+		if !y.isHalf() {
+			kernel.CopyRows(y.Values[at:], area, sums[lane:], cols, channels, n)
+			return
+		}
+		for m := range channels {
+			put(y, m*area+at, sums[m*cols+lane:][:n])
 		}
 	})
 }
