@@ -214,6 +214,8 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 		{[]int64{2, 150, 7, 7}, []int64{130, 150, 1, 1}, attrs{}},
 		{[]int64{1, 150, 9, 11}, []int64{130, 150, 1, 1}, attrs{"strides": []int{2, 2}}},
 		{[]int64{1, 300, 1, 1}, []int64{90, 300, 1, 1}, attrs{}},
+		{[]int64{2, 64, 17, 19}, []int64{260, 64, 1, 1}, attrs{}},
+		{[]int64{2, 300, 5, 7}, []int64{260, 150, 1, 1}, attrs{"group": 2}},
 		{[]int64{1, 40, 13, 15}, []int64{64, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 20, 40}, []int64{200, 20, 5}, attrs{}},
 		{[]int64{2, 130, 7, 7}, []int64{132, 130, 3, 3}, attrs{"strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},

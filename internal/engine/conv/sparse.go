@@ -52,9 +52,11 @@ func packSparse(n *op.Node, w *ir.Array, p *op.Pool) sparseWeights {
 	return weights
 }
 
-// windows reports whether sparse weights are multiplied without im2col.
+// sparseWindows is nil if sparse weights are multiplied with packed panels of the patches: if it is not for such images, and for 1×1 kernels,
+// whose panels are the input itself, unless a block of outputs of all channels is half of the L1 cache and there are many (measured).
 func (g *Geometry) sparseWindows() *sparseWindows {
-	if g.Pointwise() {
+	const depth, area = 64, 256
+	if g.Pointwise() && (g.InC > depth || g.OutArea() < area) {
 		return nil
 	}
 	return sparseWindowsOf(g)
