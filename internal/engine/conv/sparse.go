@@ -52,19 +52,9 @@ func packSparse(n *op.Node, w *ir.Array, p *op.Pool) sparseWeights {
 	return weights
 }
 
-// sparseWindows is nil if sparse weights are multiplied with packed panels of the patches: if it is not for such images, and for 1×1 kernels,
-// whose panels are the input itself, unless a block of outputs of all channels is half of the L1 cache and there are many (measured).
-func (g *Geometry) sparseWindows() *sparseWindows {
-	const depth, area = 64, 256
-	if g.Pointwise() && (g.InC > depth || g.OutArea() < area) {
-		return nil
-	}
-	return sparseWindowsOf(g)
-}
-
 // sparseWork is the size of convolveSparse's scratch memory.
 func (g *Geometry) sparseWork(workers int) int64 {
-	if w := g.sparseWindows(); w != nil {
+	if w := sparseWindowsOf(g); w != nil {
 		return w.work(workers)
 	}
 	return g.TableSize() + spmm.Work(g.OutC, g.OutArea(), workers)
@@ -72,7 +62,7 @@ func (g *Geometry) sparseWork(workers int) int64 {
 
 // convolveSparse convolves with sparse weights.
 func (g *Geometry) convolveSparse(p *op.Pool, work []byte, j job, weights sparseWeights) {
-	if w := g.sparseWindows(); w != nil {
+	if w := sparseWindowsOf(g); w != nil {
 		w.run(p, work, j, weights)
 		return
 	}

@@ -32,9 +32,11 @@ type phasedAxis struct {
 // sparseCopy is the maximum number of elements of the copy, if one row and one image fit: a part of the L2 cache and of the L3 cache.
 const sparseCopy = 1 << 18
 
-// sparseWindowsOf returns nil for other than two spatial axes.
+// sparseWindowsOf returns nil if packed panels of the patches are used: for other than two spatial axes, and for 1×1 kernels, whose panels are
+// the input itself, unless a block of outputs of all channels is at most half of the L1 cache and there are many (measured).
 func sparseWindowsOf(g *Geometry) *sparseWindows {
-	if len(g.in) != 2 {
+	const depth, area = 64, 256
+	if len(g.in) != 2 || g.Pointwise() && (g.InC > depth || g.OutArea() < area) {
 		return nil
 	}
 	w := &sparseWindows{Geometry: g, axes: [2]phasedAxis{g.phased(0), g.phased(1)}}
