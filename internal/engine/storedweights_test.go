@@ -215,6 +215,7 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 		"sparse":     form(weight(11, 600, 400), matMul, 3, 600),
 		"winograd":   form(weight(1, 64, 64, 3, 3), single("Conv"), 1, 64, 9, 9),
 		"conv":       form(weight(1, 64, 256, 1, 5), single("Conv"), 1, 256, 9, 9),
+		"sparseConv": form(weight(11, 64, 64, 3, 3), single("Conv"), 1, 64, 9, 9),
 		"added":      form(weight(1, 200, 100), single("Add"), 200, 100),
 		"quantized":  form(quantized, matMul, 2, 300),
 		"int8":       form(weight(1, 300, 300), integer, 2, 300),
@@ -237,6 +238,7 @@ func TestStoredVersion(t *testing.T) {
 		"quantized":  "cd5dfce591b4e590",
 		"sparse":     "5f70e8cfd92ffb33",
 		"sparse8":    "c576ee68d0f38228",
+		"sparseConv": "11520e6a03f82cea",
 		"transposed": "cd02f5b338d3a233",
 		"winograd":   "53aa0bad606b6be4",
 	}

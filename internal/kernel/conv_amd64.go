@@ -54,6 +54,11 @@ func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64,
 //go:noescape
 func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
 
+// copyRowsAVX2 copies rows of n > 0 elements; steps in bytes, rows > 0.
+//
+//go:noescape
+func copyRowsAVX2(dst *float32, to int, x *float32, from int, rows int, n int)
+
 // winogradInputAVX2 reads rows from back bytes before their pointers; steps in bytes.
 //
 //go:noescape

@@ -546,6 +546,74 @@ narrowEnd:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX2(dst *float32, to int, x *float32, from int, rows int, n int)
+// Requires: AVX
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ to+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ from+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ n+40(FP), DI
+	SHLQ $0x02, DI
+	CMPQ DI, $0x20
+	JLT  short
+	LEAQ -32(DI), DI
+
+row:
+	XORQ R8, R8
+	JMP  test
+
+whole:
+	VMOVUPS (DX)(R8*1), Y0
+	VMOVUPS Y0, (AX)(R8*1)
+	ADDQ    $0x00000020, R8
+
+test:
+	CMPQ    R8, DI
+	JLT     whole
+	VMOVUPS (DX)(DI*1), Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	DECQ    SI
+	JNZ     row
+	VZEROUPPER
+	RET
+
+short:
+	CMPQ DI, $0x10
+	JLT  shorter
+	LEAQ -16(DI), DI
+
+halves:
+	VMOVUPS (DX), X0
+	VMOVUPS (DX)(DI*1), X1
+	VMOVUPS X0, (AX)
+	VMOVUPS X1, (AX)(DI*1)
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	DECQ    SI
+	JNZ     halves
+	VZEROUPPER
+	RET
+
+shorter:
+few:
+	MOVQ DI, R8
+
+one:
+	MOVL -4(DX)(R8*1), R9
+	MOVL R9, -4(AX)(R8*1)
+	SUBQ $0x04, R8
+	JNZ  one
+	ADDQ BX, DX
+	ADDQ CX, AX
+	DECQ SI
+	JNZ  few
+	VZEROUPPER
+	RET
+
 // func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int32, groups int)
 // Requires: AVX
 TEXT ·winogradInputAVX2(SB), NOSPLIT, $0-48

@@ -34,6 +34,14 @@ func packLanesBulk(dst, x []float32, rows, to, from, lane, n, stride int, keep b
 	return true
 }
 
+func copyRowsBulk(dst []float32, to int, x []float32, from, rows, n int) bool {
+	if !hasAVX2 {
+		return false
+	}
+	copyRowsAVX2(&dst[0], 4*to, &x[0], 4*from, rows, n)
+	return true
+}
+
 func packLanesAtBulk(dst, x []float32, at []int32, lane, n, stride int, keep bool) bool {
 	if !hasAVX2 || stride > 2 {
 		return false

@@ -6,6 +6,8 @@ package kernel
 
 func packLanesBulk(_, _ []float32, _, _, _, _, _, _ int, _ bool) bool { return false }
 
+func copyRowsBulk(_ []float32, _ int, _ []float32, _, _, _ int) bool { return false }
+
 func packLanesAtBulk(_, _ []float32, _ []int32, _, _, _ int, _ bool) bool { return false }
 
 func weightRowsBulk(_ []float32, _ int, _ []float32, _, _, _ int, _ []int64, _ []float32, _ float32) bool {

@@ -28,6 +28,24 @@ func FuzzPackLanes(f *testing.F) {
 	})
 }
 
+func FuzzCopyRows(f *testing.F) {
+	for n := range uint8(36) {
+		f.Add(uint64(n), n, 1+n%4)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, n, rows uint8) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		wide, high := int(n), int(rows%9)
+		to, from := wide+r.IntN(20), r.IntN(50)
+		x, got := random(r, max(high-1, 0)*from+wide), random(r, max(high-1, 0)*to+wide)
+		want := slices.Clone(got)
+		CopyRows(got, to, x, from, high, wide)
+		copyRowsGo(want, to, x, from, high, wide)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d elements of %d rows: got %v, want %v", wide, high, got, want)
+		}
+	})
+}
+
 func FuzzPackLanesAt(f *testing.F) {
 	for lane := range uint8(16) {
 		f.Add(uint64(lane), lane, 16-lane, uint8(3), lane%4, lane%2 == 0)

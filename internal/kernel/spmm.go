@@ -144,22 +144,27 @@ func (s *SparseRows) Multiply(sums, x []float32, panel, cols int, add bool, work
 
 // plain is the twin.
 func (q sparseQuads) plain(sums, x []float32, panel, cols int, add bool) {
-	var acc [SparseCols]float32
-	index, values := q.index, q.values
+	q.sum(sums, SparseStride(cols), cols, add, func(acc []float32, v float32, k int) { sparseStep(acc, v, x, k, panel) })
+}
+
+// sum stores or adds the sums of step for the elements of each row.
+func (q sparseQuads) sum(sums []float32, stride, cols int, add bool, step func(acc []float32, v float32, k int)) {
+	var memory [SparseWide]float32
+	acc, index, values := memory[:cols], q.index, q.values
 	for range q.quads {
 		head := index[:quadHead]
 		count := SparseQuad * int(binary.LittleEndian.Uint16(head[SparseQuad:]))
 		index = index[quadHead:]
 		for i, row := range head[:SparseQuad] {
-			clear(acc[:cols])
+			clear(acc)
 			for e := i; e < count; e += SparseQuad {
-				sparseStep(acc[:cols], values[e], x, int(index[e]), panel)
+				step(acc, values[e], int(index[e]))
 			}
-			to := sums[int(row)*SparseStride(cols):][:cols]
+			to := sums[int(row)*stride:][:cols]
 			if add {
-				Add(to, to, acc[:cols])
+				Add(to, to, acc)
 			} else {
-				copy(to, acc[:])
+				copy(to, acc)
 			}
 		}
 		index, values = index[count:], values[count:]

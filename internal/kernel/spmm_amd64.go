@@ -24,6 +24,46 @@ func spmm3AVX2(sums *float32, index *byte, quads int, values *float32, x *float3
 //go:noescape
 func spmm4AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, panel int, add int)
 
+// spmmAt1AVX2 stores products of quads and 8 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt1AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt2AVX2 stores products of quads and 16 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt2AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt3AVX2 stores products of quads and 24 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt3AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt4AVX2 stores products of quads and 32 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt4AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt5AVX2 stores products of quads and 40 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt5AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt6AVX2 stores products of quads and 48 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt6AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt7AVX2 stores products of quads and 56 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt7AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt8AVX2 stores products of quads and 64 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt8AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
 // spmvAVX2 stores products of quads and a vector, or adds them to sums; quads > 0.
 //
 //go:noescape

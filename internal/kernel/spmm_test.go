@@ -85,10 +85,7 @@ func (p *sparseProduct) run(multiply func(sums, x []float32, panel, cols int, ad
 // A sparse product is bit-identical to the dense one, on a CPU with FMA and in the twins.
 func (p *sparseProduct) check(t *testing.T) {
 	t.Helper()
-	dense := gemm{append([]float32(nil), p.c...), p.ldc, p.left(0), p.right(true), p.m, p.n, p.k, p.add}
-	if !dense.bulk() {
-		dense.plain()
-	}
+	fast, plain := p.dense()
 	for i, v := range p.a {
 		if got := p.rows.At(i/p.k, i%p.k); got != v {
 			t.Fatalf("element %d is %v, want %v", i, got, v)
@@ -97,17 +94,54 @@ func (p *sparseProduct) check(t *testing.T) {
 	multiply := func(sums, x []float32, panel, cols int, add bool) {
 		p.rows.Multiply(sums, x, panel, cols, add, make([]float32, SparseWork))
 	}
-	if got := p.run(multiply); !equalBits(got, dense.c) {
+	if got := p.run(multiply); !equalBits(got, fast) {
 		t.Fatalf("%d×%d×%d, add %v: not bit-identical to the dense product", p.m, p.n, p.k, p.add)
 	}
+	if got := p.run(p.quads().plain); !equalBits(got, plain) {
+		t.Fatalf("%d×%d×%d, add %v: the twin is not bit-identical to that of the dense product", p.m, p.n, p.k, p.add)
+	}
+}
+
+// dense is the dense product, and that of its twin.
+func (p *sparseProduct) dense() (fast, plain []float32) {
+	twin := gemm{append([]float32(nil), p.c...), p.ldc, p.left(0), p.right(true), p.m, p.n, p.k, p.add}
+	dense := twin
 	dense.c = append([]float32(nil), p.c...)
-	dense.plain()
+	if !dense.bulk() {
+		dense.plain()
+	}
+	twin.plain()
+	return dense.c, twin.c
+}
+
+// quads are the quads with all values decoded.
+func (p *sparseProduct) quads() sparseQuads {
 	q := p.rows.sparseQuads
 	if p.rows.Type != SparseFloat {
 		q.values = make([]float32, len(p.rows.stored)/p.rows.Type.size())
 		q.decodePlain(p.rows.stored, p.rows.Type, p.rows.Scales)
 	}
-	if got := p.run(q.plain); !equalBits(got, dense.c) {
+	return q
+}
+
+// checkAt is check with rows of the dense matrix in the reverse order, and apart.
+func (p *sparseProduct) checkAt(t *testing.T) {
+	t.Helper()
+	apart := p.n + 3
+	x, at := make([]float32, p.k*apart+p.ldc), make([]int32, p.k)
+	for k := range p.k {
+		at[k] = int32((p.k - 1 - k) * apart)
+		copy(x[at[k]:], p.b[k*p.n:][:p.n])
+	}
+	fast, plain := p.dense()
+	multiply := func(sums, _ []float32, _, _ int, add bool) {
+		p.rows.MultiplyAt(sums, x, NewSparseOffsets(at), p.ldc, add, make([]float32, SparseWork))
+	}
+	if got := p.run(multiply); !equalBits(got, fast) {
+		t.Fatalf("%d×%d×%d, add %v: not bit-identical to the dense product", p.m, p.n, p.k, p.add)
+	}
+	twin := func(sums, _ []float32, _, _ int, add bool) { p.quads().plainAt(sums, x, at, p.ldc, add) }
+	if got := p.run(twin); !equalBits(got, plain) {
 		t.Fatalf("%d×%d×%d, add %v: the twin is not bit-identical to that of the dense product", p.m, p.n, p.k, p.add)
 	}
 }
@@ -124,6 +158,17 @@ func TestSparseRowsMultiply(t *testing.T) {
 		}
 	}
 	newSparseProduct(r, SparseLimit, SparseCols, SparseDepth, 0.1, SparseInt8).check(t)
+}
+
+func TestSparseRowsMultiplyAt(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := 2; n <= SparseWide; n++ {
+		for _, density := range []float64{0, 0.1, 1} {
+			for _, values := range sparseTypes {
+				newSparseProduct(r, 1+r.IntN(30), n, 1+r.IntN(SparseDepth), density, values).checkAt(t)
+			}
+		}
+	}
 }
 
 // Padding must not read outside of x, and a zero that is stored gives NaN for an infinite x as in a dense product.
@@ -156,6 +201,14 @@ func TestSparseRowsRejectWhatDoesNotFit(t *testing.T) {
 		"vector":  func() { sparseQuad().Multiply(make([]float32, 4), make([]float32, 7), 0, 1, false, nil) },
 		"panel":   func() { sparseQuad().Multiply(make([]float32, 64), make([]float32, 127), 0, 9, false, nil) },
 		"columns": func() { sparseQuad().Multiply(make([]float32, 400), make([]float32, 400), 0, 33, false, nil) },
+		"vectors": func() { multiplyAt(make([]float32, 400), make([]float32, 400), 12) },
+		"wide":    func() { multiplyAt(make([]float32, 400), make([]float32, 400), SparseWide+8) },
+		"at sums": func() { multiplyAt(make([]float32, 63), make([]float32, 23), 16) },
+		"at x":    func() { multiplyAt(make([]float32, 64), make([]float32, 22), 16) },
+		"offsets": func() {
+			sparseQuad().MultiplyAt(make([]float32, 32), make([]float32, 8), NewSparseOffsets(make([]int32, 7)), 8, false, nil)
+		},
+		"negative offset": func() { NewSparseOffsets([]int32{0, -1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -175,13 +228,37 @@ func sparseQuad() *SparseRows {
 	return s
 }
 
+// multiplyAt multiplies by rows that start one element apart.
+func multiplyAt(sums, x []float32, cols int) {
+	sparseQuad().MultiplyAt(sums, x, NewSparseOffsets([]int32{0, 1, 2, 3, 4, 5, 6, 7}), cols, false, nil)
+}
+
 func FuzzSparseRows(f *testing.F) {
 	f.Add(uint64(1), uint8(7), uint8(33), uint8(5), uint8(20))
 	f.Add(uint64(2), uint8(13), uint8(0), uint8(255), uint8(200))
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, density uint8) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		newSparseProduct(r, 1+int(m), 1+int(n%SparseCols), 1+int(k), float64(density)/255, sparseTypes[seed%3]).check(t)
+		newSparseProduct(r, 1+int(m), 2+int(n%(SparseWide-1)), 1+int(k), float64(density)/255, sparseTypes[seed%3]).checkAt(t)
 	})
+}
+
+func BenchmarkSparseRowsAt(b *testing.B) {
+	for _, n := range []int{8, 16, 24, 32, 40, 48, 56, 64} {
+		for _, density := range []float64{0.05, 0.1, 0.2} {
+			r := rand.New(rand.NewPCG(1, 2))
+			p, at, x := newSparseProduct(r, SparseLimit/2, n, SparseDepth, density, SparseFloat), make([]int32, SparseDepth), gaussian(r, 1<<14)
+			for k := range at {
+				at[k] = int32(k/9*180 + k%9/3*58 + k%3) // taps of a convolution
+			}
+			b.Run(fmt.Sprintf("%d columns, density %v", n, density), func(b *testing.B) {
+				for b.Loop() {
+					p.rows.MultiplyAt(p.c, x, NewSparseOffsets(at), n, true, nil)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit/2*SparseDepth), "ns/nonzero")
+			})
+		}
+	}
 }
 
 func BenchmarkSparseRows(b *testing.B) {

@@ -7,11 +7,7 @@ func (q sparseQuads) bulk(sums, x []float32, panel, cols int, add bool) bool {
 	if !hasFMA {
 		return false
 	}
-	var none float32
-	values, index, panel, plus := &none, &q.index[0], 4*panel, asInt(add)
-	if len(q.values) > 0 {
-		values = &q.values[0]
-	}
+	values, index, panel, plus := q.first(), &q.index[0], 4*panel, asInt(add)
 	switch {
 	case cols == 1:
 		spmvAVX2(&sums[0], index, q.quads, values, &x[0], plus)
@@ -25,6 +21,26 @@ func (q sparseQuads) bulk(sums, x []float32, panel, cols int, add bool) bool {
 		spmm4AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	}
 	return true
+}
+
+// bulkAt is bulk for rows of x at offsets.
+func (q sparseQuads) bulkAt(sums, x []float32, at []int32, cols int, add bool) bool {
+	if !hasFMA {
+		return false
+	}
+	multiply := [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
+		spmmAt1AVX2, spmmAt2AVX2, spmmAt3AVX2, spmmAt4AVX2, spmmAt5AVX2, spmmAt6AVX2, spmmAt7AVX2, spmmAt8AVX2,
+	}[cols/8-1]
+	multiply(&sums[0], &q.index[0], q.quads, q.first(), &x[0], &at[0], asInt(add))
+	return true
+}
+
+// first is the first value, or a zero if there are none.
+func (q sparseQuads) first() *float32 {
+	if len(q.values) == 0 {
+		return new(float32)
+	}
+	return &q.values[0]
 }
 
 // decodeBulk decodes all values of q and reports true if the CPU has the instructions.

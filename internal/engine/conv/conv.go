@@ -8,7 +8,6 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/half"
 	"github.com/mcompress/mcompress/internal/engine/op"
-	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -136,18 +135,19 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 
 // work is the size of convolve's scratch memory, for weights of w's type.
 func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
+	work := int64(0)
 	switch {
 	case n.IsConst(1) && winogradFits(n, w):
-		return winogradOf(g, nil).work(workers)
+		work = winogradOf(g, nil).work(workers)
 	case n.IsFixed(1) && winogradFits(n, w):
-		return g.transformedWork(workers)
-	}
-	work := g.computedWork(workers, h)
-	if n.IsConst(1) && packedFits(n, w) {
+		work = max(g.transformedWork(workers), g.productWork(workers, h))
+	case n.IsConst(1) && packedFits(n, w):
 		work = g.packedWork(workers, h)
+	default:
+		work = g.computedWork(workers, h)
 	}
 	if n.IsConst(1) && maybeSparse(n, w) {
-		work = max(work, g.TableSize()+spmm.Work(g.OutC, g.OutArea(), workers))
+		work = max(work, g.sparseWork(workers))
 	}
 	return work
 }
@@ -185,30 +185,37 @@ func convolve(c *op.Call) error {
 // convolve runs j with the weights of call c; g may be that of a part of the images.
 func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	weights, transformed := c.State.(winogradWeights)
-	sparse, _ := c.State.(*spmm.Matrix)
 	packed, isPacked := c.State.(packedWeights)
+	sparse, _ := c.State.(sparseWeights)
 	switch {
 	case transformed:
 		winogradOf(g, weights).run(c.Pool, work, j)
 	case isPacked:
 		g.convolvePacked(c.Pool, work, j, packed)
 	case sparse != nil:
-		g.multiply(c.Pool, work, j, sparse)
-	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // bit-identical to constant weights
+		g.convolveSparse(c.Pool, work, j, sparse)
+	case c.IsFixed(1) && isSparse(c.Node, c.In[1]): // this and the next: bit-identical to constant weights
+		g.multiply(c.Pool, work, j)
+	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]):
 		g.transformed(c.Pool, work, j)
 	default:
 		g.convolveComputed(c.Pool, work, j)
 	}
 }
 
-// multiply multiplies the weights, which are j.w if sparse is nil, with the patches.
-func (g *Geometry) multiply(p *op.Pool, work []byte, j job, sparse *spmm.Matrix) {
+// multiply multiplies the weights with the patches.
+func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
+	gemm.Float(p, g.Product(), work[g.TableSize():], g.products(work, j)...)
+}
+
+// products are those of the weights and the patches, whose table is in work.
+func (g *Geometry) products(work []byte, j job) []gemm.FloatProduct {
 	patches := PatchesOf(g, work[:g.TableSize()])
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		x, y := j.x.from(i*g.InC*g.InArea()), j.y.from(i*g.OutC*g.OutArea())
 		q := gemm.FloatProduct{C: y.Values, Stride: g.OutArea(), Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
-		if sparse == nil {
+		if len(j.w) > 0 {
 			q.A = gemm.Rows(Weights(g, j.w, i), g.Depth())
 		}
 		if y.isHalf() {
@@ -227,11 +234,7 @@ func (g *Geometry) multiply(p *op.Pool, work []byte, j job, sparse *spmm.Matrix)
 		}
 		products[i] = q
 	}
-	if work = work[g.TableSize():]; sparse != nil {
-		spmm.Left(p, sparse, g.Product(), work, products...)
-	} else {
-		gemm.Float(p, g.Product(), work, products...)
-	}
+	return products
 }
 
 // rowPanels are the panels of a row-major matrix of Float16 elements.

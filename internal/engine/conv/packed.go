@@ -111,7 +111,7 @@ func (g *Geometry) convolvePacked(pool *op.Pool, work []byte, j job, weights pac
 		buf := scratch[float32](work)
 		j.w = buf.take(g.OutC * g.Depth())
 		weights.unpack(pool, j.w, g.Depth())
-		g.multiply(pool, buf, j, nil)
+		g.multiply(pool, buf, j)
 		return
 	}
 	p, patches := packedOf(g, pool.Workers()), PatchesOf(g, work[:g.TableSize()])

@@ -8,18 +8,70 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maybeSparse reports whether constant weights of this shape are multiplied as a sparse matrix if they have enough zeros: those of one group
-// that Winograd's algorithm does not transform.
+// sparseWeights is the result of Prepare for W with enough zeros, by group.
+type sparseWeights []*spmm.Matrix
+
+// maybeSparse reports whether constant weights of this shape are multiplied as sparse matrices if they have enough zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
-	return w.DType == ir.Float && len(w.Shape) > 2 && n.Int("group", 1) == 1 && !winogradFits(n, w) && spmm.Eligible(int(w.Elems()))
+	return w.DType == ir.Float && len(w.Shape) > 2 && sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
 }
 
-// prepareSparse packs constant weights as a sparse matrix, or returns nil if the dense one is multiplied faster.
+func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
+
+// sparseDensity is that of products if the kernel has one element.
+func sparseDensity(w *ir.Array) spmm.Density {
+	if op.Product(w.Shape[2:]) == 1 {
+		return spmm.FloatDensity
+	}
+	return spmm.ConvDensity
+}
+
+// isSparse reports whether weights are multiplied faster as sparse matrices.
+func isSparse(n *op.Node, w *ir.Array) bool {
+	return maybeSparse(n, w) && spmm.IsSparse(sparseDensity(w), ir.View[float32](w))
+}
+
+// prepareSparse packs constant weights as sparse matrices, or returns nil if the dense ones are multiplied faster.
 func prepareSparse(n *op.Node, w *ir.Array, p *op.Pool) *op.Prepared {
-	if !maybeSparse(n, w) || !spmm.IsSparse(spmm.FloatDensity, ir.View[float32](w)) {
+	if !isSparse(n, w) {
 		return nil
 	}
-	rows, depth := int(w.Shape[0]), int(op.Product(w.Shape[1:]))
-	m := spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth), kernel.SparseValues{})
-	return &op.Prepared{State: m, Bytes: m.Bytes(), Drops: []int{1}}
+	weights, bytes := packSparse(n, w, p), int64(0)
+	for _, m := range weights {
+		bytes += m.Bytes()
+	}
+	return &op.Prepared{State: weights, Bytes: bytes, Drops: []int{1}}
+}
+
+func packSparse(n *op.Node, w *ir.Array, p *op.Pool) sparseWeights {
+	weights, depth := make(sparseWeights, groupsOf(n)), int(op.Product(w.Shape[1:]))
+	rows := int(w.Shape[0]) / len(weights)
+	for g := range weights {
+		weights[g] = spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(part(ir.View[float32](w), g, rows*depth), depth), depth), kernel.SparseValues{})
+	}
+	return weights
+}
+
+// sparseWork is the size of convolveSparse's scratch memory.
+func (g *Geometry) sparseWork(workers int) int64 {
+	if w := sparseWindowsOf(g); w != nil {
+		return w.work(workers)
+	}
+	return g.TableSize() + spmm.Work(g.OutC, g.OutArea(), workers)
+}
+
+// convolveSparse convolves with sparse weights.
+func (g *Geometry) convolveSparse(p *op.Pool, work []byte, j job, weights sparseWeights) {
+	if w := sparseWindowsOf(g); w != nil {
+		w.run(p, work, j, weights)
+		return
+	}
+	products := g.products(work, j)
+	for group, m := range weights {
+		var own []gemm.FloatProduct
+		for i := group; i < len(products); i += len(weights) {
+			own = append(own, products[i])
+		}
+		spmm.Left(p, m, g.Product(), work[g.TableSize():], own...)
+	}
 }

@@ -2,7 +2,6 @@ package conv
 
 import (
 	"github.com/mcompress/mcompress/internal/engine/op"
-	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -54,20 +53,21 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 func winogradPays(inC, outC int) bool { return 14*inC+9*outC < inC*outC }
 
 // convStates are the types of results of prepareConv.
-func convStates() []any { return []any{winogradWeights(nil), packedWeights(nil), (*spmm.Matrix)(nil)} }
+func convStates() []any { return []any{winogradWeights(nil), packedWeights(nil), sparseWeights(nil)} }
 
-// prepareConv transforms constant weights, or packs them as a sparse matrix or in panels.
+// prepareConv packs constant weights as sparse matrices or in panels, or transforms them.
 func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
 	w := op.Opt(in, 1)
 	if w == nil {
 		return nil, nil
 	}
-	if !winogradFits(n, w) {
-		sparse := prepareSparse(n, w, p)
-		if sparse == nil && packedFits(n, w) {
-			return preparePacked(w, p), nil
-		}
+	switch sparse := prepareSparse(n, w, p); {
+	case sparse != nil:
 		return sparse, nil
+	case packedFits(n, w):
+		return preparePacked(w, p), nil
+	case !winogradFits(n, w):
+		return nil, nil
 	}
 	groups, inC := int(max(n.Int("group", 1), 1)), int(w.Shape[1])
 	outC := int(w.Shape[0]) / groups

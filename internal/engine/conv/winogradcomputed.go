@@ -30,6 +30,11 @@ func (g *Geometry) computedWork(workers int, h Halves) int64 {
 	if g.transformsComputed() {
 		return g.transformedWork(workers)
 	}
+	return g.productWork(workers, h)
+}
+
+// productWork is the size of multiply's scratch memory.
+func (g *Geometry) productWork(workers int, h Halves) int64 {
 	if h.Y {
 		return g.TableSize() + gemm.StoreWork(g.Product(), g.Products(), workers)
 	}
@@ -43,7 +48,7 @@ func (g *Geometry) convolveComputed(p *op.Pool, work []byte, j job) {
 		return
 	}
 	if !g.transformsComputed() {
-		g.multiply(p, work, j, nil)
+		g.multiply(p, work, j)
 		return
 	}
 	g.transformed(p, work, j)

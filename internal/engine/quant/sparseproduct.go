@@ -15,7 +15,7 @@ const maxExact = 1 << 24
 
 // maybeSparse reports whether B is multiplied as a sparse matrix if it is constant and has enough zero points.
 func (p *product) maybeSparse(n *op.Node) bool {
-	return n.IsConst(p.b) && len(p.bBatch) == 0 && spmm.Eligible(p.K*p.N)
+	return n.IsConst(p.b) && len(p.bBatch) == 0 && spmm.IntDensity.Eligible(p.K*p.N)
 }
 
 // prepareSparse packs a constant B as a sparse matrix, or returns nil if the dense one is multiplied faster. Its products are computed as

@@ -221,6 +221,7 @@ func TestAt(t *testing.T) {
 }
 
 func TestIsSparse(t *testing.T) {
+	minElems := FloatDensity.elems
 	for _, c := range []struct {
 		elems, nonzeros int
 		want            bool

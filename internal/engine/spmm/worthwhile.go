@@ -6,27 +6,29 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Density is the cost model of a product: the fraction of nonzero elements up to which a weight is multiplied as sparse. The number of
-// columns is not known when a model is loaded. docs/decisions/kernels.md has the measurements, of BenchmarkRight and BenchmarkSparseProduct.
-type Density float64
+// A Density is the cost model of a product: the fraction of nonzero elements up to which a weight of enough elements is multiplied as sparse.
+// The number of columns is not known when a model is loaded. docs/decisions/kernels.md has the measurements, of BenchmarkRight,
+// BenchmarkSparseProduct and BenchmarkSparseConv.
+type Density struct {
+	fraction float64
+	elems    int // of the smallest weight that was measured
+}
 
 // The products of floats, where one column of a weight in the L3 cache is not slower than that of the dense weight; of floats with 8-bit
-// values; and of 8-bit values, where eight columns are not.
-const (
-	FloatDensity     Density = 0.205
-	QuantizedDensity Density = 0.205
-	IntDensity       Density = 0.105
+// values; of 8-bit values, where eight columns are not; and of convolutions whose kernel has several elements.
+var (
+	FloatDensity     = Density{0.205, 1 << 14}
+	QuantizedDensity = Density{0.205, 1 << 14}
+	IntDensity       = Density{0.105, 1 << 14}
+	ConvDensity      = Density{0.205, 1 << 11}
 )
 
-// minElems is the size of the smallest weights that were measured.
-const minElems = 1 << 14
-
 // Eligible reports whether a weight of this many elements may be multiplied as sparse, if it has enough zeros.
-func Eligible(elems int) bool { return elems >= minElems }
+func (d Density) Eligible(elems int) bool { return elems >= d.elems }
 
 // Worthwhile reports whether a weight of this many elements, of which some are not zero, is multiplied faster as sparse.
 func (d Density) Worthwhile(elems, nonzeros int) bool {
-	return Eligible(elems) && float64(nonzeros) <= float64(d)*float64(elems)
+	return d.Eligible(elems) && float64(nonzeros) <= d.fraction*float64(elems)
 }
 
 // IsSparse reports whether a dense weight has enough zeros.

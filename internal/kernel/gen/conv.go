@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// convFamily is the functions of convolutions besides the product: writing panels of patches, and windows of one channel.
+// convFamily is the functions of convolutions besides the product: writing panels of patches and parts of images, and windows of one channel.
 func convFamily() {
 	for _, table := range []bool{false, true} {
 		for _, stride := range []int{1, 2} {
@@ -19,6 +19,7 @@ func convFamily() {
 	}
 	weightRows(1, 8)
 	weightRows(4, 2)
+	copyRows()
 	winograd()
 	depthwiseBytes("depthwiseSignedAVX2", VPMOVSXBW)
 	depthwiseBytes("depthwiseUnsignedAVX2", VPMOVZXBW)

@@ -13,6 +13,9 @@ func spmmFamily() {
 	for vectors := 1; vectors <= 4; vectors++ {
 		spmm(vectors)
 	}
+	for vectors := 1; vectors <= 8; vectors++ {
+		spmmAt(vectors)
+	}
 	spmv()
 	decodeSparse("sparseInt8AVX2", 1, func(from Mem, v VecVirtual) {
 		VPMOVSXBD(from, v)
@@ -33,10 +36,13 @@ type quadPointers struct {
 // each calls f for the index of an element of each of the first rows. The indices are one load, as loads limit the kernels.
 func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
 	rest := GP64()
-	if rows == 4 {
+	switch rows {
+	case 4:
 		MOVL(Mem{Base: q.index}, rest.As32())
-	} else {
+	case 2:
 		MOVWQZX(Mem{Base: q.index}, rest)
+	default:
+		MOVBQZX(Mem{Base: q.index}, rest)
 	}
 	for r := range rows {
 		k := rest
@@ -49,8 +55,7 @@ func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
 	}
 }
 
-// spmm multiplies quads by columns of x in vectors. All columns of as many rows are summed at once as the registers hold: a sum has a
-// latency of four cycles.
+// spmm multiplies quads by columns of x in vectors, which are in panels of two vectors.
 func spmm(vectors int) {
 	function(fmt.Sprintf("spmm%dAVX2", vectors), "func(sums *float32, index *byte, quads int, values *float32, x *float32, panel, add int)",
 		fmt.Sprintf("spmm%dAVX2 stores products of quads and %d columns of x, or adds them to sums; panel in bytes, quads > 0.", vectors, 8*vectors))
@@ -63,8 +68,31 @@ func spmm(vectors int) {
 		ADDQ(parameter("panel"), second)
 		panels = append(panels, second)
 	}
+	multiplyQuads(q, sums, quads, vectors, func(k GPVirtual) { SHLQ(U8(6), k) }, func(k GPVirtual, v int) Mem {
+		return Mem{Base: panels[v/2], Disp: v % 2 * vector, Index: k, Scale: 1}
+	})
+}
+
+// spmmAt multiplies quads by columns of x in vectors. Row k of x is at an offset of its own.
+func spmmAt(vectors int) {
+	function(fmt.Sprintf("spmmAt%dAVX2", vectors), "func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int)",
+		fmt.Sprintf("spmmAt%dAVX2 stores products of quads and %d columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.", vectors, 8*vectors))
+	sums, quads := pointer("sums"), pointer("quads")
+	q := quadPointers{index: pointer("index"), values: pointer("values")}
+	x, offsets := pointer("x"), pointer("offsets")
+	multiplyQuads(q, sums, quads, vectors, func(k GPVirtual) { MOVL(Mem{Base: offsets, Index: k, Scale: 4}, k.As32()) }, func(k GPVirtual, v int) Mem {
+		return Mem{Base: x, Disp: v * vector, Index: k, Scale: 4}
+	})
+}
+
+// multiplyQuads multiplies quads by vectors of x. An index is converted by offset, and its vectors are those of row. All columns of as many
+// rows are summed at once as the registers hold: a sum has a latency of four cycles.
+func multiplyQuads(q quadPointers, sums, quads GPVirtual, vectors int, offset func(k GPVirtual), row func(k GPVirtual, v int) Mem) {
 	rows := 4
-	if vectors == 4 {
+	switch {
+	case vectors > 4:
+		rows = 1
+	case vectors == 4:
 		rows = 2
 	}
 	Label("quad")
@@ -79,10 +107,10 @@ func spmm(vectors int) {
 		loop(fmt.Sprint("pass", first), pass.count, func() {
 			pass.each(rows, func(r int, k GPVirtual) {
 				w := YMM()
-				SHLQ(U8(6), k)
+				offset(k)
 				VBROADCASTSS(Mem{Base: pass.values, Disp: 4 * r}, w)
 				for v, sum := range acc[r] {
-					VFMADD231PS(Mem{Base: panels[v/2], Disp: v % 2 * vector, Index: k, Scale: 1}, w, sum)
+					VFMADD231PS(row(k, v), w, sum)
 				}
 			})
 			advance(pass.index, 4)

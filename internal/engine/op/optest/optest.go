@@ -17,6 +17,7 @@ type Case struct {
 	Attrs        []*ir.Attr
 	Arrays       map[string]*ir.Array // tensors among the attributes
 	Consts       []int                // inputs that are constants, passed to Prepare
+	Fixed        []int                // inputs that are the same in every run, but not passed to Prepare
 	Outputs      int                  // 1 if it is 0
 	Workers      int                  // 1 if it is 0
 	InPlace      int                  // 1 + the input whose memory output 0 reuses; 0 for memory of its own
@@ -69,6 +70,10 @@ func NewCall(row *op.Op, c Case, pool *op.Pool) (*op.Call, error) {
 func (c Case) Node() *op.Node {
 	n := op.NewNode(ir.OpID{Domain: c.Domain, Type: c.Type}, c.Version, c.Attrs, c.Arrays)
 	n.NumIn, n.Const, n.Consumed = len(c.In), make([]bool, len(c.In)), slices.Repeat([]bool{true}, max(c.Outputs, 1))
+	n.Fixed = make([]bool, len(c.In))
+	for _, i := range c.Fixed {
+		n.Fixed[i] = true
+	}
 	return n
 }
 

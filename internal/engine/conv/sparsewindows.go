@@ -1,0 +1,244 @@
+package conv
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// sparseWindows convolves with sparse weights without im2col. The input is copied with its padding, and of strides, one copy for each phase (the
+// remainder of a position divided by the stride), so that every tap of the kernel is an offset into the copy, and adjacent outputs depend
+// on adjacent elements. A block of outputs is a vector operand at each of these offsets (Elsen et al. 2019, arXiv:1911.09723, for 1×1).
+//
+// Blocks go across the ends of rows: the outputs in between are computed and dropped. The copy is of a band of rows, or of several images
+// if they are small.
+type sparseWindows struct {
+	*Geometry
+	axes  [2]phasedAxis
+	rows  int // outputs of a band along the first axis
+	wide  int // elements of a row of the copy
+	bands int // of an image
+}
+
+// A phasedAxis is an axis whose positions are divided by the stride.
+type phasedAxis struct {
+	phases []int // those that taps have
+	reach  int   // largest quotient of a tap
+	shared int   // positions of padding at the end that those at the start of the next row serve for
+}
+
+// sparseCopy is the maximum number of elements of the copy, if one row and one image fit: a part of the L2 cache and of the L3 cache.
+const sparseCopy = 1 << 18
+
+// sparseWindowsOf returns nil if packed panels of the patches are used: for other than two spatial axes, and for 1×1 kernels, whose panels are
+// the input itself, unless a block of outputs of all channels is at most half of the L1 cache and there are many (measured).
+func sparseWindowsOf(g *Geometry) *sparseWindows {
+	const depth, area = 64, 256
+	if len(g.in) != 2 || g.Pointwise() && (g.InC > depth || g.OutArea() < area) {
+		return nil
+	}
+	w := &sparseWindows{Geometry: g, axes: [2]phasedAxis{g.phased(0), g.phased(1)}}
+	w.wide = g.out[1] + w.axes[1].reach - w.axes[1].shared
+	row := g.InC * w.planes() * w.wide
+	w.rows = min(max(sparseCopy/max(row, 1)-w.axes[0].reach, 1), g.out[0])
+	w.bands = ceilDiv(g.out[0], max(w.rows, 1))
+	return w
+}
+
+// phased is axis i by phase.
+func (w *window) phased(i int) phasedAxis {
+	a := phasedAxis{reach: (w.kernel[i] - 1) * w.dilation[i] / w.stride[i]}
+	for k := range w.kernel[i] {
+		if phase := k * w.dilation[i] % w.stride[i]; !slices.Contains(a.phases, phase) {
+			a.phases = append(a.phases, phase)
+		}
+	}
+	a.shared = a.reach
+	for _, phase := range a.phases {
+		from, to := w.phase(i, phase, 0, w.out[i]+a.reach)
+		a.shared = min(a.shared, from, w.out[i]+a.reach-to)
+	}
+	return a
+}
+
+// of is the index of the phase and the quotient of a tap.
+func (a phasedAxis) of(w *window, axis, tap int) (phase, quotient int) {
+	at := tap * w.dilation[axis]
+	return slices.Index(a.phases, at%w.stride[axis]), at / w.stride[axis]
+}
+
+// phase is the range of the positions from first to first+n-1 of a phase along axis i, counted from first, that are inside the input.
+func (w *window) phase(i, phase, first, n int) (from, to int) {
+	start := first*w.stride[i] + phase - w.begin[i]
+	from = max(0, ceilDiv(-min(start, 0), w.stride[i]))
+	to = ceilDiv(max(w.in[i]-start, 0), w.stride[i])
+	return min(from, n), max(min(to, n), min(from, n))
+}
+
+// planes is the number of phases of a channel.
+func (w *sparseWindows) planes() int { return len(w.axes[0].phases) * len(w.axes[1].phases) }
+
+// plane and channel are the numbers of elements of the copy of a phase and of a channel.
+func (w *sparseWindows) plane() int   { return (w.rows + w.axes[0].reach) * w.wide }
+func (w *sparseWindows) channel() int { return w.planes() * w.plane() }
+
+// units is the number of bands of all images and groups, and together that of those that are copied at once, unit elements apart.
+func (w *sparseWindows) units() int    { return w.Products() * w.bands }
+func (w *sparseWindows) together() int { return min(max(sparseCopy/max(w.unit(), 1), 1), w.units()) }
+func (w *sparseWindows) unit() int     { return w.InC * w.channel() }
+
+// slack is the number of elements after a copy that are read: zeros for the last row, and surplus outputs.
+func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWide }
+
+// slot is the number of scratch elements of a worker: sums, decoded values, and a row.
+func (w *sparseWindows) slot() int {
+	return spmm.PartSums(w.OutC, kernel.SparseWide) + kernel.SparseWork + max(w.in[1], w.out[1])
+}
+
+func (w *sparseWindows) work(workers int) int64 {
+	return w.TableSize() + aligned(4*int64(w.together()*w.unit()+w.slack())) + int64(workers)*aligned(4*int64(w.slot()))
+}
+
+// offsets are those of the rows of weights, in table.
+func (w *sparseWindows) offsets(table []int32) []kernel.SparseOffsets {
+	size, channel := w.kernelSize(), w.channel()
+	for tap := range size {
+		py, row := w.axes[0].of(w.window, 0, tap/w.kernel[1])
+		px, col := w.axes[1].of(w.window, 1, tap%w.kernel[1])
+		at := (py*len(w.axes[1].phases)+px)*w.plane() + row*w.wide + col
+		for c := range w.InC {
+			table[c*size+tap] = int32(c*channel + at)
+		}
+	}
+	return spmm.Offsets(table)
+}
+
+// run convolves j with the weights of each group.
+func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeights) {
+	rows := w.offsets(kernel.Words[int32](work[:4*w.Depth()]))
+	buf := scratch[float32](work[w.TableSize():])
+	copied := buf.take(w.together()*w.unit() + w.slack())
+	slots := make([][]float32, p.Workers())
+	for i := range slots {
+		slots[i] = buf.take(w.slot())
+	}
+	clear(copied[len(copied)-w.slack():])
+	for first := 0; first < w.units(); first += w.together() {
+		n := min(w.together(), w.units()-first)
+		const channels = 8
+		pieces := ceilDiv(w.InC, channels)
+		p.Slots(n*pieces, func(i, slot int) {
+			u := w.at(first + i/pieces)
+			for c := i % pieces * channels; c < min(w.InC, (i%pieces+1)*channels); c++ {
+				u.copy(part(copied, i/pieces*w.InC+c, w.channel()), j.x, c, slots[slot])
+			}
+		})
+		w.multiply(p, j, weights, first, n, copied, rows, slots)
+	}
+}
+
+// multiply computes the outputs of n units, from the first one on.
+func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first, n int, copied []float32, rows []kernel.SparseOffsets, slots [][]float32) {
+	blocks := ceilDiv(w.rows*w.wide, kernel.SparseWide)
+	cols := (ceilDiv(w.rows*w.wide, blocks) + 7) &^ 7
+	const perWorker = 4
+	wanted := ceilDiv(perWorker*p.Workers(), n*blocks)
+	parts := make([][]spmm.Part, len(weights))
+	for g, m := range weights {
+		parts[g] = m.Parts(wanted)
+	}
+	most := 0
+	for _, of := range parts {
+		most = max(most, len(of))
+	}
+	p.Slots(n*blocks*most, func(i, slot int) {
+		u := w.at(first + i/most/blocks)
+		if of := parts[u.group]; i%most < len(of) {
+			block := i / most % blocks * cols
+			u.multiply(of[i%most], j, copied[i/most/blocks*w.unit()+block:], rows, block, cols, slots[slot])
+		}
+	})
+}
+
+// A sparseUnit is a band of rows of one image and group.
+type sparseUnit struct {
+	*sparseWindows
+	product, group int
+	row, end       int // of the output
+}
+
+func (w *sparseWindows) at(i int) sparseUnit {
+	product, row := i/w.bands, i%w.bands*w.rows
+	return sparseUnit{w, product, product % w.Groups, row, min(row+w.rows, w.out[0])}
+}
+
+// copy copies channel c of the input by phases, with its padding.
+func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float32) {
+	first := (u.product*u.InC + c) * u.InArea()
+	for _, py := range u.axes[0].phases {
+		lo, hi := u.phase(0, py, u.row, u.rows+u.axes[0].reach)
+		for _, px := range u.axes[1].phases {
+			plane := to[:u.plane()]
+			to = to[len(plane):]
+			from, end := u.phase(1, px, 0, u.wide)
+			clear(plane)
+			if from == end {
+				continue
+			}
+			at, start := lo*u.wide+from, from*u.stride[1]+px-u.begin[1]
+			input := first + ((u.row+lo)*u.stride[0]+py-u.begin[0])*u.in[1]
+			if u.stride[1] == 1 && !x.isHalf() && lo < hi {
+				kernel.CopyRows(plane[at:], u.wide, x.Values[input+start:], u.stride[0]*u.in[1], hi-lo, end-from)
+				continue
+			}
+			for r := range hi - lo {
+				row := read(x, input+r*u.stride[0]*u.in[1], u.in[1], buffer)
+				stridedCopyFloat(plane[at+r*u.wide:][:end-from], row[start:], u.stride[1])
+			}
+		}
+	}
+}
+
+// multiply computes the outputs of a part of the channels from place first of the grid on, and applies bias, addend and activation.
+func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int, work []float32) {
+	channels, area := p.To-p.From, u.OutArea()
+	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
+	sums := work[:ceilDiv(channels, kernel.SparseQuad)*kernel.SparseQuad*cols]
+	y := j.y.from((u.product*u.OutC + p.From) * area)
+	if j.add {
+		u.spans(first, cols, func(lane, at, n int) {
+			kernel.CopyRows(sums[lane:], cols, y.Values[at:], area, channels, n)
+		})
+	}
+	p.MultiplyAt(sums, x, rows, cols, j.add, decoded)
+	if j.bias != nil {
+		for m := range channels {
+			row := part(sums, m, cols)
+			kernel.AddScalar(row, row, j.bias[u.group*u.OutC+p.From+m])
+		}
+	}
+	if j.activate != nil {
+		j.activate(sums)
+	}
+	u.spans(first, cols, func(lane, at, n int) {
+		if !y.isHalf() {
+			kernel.CopyRows(y.Values[at:], area, sums[lane:], cols, channels, n)
+			return
+		}
+		for m := range channels {
+			put(y, m*area+at, sums[m*cols+lane:][:n])
+		}
+	})
+}
+
+// spans calls f for the outputs in a block, a row at a time: n of them from lane on are at an index of a channel.
+func (u sparseUnit) spans(first, cols int, f func(lane, at, n int)) {
+	for row := first / u.wide; row < u.end-u.row && row*u.wide < first+cols; row++ {
+		from, to := max(row*u.wide, first), min(row*u.wide+u.out[1], first+cols)
+		if from < to {
+			f(from-first, (u.row+row)*u.out[1]+from-row*u.wide, to-from)
+		}
+	}
+}
