@@ -209,7 +209,7 @@ func TestPairFits(t *testing.T) {
 	}
 }
 
-// Rows are shuffled as their order says, also in place.
+// Rows are shuffled into their order, also in place.
 func TestPairRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	for n := 1; n < 100; n++ {

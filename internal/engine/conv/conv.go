@@ -191,9 +191,9 @@ func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	case transformed:
 		winogradOf(g, weights).run(c.Pool, work, j)
 	case isPacked:
-		g.convolvePacked(c.Pool, work, j, packed)
+		packed.convolve(g, c.Pool, work, j)
 	case sparse != nil:
-		g.convolveSparse(c.Pool, work, j, sparse)
+		sparse.convolve(g, c.Pool, work, j)
 	case c.IsFixed(1) && isSparse(c.Node, c.In[1]): // this and the next: bit-identical to constant weights
 		g.multiply(c.Pool, work, j)
 	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]):

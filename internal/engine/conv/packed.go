@@ -97,7 +97,7 @@ func (packed packedWeights) unpack(p *op.Pool, w []float32, depth int) {
 // isSmall reports whether patches are the left operand if weights are packed.
 func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
 
-// packedWork is the size of convolvePacked's scratch memory.
+// packedWork is the size of packedWeights.convolve's scratch memory.
 func (g *Geometry) packedWork(workers int, h Halves) int64 {
 	if !g.isSmall() {
 		return aligned(4*int64(g.OutC*g.Depth())) + g.computedWork(workers, h)
@@ -105,12 +105,12 @@ func (g *Geometry) packedWork(workers int, h Halves) int64 {
 	return g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
 }
 
-// convolvePacked multiplies the patches with the weights, of large images as rows.
-func (g *Geometry) convolvePacked(pool *op.Pool, work []byte, j job, weights packedWeights) {
+// convolve multiplies the patches with the weights, of large images as rows.
+func (packed packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j job) {
 	if !g.isSmall() {
 		buf := scratch[float32](work)
 		j.w = buf.take(g.OutC * g.Depth())
-		weights.unpack(pool, j.w, g.Depth())
+		packed.unpack(pool, j.w, g.Depth())
 		g.multiply(pool, buf, j)
 		return
 	}
@@ -119,7 +119,7 @@ func (g *Geometry) convolvePacked(pool *op.Pool, work []byte, j job, weights pac
 	pool.Slots(p.tiles(), func(task, slot int) {
 		rest := task / p.across()
 		image, from := rest/p.down(), rest%p.down()*p.pixels
-		t := packedTile{packed: p, job: j, weights: weights, from: from, to: min(from+p.pixels, p.OutArea())}
+		t := packedTile{packed: p, job: j, weights: packed, from: from, to: min(from+p.pixels, p.OutArea())}
 		t.first = task % p.across() * p.channels
 		t.last = min(t.first+p.channels, p.OutC)
 		t.x, t.y = j.x.from(image*p.InC*p.InArea()), j.y.from(image*p.OutC*p.OutArea())

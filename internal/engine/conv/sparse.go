@@ -52,7 +52,7 @@ func packSparse(n *op.Node, w *ir.Array, p *op.Pool) sparseWeights {
 	return weights
 }
 
-// sparseWork is the size of convolveSparse's scratch memory.
+// sparseWork is the size of sparseWeights.convolve's scratch memory.
 func (g *Geometry) sparseWork(workers int) int64 {
 	if w := sparseWindowsOf(g); w != nil {
 		return w.work(workers)
@@ -60,8 +60,8 @@ func (g *Geometry) sparseWork(workers int) int64 {
 	return g.TableSize() + spmm.Work(g.OutC, g.OutArea(), workers)
 }
 
-// convolveSparse convolves with sparse weights.
-func (g *Geometry) convolveSparse(p *op.Pool, work []byte, j job, weights sparseWeights) {
+// convolve convolves with sparse weights.
+func (weights sparseWeights) convolve(g *Geometry, p *op.Pool, work []byte, j job) {
 	if w := sparseWindowsOf(g); w != nil {
 		w.run(p, work, j, weights)
 		return

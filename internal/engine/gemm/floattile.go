@@ -133,7 +133,7 @@ func (t *floatTile) left(rows, ks span) kernel.GemmA {
 }
 
 // packsLeft reports whether enough panels read a block of A with an unfavorable layout: elements not contiguous in a row, or rows that map
-// to the same lines of the L1 cache, which slows products down so little that only wide tiles make up for the packing.
+// to the same lines of the L1 cache, which slows products down so little that only wide tiles gain more than packing costs.
 func (t *floatTile) packsLeft() bool {
 	const scattered, aliased, alias = 3, 32, 1024
 	panels := t.cols.len() / kernel.GemmPanel
