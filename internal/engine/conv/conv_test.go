@@ -264,7 +264,7 @@ func TestPackedConvIsBitIdentical(t *testing.T) {
 		{[]int64{2, 300, 9, 23}, []int64{280, 300, 1, 1}, attrs{}},
 		{[]int64{1, 150, 9, 11}, []int64{20, 150, 1, 1}, attrs{"strides": []int{2, 2}}},
 		{[]int64{1, 40, 13, 15}, []int64{90, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
-		{[]int64{2, 20, 40}, []int64{37, 20, 5}, attrs{"pads": []int{2, 2}}},
+		{[]int64{2, 20, 8, 5}, []int64{37, 20, 5, 5}, attrs{"pads": []int{2, 2, 2, 2}}},
 	} {
 		n, w := nodeOf("Conv", l.a), random(2, l.w...)
 		if made, err := prepareConv(n, []*ir.Array{nil, w}, op.NewPool(1)); err != nil || !isPacked(made) {

@@ -17,9 +17,10 @@ const (
 	maxPackedArea  = 15 * 15 // pixels of the output up to which images are small (measured)
 )
 
-// packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse.
+// packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse. Kernels that are
+// not square are left out, such as those of one axis: their images are rarely small, and unpacking takes scratch memory of the size of the weights.
 func packedFits(n *op.Node, w *ir.Array) bool {
-	return w.DType == ir.Float && len(w.Shape) > 2 && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
+	return w.DType == ir.Float && len(w.Shape) == 4 && w.Shape[2] == w.Shape[3] && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
 		w.Shape[0] >= panel && op.Product(w.Shape[1:]) >= minPackedDepth
 }
 
