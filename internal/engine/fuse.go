@@ -18,6 +18,7 @@ type rule struct {
 // merge an operator with its neighbours.
 func rules() []rule {
 	return []rule{
+		{"unpacked bits", fuseUnpackBits},
 		{"gelu", fuseGelu},
 		{"swish", fuseSwish},
 		{"layer normalization", fuseLayerNorm},

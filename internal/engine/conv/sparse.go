@@ -67,6 +67,11 @@ func (weights sparseWeights) convolve(g *Geometry, p *op.Pool, work []byte, j jo
 		return
 	}
 	products := g.products(work, j)
+	if g.Pointwise() && g.OutArea() > 1 {
+		for i := range products {
+			products[i].Panels = pixelPanels(j.x.from(i*g.InC*g.InArea()), g.OutArea())
+		}
+	}
 	for group, m := range weights {
 		var own []gemm.FloatProduct
 		for i := group; i < len(products); i += len(weights) {

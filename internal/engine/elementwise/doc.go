@@ -16,6 +16,6 @@ func Ops() []op.Op {
 	return slices.Concat(
 		binaryOps(), variadicOps(), powOps(),
 		unaryOps(), numberOps(), activationOps(), contribOps(),
-		whereOps(), clipOps(), castOps(), dropoutOps(),
+		whereOps(), clipOps(), castOps(), dropoutOps(), unpackBitsOps(),
 	)
 }

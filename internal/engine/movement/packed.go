@@ -19,6 +19,9 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	if !op.Known(table) || !op.Known(at) {
 		return lookup(op.NewLookup(table.DType, entries, nil, int(at.Elems()), nil))
 	}
+	if s := mostlyFirst(table, at); s != nil {
+		return s
+	}
 	ints, err := op.Ints(at)
 	if err != nil {
 		return nil
@@ -33,31 +36,42 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	} else {
 		kernel.F32FromF16(values, ir.View[uint16](table))
 	}
-	if s := mostlyFirst(table, values, places); s != nil {
-		return s
-	}
 	return lookup(op.NewLookup(table.DType, entries, values, len(places), places))
 }
 
 // mostlyFirst packs elements most of which are the first one of the table, a zero, as in a weight stored with a bit mask. It is nil if
 // indices take less memory or the weight would not be multiplied as sparse.
-func mostlyFirst(table *ir.Array, values []float32, places []int64) op.Packed {
-	count := 0
-	for _, p := range places {
-		if p != 0 {
-			count++
-		}
-	}
-	if table.DType != ir.Float || len(values) <= 1<<8 || math.Float32bits(values[0]) != 0 || !spmm.FloatDensity.Worthwhile(len(places), count) {
+func mostlyFirst(table, at *ir.Array) op.Packed {
+	if table.DType != ir.Float || len(table.Data) <= 4<<8 || math.Float32bits(ir.View[float32](table)[0]) != 0 {
 		return nil
 	}
-	at, of := make([]int64, 0, count), make([]float32, 0, count)
-	for i, p := range places {
-		if p != 0 {
-			at, of = append(at, int64(i)), append(of, values[p])
-		}
+	size := int(at.DType.Bits() / 8)
+	if !spmm.FloatDensity.Counts(int(at.Elems()), size, func(_ []byte, from, to int) []byte { return at.Data[from*size : to*size] }) {
+		return nil
 	}
-	return sparse(op.NewSparse(count, at, of))
+	positions := spmm.NonZeros(nil, at.Data, size)
+	values := make([]float32, len(positions))
+	found := entriesAt[int64]
+	if at.DType == ir.Int32 {
+		found = entriesAt[int32]
+	}
+	if !found(values, table, at, positions) {
+		return nil // reported when the node runs
+	}
+	return sparse(op.NewSparse(len(positions), positions, values))
+}
+
+// entriesAt writes the entries of the table at the indices that are at these positions of at, and reports whether it has all.
+func entriesAt[P int32 | int64](dst []float32, table, at *ir.Array, positions []int32) bool {
+	entries, indices := ir.View[float32](table), ir.View[P](at)
+	for i, p := range positions {
+		entry, ok := fromStart(int64(indices[p]), table.Shape[0])
+		if !ok {
+			return false
+		}
+		dst[i] = entries[entry]
+	}
+	return true
 }
 
 // lookup is l as an interface.
@@ -96,7 +110,12 @@ func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Pack
 		values = op.Dense(packed[2], values.Shape)
 	}
 	if !op.Known(at) || !op.Known(values) {
-		return op.NewSparse(int(at.Elems()), nil, nil)
+		return op.NewSparse[int32](int(at.Elems()), nil, nil)
+	}
+	if last := at.Elems() - 1; at.DType == ir.Int32 && last >= 0 && int64(ir.View[int32](at)[last]) < in[0].Shape[0] {
+		if s := op.NewSparse(int(at.Elems()), ir.View[int32](at), ir.View[float32](values)); s != nil {
+			return s
+		}
 	}
 	ints, err := op.Ints(at)
 	if err != nil {

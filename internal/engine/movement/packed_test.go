@@ -20,6 +20,9 @@ func TestPackScatterElements(t *testing.T) {
 		want   []int32
 	}{
 		"ascending":      {none, op.Filled(0), []int64{6}, vec(1, 4), true, []int32{1, 4}},
+		"int32":          {none, op.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 4}, 2), true, []int32{1, 4}},
+		"int32 at end":   {none, op.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, -1}, 2), true, []int32{1, 5}},
+		"int32 outside":  {none, op.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 6}, 2), false, nil},
 		"from the end":   {none, op.Filled(0), []int64{6}, vec(1, -1), true, []int32{1, 5}},
 		"unordered":      {none, op.Filled(0), []int64{6}, vec(4, 1), false, nil},
 		"twice":          {none, op.Filled(0), []int64{6}, vec(4, 4), false, nil},
@@ -35,6 +38,47 @@ func TestPackScatterElements(t *testing.T) {
 		s, ok := packScatterElements(n, in, []op.Packed{c.data, nil, nil}).(*op.Sparse)
 		if ok != c.packed || ok && !slices.Equal(s.Positions, c.want) {
 			t.Errorf("%s: packed %v %v", name, ok, s)
+		}
+	}
+}
+
+// Gather is packed as a sparse vector where it reads the first entry, a zero, almost everywhere.
+func TestPackGatherOfMostlyZeros(t *testing.T) {
+	const n, entries = 1 << 15, 300
+	values := make([]float32, entries)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	table := ir.ArrayOf(values, entries)
+	at := func(changed int, to int64) (*ir.Array, *ir.Array) {
+		wide, narrow := make([]int64, n), make([]int32, n)
+		for i := range changed {
+			wide[i*5+3], narrow[i*5+3] = to, int32(to)
+		}
+		return ir.ArrayOf(wide, n), ir.ArrayOf(narrow, n)
+	}
+	for name, c := range map[string]struct {
+		changed int
+		to      int64
+		want    float32 // 0 if it is not sparse
+	}{
+		"sparse": {40, 7, 7}, "from the end": {40, -1, entries - 1}, "out of range": {40, entries, 0}, "half": {0, 0, 0},
+	} {
+		wide, narrow := at(c.changed, c.to)
+		for _, a := range []*ir.Array{wide, narrow} {
+			if name == "half" {
+				for i := range n / 2 {
+					copy(a.Data[i*int(a.DType.Bits()/8):], []byte{1})
+				}
+			}
+			s, ok := packGather(nil, []*ir.Array{table, a}, make([]op.Packed, 2)).(*op.Sparse)
+			if ok != (c.want != 0) {
+				t.Errorf("%s of %s: sparse is %v", name, a.DType, ok)
+				continue
+			}
+			if ok && (len(s.Positions) != c.changed || s.Positions[1] != 8 || s.Values[1] != c.want) {
+				t.Errorf("%s of %s: %d positions, %d is %v", name, a.DType, len(s.Positions), s.Positions[1], s.Values[1])
+			}
 		}
 	}
 }

@@ -32,11 +32,11 @@ type Sparse struct {
 
 // NewSparse returns the elements with these values at these positions, which are nil if memory is only planned; n is their number. It is nil
 // unless the positions ascend.
-func NewSparse(n int, positions []int64, values []float32) *Sparse {
+func NewSparse[P int32 | int64](n int, positions []P, values []float32) *Sparse {
 	s := &Sparse{n: n, Positions: make([]int32, 0, len(positions)), Values: make([]float32, 0, len(positions))}
-	last := int64(-1)
+	last := P(-1)
 	for i, p := range positions {
-		if p <= last || p > math.MaxInt32 {
+		if p <= last || int64(p) > math.MaxInt32 {
 			return nil
 		}
 		last = p

@@ -28,7 +28,7 @@ func TestSparsePositionsAscend(t *testing.T) {
 			t.Errorf("positions %v are accepted", p)
 		}
 	}
-	if n := NewSparse(2, nil, nil).Bytes(); n != 16 {
+	if n := NewSparse[int32](2, nil, nil).Bytes(); n != 16 {
 		t.Errorf("%d bytes while memory is planned", n)
 	}
 }

@@ -23,7 +23,7 @@ type Rows struct {
 // Dense is a matrix of k columns. Either its rows or its columns must be contiguous.
 func Dense(m gemm.Matrix[float32], k int) Source {
 	return elements[float32]{
-		nonzeros: func(dst []int32, line []float32, _, _ int) []int32 { return nonzeros(dst, kernel.Bytes(line), 4) },
+		nonzeros: func(dst []int32, line []float32, _, _ int) []int32 { return NonZeros(dst, kernel.Bytes(line), 4) },
 		value:    func(v float32, _ int) float32 { return v },
 	}.source(m, k)
 }
@@ -31,7 +31,7 @@ func Dense(m gemm.Matrix[float32], k int) Source {
 // Halves is Dense of float16.
 func Halves(m gemm.Matrix[uint16], k int) Source {
 	return elements[uint16]{
-		nonzeros: func(dst []int32, line []uint16, _, _ int) []int32 { return nonzeros(dst, kernel.Bytes(line), 2) },
+		nonzeros: func(dst []int32, line []uint16, _, _ int) []int32 { return NonZeros(dst, kernel.Bytes(line), 2) },
 		value: func(v uint16, _ int) float32 {
 			var wide [1]float32
 			kernel.F32FromF16(wide[:], []uint16{v})
@@ -48,7 +48,7 @@ func Quantized(m gemm.Matrix[byte], k int, signed bool, zeros []int32) Source {
 			for i, b := range line {
 				differences[i] = b ^ byte(zeros[row+i*step])
 			}
-			return nonzeros(dst, differences, 1)
+			return NonZeros(dst, differences, 1)
 		},
 		value: func(b byte, row int) float32 { return float32(integer(b, signed) - zeros[row]) },
 	}.source(m, k)
@@ -97,18 +97,33 @@ func (e elements[T]) source(m gemm.Matrix[T], k int) Source {
 // At is a matrix of k columns whose element (i, j) is at position i·row+j·col of a tensor, with elements at ascending positions. Either row
 // or col must be 1.
 func At(positions []int32, values []float32, row, col, k int) Source {
+	stride := col
+	if col == 1 {
+		stride = max(row, k) // of a single row, row may be 1
+	}
+	starts := startsOf(positions, stride)
 	return func(from, to int) *Rows {
-		lines, stride, n := to-from, row, k // runs of positions, their distance and length
+		first, lines, at, n := from, to-from, 0, k // lines of stride positions, and the part of each of them
 		if col != 1 {
-			lines, stride, n = k, col, to-from
+			first, lines, at, n = 0, k, from, to-from
 		}
 		r := &Rows{ends: make([]int, lines)}
-		for i := range lines {
-			start := from*row + i*stride
-			at, _ := slices.BinarySearch(positions, int32(start))
-			for ; at < len(positions) && int(positions[at]) < start+n; at++ {
-				r.cols, r.values = append(r.cols, positions[at]-int32(start)), append(r.values, values[at])
+		parts, count := make([][2]int, lines), 0
+		for i := range min(lines, len(starts)-1-first) {
+			begin, end := starts[first+i], starts[first+i+1]
+			line, start := positions[begin:end], int32((first+i)*stride+at)
+			lo, _ := slices.BinarySearch(line, start)
+			hi, _ := slices.BinarySearch(line[lo:], start+int32(n))
+			parts[i] = [2]int{begin + lo, begin + lo + hi}
+			count += hi
+		}
+		r.cols, r.values = make([]int32, 0, count), make([]float32, 0, count)
+		for i, part := range parts {
+			start := int32((first+i)*stride + at)
+			for _, p := range positions[part[0]:part[1]] {
+				r.cols = append(r.cols, p-start)
 			}
+			r.values = append(r.values, values[part[0]:part[1]]...)
 			r.ends[i] = len(r.cols)
 		}
 		if col == 1 {
@@ -116,6 +131,17 @@ func At(positions []int32, values []float32, row, col, k int) Source {
 		}
 		return r.transposed(to - from)
 	}
+}
+
+// startsOf is where lines of stride positions start in ascending positions, up to the last line that has any, and their number.
+func startsOf(positions []int32, stride int) []int {
+	starts, next := []int{0}, stride
+	for i, p := range positions {
+		for ; int(p) >= next; next += stride {
+			starts = append(starts, i)
+		}
+	}
+	return append(starts, len(positions))
 }
 
 // transposed is the transposed matrix, of this number of rows.
@@ -162,8 +188,8 @@ func (r *Rows) of(row int) (cols []int32, values []float32) {
 	return r.cols[from:r.ends[row]], r.values[from:r.ends[row]]
 }
 
-// nonzeros appends to dst the indices of the nonzero elements of x, which have size bytes, in order.
-func nonzeros(dst []int32, x []byte, size int) []int32 {
+// NonZeros appends to dst the indices of the nonzero elements of x, which have size bytes, in order.
+func NonZeros(dst []int32, x []byte, size int) []int32 {
 	const at = 512
 	var mask [at / 8]byte
 	for from := 0; from < len(x)/size; from += at {
