@@ -333,3 +333,15 @@ func TestWinogradPaysOffForManyChannels(t *testing.T) {
 		}
 	}
 }
+
+// Blocks that are computed by one worker, and by all, give the same sums.
+func TestWinogradSharesTheLastBlocks(t *testing.T) {
+	l := layer{[]int64{1, 130, 18, 25}, []int64{130, 130, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}}
+	plan := winogradOf(layerGeometry(t, l), nil)
+	for workers, want := range map[int]int{1: 5, 2: 4, 3: 0, 9: 0} {
+		if got := plan.perWorker(workers); got != want {
+			t.Errorf("%d workers, %d blocks: got %d blocks per worker, want %d", workers, plan.blocks(), got, want)
+		}
+	}
+	prepared(t, "FusedConv", 1, l.a, random(1, l.x...), random(2, l.w...))
+}
