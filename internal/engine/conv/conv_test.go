@@ -261,6 +261,9 @@ func TestPackedConvIsBitIdentical(t *testing.T) {
 	for i, l := range []layer{
 		{[]int64{2, 150, 3, 3}, []int64{130, 150, 1, 1}, attrs{}},
 		{[]int64{1, 64, 1, 1}, []int64{16, 64, 1, 1}, attrs{}},
+		{[]int64{31, 80, 1, 1}, []int64{40, 80, 1, 1}, attrs{}},
+		{[]int64{13, 300, 3, 4}, []int64{50, 300, 1, 1}, attrs{}},
+		{[]int64{25, 40, 5, 5}, []int64{50, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 300, 9, 23}, []int64{280, 300, 1, 1}, attrs{}},
 		{[]int64{1, 150, 9, 11}, []int64{20, 150, 1, 1}, attrs{"strides": []int{2, 2}}},
 		{[]int64{1, 40, 13, 15}, []int64{90, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
