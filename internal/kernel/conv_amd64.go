@@ -83,3 +83,13 @@ func depthwiseUnsignedAVX2(sums *int32, x *byte, positions int, step int, rest i
 //
 //go:noescape
 func depthwiseFloatAVX2(y *float32, x *float32, positions int, step int, at *int64, taps int, w *float32, first *float32)
+
+// maxPairsAVX2 needs n%8 == 0 and rows > 0.
+//
+//go:noescape
+func maxPairsAVX2(y *float32, x *float32, n int, at *int64, rows int)
+
+// maxTriplesAVX2 needs n%8 == 0 and rows > 0.
+//
+//go:noescape
+func maxTriplesAVX2(y *float32, x *float32, n int, at *int64, rows int, first float32)

@@ -140,3 +140,24 @@ func depthwiseFloatBulk(y, x []float32, positions, step int, at []int64, w, firs
 	depthwiseFloatAVX2(&y[0], &x[0], positions, 4*step, &at[0], len(at), &w[0], &first[0])
 	return true
 }
+
+// maxWindowsBulk processes everything, or nothing: the last vector may overlap the one before it.
+func maxWindowsBulk(y, x []float32, at []int64, taps int, first float32) bool {
+	n := whole(len(y))
+	if n == 0 || len(at) == 0 {
+		return false
+	}
+	maxWindowsOf(y[:n], x, at, taps, first)
+	if rest := len(y) - 8; n < len(y) {
+		maxWindowsOf(y[rest:], x[2*rest:], at, taps, maxColumn(x, at, 2*rest-1))
+	}
+	return true
+}
+
+func maxWindowsOf(y, x []float32, at []int64, taps int, first float32) {
+	if taps == 2 {
+		maxPairsAVX2(&y[0], &x[0], len(y), &at[0], len(at))
+	} else {
+		maxTriplesAVX2(&y[0], &x[0], len(y), &at[0], len(at), first)
+	}
+}

@@ -23,3 +23,5 @@ func depthwiseBytesBulk(_ []int32, _ []byte, _, _ int, _ []int64, _ []int16, _ [
 }
 
 func depthwiseFloatBulk(_, _ []float32, _, _ int, _ []int64, _, _ []float32) bool { return false }
+
+func maxWindowsBulk(_, _ []float32, _ []int64, _ int, _ float32) bool { return false }

@@ -261,6 +261,9 @@ func TestPackedConvIsBitIdentical(t *testing.T) {
 	for i, l := range []layer{
 		{[]int64{2, 150, 3, 3}, []int64{130, 150, 1, 1}, attrs{}},
 		{[]int64{1, 64, 1, 1}, []int64{16, 64, 1, 1}, attrs{}},
+		{[]int64{31, 80, 1, 1}, []int64{40, 80, 1, 1}, attrs{}},
+		{[]int64{13, 300, 3, 4}, []int64{50, 300, 1, 1}, attrs{}},
+		{[]int64{25, 40, 5, 5}, []int64{50, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 300, 9, 23}, []int64{280, 300, 1, 1}, attrs{}},
 		{[]int64{1, 150, 9, 11}, []int64{20, 150, 1, 1}, attrs{"strides": []int{2, 2}}},
 		{[]int64{1, 40, 13, 15}, []int64{90, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
@@ -332,4 +335,16 @@ func TestWinogradPaysOffForManyChannels(t *testing.T) {
 			t.Errorf("%d to %d channels: %v, want %v", c.inC, c.outC, got, c.want)
 		}
 	}
+}
+
+// Blocks that are computed by one worker, and by all, give the same sums.
+func TestWinogradSharesTheLastBlocks(t *testing.T) {
+	l := layer{[]int64{1, 130, 18, 25}, []int64{130, 130, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}}
+	plan := winogradOf(layerGeometry(t, l), nil)
+	for workers, want := range map[int]int{1: 5, 2: 4, 3: 0, 9: 0} {
+		if got := plan.perWorker(workers); got != want {
+			t.Errorf("%d workers, %d blocks: got %d blocks per worker, want %d", workers, plan.blocks(), got, want)
+		}
+	}
+	prepared(t, "FusedConv", 1, l.a, random(1, l.x...), random(2, l.w...))
 }

@@ -28,7 +28,7 @@ func maxBandOf[T pooled](w *window) *maxBand[T] {
 	return p
 }
 
-// channel pools one channel. A window that covers only padding gets the lowest number, NaN propagates.
+// channel pools one channel.
 func (p *maxBand[T]) channel(y, x []T) {
 	for o := 0; o < p.out[0]; o += p.rows {
 		p.load(x, o)

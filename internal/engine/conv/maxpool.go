@@ -60,14 +60,25 @@ func maxPool[T pooled](c *op.Call) error {
 		maxPoolIndices(c, w, x, y, ir.View[int64](c.Out[1]))
 		return nil
 	}
-	bands := make([]*maxBand[T], c.Pool.Workers())
+	channels := make([]func(y, x []T), c.Pool.Workers())
 	c.Pool.Slots(len(y)/w.outLen(), func(ch, slot int) {
-		if bands[slot] == nil {
-			bands[slot] = maxBandOf[T](w)
+		if channels[slot] == nil {
+			channels[slot] = maxChannel[T](w)
 		}
-		bands[slot].channel(part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+		channels[slot](part(y, ch, w.outLen()), part(x, ch, w.inLen()))
 	})
 	return nil
+}
+
+// maxChannel returns a function that pools a channel: a window that covers only padding gets the lowest number, NaN propagates. It must not be
+// called concurrently.
+func maxChannel[T pooled](w *window) func(y, x []T) {
+	if rows := maxRowsOf(w); rows != nil {
+		if pool, ok := any(rows.channel).(func(y, x []T)); ok {
+			return pool
+		}
+	}
+	return maxBandOf[T](w).channel
 }
 
 // eachChannel distributes n channels.

@@ -21,9 +21,9 @@ func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) 
 	}
 	return func(y []T, places []P, x []T) {
 		if places == nil {
-			maxBandOf[T](w).channel(y, x)
+			maxChannel[T](w)(y, x)
 		} else if !maxArgmax(&f, places, y, x) {
-			maxBandOf[T](w).channel(y, x)
+			maxChannel[T](w)(y, x)
 			findArgmax(&f, places, y, x)
 		}
 	}

@@ -36,9 +36,10 @@ func preparePacked(w *ir.Array, p *op.Pool) *op.Prepared {
 	return &op.Prepared{State: packedWeights(packed), Bytes: bytes, Drops: []int{1}}
 }
 
-// A packed product is that of all images.
+// A packed product is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are read less often.
 type packed struct {
 	*Geometry
+	joined           int // images whose pixels are joined: all, or each by itself
 	pixels, channels int // of a tile
 	depth            int // summed at once
 }
@@ -56,8 +57,12 @@ const (
 
 // packedOf divides the product into tiles, of fewer channels if there are few tiles for the workers.
 func packedOf(g *Geometry, workers int) *packed {
-	p := &packed{Geometry: g, depth: min(g.Depth(), gemm.Depth)}
-	p.pixels = ceilDiv(ceilDiv(g.OutArea(), max(ceilDiv(g.OutArea(), maxTilePixels), 1)), packedRows) * packedRows
+	p := &packed{Geometry: g, joined: 1, depth: min(g.Depth(), gemm.Depth)}
+	if g.OutArea() <= packedRows {
+		p.joined = max(g.Batch, 1)
+	}
+	all := p.joined * g.OutArea()
+	p.pixels = ceilDiv(ceilDiv(all, max(ceilDiv(all, maxTilePixels), 1)), packedRows) * packedRows
 	p.channels = min(ceilDiv(g.OutC, panel)*panel, maxTileChannels)
 	for workers > 1 && p.tiles() < tilesPerWorker*workers && p.channels > panel && p.pixels*p.channels*g.Depth() >= 2*minTileWork {
 		p.channels = ceilDiv(p.channels/2, panel) * panel
@@ -65,18 +70,33 @@ func packedOf(g *Geometry, workers int) *packed {
 	return p
 }
 
-// across and down are the numbers of tiles over the channels and pixels of an image.
+// across and down are the numbers of tiles over the channels and the pixels of joined images.
 func (p *packed) across() int { return ceilDiv(p.OutC, p.channels) }
-func (p *packed) down() int   { return ceilDiv(p.OutArea(), p.pixels) }
-func (p *packed) tiles() int  { return p.Batch * p.down() * p.across() }
+func (p *packed) down() int   { return ceilDiv(p.joined*p.OutArea(), p.pixels) }
+func (p *packed) tiles() int  { return p.Batch / p.joined * p.down() * p.across() }
 
-// slots are the numbers of elements of a worker's scratch memory: strips, patches, sums, and sums of a Float16 output by channel.
-func (p *packed) slots(isHalf bool) [4]int {
-	stored := 0
+// slots are the numbers of elements of a worker's scratch memory: strips, patches, those of a further image, sums, and sums of a Float16
+// output by channel.
+func (p *packed) slots(isHalf bool) [5]int {
+	further, stored := 0, 0
+	if p.joined > 1 {
+		further = panel * p.depth
+	}
 	if isHalf {
 		stored = p.pixels * p.channels
 	}
-	return [4]int{p.pixels * p.depth, panel * p.depth, p.pixels * p.channels, stored}
+	return [5]int{p.pixels * p.depth, panel * p.depth, further, p.pixels * p.channels, stored}
+}
+
+// eachImage calls f for the images that have pixels from to end-1 of all, with those of the image.
+func (p *packed) eachImage(from, end int, f func(image, lo, hi int)) {
+	for from < end {
+		image := from / p.OutArea()
+		first := image * p.OutArea()
+		next := min(end, first+p.OutArea())
+		f(image, from-first, next-first)
+		from = next
+	}
 }
 
 func (p *packed) slot(isHalf bool) (size int64) {
@@ -116,43 +136,47 @@ func (packed packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j 
 		return
 	}
 	p, patches := packedOf(g, pool.Workers()), PatchesOf(g, work[:g.TableSize()])
+	images := func(image int) gemm.Panels[float32] {
+		x := j.x.from(image * p.InC * p.InArea())
+		if p.Pointwise() {
+			return pixelPanels(x, p.OutArea())
+		}
+		return patches.Of(x)
+	}
 	size := int(p.slot(j.y.isHalf()))
 	pool.Slots(p.tiles(), func(task, slot int) {
-		rest := task / p.across()
-		image, from := rest/p.down(), rest%p.down()*p.pixels
-		t := packedTile{packed: p, job: j, weights: packed, from: from, to: min(from+p.pixels, p.OutArea())}
+		rest, all := task/p.across(), p.joined*p.OutArea()
+		t := packedTile{packed: p, job: j, weights: packed, patches: images}
+		t.from = rest/p.down()*all + rest%p.down()*p.pixels
+		t.to = min(t.from+p.pixels, (rest/p.down()+1)*all)
 		t.first = task % p.across() * p.channels
 		t.last = min(t.first+p.channels, p.OutC)
-		t.x, t.y = j.x.from(image*p.InC*p.InArea()), j.y.from(image*p.OutC*p.OutArea())
-		t.patches = patches.Of(t.x)
-		if p.Pointwise() {
-			t.patches = pixelPanels(t.x, p.OutArea())
-		}
 		t.run(scratch[float32](work[g.TableSize():][slot*size:][:size]))
 	})
 }
 
-// A packedTile is pixels from to to-1 and channels first to last-1 of the output of an image.
+// A packedTile is pixels from to to-1 of all images and channels first to last-1 of the output.
 type packedTile struct {
 	*packed
 	job
 	weights     packedWeights
-	patches     gemm.Panels[float32]
+	patches     func(image int) gemm.Panels[float32]
 	from, to    int
 	first, last int
 }
 
 func (t *packedTile) run(buf scratch[float32]) {
 	sizes := t.slots(t.y.isHalf())
-	left, block, sums := buf.take(sizes[0]), buf.take(sizes[1]), buf.take(sizes[2])
+	left, block, further, sums := buf.take(sizes[0]), buf.take(sizes[1]), buf.take(sizes[2]), buf.take(sizes[3])
 	pixels, channels, area := t.to-t.from, t.last-t.first, t.OutArea()
-	at := t.first*area + t.from
 	sums = sums[:pixels*channels]
 	if t.add {
-		kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, pixels)
+		t.eachOutput(sums, func(at int, sums []float32) {
+			kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, len(sums)/channels)
+		})
 	}
 	for k := 0; k < t.Depth(); k += t.depth {
-		t.multiply(sums, left, block, k, min(k+t.depth, t.Depth()))
+		t.multiply(sums, left, block, further, k, min(k+t.depth, t.Depth()))
 	}
 	if t.bias != nil {
 		for i := range pixels {
@@ -164,22 +188,45 @@ func (t *packedTile) run(buf scratch[float32]) {
 		t.activate(sums)
 	}
 	if !t.y.isHalf() {
-		kernel.TransposeInto(t.y.Values[at:], area, sums, channels, pixels, channels)
+		t.eachOutput(sums, func(at int, sums []float32) {
+			kernel.TransposeInto(t.y.Values[at:], area, sums, channels, len(sums)/channels, channels)
+		})
 		return
 	}
-	rows := buf.take(sizes[3])[:len(sums)]
-	kernel.TransposeInto(rows, pixels, sums, channels, pixels, channels)
-	for i := range channels {
-		put(t.y, at+i*area, part(rows, i, pixels))
-	}
+	rows := buf.take(sizes[4])
+	t.eachOutput(sums, func(at int, sums []float32) {
+		pixels := len(sums) / channels
+		kernel.TransposeInto(rows[:len(sums)], pixels, sums, channels, pixels, channels)
+		for i := range channels {
+			put(t.y, at+i*area, part(rows, i, pixels))
+		}
+	})
+}
+
+// eachOutput calls f for the sums of each image, with the position of the first in the output.
+func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) {
+	t.eachImage(t.from, t.to, func(image, lo, hi int) {
+		n := (hi - lo) * (t.last - t.first)
+		f((image*t.OutC+t.first)*t.OutArea()+lo, sums[:n])
+		sums = sums[n:]
+	})
 }
 
 // multiply adds the products k to end-1. Patches are packed into the strips of the kernel.
-func (t *packedTile) multiply(sums, left, block []float32, k, end int) {
+func (t *packedTile) multiply(sums, left, block, further []float32, k, end int) {
 	depth, high, channels := end-k, kernel.GemmRows(), t.last-t.first
 	block = block[:panel*depth]
 	for p := t.from; p < t.to; p += packedRows {
-		t.patches(block, k, end, p, min(p+packedRows, t.to))
+		lane := 0
+		t.eachImage(p, min(p+packedRows, t.to), func(image, lo, hi int) {
+			if lane == 0 {
+				t.patches(image)(block, k, end, lo, hi)
+			} else {
+				t.patches(image)(further[:len(block)], k, end, lo, hi)
+				kernel.PackLanes(block, further, depth, panel, panel, lane, hi-lo, 1, true)
+			}
+			lane += hi - lo
+		})
 		kernel.PackStrips(left[(p-t.from)*depth:], block, 1, panel, packedRows, depth)
 	}
 	size := panel * t.Depth()

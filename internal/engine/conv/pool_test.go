@@ -176,3 +176,42 @@ func TestGlobalPools(t *testing.T) {
 		}
 	}
 }
+
+// Rows of windows, and bands of a channel, of which most tests use one only.
+func TestMaxRowsEqualMaxBand(t *testing.T) {
+	for _, test := range []struct {
+		in []int64
+		a  attrs
+	}{
+		{[]int64{112, 112}, attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{9, 34}, attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}},
+		{[]int64{7, 21}, attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "ceil_mode": 1, "dilations": []int{2, 1}}},
+		{[]int64{6, 40}, attrs{"kernel_shape": []int{1, 3}, "strides": []int{1, 2}, "pads": []int{2, 5, 3, 4}}},
+		{[]int64{59}, attrs{"kernel_shape": []int{2}, "strides": []int{2}, "auto_pad": "SAME_LOWER"}},
+		{[]int64{4, 5, 30}, attrs{"kernel_shape": []int{3, 2, 3}, "strides": []int{2, 1, 2}, "pads": []int{1, 0, 1, 1, 0, 1}}},
+	} {
+		w, err := poolWindow(nodeOf("MaxPool", test.a), test.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := maxRowsOf(w)
+		if rows == nil {
+			t.Errorf("%v: windows %v are not pooled by rows", test.in, test.a)
+			continue
+		}
+		x := ir.View[float32](random(3, test.in...))
+		for i := 0; i < len(x); i += 5 {
+			x[i] = []float32{float32(math.Inf(-1)), float32(math.Copysign(0, -1)), 0, float32(math.NaN())}[i/5%4]
+			clear(x[i/2 : i/2+2])
+			x[i/3] = float32(math.Inf(-1))
+		}
+		got, want := make([]float32, w.outLen()), make([]float32, w.outLen())
+		rows.channel(got, x)
+		maxBandOf[float32](w).channel(want, x)
+		for i := range want {
+			if g, w := got[i], want[i]; math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
+				t.Fatalf("%v, windows %v: output %d is %v, want %v", test.in, test.a, i, g, w)
+			}
+		}
+	}
+}

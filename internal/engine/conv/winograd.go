@@ -11,7 +11,8 @@ import (
 // channels, and less than twice as large beyond (measured); an infinite element makes NaN of its sums.
 //
 // A block of tiles is transformed, multiplied with the weights and transformed back in scratch memory that stays in the cache. With enough
-// blocks each one is computed by one worker, else each by all workers. Every element is summed in the same order either way.
+// blocks each one is computed by one worker, except for the last few, which would leave workers idle; else each by all workers. Every element
+// is summed in the same order either way.
 type winograd struct {
 	*Geometry
 	weights winogradWeights // by group, index in the tile, and output and input channel
@@ -133,15 +134,28 @@ func (w *winograd) line() int {
 // winogradRows is the number of rows of the input that a pair of rows of tiles depends on.
 const winogradRows = 6
 
-// perWorker reports whether each block is computed by one worker.
-func (w *winograd) perWorker(workers int) bool { return w.Groups*w.blocks() >= 2*workers }
+// perWorker is the number of blocks that are computed by one worker each, of all groups of channels.
+func (w *winograd) perWorker(workers int) int {
+	n := w.Groups * w.blocks()
+	if n < 2*workers {
+		return 0
+	}
+	if rest := n % workers; 2*rest <= workers {
+		return n - rest
+	}
+	return n
+}
 
 func (w *winograd) work(workers int) int64 {
-	slots := 1
-	if w.perWorker(workers) {
-		slots = workers
+	return int64(w.slots(workers))*aligned(4*int64(w.slot())) + int64(workers)*aligned(4*int64(w.line()))
+}
+
+// slots is the number of blocks that are computed at once.
+func (w *winograd) slots(workers int) int {
+	if w.perWorker(workers) > 0 {
+		return workers
 	}
-	return int64(slots)*aligned(4*int64(w.slot())) + int64(workers)*aligned(4*int64(w.line()))
+	return 1
 }
 
 // A winogradBlock is some tiles of one group of channels.
@@ -160,31 +174,28 @@ func (w *winograd) run(p *op.Pool, work []byte, j job) {
 	for i := range lines {
 		lines[i] = buf.take(w.line())
 	}
-	blocks := w.blocks()
-	if !w.perWorker(p.Workers()) {
-		slot := buf.take(w.slot())
-		for i := range w.Groups * blocks {
-			w.block(i/blocks, i%blocks, slot).run(j, func(n int, f func(i int, line []float32)) {
-				p.Slots(n, func(i, slot int) { f(i, lines[slot]) })
-			})
-		}
-		return
-	}
-	slots := make([][]float32, p.Workers())
+	slots := make([][]float32, w.slots(p.Workers()))
 	for i := range slots {
 		slots[i] = buf.take(w.slot())
 	}
-	p.Slots(w.Groups*blocks, func(i, slot int) {
-		w.block(i/blocks, i%blocks, slots[slot]).run(j, func(n int, f func(i int, line []float32)) {
+	perWorker := w.perWorker(p.Workers())
+	p.Slots(perWorker, func(i, slot int) {
+		w.block(i, slots[slot]).run(j, func(n int, f func(i int, line []float32)) {
 			for i := range n {
 				f(i, lines[slot])
 			}
 		})
 	})
+	for i := perWorker; i < w.Groups*w.blocks(); i++ {
+		w.block(i, slots[0]).run(j, func(n int, f func(i int, line []float32)) {
+			p.Slots(n, func(i, slot int) { f(i, lines[slot]) })
+		})
+	}
 }
 
-func (w *winograd) block(group, i int, slot []float32) *winogradBlock {
-	b := &winogradBlock{winograd: w, group: group, first: i * w.units}
+// block is the i-th one of all groups.
+func (w *winograd) block(i int, slot []float32) *winogradBlock {
+	b := &winogradBlock{winograd: w, group: i / w.blocks(), first: i % w.blocks() * w.units}
 	b.last = min(b.first+w.units, w.Batch*w.pairs()*w.segments())
 	v := kernel.WinogradTile * w.InC * w.step()
 	b.v, b.m = slot[:v], slot[v:]

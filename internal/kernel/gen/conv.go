@@ -24,6 +24,8 @@ func convFamily() {
 	depthwiseBytes("depthwiseSignedAVX2", VPMOVSXBW)
 	depthwiseBytes("depthwiseUnsignedAVX2", VPMOVZXBW)
 	depthwiseFloat()
+	maxWindows("maxPairsAVX2", false)
+	maxWindows("maxTriplesAVX2", true)
 }
 
 // packLanes copies blocks of a panel. Elements before and after a block are not read: their lanes are masked, and the pointer starts before
