@@ -69,6 +69,13 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[str
 	return outputs, err
 }
 
+// recycle lets later runs use the memory of arrays that the caller does not have.
+func (s *Session) recycle(arrays []*ir.Array) {
+	if e, ok := s.session.(*engine.Interpreter); ok {
+		e.Recycle(arrays...)
+	}
+}
+
 // Inputs are the inputs of the model, without constants.
 func (s *Session) Inputs() []Port { return ports(s.session.Inputs()) }
 
