@@ -69,10 +69,12 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[str
 	return outputs, err
 }
 
-// recycle lets later runs use the memory of arrays that the caller does not have.
-func (s *Session) recycle(arrays []*ir.Array) {
+// Recycle lets later runs return outputs in the memory of these, which the caller no longer uses. It saves the allocation and the garbage
+// collection of outputs that are large compared with the model, such as the logits of a small language model. It may be called during runs.
+// Split sessions do not reuse memory.
+func (s *Session) Recycle(outputs ...*ir.Array) {
 	if e, ok := s.session.(*engine.Interpreter); ok {
-		e.Recycle(arrays...)
+		e.Recycle(outputs...)
 	}
 }
 
