@@ -33,7 +33,7 @@ func (d *Decoding) Run(ctx context.Context, tokens [][]int64) (map[string]*ir.Ar
 	}
 	outputs, err := d.session.Run(ctx, inputs)
 	if err == nil {
-		d.decoder.Keep(outputs, len(tokens[0]))
+		d.session.Recycle(d.decoder.Keep(outputs, len(tokens[0]))...)
 	}
 	return outputs, err
 }

@@ -49,6 +49,7 @@ func TestDecoding(t *testing.T) {
 				t.Fatalf("token %d, logit %d: %v, want %v", i, j, got[j], w)
 			}
 		}
+		s.Recycle(out["logits"])
 	}
 	if _, err := single.Run(ctx, [][]int64{{1}, {2, 3}}); err == nil || single.Tokens() != 5 {
 		t.Errorf("%v after %d tokens, want an error for sequences of different lengths", err, single.Tokens())

@@ -69,6 +69,15 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[str
 	return outputs, err
 }
 
+// Recycle lets later runs return outputs in the memory of these, which the caller no longer uses. It saves the allocation and the garbage
+// collection of outputs that are large compared with the model, such as the logits of a small language model. It may be called during runs.
+// Split sessions do not reuse memory.
+func (s *Session) Recycle(outputs ...*ir.Array) {
+	if e, ok := s.session.(*engine.Interpreter); ok {
+		e.Recycle(outputs...)
+	}
+}
+
 // Inputs are the inputs of the model, without constants.
 func (s *Session) Inputs() []Port { return ports(s.session.Inputs()) }
 

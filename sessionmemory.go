@@ -27,7 +27,7 @@ type Memory struct {
 	Sessions int   // open ones
 	Runs     int   // so far
 	Weights  int64 // of the open sessions
-	Arenas   int64 // that open sessions keep for later runs, of the last four shapes of inputs
+	Arenas   int64 // that open sessions keep for later runs, of the last four shapes of inputs, and recycled outputs
 	Running  int64 // of runs in progress; what remains between runs is a leak of an operator
 
 	Outputs     int   // arrays that Run returned and that the program still references, as far as garbage was collected

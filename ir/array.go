@@ -78,8 +78,8 @@ func View[T Element](a *Array) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&a.Data[0])), int64(len(a.Data))/size)
 }
 
-// alignment is that of AlignedBytes.
-const alignment = 64
+// Alignment is that of AlignedBytes in bytes.
+const Alignment = 64
 
 // AlignedBytes returns n zero bytes that start at a multiple of 64, as the widest vector
 // instructions like it.
@@ -87,15 +87,15 @@ func AlignedBytes(n int64) []byte {
 	if n == 0 {
 		return nil
 	}
-	b := make([]byte, n+alignment)
-	skip := -uintptr(unsafe.Pointer(&b[0])) & (alignment - 1)
+	b := make([]byte, n+Alignment)
+	skip := -uintptr(unsafe.Pointer(&b[0])) & (Alignment - 1)
 	return b[skip : int64(skip)+n : int64(skip)+n]
 }
 
 // alignedCopy is a copy of data that is aligned like AlignedBytes. append, unlike make, does not clear the memory, and aligns all but short slices.
 func alignedCopy(data []byte) []byte {
 	b := append([]byte(nil), data...)
-	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%alignment == 0 {
+	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%Alignment == 0 {
 		return b[:len(b):len(b)]
 	}
 	b = AlignedBytes(int64(len(data)))

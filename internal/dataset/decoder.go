@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -65,13 +66,15 @@ func (d *Decoder) Inputs(ids [][]int64) (map[string]*ir.Array, error) {
 	return d.state.Inputs(&Batch{Inputs: inputs}), nil
 }
 
-// Keep keeps the caches of a run on a number of tokens of each sequence, and removes them from its outputs.
-func (d *Decoder) Keep(outputs map[string]*ir.Array, tokens int) {
+// Keep keeps the caches of a run on a number of tokens of each sequence, and removes them from its outputs. It returns the caches before, which nothing uses any more.
+func (d *Decoder) Keep(outputs map[string]*ir.Array, tokens int) []*ir.Array {
+	before := slices.Collect(maps.Values(d.state.held))
 	d.state.Keep(outputs)
 	d.past += int64(tokens)
 	for _, p := range d.state.pairs {
 		delete(outputs, p.Output)
 	}
+	return before
 }
 
 // CacheBytes is the memory of the caches.

@@ -17,6 +17,7 @@ type instance struct {
 	arena      []byte
 	values     []*ir.Array // by slot
 	template   []*ir.Array // values between runs
+	arrays     []ir.Array  // values of template, without constants
 	calls      []op.Call   // by step
 	bodies     []map[string]*instance
 	deadAfter  [][]int       // by step: dynamically sized slots whose lifetime ends with it
@@ -24,32 +25,45 @@ type instance struct {
 	dynamicMem dynamicMemory // of the current run
 }
 
-// bind allocates the arena of a plan.
+// bind returns an instance of a plan with this arena.
 func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
-	in := &instance{plan: pl, arena: arena, calls: make([]op.Call, len(pl.prog.steps)), bodies: make([]map[string]*instance, len(pl.prog.steps))}
-	in.template = make([]*ir.Array, len(pl.values))
-	arrays := make([]ir.Array, len(pl.values))
+	slots, steps := len(pl.values), len(pl.prog.steps)
+	in := &instance{
+		arena: arena, arrays: make([]ir.Array, slots), template: make([]*ir.Array, slots), values: make([]*ir.Array, slots),
+		calls: make([]op.Call, steps), bodies: make([]map[string]*instance, steps),
+	}
+	for i, s := range pl.prog.steps {
+		in.calls[i] = op.Call{Node: s.Node, In: make([]*ir.Array, len(s.in)), Out: make([]*ir.Array, len(s.out)), Pool: pool}
+	}
+	in.rebind(pl)
+	return in
+}
+
+// rebind makes in, which is idle, an instance of pl, a plan of the same program for its arena.
+func (in *instance) rebind(pl *plan) {
+	in.plan, in.deadAfter = pl, pl.lastUses()
+	clear(in.template)
+	clear(in.bodies)
 	for o, v := range pl.values {
 		switch r := pl.place[o]; {
 		case v == nil:
 		case r.bytes > 0:
-			arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape, Data: arena[r.off : r.off+r.bytes : r.off+r.bytes]}
-			in.template[o] = &arrays[o]
+			in.arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape, Data: in.region(r)}
+			in.template[o] = &in.arrays[o]
 		case op.Known(v), pl.prog.slots[o].constant != nil:
 			in.template[o] = v
 		default:
-			arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape} // a view of an input of the run
-			in.template[o] = &arrays[o]
+			in.arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape} // a view of an input of the run
+			in.template[o] = &in.arrays[o]
 		}
 	}
-	in.values = append([]*ir.Array(nil), in.template...)
-	for i, s := range pl.prog.steps {
-		r := pl.scratch[i]
-		in.calls[i] = op.Call{Node: s.Node, In: make([]*ir.Array, len(s.in)), Out: make([]*ir.Array, len(s.out)), Work: arena[r.off : r.off+r.bytes : r.off+r.bytes], Pool: pool}
+	for i := range in.calls {
+		in.calls[i].Work = in.region(pl.scratch[i])
 	}
-	in.deadAfter = pl.lastUses()
-	return in
+	in.reset()
 }
+
+func (in *instance) region(r region) []byte { return in.arena[r.off : r.off+r.bytes : r.off+r.bytes] }
 
 // lastUses lists for each step the dynamically sized slots without later consumers.
 func (pl *plan) lastUses() [][]int {

@@ -25,6 +25,7 @@ type Interpreter struct {
 	streamed int64        // bytes of constants that are read for each run
 	loaded   int64        // bytes in the account after loading
 	shared   *sharedState // nil if no other session shares values with this one
+	recycled recycled     // memory for results
 }
 
 // Open prepares m for runs and reads its weights. The files of m stay in use until Close. An operator that the engine does not implement is
@@ -166,13 +167,13 @@ func (e *Interpreter) SetWorkers(n int) {
 // A Memory is the memory that a session has, in bytes.
 type Memory struct {
 	Weights int64 // constants, and the weights that operators prepacked
-	Idle    int64 // arenas that are kept for later runs, of at most four plans of each graph
+	Idle    int64 // arenas that are kept for later runs, of at most four plans of each graph, and recycled results
 	Running int64 // arenas and other values of runs; 0 between runs
 }
 
 // Memory returns the memory that the session has now.
 func (e *Interpreter) Memory() Memory {
-	m := Memory{Weights: e.weights}
+	m := Memory{Weights: e.weights, Idle: e.recycled.idle()}
 	_ = e.prog.each(func(p *program) error {
 		m.Idle += p.plans.idle()
 		return nil
@@ -183,6 +184,7 @@ func (e *Interpreter) Memory() Memory {
 
 // Free releases the memory that earlier runs left for later ones.
 func (e *Interpreter) Free() {
+	e.recycled.free(e.account)
 	if e.prog == nil {
 		return
 	}
@@ -257,7 +259,7 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 		}
 		slots[i] = true
 	}
-	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch, direct: watch == nil}
+	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, recycled: &e.recycled, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch, direct: watch == nil}
 	defer func() { e.account.Release(r.copied) }()
 	defer e.opt.Arena.lock()()
 	return e.prog.exec(r, args, slots)
@@ -335,6 +337,7 @@ type execution struct {
 	pool     *op.Pool
 	eval     *ir.Eval
 	account  *op.Account
+	recycled *recycled
 	arena    *Arena
 	profile  Profiler
 	maxSteps int64                             // 0 for no limit
@@ -344,13 +347,18 @@ type execution struct {
 	watch    func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
 }
 
-// allocate returns an array of a's type that the caller of the run gets, computed by step s.
+// allocate returns an array of a's type that the caller of the run gets, computed by step s. Its memory is recycled if possible.
 func (r *execution) allocate(s *step, a *ir.Array) (*ir.Array, error) {
-	if err := r.account.Take(a.Bytes()); err != nil {
-		return nil, s.wrap(err)
+	n := a.Bytes()
+	data, size := r.recycled.take(n)
+	if data == nil {
+		if err := r.account.Take(size); err != nil {
+			return nil, s.wrap(err)
+		}
+		data = ir.AlignedBytes(size)
 	}
-	r.copied += a.Bytes()
-	return ir.NewArray(a.DType, slices.Clone(a.Shape)...), nil
+	r.copied += int64(len(data))
+	return &ir.Array{DType: a.DType, Shape: slices.Clone(a.Shape), Data: data[:n]}, nil
 }
 
 // fetched handles a fetched value of step s, nil if it is no result of a step: it copies the value, or calls watch.

@@ -322,7 +322,9 @@ func (pl *planner) exclusive(s *step, k, h int) bool {
 
 // layout places all buffers and scratch memory in the arena.
 func (pl *planner) layout() (err error) {
-	blocks := make([]memory.Block, 0, len(pl.prog.slots)+len(pl.scratch))
+	count := 2 * len(pl.prog.steps) // mostly, each step has one output and scratch memory
+	blocks := make([]memory.Block, 0, count)
+	pl.blocks = make([]block, 0, count)
 	for o := range pl.prog.slots {
 		if pl.buffer[o] != o {
 			continue

@@ -52,10 +52,11 @@ func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, err
 	if in != nil {
 		r.account.Release(int64(len(in.arena)))
 	}
-	if idle := p.plans.reuse(e); idle != nil && arena.has(idle) {
-		return e, e.plan.bind(idle, r.pool), nil
+	if idle := p.plans.reuse(e); idle != nil && arena.has(idle.arena) {
+		idle.rebind(e.plan)
+		return e, idle, nil
 	} else if idle != nil {
-		r.account.Release(int64(len(idle)))
+		r.account.Release(int64(len(idle.arena)))
 	}
 	if err := r.account.Take(e.plan.memory.Size); err != nil {
 		return nil, nil, e.plan.wrapPeak(err)
@@ -91,15 +92,15 @@ func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, e
 	return e, nil
 }
 
-// reuse takes the arena of an idle instance whose plan has the offsets of e's; nil if there is none.
-func (c *planCache) reuse(e *planned) []byte {
+// reuse takes an idle instance whose plan has the offsets of e's; nil if there is none.
+func (c *planCache) reuse(e *planned) *instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.entries {
 		if o.idle != nil && o.plan.capacity == e.plan.capacity {
-			arena := o.idle.arena
+			idle := o.idle
 			o.idle = nil
-			return arena
+			return idle
 		}
 	}
 	return nil

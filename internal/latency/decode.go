@@ -35,7 +35,10 @@ func (m *Measure) decode(ctx context.Context, j *Job, model *ir.Model, s engine.
 			begin := time.Now()
 			out, err := s.Run(ctx, in, nil)
 			if err == nil {
-				d.Keep(out, tokens)
+				spare := d.Keep(out, tokens)
+				if e, ok := s.(*engine.Interpreter); ok {
+					e.Recycle(spare...)
+				}
 			}
 			return time.Since(begin), err
 		}

@@ -74,7 +74,7 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 		{DType: in[0].DType, Shape: []int64{q[0], q[1], q[2], total}},
 	}
 	p.multihead = multihead{
-		Shape: attention.Shape{Queries: int(q[2]), Keys: int(total), Size: int(q[3]), Value: int(v[3])},
+		Shape: attention.Shape{Queries: int(q[2]), Keys: int(total), Size: int(q[3]), Value: int(v[3]), Causal: n.Bool("is_causal", false)},
 		batch: int(q[0]), heads: int(q[1]), queriesPerKey: int(q[1] / k[1]),
 	}
 	p.q, p.k, p.v = layoutOf(in[0], q), layoutOf(in[1], k), layoutOf(in[2], v)

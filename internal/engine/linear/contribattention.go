@@ -24,14 +24,13 @@ type contribAttention struct {
 	multihead
 	past   int
 	filter float32
-	causal bool
 	index  *indexMask
 	bias   *mask
 }
 
 // masks reads the optional mask and the bias of the scores.
 func (p *contribAttention) masks(n *op.Node, index, bias *ir.Array) (err error) {
-	p.causal = n.Bool("unidirectional", false) && p.Queries > 1
+	p.Causal = n.Bool("unidirectional", false) && p.Queries > 1
 	if index != nil {
 		if p.index, err = indexMaskOf(index, p.batch, p.Queries, p.Keys); err != nil {
 			return err
@@ -57,12 +56,12 @@ const leastFilter = -1e38
 // mask is the mask of one head. Causal attention limits the key range if that is bit-identical to adding to the scores of later keys, and the scores have no
 // consumer; a bias could be as low as theirs.
 func (p *contribAttention) mask(index *ir.Array, probed bool) func(batch, head int) attention.Mask[float32] {
-	ranged := p.causal && (p.index == nil || p.index.filter > leastFilter && p.bias == nil && !probed)
+	ranged := p.Causal && (p.index == nil || p.index.filter > leastFilter && p.bias == nil && !probed)
 	if ranged {
 		p.keyRange = func(int) attention.KeyRange { return within(p.Keys, p.past, -1, 0) }
 	}
 	if p.index != nil {
-		p.index.index, p.index.causal = ir.View[int32](index), p.causal && !ranged
+		p.index.index, p.index.causal = ir.View[int32](index), p.Causal && !ranged
 	}
 	if p.index == nil && p.bias == nil {
 		return nil

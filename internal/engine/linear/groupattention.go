@@ -109,7 +109,7 @@ func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
 		return fmt.Errorf("input query is %s, with num_heads = %d and kv_num_heads = %d", q, heads, kv)
 	}
 	p.heads, p.kvHeads, p.queriesPerKey = int(heads), int(kv), int(heads/kv)
-	p.batch, p.Queries = int(q.Shape[0]), int(q.Shape[1])
+	p.batch, p.Queries, p.Causal = int(q.Shape[0]), int(q.Shape[1]), !p.bidirectional
 	all := heads
 	if k == nil && v == nil {
 		all += 2 * kv

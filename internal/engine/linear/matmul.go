@@ -53,7 +53,7 @@ func productOf(n *op.Node, in []*ir.Array) (*product, error) {
 	if p.batch, err = op.BroadcastShapes(p.a.batch, p.b.batch); err != nil {
 		return nil, fmt.Errorf("inputs A and B: leading %w", err)
 	}
-	p.out = append(p.out, p.batch...)
+	p.out = append(make([]int64, 0, len(p.batch)+2), p.batch...)
 	if len(a.Shape) > 1 {
 		p.out = append(p.out, int64(p.a.rows))
 	}

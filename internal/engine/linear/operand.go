@@ -78,13 +78,19 @@ func (o operand) count() int64 { return op.Product(o.batch) }
 
 // merge merges the stack into one matrix with all rows, if their strides allow.
 func (o operand) merge() (operand, bool) {
-	rows, row, ok := merge(append(slices.Clone(o.batch), int64(o.rows)), append(slices.Clone(o.strides), int64(o.row)))
+	rows, row, ok := mergeInto(o.batch, o.strides, int64(o.rows), int64(o.row))
 	return operand{rows: int(rows), cols: o.cols, row: int(row), col: o.col}, ok
 }
 
 // merge merges several axes into one, if a single stride covers all of them in order.
-func merge(dims, strides []int64) (n, stride int64, ok bool) {
-	n, stride = 1, 1
+func merge(dims, strides []int64) (n, stride int64, ok bool) { return mergeInto(dims, strides, 1, 1) }
+
+// mergeInto merges several axes and the axis after them, of last elements with stride step.
+func mergeInto(dims, strides []int64, last, step int64) (n, stride int64, ok bool) {
+	n, stride = last, step
+	if n == 1 {
+		stride = 1
+	}
 	for i := len(dims) - 1; i >= 0; i-- {
 		switch {
 		case dims[i] == 1:

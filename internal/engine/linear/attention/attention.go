@@ -12,8 +12,9 @@ type Float interface{ float32 | float64 }
 
 // A Shape is that of one head, and the same for all heads of a call.
 type Shape struct {
-	Queries, Keys int // numbers of tokens
-	Size, Value   int // elements of a query or key, and of a value
+	Queries, Keys int  // numbers of tokens
+	Size, Value   int  // elements of a query or key, and of a value
+	Causal        bool // the key ranges of queries end at their own position, mostly
 }
 
 // A Head is one head of one batch.

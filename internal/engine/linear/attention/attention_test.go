@@ -81,7 +81,11 @@ func wantNear[T Float](t *testing.T, got []T, want []float64, within float64) {
 
 func none(int, int) float64 { return 0 }
 
-var shapes = []Shape{{1, 1, 1, 1}, {3, 5, 4, 2}, {100, 37, 16, 24}, {7, 3000, 8, 8}, {2, 3, 0, 2}}
+func shapeOf(queries, keys, size, value int) Shape {
+	return Shape{Queries: queries, Keys: keys, Size: size, Value: value}
+}
+
+var shapes = []Shape{shapeOf(1, 1, 1, 1), shapeOf(3, 5, 4, 2), shapeOf(100, 37, 16, 24), shapeOf(7, 3000, 8, 8), shapeOf(2, 3, 0, 2)}
 
 func TestEqualsTheDefinition(t *testing.T) {
 	for _, s := range shapes {
@@ -97,7 +101,7 @@ func TestEqualsTheDefinition(t *testing.T) {
 }
 
 func TestWorkersAreBitIdentical(t *testing.T) {
-	s := Shape{500, 300, 16, 8}
+	s := shapeOf(500, 300, 16, 8)
 	var first []float32
 	for _, workers := range []int{1, 2, 5} {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -117,7 +121,7 @@ func TestWorkersAreBitIdentical(t *testing.T) {
 }
 
 func TestKeyRangeEqualsMask(t *testing.T) {
-	s := Shape{300, 400, 8, 4}
+	s := shapeOf(300, 400, 8, 4)
 	r := rand.New(rand.NewPCG(5, 6))
 	q, k, v := random(r, s.Queries*s.Size), random(r, s.Keys*s.Size), random(r, s.Keys*s.Value)
 	window := func(i int) (int, int) { return i - 20, i + 5 }
@@ -133,8 +137,30 @@ func TestKeyRangeEqualsMask(t *testing.T) {
 	wantNear(t, h.Y, want, 1e-5)
 }
 
+// A causal shape has more blocks, each of which computes fewer keys, with the same result.
+func TestCausalBlocks(t *testing.T) {
+	for _, n := range []int{5, 128, 500} {
+		s := shapeOf(n, n+3, 32, 4)
+		r := rand.New(rand.NewPCG(9, 10))
+		h := head[float32](s, random(r, s.Queries*s.Size), random(r, s.Keys*s.Size), random(r, s.Keys*s.Value))
+		h.KeyRange = func(i int) (int, int) { return 0, i + 4 }
+		run(2, s, Options[float32]{Scale: 1}, h)
+		want := slices.Clone(h.Y)
+		few := partsOf[float32](s).blocks
+		s.Causal = true
+		clear(h.Y)
+		run(2, s, Options[float32]{Scale: 1}, h)
+		if !slices.Equal(h.Y, want) {
+			t.Errorf("%d queries: the results of causal blocks differ", n)
+		}
+		if many := partsOf[float32](s).blocks; n == 128 && (few != 1 || many != 3) {
+			t.Errorf("%d blocks, %d if causal", few, many)
+		}
+	}
+}
+
 func TestMaskReceivesItsScores(t *testing.T) {
-	s := Shape{100, 70, 4, 4}
+	s := shapeOf(100, 70, 4, 4)
 	r := rand.New(rand.NewPCG(7, 8))
 	q, k, v := random(r, s.Queries*s.Size), random(r, s.Keys*s.Size), random(r, s.Keys*s.Value)
 	bias := func(i, j int) float64 { return float64((i*7+j*3)%11) / 4 }
@@ -156,7 +182,7 @@ func TestMaskReceivesItsScores(t *testing.T) {
 }
 
 func TestQueryWithoutKeysGivesZerosOrNaN(t *testing.T) {
-	s := Shape{2, 3, 1, 1}
+	s := shapeOf(2, 3, 1, 1)
 	hide := func(scores []float32, query, _ int) {
 		if query == 0 {
 			fill(scores, -inf[float32]())
@@ -174,7 +200,7 @@ func TestQueryWithoutKeysGivesZerosOrNaN(t *testing.T) {
 }
 
 func TestProbeShowsEachStage(t *testing.T) {
-	s := Shape{1, 2, 1, 1}
+	s := shapeOf(1, 2, 1, 1)
 	inf := math.Inf(-1)
 	for stage, want := range map[Stage][]float64{
 		Raw: {2, 6}, Capped: {2 * math.Tanh(1), 2 * math.Tanh(3)}, Masked: {2 * math.Tanh(1), inf}, Weights: {1, 0},
@@ -193,7 +219,7 @@ func TestProbeShowsEachStage(t *testing.T) {
 
 // A sink is a key whose value is zero: with scores 0, 0 and sink 0 each weight is a third.
 func TestSink(t *testing.T) {
-	s := Shape{1, 2, 1, 1}
+	s := shapeOf(1, 2, 1, 1)
 	h := head[float32](s, []float64{0}, []float64{1, 1}, []float64{3, 6})
 	h.Sink = []float32{0}
 	run(1, s, Options[float32]{Scale: 1}, h)
@@ -201,7 +227,7 @@ func TestSink(t *testing.T) {
 }
 
 func TestScaleOfZeroIsZero(t *testing.T) {
-	s := Shape{1, 2, 1, 1}
+	s := shapeOf(1, 2, 1, 1)
 	h := head[float32](s, []float64{9}, []float64{1, -7}, []float64{3, 6})
 	run(1, s, Options[float32]{}, h)
 	wantNear(t, h.Y, []float64{4.5}, 1e-6)
@@ -209,7 +235,7 @@ func TestScaleOfZeroIsZero(t *testing.T) {
 
 // Memory is linear in the number of tokens.
 func TestWorkIsLinear(t *testing.T) {
-	at := func(tokens int) int64 { return Work[float32](Shape{tokens, tokens, 64, 64}, 12, 2) }
+	at := func(tokens int) int64 { return Work[float32](shapeOf(tokens, tokens, 64, 64), 12, 2) }
 	if a, b := at(1<<14), at(1<<17); b > 8*a {
 		t.Errorf("8 times the tokens use %d bytes, %d before", b, a)
 	}

@@ -12,6 +12,8 @@ const (
 	fewRows, manyRows = 48, 240
 	cached            = 1 << 16 // scores
 	rowStep           = 12      // rows of a kernel tile
+	causalBlocks      = 4       // of causal attention: they multiply 5/8 of the queries and keys
+	causalSize        = 32      // elements of a query from which that saves more than the calls of further blocks cost
 )
 
 // parts is the division of a head into blocks, by its shape alone, and a worker's scratch memory in bytes.
@@ -22,6 +24,9 @@ type parts struct {
 
 func partsOf[T Float](s Shape) parts {
 	rows := min(max(cached/s.stride()/rowStep*rowStep, fewRows), manyRows, max(s.Queries, 1))
+	if s.Causal && s.Size >= causalSize { // each block multiplies the keys up to its last query
+		rows = min(rows, max(s.Queries/causalBlocks/rowStep*rowStep, fewRows))
+	}
 	var zero T
 	return parts{
 		rows:    rows,
