@@ -96,12 +96,13 @@ func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c IntRange) 
 	return cols
 }
 
-func requantizeBulk(dst []byte, to int, sums []int32, scale, bias []float32, zero int32, c IntRange) (cols int) {
-	if cols = whole(len(scale)); cols == 0 {
+func requantizeBulk(dst []byte, to int, sums []int32, q Requantization) (cols int) {
+	n := len(q.Scale)
+	if cols = whole(n); cols == 0 {
 		return 0
 	}
-	for r := range len(sums) / len(scale) {
-		requantizeAVX2(&dst[r*to], &sums[r*len(scale)], cols, &scale[0], &bias[0], zero-roundShiftBits, c.Lo, c.Hi)
+	for r := range len(sums) / n {
+		requantizeAVX2(&dst[r*to], &sums[r*n], cols, &q.Scale[0], &q.Bias[0], q.Zero-roundShiftBits, q.Levels.Lo, q.Levels.Hi)
 	}
 	return cols
 }
