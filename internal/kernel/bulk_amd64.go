@@ -107,6 +107,9 @@ func requantizeBulk(dst []byte, to int, sums []int32, q Requantization) (cols in
 	return cols
 }
 
+// both16 repeats a level of 16 bits in both halves.
+func both16(level int32) uint32 { return uint32(uint16(level)) * (1<<16 | 1) }
+
 // signFlip converts int8 to uint8 and back.
 func signFlip(signed bool) uint32 {
 	if signed {

@@ -171,14 +171,9 @@ func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	}
 	size := epilogueBytes(g.Groups * g.OutC)
 	if b := conv.PixelBandOf(g); b != nil {
-		return size + int64(min(workers, g.Batch*b.Bands()))*windowSlot(b)
+		return size + int64(min(workers, g.Batch*b.Bands()))*aligned(int64(b.Bytes()))
 	}
 	return size + gemm.IntWork(pixelProduct(g), g.Products(), workers, true, true)
-}
-
-// windowSlot is the scratch memory of one worker for a depthwise convolution: a band, and the sums of a row.
-func windowSlot(b *conv.PixelBand) int64 {
-	return aligned(int64(b.Bytes())) + aligned(4*int64(b.OutArea()/max(b.OutRows(), 1)*b.Groups))
 }
 
 // pixelProduct is the shape of the product of a group: rows are pixels, columns output channels.
@@ -301,17 +296,15 @@ func (r *integerRun) slide(pool *op.Pool, b *conv.PixelBand, w *integerWeights, 
 	for c, sum := range w.sums {
 		r.first[c] = -r.xZero * sum
 	}
-	taps, slotSize, bandSize := b.Taps(), windowSlot(b), aligned(int64(b.Bytes()))
+	window := &kernel.ByteWindow{At: b.Taps(), W: w.windows, First: r.first, Signed: r.signed, Q: r.toY}
+	slotSize := aligned(int64(b.Bytes()))
 	pool.Slots(b.Batch*b.Bands(), func(task, slot int) {
-		buf := work[int64(slot)*slotSize:][:slotSize]
-		band, sums := buf[:b.Bytes()], kernel.Words[int32](buf[bandSize:])
+		band := work[int64(slot)*slotSize:][:b.Bytes()]
 		x, y := part(r.x, task/b.Bands(), b.InArea()*b.Groups), part(r.y, task/b.Bands(), b.OutArea()*b.Groups)
 		from, to := b.Fill(band, x, task%b.Bands(), byte(r.xZero))
 		for row := range to - from {
 			x, positions, step := b.Row(band, row)
-			n := positions * b.Groups
-			kernel.DepthwiseBytes(sums[:n], x, positions, step, taps, w.windows, r.first, r.signed)
-			kernel.Requantize(part(y, from+row, n), b.Groups, sums[:n], r.toY)
+			window.Slide(part(y, from+row, positions*b.Groups), x, positions, step)
 		}
 	})
 }

@@ -21,8 +21,9 @@ func convFamily() {
 	weightRows(4, 2)
 	copyRows()
 	winograd()
-	depthwiseBytes("depthwiseSignedAVX2", VPMOVSXBW)
-	depthwiseBytes("depthwiseUnsignedAVX2", VPMOVZXBW)
+	table := roundingTable()
+	depthwiseBytes("depthwiseSignedAVX2", signedBytes, table)
+	depthwiseBytes("depthwiseUnsignedAVX2", unsignedBytes, table)
 	depthwiseFloat()
 }
 

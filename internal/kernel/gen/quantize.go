@@ -43,13 +43,19 @@ func (c coder) pack(v []VecVirtual, dst Register) {
 
 // join saturates 32 integers to 16 bits, then to the range, and joins them as bytes in order.
 func (c coder) join(v []VecVirtual) VecVirtual {
+	both := c.joinLanes(v)
+	VPERMD(both, c.order, both)
+	return both
+}
+
+// joinLanes is join in each lane.
+func (c coder) joinLanes(v []VecVirtual) VecVirtual {
 	VPACKSSDW(v[1], v[0], v[0])
 	VPACKSSDW(v[3], v[2], v[2])
 	for _, w := range []VecVirtual{v[0], v[2]} {
 		c.saturate(w)
 	}
 	VPACKUSWB(v[2], v[0], v[0])
-	VPERMD(v[0], c.order, v[0])
 	return v[0]
 }
 

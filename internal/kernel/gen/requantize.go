@@ -39,11 +39,27 @@ func requantize(packOrder Mem) {
 }
 
 // scale computes the quantized values of converted sums, not yet saturated.
-func (c coder) scale(v VecVirtual, scale, bias Mem, offset VecVirtual) {
+func (c coder) scale(v VecVirtual, scale, bias Op, offset VecVirtual) {
 	VMULPS(scale, v, v)
 	VADDPS(bias, v, v)
 	c.round(v)
 	VPADDD(offset, v, v)
+}
+
+// roundingTable has the constants of rounding.
+func roundingTable() Mem {
+	each := func(v uint32) []uint32 { return slices.Repeat([]uint32{v}, 8) }
+	return words("rounding", slices.Concat(each(floorBits), each(roundShift), each(0x00ff00ff), []uint32{0, 4, 1, 5, 2, 6, 3, 7})...)
+}
+
+// rounding loads the table, and the parameters offset, and lo and hi, which are repeated in both halves.
+func rounding(table Mem) (c coder, offset VecVirtual) {
+	v := each(4, func(i int) VecVirtual {
+		y := YMM()
+		VMOVDQU(table.Offset(i*vector), y)
+		return y
+	})
+	return coder{floor: v[0], shift: v[1], low8: v[2], order: v[3], lo: spread("lo"), hi: spread("hi")}, spread("offset")
 }
 
 // requantizePairs multiplies like the tiles of pairs and requantizes the sums of four rows and a panel while they are in registers, which
@@ -51,11 +67,10 @@ func (c coder) scale(v VecVirtual, scale, bias Mem, offset VecVirtual) {
 func requantizePairs() {
 	const rows = 4
 	t := tile{rows, 16, ymm, pairs}
-	one := func(v uint32) []uint32 { return slices.Repeat([]uint32{v}, 8) }
-	constants := words("rounding", slices.Concat(one(floorBits), one(roundShift), one(0x00ff00ff), []uint32{0, 4, 1, 5, 2, 6, 3, 7})...)
+	constants := roundingTable()
 	function("requantizePairs4x16AVX2",
 		"func(strips, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale, bias *float32, offset int32, lo, hi uint32)",
-		"requantizePairs4x16AVX2 stores first+a·b as bytes, for strips of 4 rows; strides in bytes, strips and quads > 0. lo and hi are repeated in both halves.")
+		"requantizePairs4x16AVX2 stores first+a·b as bytes, for strips of 4 rows; strides in bytes, strips and quads > 0.")
 	strip, top, first, dst, quads, b := pointer("strips"), pointer("a"), pointer("first"), pointer("dst"), GP64(), GP64()
 	a := t.operand("a", "aRow", rows)
 	Label("strip")
@@ -86,13 +101,8 @@ func requantizePairs() {
 		step()
 	})
 	strips("one", quads, 1, step)
-	table := each(4, func(i int) VecVirtual {
-		y := YMM()
-		VMOVDQU(constants.Offset(i*vector), y)
-		return y
-	})
-	c := coder{floor: table[0], shift: table[1], low8: table[2], order: table[3], lo: spread("lo"), hi: spread("hi")}
-	offset, scale, bias := spread("offset"), pointer("scale"), pointer("bias")
+	c, offset := rounding(constants)
+	scale, bias := pointer("scale"), pointer("bias")
 	to := strided{[]GPVirtual{dst, GP64()}, pointer("to")}
 	to.from(dst)
 	for r := 0; r < rows; r += 2 {
