@@ -96,15 +96,19 @@ func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c IntRange) 
 	return cols
 }
 
-func requantizeBulk(dst []byte, to int, sums []int32, scale, bias []float32, zero int32, c IntRange) (cols int) {
-	if cols = whole(len(scale)); cols == 0 {
+func requantizeBulk(dst []byte, to int, sums []int32, q Requantization) (cols int) {
+	n := len(q.Scale)
+	if cols = whole(n); cols == 0 {
 		return 0
 	}
-	for r := range len(sums) / len(scale) {
-		requantizeAVX2(&dst[r*to], &sums[r*len(scale)], cols, &scale[0], &bias[0], zero-roundShiftBits, c.Lo, c.Hi)
+	for r := range len(sums) / n {
+		requantizeAVX2(&dst[r*to], &sums[r*n], cols, &q.Scale[0], &q.Bias[0], q.Zero-roundShiftBits, q.Levels.Lo, q.Levels.Hi)
 	}
 	return cols
 }
+
+// both16 repeats a level of 16 bits in both halves.
+func both16(level int32) uint32 { return uint32(uint16(level)) * (1<<16 | 1) }
 
 // signFlip converts int8 to uint8 and back.
 func signFlip(signed bool) uint32 {

@@ -19,7 +19,7 @@ func quantizeBulk([]byte, []float32, float32, int32, IntRange) (n int) { return 
 
 func quantizeColsBulk(_ []byte, _, _ []float32, _ []int32, _ IntRange) (cols int) { return 0 }
 
-func requantizeBulk([]byte, int, []int32, []float32, []float32, int32, IntRange) (cols int) { return 0 }
+func requantizeBulk([]byte, int, []int32, Requantization) (cols int) { return 0 }
 
 func dequantizeBulk([]float32, []byte, bool, float32, int32) (n int) { return 0 }
 

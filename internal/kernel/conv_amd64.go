@@ -69,15 +69,15 @@ func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int
 //go:noescape
 func winogradOutputAVX2(rows **float32, m *float32, step int, groups int, first float32)
 
-// depthwiseSignedAVX2 computes 16·groups channels; steps in bytes, rest from the end of a position's sums to the next; all > 0.
+// depthwiseSignedAVX2 computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; all but step > 0.
 //
 //go:noescape
-func depthwiseSignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+func depthwiseSignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
 
-// depthwiseUnsignedAVX2 computes 16·groups channels; steps in bytes, rest from the end of a position's sums to the next; all > 0.
+// depthwiseUnsignedAVX2 computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; all but step > 0.
 //
 //go:noescape
-func depthwiseUnsignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+func depthwiseUnsignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
 
 // depthwiseFloatAVX2 computes 16 channels; step in bytes; positions and taps > 0.
 //

@@ -920,103 +920,287 @@ groupsEnd:
 	VZEROUPPER
 	RET
 
-// func depthwiseSignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+DATA rounding<>+0(SB)/4, $0xc9800000
+DATA rounding<>+4(SB)/4, $0xc9800000
+DATA rounding<>+8(SB)/4, $0xc9800000
+DATA rounding<>+12(SB)/4, $0xc9800000
+DATA rounding<>+16(SB)/4, $0xc9800000
+DATA rounding<>+20(SB)/4, $0xc9800000
+DATA rounding<>+24(SB)/4, $0xc9800000
+DATA rounding<>+28(SB)/4, $0xc9800000
+DATA rounding<>+32(SB)/4, $0x4b400000
+DATA rounding<>+36(SB)/4, $0x4b400000
+DATA rounding<>+40(SB)/4, $0x4b400000
+DATA rounding<>+44(SB)/4, $0x4b400000
+DATA rounding<>+48(SB)/4, $0x4b400000
+DATA rounding<>+52(SB)/4, $0x4b400000
+DATA rounding<>+56(SB)/4, $0x4b400000
+DATA rounding<>+60(SB)/4, $0x4b400000
+DATA rounding<>+64(SB)/4, $0x00ff00ff
+DATA rounding<>+68(SB)/4, $0x00ff00ff
+DATA rounding<>+72(SB)/4, $0x00ff00ff
+DATA rounding<>+76(SB)/4, $0x00ff00ff
+DATA rounding<>+80(SB)/4, $0x00ff00ff
+DATA rounding<>+84(SB)/4, $0x00ff00ff
+DATA rounding<>+88(SB)/4, $0x00ff00ff
+DATA rounding<>+92(SB)/4, $0x00ff00ff
+DATA rounding<>+96(SB)/4, $0x00000000
+DATA rounding<>+100(SB)/4, $0x00000004
+DATA rounding<>+104(SB)/4, $0x00000001
+DATA rounding<>+108(SB)/4, $0x00000005
+DATA rounding<>+112(SB)/4, $0x00000002
+DATA rounding<>+116(SB)/4, $0x00000006
+DATA rounding<>+120(SB)/4, $0x00000003
+DATA rounding<>+124(SB)/4, $0x00000007
+GLOBL rounding<>(SB), RODATA|NOPTR, $128
+
+// func depthwiseSignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
 // Requires: AVX, AVX2
-TEXT ·depthwiseSignedAVX2(SB), NOSPLIT, $0-80
-	MOVQ sums+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ positions+16(FP), DX
+TEXT ·depthwiseSignedAVX2(SB), NOSPLIT, $0-108
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         twice+16(FP), DX
+	VMOVDQU      rounding<>+0(SB), Y0
+	VMOVDQU      rounding<>+32(SB), Y1
+	VMOVDQU      rounding<>+64(SB), Y2
+	VMOVDQU      rounding<>+96(SB), Y3
+	VBROADCASTSS lo+100(FP), Y3
+	VBROADCASTSS hi+104(FP), Y6
+	VBROADCASTSS offset+96(FP), Y7
+	VPXOR        Y8, Y8, Y8
+	MOVQ         step+24(FP), R15
 
 position:
 	MOVQ CX, BX
-	MOVQ w+56(FP), SI
-	MOVQ first+64(FP), DI
-	MOVQ groups+72(FP), R8
+	MOVQ AX, SI
+	MOVQ w+56(FP), DI
+	MOVQ first+64(FP), R8
+	MOVQ scale+80(FP), R11
+	MOVQ bias+88(FP), R12
+	MOVQ groups+72(FP), R9
 
 group:
-	VMOVDQU (DI), Y0
-	VMOVDQU 32(DI), Y1
-	MOVQ    at+40(FP), R10
-	MOVQ    pairs+48(FP), R9
+	VBROADCASTI128 (R8), Y9
+	VBROADCASTI128 16(R8), Y10
+	VBROADCASTI128 32(R8), Y11
+	VBROADCASTI128 48(R8), Y12
+	MOVQ           at+40(FP), R13
+	MOVQ           pairs+48(FP), R10
 
 pair:
-	MOVQ       (R10), R11
-	VMOVDQU    (BX)(R11*1), X2
-	MOVQ       8(R10), R11
-	VMOVDQU    (BX)(R11*1), X3
-	VPUNPCKLBW X3, X2, X4
-	VPMOVSXBW  X4, Y4
-	VPMADDWD   (SI), Y4, Y4
-	VPADDD     Y4, Y0, Y0
-	VPUNPCKHBW X3, X2, X2
-	VPMOVSXBW  X2, Y2
-	VPMADDWD   32(SI), Y2, Y2
-	VPADDD     Y2, Y1, Y1
-	ADDQ       $0x00000010, R10
-	ADDQ       $0x00000040, SI
-	DECQ       R9
-	JNZ        pair
-	VMOVDQU    Y0, (AX)
-	VMOVDQU    Y1, 32(AX)
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000010, BX
-	DECQ       R8
-	JNZ        group
-	ADDQ       rest+32(FP), AX
-	ADDQ       step+24(FP), CX
-	DECQ       DX
-	JNZ        position
+	MOVQ           (R13), R14
+	ADDQ           BX, R14
+	VMOVDQU        (R14), X4
+	VINSERTI128    $0x01, (R14)(R15*1), Y4, Y4
+	MOVQ           8(R13), R14
+	ADDQ           BX, R14
+	VMOVDQU        (R14), X5
+	VINSERTI128    $0x01, (R14)(R15*1), Y5, Y5
+	VPUNPCKLBW     Y5, Y4, Y13
+	VPUNPCKLBW     Y13, Y8, Y14
+	VPSRAW         $0x08, Y14, Y14
+	VBROADCASTI128 (DI), Y15
+	VPMADDWD       Y15, Y14, Y14
+	VPADDD         Y14, Y9, Y9
+	VPUNPCKHBW     Y13, Y8, Y13
+	VPSRAW         $0x08, Y13, Y13
+	VBROADCASTI128 16(DI), Y14
+	VPMADDWD       Y14, Y13, Y13
+	VPADDD         Y13, Y10, Y10
+	VPUNPCKHBW     Y5, Y4, Y13
+	VPUNPCKLBW     Y13, Y8, Y14
+	VPSRAW         $0x08, Y14, Y14
+	VBROADCASTI128 32(DI), Y15
+	VPMADDWD       Y15, Y14, Y14
+	VPADDD         Y14, Y11, Y11
+	VPUNPCKHBW     Y13, Y8, Y13
+	VPSRAW         $0x08, Y13, Y13
+	VBROADCASTI128 48(DI), Y14
+	VPMADDWD       Y14, Y13, Y13
+	VPADDD         Y13, Y12, Y12
+	ADDQ           $0x00000010, R13
+	ADDQ           $0x00000040, DI
+	DECQ           R10
+	JNZ            pair
+	VCVTDQ2PS      Y9, Y9
+	VBROADCASTI128 (R11), Y13
+	VBROADCASTI128 (R12), Y14
+	VMULPS         Y13, Y9, Y9
+	VADDPS         Y14, Y9, Y9
+	VMAXPS         Y0, Y9, Y9
+	VADDPS         Y1, Y9, Y9
+	VPADDD         Y7, Y9, Y9
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTI128 16(R11), Y13
+	VBROADCASTI128 16(R12), Y14
+	VMULPS         Y13, Y10, Y10
+	VADDPS         Y14, Y10, Y10
+	VMAXPS         Y0, Y10, Y10
+	VADDPS         Y1, Y10, Y10
+	VPADDD         Y7, Y10, Y10
+	VCVTDQ2PS      Y11, Y11
+	VBROADCASTI128 32(R11), Y13
+	VBROADCASTI128 32(R12), Y14
+	VMULPS         Y13, Y11, Y11
+	VADDPS         Y14, Y11, Y11
+	VMAXPS         Y0, Y11, Y11
+	VADDPS         Y1, Y11, Y11
+	VPADDD         Y7, Y11, Y11
+	VCVTDQ2PS      Y12, Y12
+	VBROADCASTI128 48(R11), Y13
+	VBROADCASTI128 48(R12), Y14
+	VMULPS         Y13, Y12, Y12
+	VADDPS         Y14, Y12, Y12
+	VMAXPS         Y0, Y12, Y12
+	VADDPS         Y1, Y12, Y12
+	VPADDD         Y7, Y12, Y12
+	VPACKSSDW      Y10, Y9, Y9
+	VPACKSSDW      Y12, Y11, Y11
+	VPMINSW        Y6, Y9, Y9
+	VPMAXSW        Y3, Y9, Y9
+	VPAND          Y2, Y9, Y9
+	VPMINSW        Y6, Y11, Y11
+	VPMAXSW        Y3, Y11, Y11
+	VPAND          Y2, Y11, Y11
+	VPACKUSWB      Y11, Y9, Y9
+	VMOVDQU        X9, (SI)
+	MOVQ           row+32(FP), R10
+	VEXTRACTI128   $0x01, Y9, (SI)(R10*1)
+	ADDQ           $0x00000040, R8
+	ADDQ           $0x00000040, R11
+	ADDQ           $0x00000040, R12
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000010, SI
+	DECQ           R9
+	JNZ            group
+	LEAQ           (CX)(R15*2), CX
+	MOVQ           row+32(FP), BX
+	LEAQ           (AX)(BX*2), AX
+	DECQ           DX
+	JNZ            position
 	VZEROUPPER
 	RET
 
-// func depthwiseUnsignedAVX2(sums *int32, x *byte, positions int, step int, rest int, at *int64, pairs int, w *int16, first *int32, groups int)
+// func depthwiseUnsignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
 // Requires: AVX, AVX2
-TEXT ·depthwiseUnsignedAVX2(SB), NOSPLIT, $0-80
-	MOVQ sums+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ positions+16(FP), DX
+TEXT ·depthwiseUnsignedAVX2(SB), NOSPLIT, $0-108
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         twice+16(FP), DX
+	VMOVDQU      rounding<>+0(SB), Y0
+	VMOVDQU      rounding<>+32(SB), Y1
+	VMOVDQU      rounding<>+64(SB), Y2
+	VMOVDQU      rounding<>+96(SB), Y3
+	VBROADCASTSS lo+100(FP), Y3
+	VBROADCASTSS hi+104(FP), Y6
+	VBROADCASTSS offset+96(FP), Y7
+	VPXOR        Y8, Y8, Y8
+	MOVQ         step+24(FP), R15
 
 position:
 	MOVQ CX, BX
-	MOVQ w+56(FP), SI
-	MOVQ first+64(FP), DI
-	MOVQ groups+72(FP), R8
+	MOVQ AX, SI
+	MOVQ w+56(FP), DI
+	MOVQ first+64(FP), R8
+	MOVQ scale+80(FP), R11
+	MOVQ bias+88(FP), R12
+	MOVQ groups+72(FP), R9
 
 group:
-	VMOVDQU (DI), Y0
-	VMOVDQU 32(DI), Y1
-	MOVQ    at+40(FP), R10
-	MOVQ    pairs+48(FP), R9
+	VBROADCASTI128 (R8), Y9
+	VBROADCASTI128 16(R8), Y10
+	VBROADCASTI128 32(R8), Y11
+	VBROADCASTI128 48(R8), Y12
+	MOVQ           at+40(FP), R13
+	MOVQ           pairs+48(FP), R10
 
 pair:
-	MOVQ       (R10), R11
-	VMOVDQU    (BX)(R11*1), X2
-	MOVQ       8(R10), R11
-	VMOVDQU    (BX)(R11*1), X3
-	VPUNPCKLBW X3, X2, X4
-	VPMOVZXBW  X4, Y4
-	VPMADDWD   (SI), Y4, Y4
-	VPADDD     Y4, Y0, Y0
-	VPUNPCKHBW X3, X2, X2
-	VPMOVZXBW  X2, Y2
-	VPMADDWD   32(SI), Y2, Y2
-	VPADDD     Y2, Y1, Y1
-	ADDQ       $0x00000010, R10
-	ADDQ       $0x00000040, SI
-	DECQ       R9
-	JNZ        pair
-	VMOVDQU    Y0, (AX)
-	VMOVDQU    Y1, 32(AX)
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000010, BX
-	DECQ       R8
-	JNZ        group
-	ADDQ       rest+32(FP), AX
-	ADDQ       step+24(FP), CX
-	DECQ       DX
-	JNZ        position
+	MOVQ           (R13), R14
+	ADDQ           BX, R14
+	VMOVDQU        (R14), X4
+	VINSERTI128    $0x01, (R14)(R15*1), Y4, Y4
+	MOVQ           8(R13), R14
+	ADDQ           BX, R14
+	VMOVDQU        (R14), X5
+	VINSERTI128    $0x01, (R14)(R15*1), Y5, Y5
+	VPUNPCKLBW     Y5, Y4, Y13
+	VPUNPCKLBW     Y8, Y13, Y14
+	VBROADCASTI128 (DI), Y15
+	VPMADDWD       Y15, Y14, Y14
+	VPADDD         Y14, Y9, Y9
+	VPUNPCKHBW     Y8, Y13, Y13
+	VBROADCASTI128 16(DI), Y14
+	VPMADDWD       Y14, Y13, Y13
+	VPADDD         Y13, Y10, Y10
+	VPUNPCKHBW     Y5, Y4, Y13
+	VPUNPCKLBW     Y8, Y13, Y14
+	VBROADCASTI128 32(DI), Y15
+	VPMADDWD       Y15, Y14, Y14
+	VPADDD         Y14, Y11, Y11
+	VPUNPCKHBW     Y8, Y13, Y13
+	VBROADCASTI128 48(DI), Y14
+	VPMADDWD       Y14, Y13, Y13
+	VPADDD         Y13, Y12, Y12
+	ADDQ           $0x00000010, R13
+	ADDQ           $0x00000040, DI
+	DECQ           R10
+	JNZ            pair
+	VCVTDQ2PS      Y9, Y9
+	VBROADCASTI128 (R11), Y13
+	VBROADCASTI128 (R12), Y14
+	VMULPS         Y13, Y9, Y9
+	VADDPS         Y14, Y9, Y9
+	VMAXPS         Y0, Y9, Y9
+	VADDPS         Y1, Y9, Y9
+	VPADDD         Y7, Y9, Y9
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTI128 16(R11), Y13
+	VBROADCASTI128 16(R12), Y14
+	VMULPS         Y13, Y10, Y10
+	VADDPS         Y14, Y10, Y10
+	VMAXPS         Y0, Y10, Y10
+	VADDPS         Y1, Y10, Y10
+	VPADDD         Y7, Y10, Y10
+	VCVTDQ2PS      Y11, Y11
+	VBROADCASTI128 32(R11), Y13
+	VBROADCASTI128 32(R12), Y14
+	VMULPS         Y13, Y11, Y11
+	VADDPS         Y14, Y11, Y11
+	VMAXPS         Y0, Y11, Y11
+	VADDPS         Y1, Y11, Y11
+	VPADDD         Y7, Y11, Y11
+	VCVTDQ2PS      Y12, Y12
+	VBROADCASTI128 48(R11), Y13
+	VBROADCASTI128 48(R12), Y14
+	VMULPS         Y13, Y12, Y12
+	VADDPS         Y14, Y12, Y12
+	VMAXPS         Y0, Y12, Y12
+	VADDPS         Y1, Y12, Y12
+	VPADDD         Y7, Y12, Y12
+	VPACKSSDW      Y10, Y9, Y9
+	VPACKSSDW      Y12, Y11, Y11
+	VPMINSW        Y6, Y9, Y9
+	VPMAXSW        Y3, Y9, Y9
+	VPAND          Y2, Y9, Y9
+	VPMINSW        Y6, Y11, Y11
+	VPMAXSW        Y3, Y11, Y11
+	VPAND          Y2, Y11, Y11
+	VPACKUSWB      Y11, Y9, Y9
+	VMOVDQU        X9, (SI)
+	MOVQ           row+32(FP), R10
+	VEXTRACTI128   $0x01, Y9, (SI)(R10*1)
+	ADDQ           $0x00000040, R8
+	ADDQ           $0x00000040, R11
+	ADDQ           $0x00000040, R12
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000010, SI
+	DECQ           R9
+	JNZ            group
+	LEAQ           (CX)(R15*2), CX
+	MOVQ           row+32(FP), BX
+	LEAQ           (AX)(BX*2), AX
+	DECQ           DX
+	JNZ            position
 	VZEROUPPER
 	RET
 

@@ -118,19 +118,33 @@ func winogradOutputBulk(rows *[4][]float32, m []float32, step, groups int, first
 	return true
 }
 
-// depthwiseBytesBulk returns the number of channels that it computed.
-func depthwiseBytesBulk(sums []int32, x []byte, positions, step int, at []int64, w []int16, first []int32, signed bool) (channels int) {
-	groups := len(first) / DepthwiseGroup
-	if channels = groups * DepthwiseGroup; !hasAVX2 || channels == 0 || len(at) == 0 {
+// bulk returns the number of channels that it computed. The last two positions overlap the ones before if their number is odd; a single
+// position is computed twice.
+func (b *ByteWindow) bulk(dst, x []byte, positions, step int) (channels int) {
+	row := len(b.First)
+	if channels = row &^ (DepthwiseGroup - 1); !hasAVX2 || channels == 0 || len(b.At) == 0 {
 		return 0
 	}
-	rest := 4 * (len(first) - channels)
-	if signed {
-		depthwiseSignedAVX2(&sums[0], &x[0], positions, step, rest, &at[0], len(at)/2, &w[0], &first[0], groups)
-	} else {
-		depthwiseUnsignedAVX2(&sums[0], &x[0], positions, step, rest, &at[0], len(at)/2, &w[0], &first[0], groups)
+	switch {
+	case positions == 1:
+		b.twice(dst, x, 1, 0, 0)
+	case positions%2 == 1:
+		b.twice(dst[(positions-2)*row:], x[(positions-2)*step:], 1, step, row)
+		fallthrough
+	default:
+		b.twice(dst, x, positions/2, step, row)
 	}
 	return channels
+}
+
+// twice computes n times two positions, which are row elements apart in dst.
+func (b *ByteWindow) twice(dst, x []byte, n, step, row int) {
+	slide := depthwiseUnsignedAVX2
+	if b.Signed {
+		slide = depthwiseSignedAVX2
+	}
+	slide(&dst[0], &x[0], n, step, row, &b.At[0], len(b.At)/2, &b.W[0], &b.First[0], len(b.First)/DepthwiseGroup,
+		&b.Q.Scale[0], &b.Q.Bias[0], b.Q.Zero-roundShiftBits, both16(b.Q.Levels.Lo), both16(b.Q.Levels.Hi))
 }
 
 func depthwiseFloatBulk(y, x []float32, positions, step int, at []int64, w, first []float32) bool {

@@ -18,9 +18,7 @@ func winogradInputBulk(_ []float32, _ int, _ *[8][]float32, _ int, _ []int32) bo
 
 func winogradOutputBulk(_ *[4][]float32, _ []float32, _, _ int, _ float32) bool { return false }
 
-func depthwiseBytesBulk(_ []int32, _ []byte, _, _ int, _ []int64, _ []int16, _ []int32, _ bool) (channels int) {
-	return 0
-}
+func (b *ByteWindow) bulk(_, _ []byte, _, _ int) (channels int) { return 0 }
 
 func depthwiseFloatBulk(_, _ []float32, _, _ int, _ []int64, _, _ []float32) bool { return false }
 

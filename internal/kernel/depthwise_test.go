@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func FuzzDepthwiseBytes(f *testing.F) {
+func FuzzByteWindow(f *testing.F) {
 	for n := range uint8(70) {
 		f.Add(uint64(n), n, n%5, n%12, n%2 == 0)
 	}
@@ -23,12 +23,20 @@ func FuzzDepthwiseBytes(f *testing.F) {
 			w[i] = int16(r.IntN(511) - 255)
 		}
 		for i := range first {
-			first[i] = int32(r.Uint32())
+			first[i] = int32(r.IntN(1 << 18))
 		}
-		got := make([]int32, places*channels)
+		q := Requantization{random(r, channels), random(r, channels), 7, IntRange{0, 250}}
+		for i := range q.Scale {
+			q.Scale[i] *= 1e-3
+		}
+		if signed {
+			q.Levels = IntRange{-100, 127}
+		}
+		b := &ByteWindow{at, w, first, signed, q}
+		got := randomBytes(r, places*channels+1) // the last one is not written
 		want := slices.Clone(got)
-		DepthwiseBytes(got, x, places, step, at, w, first, signed)
-		depthwiseBytesGo(want, x, places, step, at, w, first, signed, 0)
+		b.Slide(got, x, places, step)
+		b.plain(want, x, places, step, 0)
 		if !slices.Equal(got, want) {
 			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", channels, places, step, at, got, want)
 		}
@@ -59,15 +67,15 @@ func FuzzDepthwiseFloat(f *testing.F) {
 }
 
 // A window of two taps over two positions of three channels.
-func TestDepthwiseBytes(t *testing.T) {
+func TestByteWindow(t *testing.T) {
 	x := []byte{1, 2, 3, 4, 5, 250, 7, 8, 9}
 	w := make([]int16, DepthwiseWeights(3, 2))
 	for c := range 3 {
 		w[DepthwiseWeight(c, 0, 2)], w[DepthwiseWeight(c, 1, 2)] = 10, int16(-c)
 	}
-	got := make([]int32, 6)
-	DepthwiseBytes(got, x, 2, 3, []int64{0, 3}, w, []int32{0, 100, 0}, false)
-	if want := []int32{10, 20 - 5 + 100, 30 - 500, 40, 50 - 8 + 100, 2500 - 18}; !slices.Equal(got, want) {
+	got, q := make([]byte, 6), Requantization{[]float32{1, 1, .5}, []float32{0, 0, 100}, 1, IntRange{0, 255}}
+	(&ByteWindow{[]int64{0, 3}, w, []int32{0, 100, 0}, false, q}).Slide(got, x, 2, 3)
+	if want := []byte{11, 20 - 5 + 101, 0, 41, 50 - 8 + 101, 255}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -149,6 +149,11 @@ func gemmInt5x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32,
 //go:noescape
 func gemmInt6x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
+// requantizePairs4x16AVX2 stores first+a·b as bytes, for strips of 4 rows; strides in bytes, strips and quads > 0.
+//
+//go:noescape
+func requantizePairs4x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
+
 // quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //
 //go:noescape

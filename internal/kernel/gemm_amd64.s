@@ -4590,6 +4590,281 @@ store:
 	VZEROUPPER
 	RET
 
+DATA rounding<>+0(SB)/4, $0xc9800000
+DATA rounding<>+4(SB)/4, $0xc9800000
+DATA rounding<>+8(SB)/4, $0xc9800000
+DATA rounding<>+12(SB)/4, $0xc9800000
+DATA rounding<>+16(SB)/4, $0xc9800000
+DATA rounding<>+20(SB)/4, $0xc9800000
+DATA rounding<>+24(SB)/4, $0xc9800000
+DATA rounding<>+28(SB)/4, $0xc9800000
+DATA rounding<>+32(SB)/4, $0x4b400000
+DATA rounding<>+36(SB)/4, $0x4b400000
+DATA rounding<>+40(SB)/4, $0x4b400000
+DATA rounding<>+44(SB)/4, $0x4b400000
+DATA rounding<>+48(SB)/4, $0x4b400000
+DATA rounding<>+52(SB)/4, $0x4b400000
+DATA rounding<>+56(SB)/4, $0x4b400000
+DATA rounding<>+60(SB)/4, $0x4b400000
+DATA rounding<>+64(SB)/4, $0x00ff00ff
+DATA rounding<>+68(SB)/4, $0x00ff00ff
+DATA rounding<>+72(SB)/4, $0x00ff00ff
+DATA rounding<>+76(SB)/4, $0x00ff00ff
+DATA rounding<>+80(SB)/4, $0x00ff00ff
+DATA rounding<>+84(SB)/4, $0x00ff00ff
+DATA rounding<>+88(SB)/4, $0x00ff00ff
+DATA rounding<>+92(SB)/4, $0x00ff00ff
+DATA rounding<>+96(SB)/4, $0x00000000
+DATA rounding<>+100(SB)/4, $0x00000004
+DATA rounding<>+104(SB)/4, $0x00000001
+DATA rounding<>+108(SB)/4, $0x00000005
+DATA rounding<>+112(SB)/4, $0x00000002
+DATA rounding<>+116(SB)/4, $0x00000006
+DATA rounding<>+120(SB)/4, $0x00000003
+DATA rounding<>+124(SB)/4, $0x00000007
+GLOBL rounding<>(SB), RODATA|NOPTR, $128
+
+// func requantizePairs4x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
+// Requires: AVX, AVX2
+TEXT ·requantizePairs4x16AVX2(SB), NOSPLIT, $0-100
+	MOVQ strips+0(FP), AX
+	MOVQ a+16(FP), CX
+	MOVQ first+40(FP), DX
+	MOVQ dst+56(FP), BX
+	MOVQ a+16(FP), R8
+	MOVQ aRow+24(FP), R9
+	LEAQ (R8)(R9*2), R10
+	ADDQ R9, R10
+
+strip:
+	MOVQ         CX, R8
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVQ         quads+8(FP), SI
+	MOVQ         b+32(FP), DI
+	MOVQ         firstRow+48(FP), R12
+	LEAQ         (DX)(R12*2), R11
+	ADDQ         R12, R11
+	MOVL         $0x00010001, R13
+	VMOVD        R13, X0
+	VPBROADCASTD X0, Y0
+	VMOVDQU      (DX), Y1
+	VMOVDQU      32(DX), Y2
+	VMOVDQU      (DX)(R12*1), Y3
+	VMOVDQU      32(DX)(R12*1), Y4
+	VMOVDQU      (DX)(R12*2), Y5
+	VMOVDQU      32(DX)(R12*2), Y6
+	VMOVDQU      (R11), Y7
+	VMOVDQU      32(R11), Y8
+	LEAQ         (DX)(R12*4), DX
+	SUBQ         $0x00000002, SI
+	JLT          twoEnd
+
+two:
+	VMOVUPS      (DI), Y9
+	VMOVUPS      32(DI), Y10
+	VPBROADCASTD (R8), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R8)(R9*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD (R10), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000040, DI
+	VMOVUPS      (DI), Y9
+	VMOVUPS      32(DI), Y10
+	VPBROADCASTD (R8), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R8)(R9*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD (R10), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000040, DI
+	SUBQ         $0x00000002, SI
+	JGE          two
+
+twoEnd:
+	ADDQ $0x00000002, SI
+	SUBQ $0x00000001, SI
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (DI), Y9
+	VMOVUPS      32(DI), Y10
+	VPBROADCASTD (R8), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD (R8)(R9*1), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD (R8)(R9*2), Y11
+	VPMADDUBSW   Y9, Y11, Y12
+	VPMADDWD     Y0, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMADDUBSW   Y10, Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD (R10), Y11
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDUBSW   Y10, Y11, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000040, DI
+	SUBQ         $0x00000001, SI
+	JGE          one
+
+oneEnd:
+	ADDQ         $0x00000001, SI
+	VMOVDQU      rounding<>+0(SB), Y0
+	VMOVDQU      rounding<>+32(SB), Y9
+	VMOVDQU      rounding<>+64(SB), Y10
+	VMOVDQU      rounding<>+96(SB), Y11
+	VBROADCASTSS lo+92(FP), Y12
+	VBROADCASTSS hi+96(FP), Y13
+	VBROADCASTSS offset+88(FP), Y14
+	MOVQ         scale+72(FP), SI
+	MOVQ         bias+80(FP), DI
+	MOVQ         to+64(FP), R10
+	LEAQ         (BX)(R10*2), R8
+	ADDQ         R10, R8
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       (SI), Y1, Y1
+	VADDPS       (DI), Y1, Y1
+	VMAXPS       Y0, Y1, Y1
+	VADDPS       Y9, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       32(SI), Y2, Y2
+	VADDPS       32(DI), Y2, Y2
+	VMAXPS       Y0, Y2, Y2
+	VADDPS       Y9, Y2, Y2
+	VPADDD       Y14, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (SI), Y3, Y3
+	VADDPS       (DI), Y3, Y3
+	VMAXPS       Y0, Y3, Y3
+	VADDPS       Y9, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(SI), Y4, Y4
+	VADDPS       32(DI), Y4, Y4
+	VMAXPS       Y0, Y4, Y4
+	VADDPS       Y9, Y4, Y4
+	VPADDD       Y14, Y4, Y4
+	VPACKSSDW    Y2, Y1, Y1
+	VPACKSSDW    Y4, Y3, Y3
+	VPMINSW      Y13, Y1, Y1
+	VPMAXSW      Y12, Y1, Y1
+	VPAND        Y10, Y1, Y1
+	VPMINSW      Y13, Y3, Y3
+	VPMAXSW      Y12, Y3, Y3
+	VPAND        Y10, Y3, Y3
+	VPACKUSWB    Y3, Y1, Y1
+	VPERMD       Y1, Y11, Y1
+	VMOVDQU      X1, (BX)
+	VEXTRACTI128 $0x01, Y1, (BX)(R10*1)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (SI), Y5, Y5
+	VADDPS       (DI), Y5, Y5
+	VMAXPS       Y0, Y5, Y5
+	VADDPS       Y9, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SI), Y6, Y6
+	VADDPS       32(DI), Y6, Y6
+	VMAXPS       Y0, Y6, Y6
+	VADDPS       Y9, Y6, Y6
+	VPADDD       Y14, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       (SI), Y7, Y7
+	VADDPS       (DI), Y7, Y7
+	VMAXPS       Y0, Y7, Y7
+	VADDPS       Y9, Y7, Y7
+	VPADDD       Y14, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SI), Y8, Y8
+	VADDPS       32(DI), Y8, Y8
+	VMAXPS       Y0, Y8, Y8
+	VADDPS       Y9, Y8, Y8
+	VPADDD       Y14, Y8, Y8
+	VPACKSSDW    Y6, Y5, Y5
+	VPACKSSDW    Y8, Y7, Y7
+	VPMINSW      Y13, Y5, Y5
+	VPMAXSW      Y12, Y5, Y5
+	VPAND        Y10, Y5, Y5
+	VPMINSW      Y13, Y7, Y7
+	VPMAXSW      Y12, Y7, Y7
+	VPAND        Y10, Y7, Y7
+	VPACKUSWB    Y7, Y5, Y5
+	VPERMD       Y5, Y11, Y5
+	VMOVDQU      X5, (BX)(R10*2)
+	VEXTRACTI128 $0x01, Y5, (R8)
+	LEAQ         (BX)(R10*4), BX
+	LEAQ         (CX)(R9*4), CX
+	DECQ         AX
+	JNZ          strip
+	VZEROUPPER
+	RET
+
 // func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, flip uint32)
 // Requires: AVX
 TEXT ·quadsAVX2(SB), NOSPLIT, $0-52

@@ -192,6 +192,47 @@ func FuzzGemmPairs(f *testing.F) {
 	})
 }
 
+// Sums are requantized like those that are stored, from one first row or from first rows of their own.
+func FuzzRequantizePairs(f *testing.F) {
+	for i := range uint8(20) {
+		f.Add(uint64(i), i*7, i*31, i*13, i%2 == 0, i%3 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint8, signed, shared bool) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		p := newIntProduct(r, 1+int(m%40), 1+int(n), int(k))
+		p.halvePairs()
+		g, _ := p.kernel(1)
+		q := Requantization{Scale: random(r, p.n), Bias: random(r, p.n), Zero: int32(r.IntN(100)), Levels: IntRange{3, 200}}
+		if signed {
+			q.Levels = IntRange{-128, 100}
+		}
+		for i := range q.Scale {
+			q.Scale[i] *= 1e-2
+		}
+		ldFirst, to := p.n+r.IntN(3), p.n+r.IntN(9)
+		if shared {
+			ldFirst = 0
+		}
+		first, sums := make([]int32, (g.m-1)*ldFirst+g.n), make([]int32, g.m*g.n)
+		for i := range first {
+			first[i] = int32(r.IntN(2000)) - 1000
+		}
+		for i := range g.m {
+			copy(sums[i*g.n:][:g.n], first[i*ldFirst:])
+		}
+		got, want := randomBytes(r, g.m*to), make([]byte, g.m*to)
+		copy(want, got)
+		GemmPairs(sums, g.n, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, true)
+		for i := range g.m {
+			requantizeGo(want[i*to:], sums[i*g.n:][:g.n], q)
+		}
+		RequantizePairs(got, to, q, first, ldFirst, make([]int32, g.m*g.n), g.a, g.lda, g.b, g.panel, g.m, g.k)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d×%d×%d, shared first row %v: got %v, want %v", g.m, g.n, g.k, shared, got, want)
+		}
+	})
+}
+
 func TestPairFits(t *testing.T) {
 	for x := -128; x < 128; x++ {
 		for y := -128; y < 128; y++ {

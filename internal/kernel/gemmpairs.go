@@ -20,6 +20,39 @@ func GemmPairs(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n,
 	(&gemmInt{c, ldc, a, lda, 1, b, panel, m, n, k, add}).run()
 }
 
+// RequantizePairs requantizes first + a·b, the product of GemmPairs, of whose columns q has the scales. Rows of first are ldFirst elements
+// apart, 0 if all rows of the product start with the same sums. work is scratch memory for m rows of sums; it may be first.
+func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirst int, work []int32, a []byte, lda int, b []byte, panel, m, k int) {
+	n := len(q.Scale)
+	if m <= 0 || n == 0 {
+		return
+	}
+	q.check(dst, to, m*n)
+	within("first", len(first), (m-1)*ldFirst+n)
+	p := &requantizedPairs{gemmInt{work, n, a, lda, 1, b, panel, m, n, k, true}, dst, to, q, first, ldFirst}
+	p.check()
+	done := p.bulk()
+	if done == n {
+		return
+	}
+	rest := n - done
+	for i := range m {
+		copy(work[i*rest:][:rest], first[i*ldFirst+done:])
+	}
+	GemmPairs(work, rest, a, lda, b[done/GemmPanel*panel:], panel, m, rest, k, true)
+	Requantize(dst[done:], to, work[:m*rest], q.Part(done, n))
+}
+
+// requantizedPairs is one call of RequantizePairs.
+type requantizedPairs struct {
+	gemmInt
+	dst     []byte
+	to      int
+	q       Requantization
+	first   []int32
+	ldFirst int
+}
+
 // PairRows copies rows of n int8 or uint8 elements for A of GemmPairs: row r of src, from bytes apart, becomes row r of dst, to bytes apart,
 // as uint8. Element i of a window of dst is element order[i] of its window of src; order consists of whole windows, whose elements after n
 // it keeps in place. The last window of a row of dst is written as a whole, with any values after n. dst may be src.

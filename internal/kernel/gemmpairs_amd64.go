@@ -40,6 +40,28 @@ func (g *gemmInt) multiplyPairs(i, j, rows int, c *int32, ldc, add int) {
 	}
 }
 
+// bulk computes whole panels. The last strip begins earlier if rows are left, whose results are written twice.
+func (p *requantizedPairs) bulk() (cols int) {
+	const high = 4
+	if hasVNNI || !hasAVX2 || p.m < high || p.k == 0 {
+		return 0
+	}
+	whole := p.m / high
+	for ; cols+GemmPanel <= p.n; cols += GemmPanel {
+		p.strips(0, whole, cols)
+		if p.m%high > 0 {
+			p.strips(p.m-high, 1, cols)
+		}
+	}
+	return cols
+}
+
+// strips computes strips of four rows from row i on, of the panel of column j.
+func (p *requantizedPairs) strips(i, strips, j int) {
+	requantizePairs4x16AVX2(strips, p.k/GemmQuad, &p.a[i*p.lda], p.lda, &p.b[j/GemmPanel*p.panel], &p.first[i*p.ldFirst+j], 4*p.ldFirst,
+		&p.dst[i*p.to+j], p.to, &p.q.Scale[j], &p.q.Bias[j], p.q.Zero-roundShiftBits, both16(p.q.Levels.Lo), both16(p.q.Levels.Hi))
+}
+
 // shuffleBulk shuffles rows of n bytes, a multiple of PairWindow, if the CPU has the instructions.
 func shuffleBulk(dst []byte, to int, src []byte, from, rows, n int, flip byte, order []byte) bool {
 	if !hasAVX2 || rows == 0 || n == 0 {

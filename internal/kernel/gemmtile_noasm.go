@@ -10,6 +10,8 @@ func (g *gemm) bulk() bool { return false }
 
 func (g *gemmInt) bulk() bool { return false }
 
+func (p *requantizedPairs) bulk() (cols int) { return 0 }
+
 func (p *panelPack) bulk() (steps, cols int) { return 0, 0 }
 
 func (p *stripPack) bulk() (steps, strips int) { return 0, 0 }

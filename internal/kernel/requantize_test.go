@@ -26,9 +26,10 @@ func FuzzRequantize(f *testing.F) {
 		}
 		to := cols + r.IntN(9)
 		got, want := make([]byte, rows*to), make([]byte, rows*to)
-		Requantize(got, to, sums, scale, bias, zero, c)
+		q := Requantization{scale, bias, zero, c}
+		Requantize(got, to, sums, q)
 		for i := range rows {
-			requantizeGo(want[i*to:], sums[i*cols:(i+1)*cols], scale, bias, zero, c)
+			requantizeGo(want[i*to:], sums[i*cols:(i+1)*cols], q)
 		}
 		if !bytes.Equal(got, want) {
 			t.Errorf("%d rows of %d columns: got %v, want %v", rows, cols, got, want)
@@ -39,7 +40,9 @@ func FuzzRequantize(f *testing.F) {
 // Halves are rounded to even before the zero point is added.
 func TestRequantizeRounds(t *testing.T) {
 	got := make([]byte, 8)
-	Requantize(got, 8, []int32{1, 3, -1, 5, 1000, -1000, 7, 0}, []float32{.5, .5, .5, .5, 1, 1, 1, 1}, []float32{0, 0, 0, 0, 0, 0, .25, .75}, 10, IntRange{0, 200})
+	Requantize(got, 8, []int32{1, 3, -1, 5, 1000, -1000, 7, 0}, Requantization{
+		[]float32{.5, .5, .5, .5, 1, 1, 1, 1}, []float32{0, 0, 0, 0, 0, 0, .25, .75}, 10, IntRange{0, 200},
+	})
 	if want := []byte{10, 12, 10, 12, 200, 0, 17, 11}; !bytes.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -78,6 +78,16 @@ func transposeTileGo[T any](dst []T, dstStride int, src []T, srcStride, rows, co
 			out[0], out[1], out[2], out[3] = v, s1[c], s2[c], s3[c]
 		}
 	}
+	if r+3 == rows { // the channels of a color image
+		s := src[r*srcStride:]
+		s0, s1, s2 := s[:cols], s[srcStride:][:cols], s[2*srcStride:][:cols]
+		for c, v := range s0 {
+			at := c*dstStride + r
+			out := dst[at : at+3 : at+3]
+			out[0], out[1], out[2] = v, s1[c], s2[c]
+		}
+		return
+	}
 	for ; r < rows; r++ {
 		for c, v := range src[r*srcStride:][:cols] {
 			dst[c*dstStride+r] = v

@@ -17,6 +17,13 @@ func (g *Geometry) PixelPatch(dst, x []byte, group, place, from int, padding byt
 	}
 	row, column := place/g.out[1]*g.stride[0]-g.begin[0], place%g.out[1]*g.stride[1]-g.begin[1]
 	at, step := column*channels+group*g.InC, g.dilation[1]*channels
+	if wide == 1 && len(dst) == g.kernel[0]*run && row >= 0 && row+g.span(0) <= g.in[0] && at >= 0 && at+run <= pixels {
+		for i := 0; i < len(dst); i += run { // a whole patch inside the image
+			copy(dst[i:i+run], x[row*pixels+at:])
+			row += g.dilation[0]
+		}
+		return
+	}
 	for row := row; ; row += g.dilation[0] {
 		for j := range wide {
 			if from >= run {

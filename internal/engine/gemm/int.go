@@ -26,13 +26,20 @@ type IntProduct struct {
 	BSigned bool
 	BZero   []int32 // none, one, or one per column; elements of B's type
 
-	C      []int32 // row-major; not used if Finish is set
+	C      []int32 // row-major; not used if Finish or Quantized.Data is set
 	Stride int     // elements between rows of C
 
 	// Finish replaces C: it receives parts of some rows of sums, from row on, each wide columns from col on, while they are in the cache, for
 	// example to requantize them. The sums are not kept. Several workers call it concurrently.
 	Finish func(row, col, wide int, sums []int32)
+
+	// Quantized replaces C: the sums are requantized into it, if possible while they are in registers.
+	Quantized      Matrix[byte]
+	Requantization kernel.Requantization
 }
+
+// finishes reports whether the sums are not kept.
+func (p *IntProduct) finishes() bool { return p.Finish != nil || p.Quantized.Data != nil }
 
 // EachRow is a function for Finish that calls f with the sums of one row at a time.
 func EachRow(f func(row, col int, sums []int32)) func(row, col, wide int, sums []int32) {
@@ -45,7 +52,7 @@ func EachRow(f func(row, col int, sums []int32)) func(row, col, wide int, sums [
 }
 
 // IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
-// Finish is set.
+// Finish or Quantized is set.
 func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
 	g := newTiling(s, intHeight, maxCols, batch, workers)
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
@@ -85,7 +92,7 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	if s.M <= 0 || s.N <= 0 || len(products) == 0 {
 		return
 	}
-	packed, finish := products[0].Packed != nil, products[0].Finish != nil
+	packed, finish := products[0].Packed != nil, products[0].finishes()
 	for i := range products {
 		products[i].check(s, packed, finish)
 	}
@@ -104,13 +111,16 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 
 // check panics unless all operands are valid.
 func (p *IntProduct) check(s Shape, packed, finish bool) {
-	if packed != (p.Packed != nil) || finish != (p.Finish != nil) {
+	if packed != (p.Packed != nil) || finish != p.finishes() {
 		panic("gemm: products of one call must all be packed or finished, or none")
 	}
 	checkZeros("A", p.AZero, s.M)
 	checkZeros("B", p.BZero, s.N)
 	if p.Patches == nil {
 		p.A.check("A", s.M, s.K)
+	}
+	if p.Quantized.Data != nil {
+		p.Quantized.check("the quantized result", s.M, s.N)
 	}
 	if !finish {
 		Rows(p.C, p.Stride).check("C", s.M, s.N)

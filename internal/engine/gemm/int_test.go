@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -130,6 +131,50 @@ func TestIntIsExactInAllForms(t *testing.T) {
 	}
 }
 
+// requantized checks the quantized result of a sample.
+func (s intSample) requantized(t *testing.T, r *rand.Rand, p Pool) {
+	t.Helper()
+	q := kernel.Requantization{Scale: make([]float32, s.N), Bias: make([]float32, s.N), Zero: 3, Levels: kernel.IntRange{Lo: -128, Hi: 120}}
+	for i := range q.Scale {
+		q.Scale[i], q.Bias[i] = r.Float32()/float32(100*(1+s.K)), 40*r.Float32()
+	}
+	sums, want := s.want(), make([]byte, s.M*s.N)
+	for i := range s.M {
+		kernel.Requantize(want[i*s.N:], s.N, sums[i*s.Stride:][:s.N], q)
+	}
+	stride := s.N + 5
+	got := make([]byte, s.M*stride)
+	s.C, s.Quantized, s.Requantization = nil, Rows(got, stride), q
+	Int(p, s.Shape, ir.AlignedBytes(IntWork(s.Shape, 1, p.Workers(), s.Packed != nil, true)), s.IntProduct)
+	for i, b := range got {
+		if row, col := i/stride, i%stride; col < s.N && b != want[row*s.N+col] || col >= s.N && b != 0 {
+			t.Fatalf("%+v: element %d of row %d is %d", s.Shape, col, row, b)
+		}
+	}
+}
+
+func TestQuantizedResult(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	excess := 0
+	for i := range 60 {
+		s := newIntSample(r, 1+r.IntN(60), 1+r.IntN(200), r.IntN(300)+i%3*600)
+		if i%2 == 0 {
+			s.B, s.BSigned, s.BZero = normal(r, s.K, s.N, 30+20*r.Float64(), true), true, nil
+			s.AZero = s.AZero[:min(len(s.AZero), 1)]
+		}
+		if i%5 > 0 {
+			s.Packed = PackInt(workers(1), s.B, s.K, s.N, s.BSigned)
+			if s.Packed.pairs != nil && s.K <= intDepth {
+				excess += len(s.Packed.pairs.quads)
+			}
+		}
+		s.requantized(t, r, workers(1+i%3))
+	}
+	if excess == 0 {
+		t.Error("no sample has excess")
+	}
+}
+
 func FuzzInt(f *testing.F) {
 	f.Add(uint64(1), uint16(70), uint16(33), uint16(300), uint8(1))
 	f.Add(uint64(2), uint16(130), uint16(1000), uint16(1), uint8(3))
@@ -180,11 +225,12 @@ func TestIntPanicsOnInvalidOperands(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	shape := Shape{8, 40, 9}
 	for name, spoil := range map[string]func(p *IntProduct){
-		"A":      func(p *IntProduct) { p.A = Rows(make([]byte, 71), 9) },
-		"B":      func(p *IntProduct) { p.B = Rows(make([]byte, 359), 40) },
-		"C":      func(p *IntProduct) { p.C, p.Stride = make([]int32, 319), 40 },
-		"zeros":  func(p *IntProduct) { p.BZero = make([]int32, 39) },
-		"Packed": func(p *IntProduct) { p.Packed = newPackedInt(9, 41, true) },
+		"A":         func(p *IntProduct) { p.A = Rows(make([]byte, 71), 9) },
+		"B":         func(p *IntProduct) { p.B = Rows(make([]byte, 359), 40) },
+		"C":         func(p *IntProduct) { p.C, p.Stride = make([]int32, 319), 40 },
+		"quantized": func(p *IntProduct) { p.Quantized = Rows(make([]byte, 319), 40) },
+		"zeros":     func(p *IntProduct) { p.BZero = make([]int32, 39) },
+		"Packed":    func(p *IntProduct) { p.Packed = newPackedInt(9, 41, true) },
 	} {
 		s := newIntSample(r, shape.M, shape.N, shape.K)
 		spoil(&s.IntProduct)

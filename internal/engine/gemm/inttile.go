@@ -39,7 +39,7 @@ func (t *intTile) cut(work []byte, s intSlot) {
 		clear(t.colSums)
 	}
 	t.colSums = t.colSums[:t.cols.len()]
-	if t.Finish != nil {
+	if t.finishes() {
 		t.result, t.stride = kernel.Words[int32](take(s.result)), t.cols.len()
 	} else {
 		t.result, t.stride = t.C[t.rows.from*t.Stride+t.cols.from:], t.Stride
@@ -47,17 +47,25 @@ func (t *intTile) cut(work []byte, s intSlot) {
 }
 
 func (t *intTile) run() {
-	if t.Packed != nil && t.Packed.pairs != nil {
+	switch paired := t.Packed != nil && t.Packed.pairs != nil; {
+	case paired && t.requantizesPairs():
+		t.requantizePairs()
+		return
+	case paired:
 		t.multiplyPairs()
-	} else {
+	default:
 		t.multiply()
 	}
 	rows, cols := t.rows.len(), t.cols.len()
 	for i := range t.offsets() {
 		t.offset(t.result[i*t.stride:][:cols], i)
 	}
-	if t.Finish != nil {
+	switch {
+	case t.Finish != nil:
 		t.Finish(t.rows.from, t.cols.from, cols, t.result[:rows*cols])
+	case t.Quantized.Data != nil:
+		y := t.Quantized.from(t.rows.from, t.cols.from)
+		kernel.Requantize(y.Data, y.Row, t.result[:rows*cols], t.Requantization.Part(t.cols.from, t.cols.to))
 	}
 }
 
@@ -109,6 +117,9 @@ func (t *intTile) eachZero(f func(rows span, zero int32)) {
 
 // pad clears bytes of the rows of left.
 func (t *intTile) pad(row, from, to int) {
+	if from == to {
+		return
+	}
 	for i := range t.rowSums {
 		clear(t.left[i*row:][from:to])
 	}

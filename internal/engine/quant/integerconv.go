@@ -171,14 +171,9 @@ func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	}
 	size := epilogueBytes(g.Groups * g.OutC)
 	if b := conv.PixelBandOf(g); b != nil {
-		return size + int64(min(workers, g.Batch*b.Bands()))*windowSlot(b)
+		return size + int64(min(workers, g.Batch*b.Bands()))*aligned(int64(b.Bytes()))
 	}
 	return size + gemm.IntWork(pixelProduct(g), g.Products(), workers, true, true)
-}
-
-// windowSlot is the scratch memory of one worker for a depthwise convolution: a band, and the sums of a row.
-func windowSlot(b *conv.PixelBand) int64 {
-	return aligned(int64(b.Bytes())) + aligned(4*int64(b.OutArea()/max(b.OutRows(), 1)*b.Groups))
 }
 
 // pixelProduct is the shape of the product of a group: rows are pixels, columns output channels.
@@ -189,14 +184,12 @@ func pixelProduct(g *conv.Geometry) gemm.Shape {
 // An integerRun is one call of IntegerConv.
 type integerRun struct {
 	*conv.Geometry
-	x, y        []byte
-	signed      bool // X is int8
-	xZero       int32
-	wZero       []int32
-	scale, bias []float32 // from sums to y, in units of its scale
-	first       []int32   // scratch of a depthwise convolution
-	zero        int32     // of y
-	levels      kernel.IntRange
+	x, y   []byte
+	signed bool // X is int8
+	xZero  int32
+	wZero  []int32
+	toY    kernel.Requantization
+	first  []int32 // scratch of a depthwise convolution
 }
 
 func runIntegerConv(c *op.Call) error {
@@ -219,7 +212,7 @@ func runIntegerConv(c *op.Call) error {
 	if err := r.epilogue(c); err != nil {
 		return err
 	}
-	work := c.Work[epilogueBytes(len(r.scale)):]
+	work := c.Work[epilogueBytes(len(r.toY.Scale)):]
 	if b := conv.PixelBandOf(g); b != nil {
 		r.slide(c.Pool, b, weights, work)
 	} else {
@@ -241,19 +234,20 @@ func (r *integerRun) epilogue(c *op.Call) error {
 	if r.wZero, err = zeros(c.Opt(icWZero)); err != nil {
 		return err
 	}
-	r.xZero, r.zero, r.levels = x.zero, y.zero, y.levels(c.Node)
+	r.xZero = x.zero
 	n := r.Groups * r.OutC
 	all := kernel.Words[float32](c.Work[:3*4*n])
-	r.scale, r.bias, r.first = all[:n], all[n:2*n], kernel.Words[int32](c.Work[2*4*n:3*4*n])
+	r.toY = kernel.Requantization{Scale: all[:n], Bias: all[n : 2*n], Zero: y.zero, Levels: y.levels(c.Node)}
+	r.first = kernel.Words[int32](c.Work[2*4*n : 3*4*n])
 	scales := ir.View[float32](c.In[icWScale])
 	ratio := float64(x.scale) / float64(y.scale)
-	for i := range r.scale {
-		r.scale[i] = float32(ratio * float64(scales[i%len(scales)]))
+	for i := range r.toY.Scale {
+		r.toY.Scale[i] = float32(ratio * float64(scales[i%len(scales)]))
 	}
-	clear(r.bias)
+	clear(r.toY.Bias)
 	if b := c.Opt(icB); b != nil {
 		for i, v := range ir.View[float32](b) {
-			r.bias[i] = v / y.scale
+			r.toY.Bias[i] = v / y.scale
 		}
 	}
 	return nil
@@ -290,10 +284,8 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 		} else {
 			p.Patches = func(dst []byte, row, from int) { r.PixelPatch(dst, image, group, row, from, byte(r.xZero)) }
 		}
-		p.Finish = func(row, col, wide int, sums []int32) {
-			at := group*r.OutC + col
-			kernel.Requantize(y[row*channels+at:], channels, sums, r.scale[at:][:wide], r.bias[at:][:wide], r.zero, r.levels)
-		}
+		at := group * r.OutC
+		p.Quantized, p.Requantization = gemm.Rows(y[at:], channels), r.toY.Part(at, at+r.OutC)
 		products[i] = p
 	}
 	gemm.Int(pool, pixelProduct(r.Geometry), work, products...)
@@ -304,17 +296,15 @@ func (r *integerRun) slide(pool *op.Pool, b *conv.PixelBand, w *integerWeights, 
 	for c, sum := range w.sums {
 		r.first[c] = -r.xZero * sum
 	}
-	taps, slotSize, bandSize := b.Taps(), windowSlot(b), aligned(int64(b.Bytes()))
+	window := &kernel.ByteWindow{At: b.Taps(), W: w.windows, First: r.first, Signed: r.signed, Q: r.toY}
+	slotSize := aligned(int64(b.Bytes()))
 	pool.Slots(b.Batch*b.Bands(), func(task, slot int) {
-		buf := work[int64(slot)*slotSize:][:slotSize]
-		band, sums := buf[:b.Bytes()], kernel.Words[int32](buf[bandSize:])
+		band := work[int64(slot)*slotSize:][:b.Bytes()]
 		x, y := part(r.x, task/b.Bands(), b.InArea()*b.Groups), part(r.y, task/b.Bands(), b.OutArea()*b.Groups)
 		from, to := b.Fill(band, x, task%b.Bands(), byte(r.xZero))
 		for row := range to - from {
 			x, positions, step := b.Row(band, row)
-			n := positions * b.Groups
-			kernel.DepthwiseBytes(sums[:n], x, positions, step, taps, w.windows, r.first, r.signed)
-			kernel.Requantize(part(y, from+row, n), b.Groups, sums[:n], r.scale, r.bias, r.zero, r.levels)
+			window.Slide(part(y, from+row, positions*b.Groups), x, positions, step)
 		}
 	})
 }

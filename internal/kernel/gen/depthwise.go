@@ -8,58 +8,85 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// depthwiseBytes interleaves the bytes of two taps, widens them to int16, and multiplies both with VPMADDWD: two vectors of eight sums are
-// 16 channels of a position.
-func depthwiseBytes(name string, extend func(...Op)) {
-	function(name, "func(sums *int32, x *byte, positions, step, rest int, at *int64, pairs int, w *int16, first *int32, groups int)",
-		name+" computes 16·groups channels; steps in bytes, rest from the end of a position's sums to the next; all > 0.")
-	sums, x, positions := pointer("sums"), pointer("x"), pointer("positions")
-	channels, weights, init, groups, pairs := GP64(), GP64(), GP64(), GP64(), GP64()
-	from, off := GP64(), GP64()
+// depthwiseBytes sums 16 channels of two positions, one in each lane, four channels per vector: it interleaves the bytes of two taps, widens
+// them to int16, and multiplies both with VPMADDWD. extend widens the bytes that an instruction unpacks.
+func depthwiseBytes(name string, extend func(unpack func(...Op), both, zero, y VecVirtual), table Mem) {
+	function(name, "func(dst *byte, x *byte, twice, step, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale, bias *float32, offset int32, lo, hi uint32)",
+		name+" computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; all but step > 0.")
+	dst, x, twice := pointer("dst"), pointer("x"), pointer("twice")
+	c, offset := rounding(table)
+	none := zero()
+	channels, to, weights, init, groups, pairs := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	scale, bias, from, off := GP64(), GP64(), GP64(), GP64()
+	step := pointer("step")
 	Label("position")
 	MOVQ(x, channels)
+	MOVQ(dst, to)
 	Load(Param("w"), weights)
 	Load(Param("first"), init)
+	Load(Param("scale"), scale)
+	Load(Param("bias"), bias)
 	Load(Param("groups"), groups)
 	Label("group")
-	total := each(2, func(i int) VecVirtual {
+	twin := func(p Register, i int) VecVirtual {
 		y := YMM()
-		VMOVDQU(at(init, i), y)
+		VBROADCASTI128(halfAt(p, i), y)
 		return y
-	})
+	}
+	total := each(4, func(i int) VecVirtual { return twin(init, i) })
 	Load(Param("at"), from)
 	Load(Param("pairs"), pairs)
 	Label("pair")
 	taps := each(2, func(i int) VecVirtual {
-		x := XMM()
+		y := YMM()
 		MOVQ(Mem{Base: from, Disp: i * 8}, off)
-		VMOVDQU(Mem{Base: channels, Index: off, Scale: 1}, x)
-		return x
+		ADDQ(channels, off)
+		VMOVDQU(Mem{Base: off}, y.AsX())
+		VINSERTI128(U8(1), Mem{Base: off, Index: step, Scale: 1}, y, y)
+		return y
 	})
-	for i, mix := range []func(...Op){VPUNPCKLBW, VPUNPCKHBW} {
-		both, y := XMM(), YMM()
+	for half, mix := range []func(...Op){VPUNPCKLBW, VPUNPCKHBW} {
+		both := YMM()
 		mix(taps[1], taps[0], both)
-		extend(both, y)
-		VPMADDWD(at(weights, i), y, y)
-		VPADDD(y, total[i], total[i])
+		for i, unpack := range []func(...Op){VPUNPCKLBW, VPUNPCKHBW} {
+			y, t := YMM(), total[2*half+i]
+			extend(unpack, both, none, y)
+			VPMADDWD(twin(weights, 2*half+i), y, y)
+			VPADDD(y, t, t)
+		}
 	}
 	advance(from, 2*8)
 	advance(weights, 2*vector)
 	DECQ(pairs)
 	JNZ(LabelRef("pair"))
 	for i, t := range total {
-		VMOVDQU(t, at(sums, i))
+		VCVTDQ2PS(t, t)
+		c.scale(t, twin(scale, i), twin(bias, i), offset)
 	}
-	advance(sums, 2*vector)
-	advance(init, 2*vector)
+	both := c.joinLanes(total)
+	VMOVDQU(both.AsX(), Mem{Base: to})
+	row := pointer("row")
+	VEXTRACTI128(U8(1), both, Mem{Base: to, Index: row, Scale: 1})
+	for _, p := range []Register{init, scale, bias} {
+		advance(p, 2*vector)
+	}
 	advance(channels, 16)
+	advance(to, 16)
 	DECQ(groups)
 	JNZ(LabelRef("group"))
-	ADDQ(parameter("rest"), sums)
-	ADDQ(parameter("step"), x)
-	DECQ(positions)
+	LEAQ(Mem{Base: x, Index: step, Scale: 2}, x)
+	row = pointer("row")
+	LEAQ(Mem{Base: dst, Index: row, Scale: 2}, dst)
+	DECQ(twice)
 	JNZ(LabelRef("position"))
 	finish()
+}
+
+func unsignedBytes(unpack func(...Op), both, zero, y VecVirtual) { unpack(zero, both, y) }
+
+func signedBytes(unpack func(...Op), both, zero, y VecVirtual) {
+	unpack(both, zero, y)
+	VPSRAW(U8(8), y, y)
 }
 
 // depthwiseFloat sums two vectors of eight channels for three positions at once, to hide latencies. Products and sums are rounded like in

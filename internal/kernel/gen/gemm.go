@@ -23,6 +23,7 @@ func gemmFamily() {
 	for _, t := range []intTile{{1, 16}, {2, 16}, {3, 8}, {4, 8}, {5, 8}, {6, 8}} {
 		t.emit()
 	}
+	requantizePairs()
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)

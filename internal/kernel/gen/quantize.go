@@ -10,6 +10,8 @@ import (
 // low bits.
 const roundShift = 0x4b400000
 
+const floorBits = 0xc9800000 // -2^20 as a float32
+
 // coder holds the constants of quantization.
 type coder struct{ floor, shift, lo, hi, low8, order VecVirtual }
 
@@ -17,7 +19,7 @@ func newCoder(packOrder Mem) coder {
 	order := YMM()
 	VMOVDQU(packOrder, order)
 	return coder{
-		floor: constant(0xc9800000), // -2^20
+		floor: constant(floorBits),
 		shift: constant(roundShift),
 		lo:    spread16("lo"),
 		hi:    spread16("hi"),
@@ -33,17 +35,28 @@ func (c coder) round(v VecVirtual) {
 	VADDPS(c.shift, v, v)
 }
 
-// pack saturates 32 integers to 16 bits, then to the range, and stores them as bytes in order.
+// pack stores 32 integers as bytes.
 func (c coder) pack(v []VecVirtual, dst Register) {
+	VMOVDQU(c.join(v), Mem{Base: dst})
+	advance(dst, vector)
+}
+
+// join saturates 32 integers to 16 bits, then to the range, and joins them as bytes in order.
+func (c coder) join(v []VecVirtual) VecVirtual {
+	both := c.joinLanes(v)
+	VPERMD(both, c.order, both)
+	return both
+}
+
+// joinLanes is join in each lane.
+func (c coder) joinLanes(v []VecVirtual) VecVirtual {
 	VPACKSSDW(v[1], v[0], v[0])
 	VPACKSSDW(v[3], v[2], v[2])
 	for _, w := range []VecVirtual{v[0], v[2]} {
 		c.saturate(w)
 	}
 	VPACKUSWB(v[2], v[0], v[0])
-	VPERMD(v[0], c.order, v[0])
-	VMOVDQU(v[0], Mem{Base: dst})
-	advance(dst, vector)
+	return v[0]
 }
 
 // saturate leaves in each 16-bit lane the byte that holds the value, signed or not.
