@@ -39,7 +39,7 @@ func preparePacked(w *ir.Array, p *op.Pool) *op.Prepared {
 // A packed product is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are read less often.
 type packed struct {
 	*Geometry
-	joined           int // images whose pixels are joined: all, or each by itself
+	joined           int // images whose pixels are joined: all, or each alone
 	pixels, channels int // of a tile
 	depth            int // summed at once
 }
