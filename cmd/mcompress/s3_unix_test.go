@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -244,6 +245,14 @@ func TestKilledUpload(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(b.folder, "out")); err == nil && len(entries) > 0 {
 		t.Errorf("%v have appeared", entries)
 	}
+	results, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "mcompress", "results", "*"))
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%v, %v are kept", results, err)
+	}
+	writing := filepath.Join(results[0], ".mcompress-1.part") // as if it was killed while it removed its temporary folder
+	if err := errors.Join(os.Mkdir(writing, 0o700), os.WriteFile(filepath.Join(writing, "mcompress.lock"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	stdout, _ := exitsWith(t, 0, args...)
 	if !strings.Contains(stdout, "s3://models/out/m.onnx") {
 		t.Errorf("the next run prints %s", stdout)
@@ -251,6 +260,12 @@ func TestKilledUpload(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "m.onnx")
 	exitsWith(t, 0, "quantize", filepath.Join("..", "..", "fixtures", "mlp.onnx"), "-o", local, "--no-verify")
 	b.same(t, "out/m.onnx", local)
+	if entries, err := os.ReadDir(filepath.Join(b.folder, "out")); err != nil || slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		t.Errorf("%v, %v are uploaded", entries, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(results[0])); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v are left on disk", entries, err)
+	}
 	parts, err := filepath.Glob(filepath.Join(b.folder, ".sgwtmp", "multipart", "*", "*"))
 	if err != nil || len(parts) > 0 {
 		t.Errorf("%v are left of uploads: %v", parts, err)

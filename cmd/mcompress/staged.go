@@ -69,6 +69,7 @@ func stage(url string) (*staged, error) {
 	if err != nil {
 		return nil, err
 	}
+	atomicfile.Sweep(s.dir)
 	return &staged{scratchFolder: s, url: url, path: filepath.Join(s.dir, remote.Base(url))}, nil
 }
 
@@ -169,13 +170,13 @@ func (s *staged) uploads(ctx context.Context, res *job.Result) (files []remote.U
 	return files, nil
 }
 
-// files are the paths of the files of the result.
+// files are the paths of the files of the result, without those of a process that was killed while it wrote them.
 func (s *staged) files() (paths []string, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path == journal.Folder(s.path):
+		case d.IsDir() && (path == journal.Folder(s.path) || atomicfile.IsFolder(d.Name())):
 			return fs.SkipDir
 		case d.Type().IsRegular() && path != s.lock.Name():
 			paths = append(paths, path)

@@ -29,7 +29,7 @@ func NewFolder(parent string) (*Folder, error) {
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	sweep(parent)
+	Sweep(parent)
 	for {
 		path, err := os.MkdirTemp(parent, prefix+"*"+suffix)
 		if err != nil {
@@ -91,20 +91,23 @@ func remove(path string) error {
 	return os.RemoveAll(path)
 }
 
-// sweep removes the temporary folders of killed processes: their locks are free. Spools remain where open files cannot be
+// Sweep removes the temporary folders of killed processes: their locks are free. Spools remain where open files cannot be
 // unlinked, and there those in use cannot be removed either.
-func sweep(parent string) {
+func Sweep(parent string) {
 	entries, _ := os.ReadDir(parent) // what cannot be read cannot be removed
 	for _, e := range entries {
 		path := filepath.Join(parent, e.Name())
 		switch {
 		case e.Type().IsRegular() && strings.HasPrefix(e.Name(), spool):
 			_ = os.Remove(path)
-		case e.IsDir() && strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix):
+		case e.IsDir() && IsFolder(e.Name()):
 			removeUnlocked(path)
 		}
 	}
 }
+
+// IsFolder reports whether a folder of this name is a temporary one.
+func IsFolder(name string) bool { return strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) }
 
 // removeUnlocked ignores errors: the folder may be another user's.
 func removeUnlocked(path string) {

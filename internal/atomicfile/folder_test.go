@@ -14,7 +14,7 @@ func TestCloseOfRemovedFolder(t *testing.T) {
 	if err := f.lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	sweep(f.Path + "/..")
+	Sweep(f.Path + "/..")
 	if _, err := os.Stat(f.Path); !os.IsNotExist(err) {
 		t.Fatalf("%s is not removed: %v", f.Path, err)
 	}

@@ -238,7 +238,7 @@ func TestOnlyFoldersOfKilledProcessesAreRemoved(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(piped, lockName), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sweep(parent)
+	Sweep(parent)
 	for path, want := range map[string]bool{held.Path: true, dead: false, foreign: true, unlocked: false, piped: true, named: true, spooled: false} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v", filepath.Base(path), err)
