@@ -107,7 +107,9 @@ func Sweep(parent string) {
 }
 
 // IsFolder reports whether a folder of this name is a temporary one.
-func IsFolder(name string) bool { return strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) }
+func IsFolder(name string) bool {
+	return strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)
+}
 
 // removeUnlocked ignores errors: the folder may be another user's.
 func removeUnlocked(path string) {
