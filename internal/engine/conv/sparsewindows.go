@@ -57,8 +57,8 @@ func (w *window) phased(i int) phasedAxis {
 	}
 	a.shared = a.reach
 	for _, phase := range a.phases {
-		from, to := w.phase(i, phase, 0, w.out[i]+a.reach)
-		a.shared = min(a.shared, from, w.out[i]+a.reach-to)
+		inside := w.phase(i, phase, 0, w.out[i]+a.reach)
+		a.shared = min(a.shared, inside.lo, w.out[i]+a.reach-inside.hi)
 	}
 	return a
 }
@@ -69,12 +69,9 @@ func (a phasedAxis) of(w *window, axis, tap int) (phase, quotient int) {
 	return slices.Index(a.phases, at%w.stride[axis]), at / w.stride[axis]
 }
 
-// phase is the range of the positions from first to first+n-1 of a phase along axis i, counted from first, that are inside the input.
-func (w *window) phase(i, phase, first, n int) (from, to int) {
-	start := first*w.stride[i] + phase - w.begin[i]
-	from = max(0, ceilDiv(-min(start, 0), w.stride[i]))
-	to = ceilDiv(max(w.in[i]-start, 0), w.stride[i])
-	return min(from, n), max(min(to, n), min(from, n))
+// phase is the range of the positions from first to first+n-1 of a phase along axis i that are inside the input.
+func (w *window) phase(i, phase, first, n int) tap {
+	return phaseOf(first*w.stride[i]+phase-w.begin[i], w.stride[i], w.in[i], n)
 }
 
 // planes is the number of phases of a channel.
@@ -178,24 +175,24 @@ func (w *sparseWindows) at(i int) sparseUnit {
 func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float32) {
 	first := (u.product*u.InC + c) * u.InArea()
 	for _, py := range u.axes[0].phases {
-		lo, hi := u.phase(0, py, u.row, u.rows+u.axes[0].reach)
+		rows := u.phase(0, py, u.row, u.rows+u.axes[0].reach)
 		for _, px := range u.axes[1].phases {
 			plane := to[:u.plane()]
 			to = to[len(plane):]
-			from, end := u.phase(1, px, 0, u.wide)
+			columns := u.phase(1, px, 0, u.wide)
 			clear(plane)
-			if from == end {
+			high, wide := rows.hi-rows.lo, columns.hi-columns.lo
+			if wide == 0 {
 				continue
 			}
-			at, start := lo*u.wide+from, from*u.stride[1]+px-u.begin[1]
-			input := first + ((u.row+lo)*u.stride[0]+py-u.begin[0])*u.in[1]
-			if u.stride[1] == 1 && !x.isHalf() && lo < hi {
-				kernel.CopyRows(plane[at:], u.wide, x.Values[input+start:], u.stride[0]*u.in[1], hi-lo, end-from)
+			at, input := rows.lo*u.wide+columns.lo, first+rows.from*u.in[1]
+			if u.stride[1] == 1 && !x.isHalf() && high > 0 {
+				kernel.CopyRows(plane[at:], u.wide, x.Values[input+columns.from:], u.stride[0]*u.in[1], high, wide)
 				continue
 			}
-			for r := range hi - lo {
+			for r := range high {
 				row := read(x, input+r*u.stride[0]*u.in[1], u.in[1], buffer)
-				stridedCopyFloat(plane[at+r*u.wide:][:end-from], row[start:], u.stride[1])
+				stridedCopyFloat(plane[at+r*u.wide:][:wide], row[columns.from:], u.stride[1])
 			}
 		}
 	}
