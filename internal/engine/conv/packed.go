@@ -107,11 +107,11 @@ func (p *packed) slot(isHalf bool) (size int64) {
 }
 
 // unpack writes the weights as rows to w.
-func (packed packedWeights) unpack(p *op.Pool, w []float32, depth int) {
+func (weights packedWeights) unpack(p *op.Pool, w []float32, depth int) {
 	outC := len(w) / depth
 	p.For(ceilDiv(outC, panel), func(i int) {
 		rows := w[i*panel*depth : min((i+1)*panel, outC)*depth]
-		kernel.TransposeInto(rows, depth, part(packed, i, panel*depth), panel, depth, len(rows)/depth)
+		kernel.TransposeInto(rows, depth, part(weights, i, panel*depth), panel, depth, len(rows)/depth)
 	})
 }
 
@@ -127,11 +127,11 @@ func (g *Geometry) packedWork(workers int, h Halves) int64 {
 }
 
 // convolve multiplies the patches with the weights, of large images as rows.
-func (packed packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j job) {
+func (weights packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j job) {
 	if !g.isSmall() {
 		buf := scratch[float32](work)
 		j.w = buf.take(g.OutC * g.Depth())
-		packed.unpack(pool, j.w, g.Depth())
+		weights.unpack(pool, j.w, g.Depth())
 		g.multiply(pool, buf, j)
 		return
 	}
@@ -146,7 +146,7 @@ func (packed packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j 
 	size := int(p.slot(j.y.isHalf()))
 	pool.Slots(p.tiles(), func(task, slot int) {
 		rest, all := task/p.across(), p.joined*p.OutArea()
-		t := packedTile{packed: p, job: j, weights: packed, patches: images}
+		t := packedTile{packed: p, job: j, weights: weights, patches: images}
 		t.from = rest/p.down()*all + rest%p.down()*p.pixels
 		t.to = min(t.from+p.pixels, (rest/p.down()+1)*all)
 		t.first = task % p.across() * p.channels
