@@ -79,7 +79,7 @@ func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidat
 			if err := errors.Join(given.Fill(fs, but...), set(fs, c.options)); err != nil {
 				return err
 			}
-			options := whileTrying(fs, phase, calibrate, ranges)
+			options := phaseOptions(fs, phase, calibrate, ranges)
 			for _, g := range only {
 				options = append(options, pass.Option{Name: "only", Value: g})
 			}
@@ -98,9 +98,9 @@ func set(fs *flag.FlagSet, options []pass.Option) error {
 	return nil
 }
 
-// whileTrying returns the options of a step during the search: saved activation ranges, and round to nearest in place of GPTQ, which is slower
+// phaseOptions returns the options of a step in a phase of the search: saved activation ranges, and round to nearest in place of GPTQ, which is slower
 // and at least as accurate. The calibration samples and the rule for scales are those of the result, too, for which the gates were evaluated.
-func whileTrying(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
+func phaseOptions(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
 	var options []pass.Option
 	if calibrate > 0 && fs.Lookup("calibrate") != nil {
 		options = append(options, pass.Option{Name: "calibrate", Value: strconv.Itoa(calibrate)})
