@@ -79,10 +79,10 @@ func depthwiseSignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *i
 //go:noescape
 func depthwiseUnsignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
 
-// depthwiseFloatAVX2 computes 16 channels; step in bytes; positions and taps > 0.
+// depthwiseFloatAVX2 computes 16·groups channels; to and from in bytes; taps are pairs of offsets; positions, count and groups > 0.
 //
 //go:noescape
-func depthwiseFloatAVX2(y *float32, x *float32, positions int, step int, at *int64, taps int, w *float32, first *float32)
+func depthwiseFloatAVX2(y *float32, to int, x *float32, from int, positions int, taps *int, count int, w *float32, first *float32, groups int)
 
 // maxPairsAVX2 needs n%8 == 0 and rows > 0.
 //

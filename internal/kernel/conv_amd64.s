@@ -1204,96 +1204,124 @@ pair:
 	VZEROUPPER
 	RET
 
-// func depthwiseFloatAVX2(y *float32, x *float32, positions int, step int, at *int64, taps int, w *float32, first *float32)
+// func depthwiseFloatAVX2(y *float32, to int, x *float32, from int, positions int, taps *int, count int, w *float32, first *float32, groups int)
 // Requires: AVX
-TEXT ·depthwiseFloatAVX2(SB), NOSPLIT, $0-64
+TEXT ·depthwiseFloatAVX2(SB), NOSPLIT, $0-80
 	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ positions+16(FP), DX
-	MOVQ step+24(FP), BX
-	MOVQ first+56(FP), SI
-	SUBQ $0x00000003, DX
+	MOVQ to+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ from+24(FP), BX
+	MOVQ positions+32(FP), SI
+	SUBQ $0x00000003, SI
 	JLT  threeEnd
 
 three:
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	MOVQ    at+32(FP), DI
-	MOVQ    w+48(FP), R8
-	MOVQ    taps+40(FP), R9
+	MOVQ AX, DI
+	MOVQ DX, R8
+	MOVQ first+64(FP), R9
+	MOVQ w+56(FP), R10
+	MOVQ groups+72(FP), R11
+
+groups3:
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	MOVQ    taps+40(FP), R12
+	MOVQ    count+48(FP), R13
 
 taps3:
-	MOVQ    (DI), R10
-	LEAQ    (CX)(R10*4), R10
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	VMULPS  (R10), Y6, Y8
+	MOVQ    (R12), R14
+	LEAQ    (R8)(R14*4), R14
+	MOVQ    8(R12), R15
+	LEAQ    (R10)(R15*4), R15
+	VMOVUPS (R15), Y6
+	VMOVUPS 32(R15), Y7
+	VMULPS  (R14), Y6, Y8
 	VADDPS  Y8, Y0, Y0
-	VMULPS  32(R10), Y7, Y8
+	VMULPS  32(R14), Y7, Y8
 	VADDPS  Y8, Y1, Y1
-	VMULPS  (R10)(BX*1), Y6, Y8
+	VMULPS  (R14)(BX*1), Y6, Y8
 	VADDPS  Y8, Y2, Y2
-	VMULPS  32(R10)(BX*1), Y7, Y8
+	VMULPS  32(R14)(BX*1), Y7, Y8
 	VADDPS  Y8, Y3, Y3
-	VMULPS  (R10)(BX*2), Y6, Y6
+	VMULPS  (R14)(BX*2), Y6, Y6
 	VADDPS  Y6, Y4, Y4
-	VMULPS  32(R10)(BX*2), Y7, Y6
+	VMULPS  32(R14)(BX*2), Y7, Y6
 	VADDPS  Y6, Y5, Y5
-	ADDQ    $0x00000008, DI
-	ADDQ    $0x00000040, R8
-	DECQ    R9
+	ADDQ    $0x00000010, R12
+	DECQ    R13
 	JNZ     taps3
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    BX, CX
-	VMOVUPS Y2, 64(AX)
-	VMOVUPS Y3, 96(AX)
-	ADDQ    BX, CX
-	VMOVUPS Y4, 128(AX)
-	VMOVUPS Y5, 160(AX)
-	ADDQ    BX, CX
-	ADDQ    $0x000000c0, AX
-	SUBQ    $0x00000003, DX
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, (DI)(CX*1)
+	VMOVUPS Y3, 32(DI)(CX*1)
+	VMOVUPS Y4, (DI)(CX*2)
+	VMOVUPS Y5, 32(DI)(CX*2)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	ADDQ    $0x00000040, R10
+	DECQ    R11
+	JNZ     groups3
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	SUBQ    $0x00000003, SI
 	JGE     three
 
 threeEnd:
-	ADDQ $0x00000003, DX
-	SUBQ $0x00000001, DX
+	ADDQ $0x00000003, SI
+	SUBQ $0x00000001, SI
 	JLT  singleEnd
 
 single:
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	MOVQ    at+32(FP), DI
-	MOVQ    w+48(FP), R8
-	MOVQ    taps+40(FP), R9
+	MOVQ AX, DI
+	MOVQ DX, R8
+	MOVQ first+64(FP), R9
+	MOVQ w+56(FP), R10
+	MOVQ groups+72(FP), R11
+
+groups1:
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	MOVQ    taps+40(FP), R12
+	MOVQ    count+48(FP), R13
 
 taps1:
-	MOVQ    (DI), R10
-	LEAQ    (CX)(R10*4), R10
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(R8), Y3
-	VMULPS  (R10), Y2, Y2
+	MOVQ    (R12), R14
+	LEAQ    (R8)(R14*4), R14
+	MOVQ    8(R12), R15
+	LEAQ    (R10)(R15*4), R15
+	VMOVUPS (R15), Y2
+	VMOVUPS 32(R15), Y3
+	VMULPS  (R14), Y2, Y2
 	VADDPS  Y2, Y0, Y0
-	VMULPS  32(R10), Y3, Y2
+	VMULPS  32(R14), Y3, Y2
 	VADDPS  Y2, Y1, Y1
-	ADDQ    $0x00000008, DI
-	ADDQ    $0x00000040, R8
-	DECQ    R9
+	ADDQ    $0x00000010, R12
+	DECQ    R13
 	JNZ     taps1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    BX, CX
-	ADDQ    $0x00000040, AX
-	SUBQ    $0x00000001, DX
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	ADDQ    $0x00000040, R10
+	DECQ    R11
+	JNZ     groups1
+	ADDQ    BX, DX
+	ADDQ    CX, AX
+	SUBQ    $0x00000001, SI
 	JGE     single
 
 singleEnd:
-	ADDQ $0x00000001, DX
+	ADDQ $0x00000001, SI
 	VZEROUPPER
 	RET
 

@@ -147,11 +147,11 @@ func (b *ByteWindow) twice(dst, x []byte, n, step, row int) {
 		&b.Q.Scale[0], &b.Q.Bias[0], b.Q.Zero-roundShiftBits, both16(b.Q.Levels.Lo), both16(b.Q.Levels.Hi))
 }
 
-func depthwiseFloatBulk(y, x []float32, positions, step int, at []int64, w, first []float32) bool {
-	if !hasAVX2 || len(at) == 0 {
+func (f *FloatWindow) bulk(y []float32, to int, x []float32, from, positions int) bool {
+	if !hasAVX2 || len(f.Taps) == 0 {
 		return false
 	}
-	depthwiseFloatAVX2(&y[0], &x[0], positions, 4*step, &at[0], len(at), &w[0], &first[0])
+	depthwiseFloatAVX2(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, len(f.Taps), &f.W[0], &f.First[0], len(f.First)/DepthwiseGroup)
 	return true
 }
 

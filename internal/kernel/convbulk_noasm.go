@@ -20,6 +20,6 @@ func winogradOutputBulk(_ *[4][]float32, _ []float32, _, _ int, _ float32) bool 
 
 func (b *ByteWindow) bulk(_, _ []byte, _, _ int) (channels int) { return 0 }
 
-func depthwiseFloatBulk(_, _ []float32, _, _ int, _ []int64, _, _ []float32) bool { return false }
+func (f *FloatWindow) bulk(_ []float32, _ int, _ []float32, _, _ int) bool { return false }
 
 func maxWindowsBulk(_, _ []float32, _ []int64, _ int, _ float32) bool { return false }

@@ -2,7 +2,8 @@ package kernel
 
 import "fmt"
 
-// DepthwiseGroup is the number of channels that are adjacent in the weights of a ByteWindow, and in all operands of DepthwiseFloat.
+// DepthwiseGroup is the number of channels that are adjacent in the weights of a ByteWindow, and of which those of a FloatWindow are a
+// multiple.
 const DepthwiseGroup = 16
 
 // DepthwiseWeights is the number of weights of a ByteWindow.
@@ -65,35 +66,44 @@ func (b *ByteWindow) plain(dst, x []byte, positions, step, lo int) {
 	}
 }
 
-// DepthwiseFloat sums a window over images of DepthwiseGroup adjacent channels: sum c of position p, y[p*16+c], becomes
-// first[c] + Σ w[t*16+c]·x[p*step+at[t]+c], in the order of t, rounded after each step like WeightRows.
-func DepthwiseFloat(y, x []float32, positions, step int, at []int64, w, first []float32) {
-	if positions <= 0 {
+// A Tap is an element of the kernel of a FloatWindow: the offsets of its input and of its weights.
+type Tap struct{ X, W int }
+
+// A FloatWindow slides over images whose channels are adjacent (NHWC), each with its own weights: element c of position p of the result
+// becomes First[c] + Σ W[t.W+c]·x[p*from+t.X+c], in the order of Taps, rounded after each step like WeightRows. Channels are a multiple of
+// DepthwiseGroup.
+type FloatWindow struct {
+	Taps     []Tap
+	W, First []float32
+}
+
+// Slide computes positions that are to elements of y and from elements of x apart.
+func (f *FloatWindow) Slide(y []float32, to int, x []float32, from, positions int) {
+	channels := len(f.First)
+	if positions <= 0 || channels == 0 {
 		return
 	}
-	if step < 0 {
-		panic(fmt.Sprintf("kernel: positions %d apart", step))
+	if to < 0 || from < 0 || channels%DepthwiseGroup != 0 {
+		panic(fmt.Sprintf("kernel: %d channels, positions %d and %d apart", channels, to, from))
 	}
-	checkLen("first", len(first), DepthwiseGroup)
-	within("y", len(y), positions*DepthwiseGroup)
-	within("w", len(w), len(at)*DepthwiseGroup)
-	for _, a := range at {
-		if a < 0 || int(a)+(positions-1)*step+DepthwiseGroup > len(x) {
-			panic(fmt.Sprintf("kernel: %d positions from %d on, %d apart, are not within %d", positions, a, step, len(x)))
+	within("y", len(y), (positions-1)*to+channels)
+	for _, t := range f.Taps {
+		if t.X < 0 || t.X+(positions-1)*from+channels > len(x) || t.W < 0 || t.W+channels > len(f.W) {
+			panic(fmt.Sprintf("kernel: tap %v of %d positions %d apart is not within %d inputs, %d weights", t, positions, from, len(x), len(f.W)))
 		}
 	}
-	if !depthwiseFloatBulk(y, x, positions, step, at, w, first) {
-		depthwiseFloatGo(y, x, positions, step, at, w, first)
+	if !f.bulk(y, to, x, from, positions) {
+		f.plain(y, to, x, from, positions)
 	}
 }
 
-func depthwiseFloatGo(y, x []float32, positions, step int, at []int64, w, first []float32) {
-	for i := range y[:positions*DepthwiseGroup] {
-		p, c := i/DepthwiseGroup, i%DepthwiseGroup
-		sum := first[c]
-		for t, a := range at {
-			sum += float32(w[t*DepthwiseGroup+c] * x[p*step+int(a)+c])
+func (f *FloatWindow) plain(y []float32, to int, x []float32, from, positions int) {
+	for p := range positions {
+		for c, sum := range f.First {
+			for _, t := range f.Taps {
+				sum += float32(f.W[t.W+c] * x[p*from+t.X+c])
+			}
+			y[p*to+c] = sum
 		}
-		y[i] = sum
 	}
 }

@@ -43,25 +43,25 @@ func FuzzByteWindow(f *testing.F) {
 	})
 }
 
-func FuzzDepthwiseFloat(f *testing.F) {
+func FuzzFloatWindow(f *testing.F) {
 	for n := range uint8(40) {
-		f.Add(uint64(n), n, n%10)
+		f.Add(uint64(n), n, n%10, n%5)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, positions, taps uint8) {
+	f.Fuzz(func(t *testing.T, seed uint64, positions, taps, groups uint8) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		places, step := int(positions), r.IntN(70)
-		x := random(r, max(places-1, 0)*step+DepthwiseGroup+r.IntN(200))
-		at := make([]int64, taps%26)
-		for i := range at {
-			at[i] = int64(r.IntN(len(x) - max(places-1, 0)*step - DepthwiseGroup + 1))
+		channels := int(groups%8) * DepthwiseGroup
+		places, from, to := int(positions), r.IntN(70), channels+r.IntN(20)
+		x := random(r, max(places-1, 0)*from+channels+r.IntN(200))
+		b := &FloatWindow{make([]Tap, taps%26), random(r, channels+r.IntN(200)), random(r, channels)}
+		for i := range b.Taps {
+			b.Taps[i] = Tap{r.IntN(len(x) - max(places-1, 0)*from - channels + 1), r.IntN(len(b.W) - channels + 1)}
 		}
-		w, first := random(r, len(at)*DepthwiseGroup), random(r, DepthwiseGroup)
-		got := random(r, places*DepthwiseGroup+1) // the last one is not written
+		got := random(r, places*to+1) // also between the positions
 		want := slices.Clone(got)
-		DepthwiseFloat(got, x, places, step, at, w, first)
-		depthwiseFloatGo(want, x, places, step, at, w, first)
+		b.Slide(got, to, x, from, places)
+		b.plain(want, to, x, from, places)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d positions, %d apart, taps %v: got %v, want %v", places, step, at, got, want)
+			t.Errorf("%d positions, %d apart, of %d channels, taps %v: got %v, want %v", places, from, channels, b.Taps, got, want)
 		}
 	})
 }

@@ -15,7 +15,7 @@ type depthwiseChannels struct {
 	*Depthwise
 	rows int     // output rows of a band
 	line int     // columns of a row of the band
-	at   []int64 // offset of each kernel tap in the band
+	taps []kernel.Tap
 }
 
 // channels is nil if rows are summed faster: those of large images, and if there are several outputs per channel.
@@ -27,7 +27,7 @@ func (d *Depthwise) channels() *depthwiseChannels {
 	c.rows = min(max((bandSize/(c.line*channelsWidth)-d.span(0))/d.stride[0]+1, 1), max(d.out[0], 1))
 	for i := range d.kernel[0] {
 		for j := range d.kernel[1] {
-			c.at = append(c.at, int64((i*d.dilation[0]*c.line+j*d.dilation[1])*channelsWidth))
+			c.taps = append(c.taps, kernel.Tap{X: (i*d.dilation[0]*c.line + j*d.dilation[1]) * channelsWidth, W: len(c.taps) * channelsWidth})
 		}
 	}
 	return c
@@ -82,9 +82,10 @@ func (c *depthwiseChannels) run(p *op.Pool, work []byte, j job) {
 		c.fill(band, spare, j.x.Values[plane*c.inLen():], n, o)
 		rows := min(c.rows, c.out[0]-o)
 		sums := spare[:rows*c.out[1]*channelsWidth]
+		window := &kernel.FloatWindow{Taps: c.taps, W: w, First: first}
 		for r := range rows {
 			row := part(sums, r, c.out[1]*channelsWidth)
-			kernel.DepthwiseFloat(row, band[r*c.stride[0]*c.line*channelsWidth:], c.out[1], c.stride[1]*channelsWidth, c.at, w, first)
+			window.Slide(row, channelsWidth, band[r*c.stride[0]*c.line*channelsWidth:], c.stride[1]*channelsWidth, c.out[1])
 		}
 		if j.activate != nil {
 			j.activate(sums)

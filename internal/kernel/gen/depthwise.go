@@ -92,52 +92,70 @@ func signedBytes(unpack func(...Op), both, zero, y VecVirtual) {
 // depthwiseFloat sums two vectors of eight channels for three positions at once, to hide latencies. Products and sums are rounded like in
 // plain Go.
 func depthwiseFloat() {
-	function("depthwiseFloatAVX2", "func(y, x *float32, positions, step int, at *int64, taps int, w, first *float32)",
-		"depthwiseFloatAVX2 computes 16 channels; step in bytes; positions and taps > 0.")
-	y, x, positions, step := pointer("y"), pointer("x"), pointer("positions"), pointer("step")
-	first, from, weights, taps, tap := pointer("first"), GP64(), GP64(), GP64(), GP64()
-	sum := func(high int) func() {
+	function("depthwiseFloatAVX2", "func(y *float32, to int, x *float32, from, positions int, taps *int, count int, w, first *float32, groups int)",
+		"depthwiseFloatAVX2 computes 16·groups channels; to and from in bytes; taps are pairs of offsets; positions, count and groups > 0.")
+	y, to, x, from, positions := pointer("y"), pointer("to"), pointer("x"), pointer("from"), pointer("positions")
+	sums, input, init, weights, groups := GP64(), GP64(), GP64(), GP64(), GP64()
+	tap, count, source, weight := GP64(), GP64(), GP64(), GP64()
+	several := func(high int) func() {
 		return func() {
-			sums := each(2*high, func(i int) VecVirtual {
+			MOVQ(y, sums)
+			MOVQ(x, input)
+			Load(Param("first"), init)
+			Load(Param("w"), weights)
+			Load(Param("groups"), groups)
+			group := fmt.Sprintf("groups%d", high)
+			Label(group)
+			total := each(2*high, func(i int) VecVirtual {
 				s := YMM()
-				VMOVUPS(at(first, i%2), s)
+				VMOVUPS(at(init, i%2), s)
 				return s
 			})
-			Load(Param("at"), from)
-			Load(Param("w"), weights)
-			Load(Param("taps"), taps)
-			label := fmt.Sprintf("taps%d", high)
-			Label(label)
-			MOVQ(Mem{Base: from}, tap)
-			LEAQ(Mem{Base: x, Index: tap, Scale: 4}, tap)
+			Load(Param("taps"), tap)
+			Load(Param("count"), count)
+			taps := fmt.Sprintf("taps%d", high)
+			Label(taps)
+			MOVQ(Mem{Base: tap}, source)
+			LEAQ(Mem{Base: input, Index: source, Scale: 4}, source)
+			MOVQ(Mem{Base: tap, Disp: 8}, weight)
+			LEAQ(Mem{Base: weights, Index: weight, Scale: 4}, weight)
 			w := each(2, func(i int) VecVirtual {
 				v := YMM()
-				VMOVUPS(at(weights, i), v)
+				VMOVUPS(at(weight, i), v)
 				return v
 			})
-			for i, s := range sums {
-				input := at(tap, i%2)
-				if p := i / 2; p > 0 {
-					input.Index, input.Scale = step, uint8(p)
-				}
+			for i, s := range total {
 				v := YMM()
-				VMULPS(input, w[i%2], v)
+				VMULPS(position(source, from, i), w[i%2], v)
 				VADDPS(v, s, s)
 			}
-			advance(from, 8)
-			advance(weights, 2*vector)
-			DECQ(taps)
-			JNZ(LabelRef(label))
-			for i, s := range sums {
-				VMOVUPS(s, at(y, i))
-				if i%2 == 1 {
-					ADDQ(step, x)
-				}
+			advance(tap, 2*8)
+			DECQ(count)
+			JNZ(LabelRef(taps))
+			for i, s := range total {
+				VMOVUPS(s, position(sums, to, i))
 			}
-			advance(y, 2*high*vector)
+			for _, p := range []Register{sums, input, init, weights} {
+				advance(p, 2*vector)
+			}
+			DECQ(groups)
+			JNZ(LabelRef(group))
+			for range high {
+				ADDQ(from, x)
+				ADDQ(to, y)
+			}
 		}
 	}
-	strips("three", positions, 3, sum(3))
-	strips("single", positions, 1, sum(1))
+	strips("three", positions, 3, several(3))
+	strips("single", positions, 1, several(1))
 	finish()
+}
+
+// position is vector i%2 of position i/2, of positions that are step bytes apart.
+func position(p, step Register, i int) Mem {
+	m := at(p, i%2)
+	if i > 1 {
+		m.Index, m.Scale = step, uint8(i/2)
+	}
+	return m
 }
