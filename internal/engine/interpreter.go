@@ -92,6 +92,9 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if err := e.prog.each(l.foldAndPrepare); err != nil {
 		return err
 	}
+	if err := e.prog.each(l.storeChannelsLast); err != nil {
+		return err
+	}
 	if e.opt.PlanOnly {
 		return nil
 	}

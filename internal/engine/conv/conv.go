@@ -20,7 +20,7 @@ import (
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
-		Prepare: prepareConv, States: convStates(), Work: convWork, Run: convTypes().run,
+		Prepare: prepareConv, States: convStates(), ChannelsLast: layouts, Work: convWork, Run: convTypes().run,
 	}
 	fused := row
 	fused.Domain, fused.Type = "mcompress", "FusedConv"
@@ -159,6 +159,8 @@ type job struct {
 	w, bias  []float32
 	add      bool
 	activate func(row []float32) // nil for none
+
+	lastX, lastY bool // x, and y, has channels last
 }
 
 // convolve is Conv and FusedConv of float32.
@@ -168,6 +170,7 @@ func convolve(c *op.Call) error {
 		return err
 	}
 	j := job{x: ImagesOf[float32](c.In[0], false), w: ir.View[float32](c.In[1]), y: ImagesOf[float32](c.Out[0], c.Bool("exceeds", false))}
+	j.lastX, j.lastY = c.LastIn, c.LastOut
 	if j.activate, err = activation.Of(c.Text("activation", ""), c.Floats("activation_params")); err != nil {
 		return err
 	}

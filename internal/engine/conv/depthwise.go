@@ -77,7 +77,7 @@ func (d *Depthwise) work(workers int, h Halves) int64 {
 	if c := d.channels(); c != nil {
 		size = max(size, c.slot())
 	}
-	return int64(workers) * size
+	return max(int64(workers)*size, d.lastWork())
 }
 
 // slot is the size of a worker's scratch memory for rows.
@@ -106,6 +106,10 @@ func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
 }
 
 func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
+	if j.lastX {
+		d.runLast(p, work, j)
+		return
+	}
 	if c := d.channels(); c != nil && !j.add && !j.x.isHalf() && !j.y.isHalf() {
 		c.run(p, work, j)
 		return

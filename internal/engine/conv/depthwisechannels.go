@@ -13,8 +13,8 @@ const channelsWidth = kernel.DepthwiseGroup
 // Depthwise.
 type depthwiseChannels struct {
 	*Depthwise
-	rows int     // output rows of a band
-	line int     // columns of a row of the band
+	rows int // output rows of a band
+	line int // columns of a row of the band
 	taps []kernel.Tap
 }
 

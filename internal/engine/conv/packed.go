@@ -1,6 +1,8 @@
 package conv
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -19,9 +21,16 @@ const (
 
 // packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse. Kernels that are
 // not square are left out, such as those of one axis: their images are rarely small, and unpacking takes scratch memory of the size of the weights.
+// 1×1 kernels of any depth are packed, as their images may have channels last.
 func packedFits(n *op.Node, w *ir.Array) bool {
 	return w.DType == ir.Float && len(w.Shape) == 4 && w.Shape[2] == w.Shape[3] && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
-		w.Shape[0] >= panel && op.Product(w.Shape[1:]) >= minPackedDepth
+		w.Shape[0] >= panel && (op.Product(w.Shape[1:]) >= minPackedDepth || isPointwise(n, w))
+}
+
+// isPointwise reports whether Geometry.Pointwise will be true for weights of two axes.
+func isPointwise(n *op.Node, w *ir.Array) bool {
+	isNot := func(one int64) func(int64) bool { return func(v int64) bool { return v != one } }
+	return w.Shape[2] == 1 && w.Shape[3] == 1 && !slices.ContainsFunc(n.Ints("strides"), isNot(1)) && !slices.ContainsFunc(n.Ints("pads"), isNot(0))
 }
 
 // preparePacked packs constant weights.
@@ -120,15 +129,20 @@ func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
 
 // packedWork is the size of packedWeights.convolve's scratch memory.
 func (g *Geometry) packedWork(workers int, h Halves) int64 {
-	if !g.isSmall() {
-		return aligned(4*int64(g.OutC*g.Depth())) + g.computedWork(workers, h)
+	tiles := g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
+	if g.isSmall() {
+		return tiles
 	}
-	return g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
+	rows := aligned(4*int64(g.OutC*g.Depth())) + g.computedWork(workers, h)
+	if g.Pointwise() { // perhaps with channels last
+		return max(rows, tiles)
+	}
+	return rows
 }
 
 // convolve multiplies the patches with the weights, of large images as rows.
 func (weights packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j job) {
-	if !g.isSmall() {
+	if !g.isSmall() && !j.lastX && !j.lastY {
 		buf := scratch[float32](work)
 		j.w = buf.take(g.OutC * g.Depth())
 		weights.unpack(pool, j.w, g.Depth())
@@ -169,23 +183,32 @@ func (t *packedTile) run(buf scratch[float32]) {
 	sizes := t.slots(t.y.isHalf())
 	left, block, further, sums := buf.take(sizes[0]), buf.take(sizes[1]), buf.take(sizes[2]), buf.take(sizes[3])
 	pixels, channels, area := t.to-t.from, t.last-t.first, t.OutArea()
-	sums = sums[:pixels*channels]
-	if t.add {
+	sums, stride := sums[:pixels*channels], channels
+	if t.lastY {
+		sums, stride = t.y.Values[t.from*t.OutC+t.first:t.to*t.OutC], t.OutC
+	}
+	if t.add && !t.lastY {
 		t.eachOutput(sums, func(at int, sums []float32) {
 			kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, len(sums)/channels)
 		})
 	}
 	for k := 0; k < t.Depth(); k += t.depth {
-		t.multiply(sums, left, block, further, k, min(k+t.depth, t.Depth()))
+		t.multiply(sums, stride, left, block, further, k, min(k+t.depth, t.Depth()))
 	}
-	if t.bias != nil {
-		for i := range pixels {
-			row := part(sums, i, channels)
+	for i := range pixels {
+		row := sums[i*stride:][:channels]
+		if t.bias != nil {
 			kernel.Add(row, row, t.bias[t.first:t.last])
 		}
+		if t.activate != nil && stride > channels {
+			t.activate(row)
+		}
 	}
-	if t.activate != nil {
+	if t.activate != nil && stride == channels {
 		t.activate(sums)
+	}
+	if t.lastY {
+		return
 	}
 	if !t.y.isHalf() {
 		t.eachOutput(sums, func(at int, sums []float32) {
@@ -212,10 +235,23 @@ func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) 
 	})
 }
 
-// multiply adds the products k to end-1. Patches are packed into the strips of the kernel.
-func (t *packedTile) multiply(sums, left, block, further []float32, k, end int) {
-	depth, high, channels := end-k, kernel.GemmRows(), t.last-t.first
-	block = block[:panel*depth]
+// multiply adds the products k to end-1 to rows of sums. Patches are packed into the strips of the kernel; pixels with channels last are rows.
+func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int) {
+	depth, high := end-k, kernel.GemmRows()
+	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
+	if t.lastX {
+		a = kernel.GemmA{Data: t.x.Values[t.from*t.InC+k:], Strip: high * t.InC, Row: t.InC, K: 1}
+	} else {
+		t.pack(left, block[:panel*depth], further, k, end)
+	}
+	size := panel * t.Depth()
+	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
+	kernel.GemmFloat(sums, stride, a, b, t.to-t.from, t.last-t.first, depth, t.add || k > 0)
+}
+
+// pack packs elements k to end-1 of the patches into the strips of the kernel.
+func (t *packedTile) pack(left, block, further []float32, k, end int) {
+	depth := end - k
 	for p := t.from; p < t.to; p += packedRows {
 		lane := 0
 		t.eachImage(p, min(p+packedRows, t.to), func(image, lo, hi int) {
@@ -229,10 +265,6 @@ func (t *packedTile) multiply(sums, left, block, further []float32, k, end int) 
 		})
 		kernel.PackStrips(left[(p-t.from)*depth:], block, 1, panel, packedRows, depth)
 	}
-	size := panel * t.Depth()
-	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
-	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
-	kernel.GemmFloat(sums, channels, a, b, t.to-t.from, channels, depth, t.add || k > 0)
 }
 
 // pixelPanels are the panels of an image with area pixels.

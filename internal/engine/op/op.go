@@ -51,6 +51,10 @@ type Op struct {
 	// them through Call.Rows.
 	Rows func(n *Node, table *ir.Array) bool
 
+	// ChannelsLast, if set, returns the layouts of images that Run supports for a prepared node. in has the types of constant inputs, and nil for
+	// others. Inputs of InPlace have the layout of the output.
+	ChannelsLast func(n *Node, in []*ir.Array) Layouts
+
 	InPlace []int // inputs whose memory output 0 may reuse (in-place), if sizes are equal and their lifetime ends here
 	View    bool  // output 0 shares input 0's memory, with another shape or type; Run is not called for it
 	OfShape bool  // the result depends on the inputs' types only, not on their data
@@ -60,6 +64,15 @@ type Op struct {
 	// consumers have run, even if its outputs have no consumers.
 	Writes []int
 }
+
+// Layouts are the layouts of images that an operator supports in its input 0 and output 0, besides channels first (NCHW).
+type Layouts uint8
+
+const (
+	ChannelsFirst Layouts = iota // no other one
+	EqualLayouts                 // both images with channels last (NHWC), or none
+	AnyLayouts                   // each image with channels first or last
+)
 
 // Prepared is the result of Op.Prepare.
 type Prepared struct {

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// storeChannelsLast stores images with channels last if all steps that write and read them support it, so that chains of 1×1 and depthwise
+// convolutions neither transpose images nor pack them. Shapes of values stay those of channels first, and results are bit-identical. Values
+// that a caller may see are not stored so, and neither are those of a session that shares values with another one.
+func (l *loader) storeChannelsLast(p *program) error {
+	if l.planOnly || l.shared != nil || l.baseline != nil {
+		return nil
+	}
+	supported, last := make([]op.Layouts, len(p.steps)), make([]bool, len(p.slots))
+	for i, s := range p.steps {
+		if supported[i] = p.layouts(s); supported[i] != op.ChannelsFirst {
+			last[s.out[0]] = !p.slots[s.out[0]].keep
+		}
+	}
+	for _, o := range p.outputs {
+		if o != absent {
+			last[o] = false
+		}
+	}
+	for i, s := range p.steps {
+		for k, o := range s.in {
+			if o != absent && (supported[i] == op.ChannelsFirst || k > 0 && !slices.Contains(s.op.InPlace, k)) {
+				last[o] = false
+			}
+		}
+	}
+	for agree(p, supported, last) {
+	}
+	for i, s := range p.steps {
+		if supported[i] != op.ChannelsFirst {
+			s.LastIn, s.LastOut = last[s.in[0]], last[s.out[0]]
+		}
+	}
+	return nil
+}
+
+// layouts are those that s supports.
+func (p *program) layouts(s *step) op.Layouts {
+	if s.op.ChannelsLast == nil || !s.complete() || s.in[0] == absent {
+		return op.ChannelsFirst
+	}
+	types := make([]*ir.Array, len(s.in))
+	for k, o := range s.in {
+		if o != absent && p.slots[o].constant != nil {
+			types[k] = p.slots[o].constant.array
+		}
+	}
+	return s.op.ChannelsLast(s.Node, types)
+}
+
+// agree excludes images from channels last that need the layout of another one, which is not stored so. It reports whether there were any; a
+// pass in each direction follows chains to their ends.
+func agree(p *program, supported []op.Layouts, last []bool) (changed bool) {
+	visit := func(i int) {
+		s := p.steps[i]
+		if supported[i] == op.ChannelsFirst {
+			return
+		}
+		equal := []int{s.out[0]}
+		for k, o := range s.in {
+			if o != absent && (k == 0 && supported[i] == op.EqualLayouts || slices.Contains(s.op.InPlace, k)) {
+				equal = append(equal, o)
+			}
+		}
+		isLast := func(o int) bool { return last[o] }
+		isFirst := func(o int) bool { return !last[o] }
+		if slices.ContainsFunc(equal, isLast) && slices.ContainsFunc(equal, isFirst) {
+			for _, o := range equal {
+				last[o] = false
+			}
+			changed = true
+		}
+	}
+	for i := range p.steps {
+		visit(i)
+	}
+	for i := range slices.Backward(p.steps) {
+		visit(i)
+	}
+	return changed
+}

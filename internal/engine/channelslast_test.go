@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A chain is a graph of convolutions with random weights.
+type chain struct {
+	*ir.Graph
+	*rand.Rand
+}
+
+func (c chain) weights(shape ...int64) *ir.Value {
+	a := ir.NewArray(ir.Float, shape...)
+	for i := range ir.View[float32](a) {
+		ir.View[float32](a)[i] = float32(c.NormFloat64()) / 4
+	}
+	return c.AddConst("w", &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+}
+
+func (c chain) pointwise(x *ir.Value, from, to int64) *ir.Value {
+	return c.Insert(nil, "Conv", []*ir.Value{x, c.weights(to, from, 1, 1), c.weights(to)})
+}
+
+// depthwise has no bias.
+func (c chain) depthwise(x *ir.Value, channels, size int64, attrs ...*ir.Attr) *ir.Value {
+	return c.Insert(nil, "Conv", []*ir.Value{x, c.weights(channels, 1, size, size)}, append(attrs, ir.IntAttr("group", channels))...)
+}
+
+func (c chain) op(name string, in ...*ir.Value) *ir.Value { return c.Insert(nil, name, in) }
+
+// Values between convolutions have channels last, unless another operator reads them, with bit-identical results.
+func TestChannelsLast(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	c := chain{m.Graph, rand.New(rand.NewPCG(1, 2))}
+	x := c.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1}, {N: 7}, {N: -1}, {N: -1}}}
+	c.Inputs = []*ir.Value{x}
+	a := c.op("Relu", c.pointwise(x, 7, 320))                                                                        // last
+	a = c.op("Relu", c.depthwise(a, 320, 3, ir.IntsAttr("pads", 1, 1, 0, 2), ir.IntsAttr("strides", 2, 1)))          // last
+	a = c.pointwise(a, 320, 24)                                                                                      // last
+	b := c.depthwise(c.pointwise(a, 24, 32), 32, 5, ir.IntsAttr("pads", 4, 4, 4, 4), ir.IntsAttr("dilations", 2, 2)) // last, both
+	a = c.op("Add", c.pointwise(b, 32, 24), a)                                                                       // last
+	d := c.op("Relu", c.pointwise(a, 24, 16))
+	c.AddOutput(c.op("Add", c.pointwise(d, 16, 16), c.op("Sigmoid", d)))
+	c.AddOutput(c.pointwise(c.depthwise(c.pointwise(a, 24, 18), 18, 3, ir.IntsAttr("pads", 1, 1, 1, 1)), 18, 16)) // not whole vectors of channels
+	for _, workers := range []int{1, 3} {
+		first, last := openChain(t, m, workers), openChain(t, m, workers)
+		images := 0
+		for i, s := range last.prog.steps {
+			if s.LastOut {
+				images++
+			}
+			first.prog.steps[i].LastIn, first.prog.steps[i].LastOut = false, false
+		}
+		if images != 6 {
+			t.Errorf("%d images have channels last, want 6", images)
+		}
+		for _, shape := range [][]int64{{1, 7, 4, 1}, {3, 7, 3, 3}, {2, 7, 9, 11}, {1, 7, 40, 37}} {
+			in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, shape...)}
+			for i := range ir.View[float32](in["x"]) {
+				ir.View[float32](in["x"])[i] = float32(c.NormFloat64())
+			}
+			want, err := first.Run(t.Context(), in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := last.Run(t.Context(), in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, w := range want {
+				if !bytes.Equal(w.Data, got[name].Data) {
+					t.Errorf("%d workers, images of %v: output %q differs", workers, shape, name)
+				}
+			}
+		}
+	}
+}
+
+func openChain(t *testing.T, m *ir.Model, workers int) *Interpreter {
+	t.Helper()
+	e, err := Open(t.Context(), m, Options{Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
