@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// packable marks the slots whose consumers all accept packed constants, or would make packed ones of them.
-func (p *program) packable() []bool {
-	ok := make([]bool, len(p.slots))
+// packable lists the consumers that accept packed constants, by slot, for the slots whose consumers all do, or would make packed ones of them.
+func (p *program) packable() [][]*step {
+	ok, accept := make([]bool, len(p.slots)), make([][]*step, len(p.slots))
 	for i, s := range p.slots {
 		ok[i] = !s.keep
 	}
@@ -22,17 +22,29 @@ func (p *program) packable() []bool {
 	for _, s := range slices.Backward(p.steps) {
 		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent && ok[s.out[0]]
 		for k, i := range s.in {
-			if i != absent && !passes && (s.op.Decodes == nil || !s.op.Decodes(s.Node, k, nil)) {
+			switch {
+			case i == absent || passes:
+			case s.op.Decodes != nil && s.op.Decodes(s.Node, k, nil):
+				accept[i] = append(accept[i], s)
+			default:
 				ok[i] = false
 			}
 		}
 	}
-	return ok
+	for i := range accept {
+		switch {
+		case !ok[i]:
+			accept[i] = nil
+		case accept[i] == nil:
+			accept[i] = []*step{}
+		}
+	}
+	return accept
 }
 
 // pack makes a packed constant of the output of s, whose inputs are constants, and reports whether it did.
-func (l *loader) pack(p *program, s *step, packable []bool) bool {
-	if s.op.Pack == nil && !s.op.View || len(s.out) != 1 || s.out[0] == absent || !packable[s.out[0]] {
+func (l *loader) pack(p *program, s *step, packable [][]*step) bool {
+	if s.op.Pack == nil && !s.op.View || len(s.out) != 1 || s.out[0] == absent || packable[s.out[0]] == nil {
 		return false
 	}
 	in, packed, some := make([]*ir.Array, len(s.in)), make([]op.Packed, len(s.in)), s.op.Packs
@@ -63,11 +75,21 @@ func (l *loader) pack(p *program, s *step, packable []bool) bool {
 	case specs[0].DType == in[0].DType:
 		made = packed[0]
 	}
-	if made == nil || made.Bytes() > l.budget || l.account.Take(made.Bytes()) != nil {
+	if made == nil {
+		return false
+	}
+	k := &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes(), reserved: made.Bytes()}
+	for _, consumer := range packable[s.out[0]] {
+		accepted := consumer.accepts(slices.Index(consumer.in, s.out[0]), k)
+		if consumer.Packed = nil; !accepted {
+			return false
+		}
+	}
+	if made.Bytes() > l.budget || l.account.Take(made.Bytes()) != nil {
 		return false
 	}
 	l.budget -= made.Bytes()
-	p.slots[s.out[0]].constant = &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes(), reserved: made.Bytes()}
+	p.slots[s.out[0]].constant = k
 	return true
 }
 
@@ -92,8 +114,7 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 		}
 		k := p.slots[j].constant
 		switch {
-		case s.Packed == nil && s.op.Decodes != nil && s.op.Decodes(s.Node, i, k.array):
-			s.Packed = k.packed
+		case s.accepts(i, k):
 			if s.repacks() {
 				continue
 			}
@@ -110,13 +131,26 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 	return s.Packed != nil, nil
 }
 
+// accepts reports whether s accepts k as its packed input i, and sets it.
+func (s *step) accepts(i int, k *constant) bool {
+	if s.Packed != nil || s.op.Decodes == nil {
+		return false
+	}
+	s.Packed = k.packed
+	if s.op.Decodes(s.Node, i, k.array) {
+		return true
+	}
+	s.Packed = nil
+	return false
+}
+
 // repacks reports whether Prepare brings the packed constant of s into another form.
 func (s *step) repacks() bool {
 	switch s.Packed.(type) {
 	case op.Filled, *op.Sparse:
 		return s.op.Prepare != nil
 	}
-	return false
+	return s.op.Prepare != nil && s.op.Arrange == nil
 }
 
 // arrange lets s arrange its packed input i, which is k. Stored ones are arranged.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -293,6 +294,13 @@ func tied(g *ir.Graph, x, w *ir.Value) *ir.Value {
 	return g.Insert(nil, "Gather", []*ir.Value{w, row})
 }
 
+// convolution inserts a Conv of this number of groups and axes, and of stride 2: computed weights are not transformed (Winograd).
+func convolution(groups int64, axes int) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
+	return func(g *ir.Graph, x, w *ir.Value) *ir.Value {
+		return g.Insert(nil, "Conv", []*ir.Value{x, w}, ir.IntAttr("group", groups), ir.IntsAttr("strides", slices.Repeat([]int64{2}, axes)...))
+	}
+}
+
 // Operators that do not accept packed constants receive dense ones.
 func TestPackedConstantsAreDecoded(t *testing.T) {
 	m := ir.NewModel()
@@ -328,6 +336,10 @@ func TestSparseQuantizedWeights(t *testing.T) {
 		{[]int64{300, 130}, 1, matMul, []int64{40, 300}, 113},
 		{[]int64{130, 300}, 0, gemmTransposed, []int64{2, 300}, 0},
 		{[]int64{900, 64}, 0, tied, []int64{4, 64}, 0},
+		{[]int64{130, 150, 1, 1}, 0, convolution(1, 2), []int64{2, 150, 7, 7}, 0},
+		{[]int64{130, 40, 3, 3}, 0, convolution(1, 2), []int64{1, 40, 9, 8}, 128},
+		{[]int64{64, 40, 3, 3}, 0, convolution(2, 2), []int64{1, 80, 9, 8}, 113},
+		{[]int64{130, 40, 5}, 0, convolution(1, 1), []int64{2, 40, 30}, 0},
 	} {
 		m := ir.NewModel()
 		m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
@@ -342,7 +354,7 @@ func TestSparseQuantizedWeights(t *testing.T) {
 			ir.View[float32](a)[k] = float32(r.NormFloat64())
 		}
 		m.Graph.Inputs = []*ir.Value{x}
-		dt, scales, values := ir.Int8, make([]float32, c.dims[c.axis]), make([]byte, c.dims[0]*c.dims[1])
+		dt, scales, values := ir.Int8, make([]float32, c.dims[c.axis]), make([]byte, ir.Spec{Shape: c.dims}.Elems())
 		if c.zero != 0 {
 			dt = ir.Uint8
 		}
@@ -369,6 +381,10 @@ func TestSparseQuantizedWeights(t *testing.T) {
 		got, held := runPacked(t, m, in, engine.Options{Workers: 3})
 		if !slices.Equal(got.Data, want.Data) {
 			t.Errorf("%d: the results differ from those of the dense weight", i)
+		}
+		data, all := written(t, m, in)
+		if again, err := stored(t, m, in, &engine.Store{Key: "key", Data: data}); err != nil || !reflect.DeepEqual(again, all) {
+			t.Errorf("%d: the results with stored weights differ, %v", i, err)
 		}
 		size := float64(2*len(values)/8 + 4*len(scales))
 		if c.zero == 113 { // not in the middle of the range

@@ -118,7 +118,7 @@ func (t *Store) keep(p *program, slot int) {
 }
 
 // fold replaces s by constants if it can, and reports whether it did. r is its record, or nil.
-func (l *loader) fold(p *program, s *step, r *storedStep, packable []bool) (bool, error) {
+func (l *loader) fold(p *program, s *step, r *storedStep, packable [][]*step) (bool, error) {
 	if l.store.loads() && !r.Again {
 		return l.restoreOutputs(p, s, r)
 	}

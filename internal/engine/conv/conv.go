@@ -20,7 +20,7 @@ import (
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
-		Prepare: prepareConv, States: convStates(), ChannelsLast: layouts, Work: convWork, Run: convTypes().run,
+		Prepare: prepareConv, Decodes: decodes, States: convStates(), ChannelsLast: layouts, Work: convWork, Run: convTypes().run,
 	}
 	fused := row
 	fused.Domain, fused.Type = "mcompress", "FusedConv"
@@ -37,7 +37,7 @@ func convolutions() []op.Op {
 //
 // with the attributes of Conv. X and Y may be Float16, with the attributes of package half; W and B are float32.
 func mixedConv() op.Op {
-	return op.Op{Domain: "mcompress", Type: "MixedConv", Since: 1, Shape: mixedShape, Prepare: prepareConv, States: convStates(), Work: mixedWork, Run: convolve}
+	return op.Op{Domain: "mcompress", Type: "MixedConv", Since: 1, Shape: mixedShape, Prepare: prepareConv, Decodes: decodes, States: convStates(), Work: mixedWork, Run: convolve}
 }
 
 func mixedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {

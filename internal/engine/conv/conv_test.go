@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	stdreflect "reflect"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -254,6 +255,38 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 			t.Errorf("layer %d is not packed: %+v", i, made)
 		}
 		preparedIsBitIdentical(t, fmt.Sprintf("layer %d", i), l, w)
+		halves := []*ir.Array{as(ir.Float16, random(1, l.x...)), as(ir.Float16, w)}
+		if made, err := prepareConv(nodeOf("Conv", l.a), []*ir.Array{nil, halves[1]}, op.NewPool(1)); err != nil || float64(made.Bytes) > 0.3*float64(halves[1].Bytes()) {
+			t.Errorf("layer %d of Float16 is not packed: %+v", i, made)
+		}
+		if want, got := must(t, "Conv", 22, l.a, halves...), prepared(t, "Conv", 22, l.a, halves...); !bytes.Equal(got.Data, want.Data) {
+			t.Errorf("layer %d of Float16: not bit-identical to computed weights", i)
+		}
+	}
+}
+
+// Weights in the form of positions and values are packed like dense ones.
+func TestSparseConvOfPositions(t *testing.T) {
+	for groups := range int64(3) {
+		w := random(2, 60, 40, 3, 3)
+		var positions []int32
+		var values []float32
+		for at, v := range ir.View[float32](w) {
+			if at%6 > 0 {
+				ir.View[float32](w)[at] = 0
+				continue
+			}
+			positions, values = append(positions, int32(at)), append(values, v)
+		}
+		n := nodeOf("Conv", attrs{"group": groups})
+		want, err := prepareConv(n, []*ir.Array{nil, w}, op.NewPool(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Packed = op.NewSparse(len(positions), positions, values)
+		if got, err := prepareConv(n, []*ir.Array{nil, {DType: w.DType, Shape: w.Shape}}, op.NewPool(2)); err != nil || !stdreflect.DeepEqual(got, want) {
+			t.Errorf("%d groups: %v, packed otherwise than the dense weight", groups, err)
+		}
 	}
 }
 

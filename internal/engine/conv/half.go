@@ -25,11 +25,6 @@ func widened(o op.Op) op.Op {
 		}
 		return runWide(&o, c)
 	}
-	if o.Prepare != nil {
-		w.Prepare = func(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
-			return o.Prepare(n, floats(in, func(size int64) []byte { return ir.AlignedBytes(size) }), p)
-		}
-	}
 	return w
 }
 
@@ -97,6 +92,11 @@ func floats(in []*ir.Array, take func(size int64) []byte) []*ir.Array {
 		}
 	}
 	return out
+}
+
+// widened32 is a as float32 if it has 16-bit floats.
+func widened32(a *ir.Array) *ir.Array {
+	return floats([]*ir.Array{a}, func(size int64) []byte { return ir.AlignedBytes(size) })[0]
 }
 
 func widen(to []float32, a *ir.Array) {

@@ -19,7 +19,7 @@ import (
 func quantizedConvs() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "QuantizedConv", Since: 1,
-		Shape: quantizedConvShape, Prepare: prepareConv, States: convStates(), Work: quantizedConvWork, Run: runQuantizedConv,
+		Shape: quantizedConvShape, Prepare: prepareConv, Decodes: decodes, States: convStates(), Work: quantizedConvWork, Run: runQuantizedConv,
 	}}
 }
 

@@ -1,6 +1,8 @@
 package conv
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
@@ -11,9 +13,9 @@ import (
 // sparseWeights is the result of Prepare for W with enough zeros, by group.
 type sparseWeights []*spmm.Matrix
 
-// maybeSparse reports whether constant weights of this shape are multiplied as sparse matrices if they have enough zeros.
+// maybeSparse reports whether constant weights of this type and shape are multiplied as sparse matrices if they have enough zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
-	return w.DType == ir.Float && len(w.Shape) > 2 && sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
+	return (w.DType == ir.Float || w.DType == ir.Float16) && len(w.Shape) > 2 && sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
 }
 
 func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
@@ -26,28 +28,71 @@ func sparseDensity(w *ir.Array) spmm.Density {
 	return spmm.ConvDensity
 }
 
+// decodes reports whether input i may be a packed constant: weights with enough zeros.
+func decodes(n *op.Node, i int, w *ir.Array) bool { return i == 1 && (w == nil || isSparse(n, w)) }
+
 // isSparse reports whether weights are multiplied faster as sparse matrices.
 func isSparse(n *op.Node, w *ir.Array) bool {
-	return maybeSparse(n, w) && spmm.IsSparse(sparseDensity(w), ir.View[float32](w))
+	source, _ := sourceOf(n, w)
+	return source != nil
+}
+
+// A quantized is a Packed of 8-bit values.
+type quantized interface {
+	// Source lists the nonzero elements of the transposed matrix whose element (k, n) of k×n is k·row + n·col. It is nil if the dense one is
+	// multiplied faster.
+	Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel.SparseValues)
+}
+
+// sourceOf lists the nonzero elements of weights, which are n.Packed or dense: a row for each output channel. It is nil if the dense ones are
+// multiplied faster.
+func sourceOf(n *op.Node, w *ir.Array) (spmm.Source, kernel.SparseValues) {
+	if !maybeSparse(n, w) {
+		return nil, kernel.SparseValues{}
+	}
+	d, rows, depth := sparseDensity(w), int(w.Shape[0]), int(op.Product(w.Shape[1:]))
+	switch packed := n.Packed.(type) {
+	case quantized:
+		return packed.Source(d, depth, rows, 1, depth)
+	case *op.Sparse:
+		if d.Worthwhile(rows*depth, packed.NonZeros()) {
+			return spmm.At(packed.Positions, packed.Values, depth, 1, depth), kernel.SparseValues{}
+		}
+	case nil:
+		switch {
+		case w.DType == ir.Float && spmm.IsSparse(d, ir.View[float32](w)):
+			return spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth), kernel.SparseValues{}
+		case w.DType == ir.Float16 && spmm.IsSparse(d, ir.View[uint16](w)):
+			v := kernel.SparseValues{Type: kernel.SparseHalf, Scales: slices.Repeat([]float32{1}, rows)}
+			return spmm.Halves(gemm.Rows(ir.View[uint16](w), depth), depth), v
+		}
+	}
+	return nil, kernel.SparseValues{}
 }
 
 // prepareSparse packs constant weights as sparse matrices, or returns nil if the dense ones are multiplied faster.
 func prepareSparse(n *op.Node, w *ir.Array, p *op.Pool) *op.Prepared {
-	if !isSparse(n, w) {
+	source, values := sourceOf(n, w)
+	if source == nil {
 		return nil
 	}
-	weights, bytes := packSparse(n, w, p), int64(0)
+	weights, bytes := packSparse(n, w, source, values, p), int64(0)
 	for _, m := range weights {
 		bytes += m.Bytes()
 	}
 	return &op.Prepared{State: weights, Bytes: bytes, Drops: []int{1}}
 }
 
-func packSparse(n *op.Node, w *ir.Array, p *op.Pool) sparseWeights {
+// packSparse packs the elements of a source of all rows by group.
+func packSparse(n *op.Node, w *ir.Array, source spmm.Source, values kernel.SparseValues, p *op.Pool) sparseWeights {
 	weights, depth := make(sparseWeights, groupsOf(n)), int(op.Product(w.Shape[1:]))
 	rows := int(w.Shape[0]) / len(weights)
 	for g := range weights {
-		weights[g] = spmm.Pack(p, rows, depth, spmm.Dense(gemm.Rows(part(ir.View[float32](w), g, rows*depth), depth), depth), kernel.SparseValues{})
+		own := values
+		if own.Scales != nil {
+			own.Scales = part(values.Scales, g, rows)
+		}
+		weights[g] = spmm.Pack(p, rows, depth, func(from, to int) *spmm.Rows { return source(g*rows+from, g*rows+to) }, own)
 	}
 	return weights
 }

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/op/optest"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -73,7 +76,8 @@ func benchSparse(b *testing.B, l layer, density float64) {
 	}
 	sparse, node := *dense, *dense.Node
 	sparse.Node = &node
-	node.State = packSparse(nodeOf("Conv", l.a), w, pool)
+	depth := int(op.Product(l.w[1:]))
+	node.State = packSparse(nodeOf("Conv", l.a), w, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth), kernel.SparseValues{}, pool)
 	slow, fast := time.Hour, time.Hour
 	for start := time.Now(); time.Since(start) < 200*time.Millisecond; {
 		slow = min(slow, runTime(b, row, dense))

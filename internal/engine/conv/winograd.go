@@ -62,9 +62,13 @@ func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
 	if w == nil {
 		return nil, nil
 	}
-	switch sparse := prepareSparse(n, w, p); {
-	case sparse != nil:
+	if w.DType == ir.BFloat16 {
+		w = widened32(w)
+	}
+	if sparse := prepareSparse(n, w, p); sparse != nil {
 		return sparse, nil
+	}
+	switch w = widened32(w); {
 	case packedFits(n, w):
 		return preparePacked(w, p), nil
 	case !winogradFits(n, w):

@@ -28,8 +28,8 @@ type Op struct {
 	Work func(n *Node, in []*ir.Array, workers int) int64
 
 	// Prepare, if set, prepacks constant inputs for Run, once, when the model is loaded. in holds nil for absent and non-constant inputs. A
-	// nil result means that there is nothing to prepare. If Decodes accepts a Filled or Sparse, its array
-	// has no data: n.Packed has them.
+	// nil result means that there is nothing to prepare. If it brings an input that Decodes accepts into another form,
+	// its array has no data: n.Packed has them. It does so with a Filled or Sparse, and without Arrange with all.
 	Prepare func(n *Node, in []*ir.Array, p *Pool) (*Prepared, error)
 
 	// States are values of the types that State can have and that a session can store for later ones: numbers, and slices, pointers and
@@ -41,7 +41,8 @@ type Op struct {
 	Pack func(n *Node, in []*ir.Array, packed []Packed) Packed
 	// Packs reports whether Pack packs dense inputs, too.
 	Packs bool
-	// Decodes, if set, reports whether Run accepts constant input i of this type as Node.Packed. Without a type it reports whether it may.
+	// Decodes, if set, reports whether Run accepts constant input i of this type, n.Packed, as it is, or Prepare does if there is no Arrange.
+	// Without a type it reports whether it may.
 	Decodes func(n *Node, i int, a *ir.Array) bool
 
 	// Arrange, if set, arranges constant input i, which has this type and which Decodes accepted.

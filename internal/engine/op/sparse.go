@@ -53,6 +53,9 @@ func NewSparse[P int32 | int64](n int, positions []P, values []float32) *Sparse 
 // Bytes is the size of positions and values.
 func (s *Sparse) Bytes() int64 { return 8 * int64(s.n) }
 
+// NonZeros is the number of the elements that are not zero, or while memory is only planned, that may not be.
+func (s *Sparse) NonZeros() int { return s.n }
+
 // Planned is the size in the layout of the kernels, without padding, that operators bring positions and values into.
 func (s *Sparse) Planned() int64 { return 5 * int64(s.n) }
 

@@ -133,6 +133,14 @@ func (w *weight) decodeRun(dst []float32, r run, distance int) {
 		}
 		return
 	}
+	if distance == 1 && r.step == 0 && isByte(w.x.DType) {
+		scale := float32(1)
+		if !w.unscaled {
+			scale = w.scale[r.scale]
+		}
+		kernel.Dequantize(dst[:r.n], w.x.Data[r.at:r.at+r.n], w.x.DType == ir.Int8, scale, int32(w.zeroAt(r.scale)))
+		return
+	}
 	bits := int(w.x.DType.Bits())
 	for i := range r.n {
 		at, scale := r.at+i, r.scale+i*r.step

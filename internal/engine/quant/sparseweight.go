@@ -41,9 +41,15 @@ func (m *sparseMatrix) isSparse(d spmm.Density) bool {
 	})
 }
 
-// pack is the transposed matrix, times a scale for each column. Values minus zero points are int8, or if these are not in the middle of the
-// range, float16, which represents them.
+// pack is the transposed matrix, times a scale for each column.
 func (m *sparseMatrix) pack(pool *op.Pool, scales []float32) *spmm.Matrix {
+	source, v := m.source(scales)
+	return spmm.Pack(pool, m.n, m.k, source, v)
+}
+
+// source lists the elements of the transposed matrix. Values minus zero points are int8, or if these are not in the middle of the range,
+// float16, which represents them.
+func (m *sparseMatrix) source(scales []float32) (spmm.Source, kernel.SparseValues) {
 	v, middle := kernel.SparseValues{Type: kernel.SparseInt8, Scales: scales}, int32(128)
 	if m.signed {
 		middle = 0
@@ -54,13 +60,25 @@ func (m *sparseMatrix) pack(pool *op.Pool, scales []float32) *spmm.Matrix {
 		}
 	}
 	elements := gemm.Matrix[byte]{Data: m.data, Row: m.col, Col: m.row}
-	return spmm.Pack(pool, m.n, m.k, spmm.Quantized(elements, m.k, m.signed, m.zeros), v)
+	return spmm.Quantized(elements, m.k, m.signed, m.zeros), v
 }
 
 // sparsify stores w as a sparse matrix if it is multiplied faster so; see Arrange.
 func (w *weight) sparsify(k, n, row, col int, pool *op.Pool) bool {
-	if w.scale == nil || !isByte(w.x.DType) || w.along(k, n, row, col) < k {
+	source, v := w.Source(spmm.QuantizedDensity, k, n, row, col)
+	if source == nil {
 		return false
+	}
+	w.sparse, w.row, w.col = spmm.Pack(pool, n, k, source, v), row, col
+	w.x, w.zero, w.scale = nil, nil, nil
+	return true
+}
+
+// Source lists the nonzero elements of the transposed matrix, if element (k, n) of a k×n one is k·row + n·col, and types its values. It is nil
+// unless these have a scale for each column and are so few that products are faster than dense ones by cost model d.
+func (w *weight) Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel.SparseValues) {
+	if w.x == nil || w.scale == nil || !isByte(w.x.DType) || k*n != w.total || w.along(k, n, row, col) < k {
+		return nil, kernel.SparseValues{}
 	}
 	m := &sparseMatrix{data: w.x.Data, signed: w.x.DType == ir.Int8, k: k, n: n, row: row, col: col, zeros: make([]int32, n)}
 	scales := make([]float32, n)
@@ -68,15 +86,13 @@ func (w *weight) sparsify(k, n, row, col int, pool *op.Pool) bool {
 		at := w.runFrom(j * col).scale
 		scales[j], m.zeros[j] = w.scale[at], int32(w.zeroAt(at))
 		if s := float64(scales[j]); math.IsInf(s, 0) || math.IsNaN(s) {
-			return false // zero times it is not zero
+			return nil, kernel.SparseValues{} // zero times it is not zero
 		}
 	}
-	if !m.isSparse(spmm.QuantizedDensity) {
-		return false
+	if !m.isSparse(d) {
+		return nil, kernel.SparseValues{}
 	}
-	w.sparse, w.row, w.col = m.pack(pool, scales), row, col
-	w.x, w.zero, w.scale = nil, nil, nil
-	return true
+	return m.source(scales)
 }
 
 // Sparse is the transposed matrix of these distances, nil if it is not sparse or not arranged so.
