@@ -55,6 +55,37 @@ func (e *Interpreter) reuseValues(other *sharedState) {
 	for o, s := range p.slots {
 		needed[o] = s.keep
 	}
+	e.cut(needed, func(o int) (name string, ok bool) {
+		from, ok := other.values[d[o]]
+		return sharedName(from), ok && !shapes[o]
+	})
+}
+
+// Part returns a session that computes the fetched values of e, from the given values and from those inputs of e that are still needed. It has the
+// weights and the worker threads of e, is valid until e is closed, and is not closed itself. Given and fetched values are BaselineInputs of other sessions.
+func (e *Interpreter) Part(given, fetch []string) *Interpreter {
+	p := &program{slots: e.prog.slots, steps: e.prog.steps, inputs: e.prog.inputs, names: e.prog.names}
+	part := &Interpreter{prog: p, pool: e.pool, eval: e.eval, account: e.account, opt: e.opt, inputs: e.inputs}
+	needed, known := make([]bool, len(p.slots)), map[int]string{}
+	for _, name := range fetch {
+		o := p.names[name]
+		needed[o] = true
+		p.outputs, part.outputs = append(p.outputs, o), append(part.outputs, op.Port{Name: name})
+	}
+	for _, name := range given {
+		known[p.names[name]] = name
+	}
+	part.cut(needed, func(o int) (name string, ok bool) {
+		name, ok = known[o]
+		return name, ok
+	})
+	return part
+}
+
+// cut removes the steps that compute no needed value. Values that source has a name for become inputs.
+func (e *Interpreter) cut(needed []bool, source func(o int) (name string, ok bool)) {
+	p := e.prog
+	p.inputs, e.inputs = slices.Clone(p.inputs), slices.Clone(e.inputs)
 	var kept []*step
 	for _, s := range slices.Backward(p.steps) {
 		stays := len(s.op.Writes) > 0
@@ -62,8 +93,8 @@ func (e *Interpreter) reuseValues(other *sharedState) {
 			if o == absent || !needed[o] {
 				continue
 			}
-			if from, ok := other.values[d[o]]; ok && !shapes[o] {
-				p.inputs, e.inputs = append(p.inputs, o), append(e.inputs, op.Port{Name: sharedName(from)})
+			if name, ok := source(o); ok {
+				p.inputs, e.inputs = append(p.inputs, o), append(e.inputs, op.Port{Name: name})
 			} else {
 				stays = true
 			}

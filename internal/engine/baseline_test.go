@@ -68,6 +68,10 @@ func againstBaseline(t *testing.T, path string, at int, in map[string]*ir.Array)
 	if err != nil {
 		t.Fatal(err)
 	}
+	names := s.BaselineInputs()
+	for _, given := range [][]string{nil, names[:len(names)/2]} {
+		sameInParts(t, base, all, given, names[len(given):])
+	}
 	got, err := s.Run(t.Context(), verify.InputsOf(s, all), nil)
 	if err != nil {
 		t.Fatalf("weight %d: %v", at, err)
@@ -78,6 +82,24 @@ func againstBaseline(t *testing.T, path string, at int, in map[string]*ir.Array)
 		}
 	}
 	return len(s.BaselineInputs())
+}
+
+// sameInParts compares values of base with those that a part of it computes from given ones.
+func sameInParts(t *testing.T, base *engine.Interpreter, values map[string]*ir.Array, given, fetch []string) {
+	t.Helper()
+	if len(fetch) == 0 {
+		return
+	}
+	part := base.Part(given, fetch)
+	got, err := part.Run(t.Context(), verify.InputsOf(part, values), fetch)
+	if err != nil {
+		t.Fatalf("from %d values: %v", len(given), err)
+	}
+	for _, name := range fetch {
+		if err := (tolerance{}).differ(values[name], got[name]); err != nil {
+			t.Errorf("from %d values: %q: %v", len(given), name, err)
+		}
+	}
 }
 
 // identified opens a changed model whose constants are identified by their order in the file.

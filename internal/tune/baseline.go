@@ -18,9 +18,23 @@ import (
 type baseline struct {
 	*built
 	opset   int64
-	session *engine.Interpreter    // nil if the source cannot be raised, or needs too much memory
-	values  []map[string]*ir.Array // cached activations, by sensitivity run
-	free    int64                  // bytes left for cached activations; others are recomputed
+	session *engine.Interpreter // nil if the source cannot be raised, or needs too much memory
+	layer   int                 // number of the current layer
+	cached  []*activations      // by sensitivity run
+	free    int64               // bytes left for cached activations; others are recomputed
+	part    part
+}
+
+// The activations of a sensitivity run are cached for the other variants of a layer, and for the computation of those of the next layer.
+type activations struct {
+	layer  int
+	values map[string]*ir.Array
+}
+
+// A part of the source computes activations from others.
+type part struct {
+	*engine.Interpreter
+	given, fetch []string
 }
 
 // baselineFraction is the divisor of the memory limit for cached activations.
@@ -32,7 +46,7 @@ func (t *tuner) baseline(ctx context.Context) (*baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &baseline{built: b, opset: max(t.opset, b.Model.Opset(""))}
+	k := &baseline{built: b, opset: max(t.opset, b.Model.Opset("")), free: t.Memory / baselineFraction}
 	if err := k.raise(ctx, b); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -66,10 +80,10 @@ func (t *tuner) open(ctx context.Context, b *built, k *baseline) (*engine.Interp
 	})
 }
 
-// reset drops cached activations: other layers need others.
-func (k *baseline) reset(free int64) {
+// next continues with the next layer.
+func (k *baseline) next() {
 	if k != nil {
-		k.values, k.free = nil, free
+		k.layer++
 	}
 }
 
@@ -79,6 +93,7 @@ func (k *baseline) close() error {
 		return nil
 	}
 	if k.session != nil {
+		k.freePart()
 		return errors.Join(k.session.Close(), k.built.close())
 	}
 	return k.built.close()
@@ -89,44 +104,58 @@ func (k *baseline) inputs(ctx context.Context, at int, in map[string]*ir.Array, 
 	if len(names) == 0 {
 		return in, nil
 	}
-	for len(k.values) <= at {
-		k.values = append(k.values, map[string]*ir.Array{})
+	for len(k.cached) <= at {
+		k.cached = append(k.cached, &activations{values: map[string]*ir.Array{}})
 	}
+	c := k.cached[at]
 	all := maps.Clone(in)
-	maps.Copy(all, k.values[at])
+	maps.Copy(all, c.values)
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return all[name] != nil })
-	if len(missing) == 0 {
-		return all, nil
-	}
-	got, err := k.compute(ctx, in, missing)
-	if err != nil {
-		return nil, err
-	}
-	for name, a := range got {
-		if all[name] = a; a.Bytes() <= k.free {
-			k.free -= a.Bytes()
-			k.values[at][name] = a
+	got := map[string]*ir.Array{}
+	if len(missing) > 0 {
+		var err error
+		if got, err = k.compute(ctx, all, slices.Sorted(maps.Keys(c.values)), missing); err != nil {
+			return nil, err
 		}
+		maps.Copy(all, got)
 	}
+	k.store(c, got, names)
 	return all, nil
 }
 
-// errComplete ends a run after the last requested activation.
-var errComplete = errors.New("all values are computed")
-
-// compute runs the source until the named activations are computed.
-func (k *baseline) compute(ctx context.Context, in map[string]*ir.Array, names []string) (map[string]*ir.Array, error) {
-	got := map[string]*ir.Array{}
-	err := k.session.Watch(ctx, verify.InputsOf(k.session, in), names, func(name string, a *ir.Array) error {
-		if got[name] = a.Clone(); len(got) == len(names) {
-			return errComplete
+// store caches new activations in c, and drops those of other layers than the current one that are not among the named ones.
+func (k *baseline) store(c *activations, got map[string]*ir.Array, names []string) {
+	if c.layer != k.layer {
+		c.layer = k.layer
+		for name, a := range c.values {
+			if !slices.Contains(names, name) {
+				delete(c.values, name)
+				k.free += a.Bytes()
+			}
 		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errComplete) {
-		return nil, err
 	}
-	return got, nil
+	for name, a := range got {
+		if a.Bytes() <= k.free {
+			k.free -= a.Bytes()
+			c.values[name] = a
+		}
+	}
+}
+
+// compute runs the source from the given activations, and the model inputs, to the named ones.
+func (k *baseline) compute(ctx context.Context, all map[string]*ir.Array, given, names []string) (map[string]*ir.Array, error) {
+	if p := &k.part; p.Interpreter == nil || !slices.Equal(p.given, given) || !slices.Equal(p.fetch, names) {
+		k.freePart()
+		k.part = part{k.session.Part(given, names), given, names}
+	}
+	return k.part.Run(ctx, verify.InputsOf(k.part, all), names)
+}
+
+// freePart releases the memory of the part that ran last.
+func (k *baseline) freePart() {
+	if k.part.Interpreter != nil {
+		k.part.Free()
+	}
 }
 
 // tensorsOf identifies the constants of a file by their order.

@@ -173,7 +173,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 	}
 	err := ir.Each(t.Journal, costs, func(i int, mine bool) error {
 		l := layers[i]
-		k.reset(t.Memory / baselineFraction)
+		k.next()
 		for j := range l.variants {
 			v := &l.variants[j]
 			unit := unitOf(t.Candidates, l, v)
