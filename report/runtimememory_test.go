@@ -81,7 +81,7 @@ var loadedFixtures = []string{"mlp", "cnn", "transformer", "half", "gemm", "type
 var convolutional = []string{"cnn", "opset7", "opset10", "convtranspose"}
 
 // The runtime memory of a report is the bytes of constants in ONNX Runtime's optimised graph, for every form and type of the source.
-func TestRuntimeMemoryIsThatOfONNXRuntime(t *testing.T) {
+func TestRuntimeBytesAreThoseOfONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	before := map[string]int64{}
 	fixtures := loadedFixtures

@@ -32,7 +32,7 @@ func TestKilledTrainingResumes(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	kills := 0
-	for delay := 100 * time.Millisecond; ; delay += 50 * time.Millisecond {
+	for delay := 100 * time.Millisecond; ; delay = delay * 5 / 4 {
 		if !killedAfter(t, train(broken), delay) {
 			break
 		}
@@ -61,7 +61,7 @@ func TestInterruptedTrainingKeepsItsSteps(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	stored := 0
-	for delay := 100 * time.Millisecond; ; delay += 50 * time.Millisecond {
+	for delay := 100 * time.Millisecond; ; delay = delay * 5 / 4 {
 		c := train(broken)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
@@ -249,7 +249,7 @@ func TestKilledWorkersContinue(t *testing.T) {
 	finish(divided, "plan -n 2 -o out -- quantize --method weight-int4 transformer.onnx")
 	kills := 0
 	for i := range workers {
-		for delay := 10 * time.Millisecond; ; delay += 10 * time.Millisecond {
+		for delay := 10 * time.Millisecond; ; delay = delay*5/4 + time.Millisecond {
 			if !killedAfter(t, command(divided, "work out -q --index "+strconv.Itoa(i)), delay) {
 				break
 			}

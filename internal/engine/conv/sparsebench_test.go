@@ -82,6 +82,9 @@ func benchSparse(b *testing.B, l layer, density float64) {
 	for start := time.Now(); time.Since(start) < 200*time.Millisecond; {
 		slow = min(slow, runTime(b, row, dense))
 		fast = min(fast, runTime(b, row, &sparse))
+		if testing.Short() {
+			break
+		}
 	}
 	for b.Loop() {
 	}
