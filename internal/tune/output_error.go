@@ -68,17 +68,17 @@ func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *baseline)
 			return pair{want, got}, err
 		}, nil
 	}
-	err := verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order()), start, func(_ *dataset.Batch, p pair) error {
+	err := verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order(t.sensitivityRuns)), start, func(_ *dataset.Batch, p pair) error {
 		d.add(p.want, p.got)
 		return nil
 	})
 	return d, err
 }
 
-// order is the sensitivity samples.
-func (t *tuner) order() dataset.Order {
-	o := dataset.Order{Size: t.batch()}
-	for _, run := range t.sensitivityRuns {
+// order is the samples of these runs.
+func (t *tuner) order(runs []int) dataset.Order {
+	o := dataset.Order{Size: t.batch(), Index: []int{}}
+	for _, run := range runs {
 		for k := range min(o.Size, t.set.Len()) {
 			o.Index = append(o.Index, run*o.Size+k)
 		}
