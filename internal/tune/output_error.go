@@ -32,19 +32,14 @@ func (t *tuner) spread(samples int) []int {
 	return few
 }
 
-// outputErrorOf runs b on the sensitivity samples, from the first value that differs from the baseline.
-func (t *tuner) outputErrorOf(ctx context.Context, b *built, k *baseline) (*outputError, error) {
+// openOn opens b for runs from the first value that differs from the baseline.
+func (t *tuner) openOn(ctx context.Context, b *built, k *baseline) (*engine.Interpreter, error) {
 	if k.session != nil {
 		if err := k.raise(ctx, b); err != nil {
 			return nil, err
 		}
 	}
-	s, err := t.open(ctx, b, k)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return t.measure(ctx, s, k)
+	return t.open(ctx, b, k)
 }
 
 // measure runs s, with activations of k as inputs, on the sensitivity samples.
