@@ -28,7 +28,7 @@ type Variant struct {
 	Sensitivity float64 `json:"damage"`
 }
 
-// A Trial is a combination that was run. Metrics that the model does not have are absent.
+// A Trial is a combination that was run. Metrics that the model does not have are absent, and all of them in a trial that ended early.
 type Trial struct {
 	What  string   `json:"what"`
 	Bytes int64    `json:"bytes"` // of the file
@@ -38,4 +38,5 @@ type Trial struct {
 	MetricDrop *float64 `json:"metric_drop,omitempty"` // of the chosen metric, in its unit
 
 	Accepted bool `json:"held"`
+	Ended    int  `json:"ended_after_samples,omitempty"` // if the gate on accuracy was missed whatever the other samples gave
 }

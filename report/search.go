@@ -75,6 +75,9 @@ func paretoChart(s *pass.Search) (figure, []trialRow, error) {
 	var row []int // of the marks
 	for i, t := range s.Trials {
 		r := trialRow{Label: fmt.Sprint(i + 1), What: visible(t.What), Bytes: t.Bytes, Accepted: t.Accepted, Chosen: i == s.Chosen}
+		if t.Ended > 0 {
+			r.What += fmt.Sprintf(" (gate on accuracy missed after %s samples)", count(int64(t.Ended)))
+		}
 		if t.SQNR != nil {
 			r.SQNR = fmt.Sprintf("%.1f dB", *t.SQNR)
 		}

@@ -49,7 +49,12 @@ func alone(t *testing.T, tu *tuner, l *layer, v variant) *outputError {
 		t.Fatal(err)
 	}
 	defer b.close()
-	d, err := tu.outputErrorOf(t.Context(), b, &baseline{})
+	s, err := tu.openOn(t.Context(), b, &baseline{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d, err := tu.measure(t.Context(), s, &baseline{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -160,13 +159,19 @@ func (f *finder) costs(layers []*layer) []int64 {
 func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, costs []int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
 	var k *baseline // of the variants that are not measured yet
-	measure := func(l *layer, v *variant) (err error) {
+	a := &ahead{todo: t.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1, open: func(m measurement) opened { return t.openVariant(ctx, k, m) }}
+	measure := func() (err error) {
 		if k == nil {
 			if k, err = t.baseline(ctx); err != nil {
 				return err
 			}
 		}
-		return t.variant(ctx, k, l, v, bytes)
+		o := a.take()
+		if o.err != nil {
+			return o.err
+		}
+		defer o.close()
+		return t.variant(ctx, k, o, bytes)
 	}
 	for _, l := range layers {
 		t.all += len(l.variants)
@@ -177,14 +182,14 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 		for j := range l.variants {
 			v := &l.variants[j]
 			unit := unitOf(t.Candidates, l, v)
-			if err := v.once(ctx, t.Journal, unit, mine, func() error { return measure(l, v) }); err != nil {
+			if err := v.once(ctx, t.Journal, unit, mine, measure); err != nil {
 				return err
 			}
 			t.progress(strings.TrimPrefix(unit, unitPrefix))
 		}
 		return nil
 	})
-	return errors.Join(err, k.close())
+	return errors.Join(err, a.close(), k.close())
 }
 
 // unitPrefix begins the names of the units of measurements.
@@ -338,24 +343,14 @@ func (f *finder) merge(to, from *layer) {
 	f.list = slices.DeleteFunc(f.list, func(l *layer) bool { return l == from })
 }
 
-// variant applies one candidate to one layer, and measures file size and sensitivity.
-func (t *tuner) variant(ctx context.Context, k *baseline, l *layer, v *variant, bytes int64) error {
-	c := t.Candidates[v.candidate]
-	step, err := c.Step(only(l.weights(v.candidate)), Measuring, t.calibrate)
+// variant measures the file size and the sensitivity of a variant; without it the file has the given number of bytes.
+func (t *tuner) variant(ctx context.Context, k *baseline, o opened, bytes int64) error {
+	o.variant.bytes = o.layer.bytes + o.size(t.Strip) - bytes
+	d, err := t.measure(ctx, o.session, k)
 	if err != nil {
-		return err
+		return t.named(o.measurement, err)
 	}
-	b, err := t.build(ctx, append(slices.Clone(t.Prefix), step))
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	v.bytes = l.bytes + b.size(t.Strip) - bytes
-	d, err := t.outputErrorOf(ctx, b, k)
-	if err != nil {
-		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
-	}
-	v.sensitivity = d.sensitivity(t.byScores())
+	o.variant.sensitivity = d.sensitivity(t.byScores())
 	return nil
 }
 

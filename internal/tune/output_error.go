@@ -32,19 +32,14 @@ func (t *tuner) spread(samples int) []int {
 	return few
 }
 
-// outputErrorOf runs b on the sensitivity samples, from the first value that differs from the baseline.
-func (t *tuner) outputErrorOf(ctx context.Context, b *built, k *baseline) (*outputError, error) {
+// openOn opens b for runs from the first value that differs from the baseline.
+func (t *tuner) openOn(ctx context.Context, b *built, k *baseline) (*engine.Interpreter, error) {
 	if k.session != nil {
 		if err := k.raise(ctx, b); err != nil {
 			return nil, err
 		}
 	}
-	s, err := t.open(ctx, b, k)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return t.measure(ctx, s, k)
+	return t.open(ctx, b, k)
 }
 
 // measure runs s, with activations of k as inputs, on the sensitivity samples.
@@ -68,17 +63,17 @@ func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *baseline)
 			return pair{want, got}, err
 		}, nil
 	}
-	err := verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order()), start, func(_ *dataset.Batch, p pair) error {
+	err := verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order(t.sensitivityRuns)), start, func(_ *dataset.Batch, p pair) error {
 		d.add(p.want, p.got)
 		return nil
 	})
 	return d, err
 }
 
-// order is the sensitivity samples.
-func (t *tuner) order() dataset.Order {
-	o := dataset.Order{Size: t.batch()}
-	for _, run := range t.sensitivityRuns {
+// order is the samples of these runs.
+func (t *tuner) order(runs []int) dataset.Order {
+	o := dataset.Order{Size: t.batch(), Index: []int{}}
+	for _, run := range runs {
 		for k := range min(o.Size, t.set.Len()) {
 			o.Index = append(o.Index, run*o.Size+k)
 		}

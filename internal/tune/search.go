@@ -216,10 +216,11 @@ func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*bu
 	return t.build(ctx, steps)
 }
 
-// A tried is a trial, and the gates on it; nil if the file is too large for one.
+// A tried is a trial, the gates on it, and the counts of its runs; nil if the file is too large for one.
 type tried struct {
-	Trial *pass.Trial
-	Gates []report.Gate
+	Trial  *pass.Trial
+	Gates  []report.Gate
+	Counts []verify.Count
 }
 
 // try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records the smallest that does.
@@ -239,6 +240,7 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 	if err := json.Unmarshal(text, &r); err != nil || r.Trial == nil {
 		return false, err
 	}
+	t.screen.learn(r.Counts)
 	if held = r.Trial.Accepted; !held {
 		t.missed, t.failed = r.Gates, append(t.failed, c)
 	}
@@ -265,7 +267,18 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		return tried{}, fmt.Errorf("%s: %w", what, err)
 	}
 	defer s.Close()
-	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric})
+	trial := &pass.Trial{What: what, Bytes: b.size(t.Strip)}
+	if trial.Ended, err = t.screened(ctx, s); err != nil || trial.Ended > 0 {
+		return tried{Trial: trial}, err
+	}
+	counted := t.newCounted()
+	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{
+		Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric, Counted: counted.add,
+	})
+	if errors.Is(err, errMissed) {
+		trial.Ended = len(counted.counts) * t.batch()
+		return tried{Trial: trial, Counts: counted.counts}, nil
+	}
 	if err != nil {
 		return tried{}, fmt.Errorf("%s: %w", what, err)
 	}
@@ -277,7 +290,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 	if err != nil {
 		return tried{}, err
 	}
-	trial := &pass.Trial{What: what, Bytes: b.size(t.Strip), Accepted: report.Passed(gates) && certain}
+	trial.Accepted = report.Passed(gates) && certain
 	if w := r.Worst(); w != nil && w.Errors != nil {
 		trial.SQNR = w.Errors.SQNR
 	}
@@ -289,7 +302,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		drop := math.Round(m.Drop()*1e9) / 1e9
 		trial.MetricDrop = &drop
 	}
-	return tried{trial, gates}, nil
+	return tried{trial, gates, counted.counts}, nil
 }
 
 // chosen records the chosen method of each layer in the search.

@@ -81,6 +81,7 @@ type tuner struct {
 	tries              int           // calls of try
 	best               choice        // nil until one holds the gates
 	failed             []choice
+	screen             *screen // nil for none
 }
 
 // Sensitivity measures the sensitivity to each candidate for each weight, without a choice.
@@ -134,6 +135,9 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 	size := max(t.Memory, minCache)
 	t.outputs, t.sensitivityOutputs = &cachedSession{Session: s, free: size}, &cachedSession{Session: s, free: size}
 	t.calibrate, t.calibration = calibrationSamples(t.set, t.Data)
+	if t.Bytes == 0 {
+		t.screen = newScreen(t.set, t.Gates)
+	}
 	arena := int64(0)
 	t.perRun, arena, err = t.activationBytes(ctx, s)
 	if workers := int64(t.Workers); t.perRun > 0 && arena*workers <= t.Memory/arenas {

@@ -25,7 +25,12 @@ type Options struct {
 	Parallel int          // concurrent runs of b; 0 for 1
 
 	Metric metric.Measure // besides accuracy; nil for none
+
+	Counted func(Count) error // receives the counts of accuracy of each run, in order; an error ends the comparison; nil for none
 }
+
+// A Count is the number of labels in a run, and those of them that the source and the other model classify correctly.
+type Count struct{ Labels, Before, After float64 }
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
 // inputs of a, but must have its outputs, except those of removed layers. Errors of a model are *SideErrors.

@@ -45,11 +45,30 @@ func (c *comparison) addMetrics(batch *dataset.Batch, want, got map[string]*ir.A
 			return err
 		}
 		c.drop.add(want, got, c.scoreOutputs(), labels, func(i int) bool { return c.Fitted[batch.First+i] })
+		if c.Counted != nil && c.accuracy != nil {
+			n, err := countOf(b)
+			if err != nil {
+				return err
+			}
+			if err := c.Counted(n); err != nil {
+				return err
+			}
+		}
 	}
 	if c.metric == nil {
 		return nil
 	}
 	return c.metric.Add(ctx, b)
+}
+
+// countOf counts the labels of a batch.
+func countOf(b *metric.Batch) (Count, error) {
+	before, _, err := metric.Correct(b, b.Want)
+	if err != nil {
+		return Count{}, err
+	}
+	after, labels, err := metric.Correct(b, b.Got)
+	return Count{labels, before, after}, err
 }
 
 // measured adds the metrics to the result.
