@@ -2,8 +2,15 @@ package engine
 
 import "github.com/mcompress/mcompress/ir"
 
+// Operators for the dynamic int8 pattern: one that quantizes its input, and one for an input that several products read.
+var (
+	quantizedMatMulID = ir.OpID{Domain: "mcompress", Type: "QuantizedMatMul"}
+	integerToFloatID  = ir.OpID{Domain: "mcompress", Type: "MatMulIntegerToFloat"}
+)
+
 // fuseDynamicMatMul fuses the dynamic int8 pattern DynamicQuantizeLinear → MatMulInteger → Cast → Mul by the product of both scales (→ Add
-// of a bias). Its results are bit-identical to those of the unfused operators. i is the MatMulInteger.
+// of a bias). Its results are bit-identical to those of the unfused operators. The DynamicQuantizeLinear of several products, such as those
+// for queries, keys and values, is kept. i is the MatMulInteger.
 func fuseDynamicMatMul(f *fusion, i int) bool {
 	mm := f.p.steps[i]
 	if !mm.is("MatMulInteger") || len(mm.in) < 3 {
@@ -39,7 +46,11 @@ func fuseDynamicMatMul(f *fusion, i int) bool {
 			gone = append(gone, iAdd)
 		}
 	}
-	s := fused(ir.OpID{Domain: "mcompress", Type: "QuantizedMatMul"}, 1, last, []int{dql.in[0], mm.in[1], scale, zero, bias}, last.out)
+	id, in := quantizedMatMulID, []int{dql.in[0], mm.in[1], scale, zero, bias}
+	if !f.consumedBy(dql.out[0], i) {
+		id, in = integerToFloatID, []int{dql.out[0], mm.in[1], dql.out[1], scale, dql.out[2], zero, bias}
+	}
+	s := fused(id, 1, last, in, last.out)
 	if s == nil {
 		return false
 	}

@@ -48,8 +48,11 @@ func fuseBias(f *fusion, i int) bool {
 
 // takesMore reports whether s accepts a fused activation, as Gemm and MatMul do.
 func takesMore(s *step) bool {
-	return s.is("Conv") || s.isOf(linearID) || s.isOf(convID)
+	return s.is("Conv") || s.isOf(linearID) || s.isOf(convID) || isDynamic(s)
 }
+
+// isDynamic reports whether s is a fused dynamic int8 product, whose result is float.
+func isDynamic(s *step) bool { return s.isOf(quantizedMatMulID) || s.isOf(integerToFloatID) }
 
 // fuseActivation fuses an elementwise operator into the preceding product. i is the MatMul, Gemm or Conv.
 func fuseActivation(f *fusion, i int) bool {
@@ -59,7 +62,7 @@ func fuseActivation(f *fusion, i int) bool {
 	}
 	act, iAct := f.onlyConsumer(s.out[0])
 	attrs := f.activationAttrs(act)
-	if attrs == nil || !f.isFloat(s) {
+	if attrs == nil || !isDynamic(s) && !f.isFloat(s) {
 		return false
 	}
 	var made *step

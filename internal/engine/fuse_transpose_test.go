@@ -60,6 +60,11 @@ func TestTransposesBeforeMatMulAreFused(t *testing.T) {
 // fusedSteps compares a model of x, [batch, tokens, 24], with the one that is not fused, and returns its operators.
 func fusedSteps(t *testing.T, build func(b *builder, x *ir.Value) *ir.Value) []string {
 	t.Helper()
+	return fusedStepsWithin(t, tolerance{Relative: 1e-5, Absolute: 1e-5}, build)
+}
+
+func fusedStepsWithin(t *testing.T, tol tolerance, build func(b *builder, x *ir.Value) *ir.Value) []string {
+	t.Helper()
 	model := func() *ir.Model {
 		m := ir.NewModel()
 		m.Opsets = []ir.Opset{{Version: 17}}
@@ -71,7 +76,7 @@ func fusedSteps(t *testing.T, build func(b *builder, x *ir.Value) *ir.Value) []s
 	want, _ := runModel(t, model(), in, engine.Options{NoFusion: true})
 	got, steps := runModel(t, model(), in, engine.Options{Workers: 2})
 	for name, w := range want {
-		if err := (tolerance{Relative: 1e-5, Absolute: 1e-5}).differ(w, got[name]); err != nil {
+		if err := tol.differ(w, got[name]); err != nil {
 			t.Errorf("output %q: %v", name, err)
 		}
 	}

@@ -72,7 +72,7 @@ func newFloatTiling(s Shape, batch, workers int, packed, stored bool) floatTilin
 	if stored {
 		cols = maxStoredCols
 	}
-	return floatTiling{newTiling(s, max(s.M, 1), cols, batch, workers), packed, stored}
+	return floatTiling{newTiling(s, max(s.M, 1), cols, colStep, batch, workers), packed, stored}
 }
 
 func (g floatTiling) floatWork(batch, workers int) int64 {

@@ -54,8 +54,13 @@ func EachRow(f func(row, col int, sums []int32)) func(row, col, wide int, sums [
 // IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
 // Finish or Quantized is set.
 func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
-	g := newTiling(s, intHeight, maxCols, batch, workers)
+	g := newIntTiling(s, batch, workers)
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
+}
+
+// newIntTiling divides between groups of a pairing: A is reordered for each group of a tile.
+func newIntTiling(s Shape, batch, workers int) tiling {
+	return newTiling(s, intHeight, maxCols, pairGroup, batch, workers)
 }
 
 // intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, sums and zero points of its rows, packed B, sums of its
@@ -99,7 +104,7 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	if want := IntWork(s, len(products), p.Workers(), packed, finish); int64(len(work)) < want {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
-	g := newTiling(s, intHeight, maxCols, len(products), p.Workers())
+	g := newIntTiling(s, len(products), p.Workers())
 	layout, tiles := g.intSlot(packed, finish), g.tiles()
 	distribute(p, len(products)*tiles, func(task, slot int) {
 		t := intTile{IntProduct: &products[task/tiles], depth: s.K}

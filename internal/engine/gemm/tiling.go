@@ -7,6 +7,7 @@ type Shape struct{ M, N, K int }
 type tiling struct {
 	Shape
 	rows, cols int // of a tile
+	colStep    int // a tile but the last has a multiple of these columns
 }
 
 // Tiles are multiples of the kernel tiles of all CPUs, and take at least grain multiplications, some microseconds; more than tilesPerWorker
@@ -19,8 +20,8 @@ const (
 )
 
 // newTiling divides until there are enough tiles for the workers, the longer side first. A tile has at most maxRows rows and maxCols columns.
-func newTiling(s Shape, maxRows, maxCols, batch, workers int) tiling {
-	g := tiling{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols)}
+func newTiling(s Shape, maxRows, maxCols, colStep, batch, workers int) tiling {
+	g := tiling{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols), colStep}
 	for workers > 1 && batch*g.tiles() < tilesPerWorker*workers && g.rows*g.cols*max(s.K, 1) >= 2*grain {
 		switch {
 		case g.cols > colStep && (g.cols >= g.rows || g.rows <= rowStep):

@@ -2,6 +2,7 @@ package quant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -27,8 +28,10 @@ func integerProducts() []op.Op {
 		integerFloat.row(microsoft, "MatMulIntegerToFloat", 1, true, toFloatShape, multiplyToFloat),
 		qGemm.row(microsoft, "QGemm", 1, true, qGemmShape, multiplyGemm),
 		dynamicMatMulRow(microsoft, "DynamicQuantizeMatMul"),
-		// The fused form of DynamicQuantizeLinear, MatMulInteger, Cast, Mul by the product of both scales, and Add of the bias.
+		// The fused forms of MatMulInteger, Cast, Mul by the product of both scales, Add of the bias, and an activation: the second one after a
+		// DynamicQuantizeLinear that other products read too, the first one with its own.
 		dynamicMatMulRow("mcompress", "QuantizedMatMul"),
+		integerFloat.row("mcompress", "MatMulIntegerToFloat", 1, true, toFloatShape, multiplyToFloat),
 	}
 }
 
@@ -167,10 +170,9 @@ func (s *scales) row(i int) []float32 {
 }
 
 func (s *scales) of(a float32) []float32 {
-	out := make([]float32, s.n)
-	for j := range out {
-		out[j] = s.alpha * a * s.b[j%len(s.b)] / s.y
-	}
+	out := slices.Repeat(s.b, s.n/len(s.b))
+	kernel.MulScalar(out, out, s.alpha*a)
+	kernel.DivScalar(out, out, s.y)
 	return out
 }
 

@@ -3,25 +3,29 @@ package quant
 import (
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/engine/activation"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
-func toFloatShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
+func toFloatShape(n *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
 	if err := need(in, input{2, "a_scale"}, input{3, "b_scale"}); err != nil {
 		return nil, err
 	}
 	if err := p.checkScales(in[2], in[3], nil); err != nil {
 		return nil, err
 	}
-	return p.floatSpecs(op.Opt(in, 6))
+	return p.floatSpecs(n, op.Opt(in, 6))
 }
 
-// floatSpecs is a float result with an optional bias.
-func (p *product) floatSpecs(bias *ir.Array) ([]ir.Spec, error) {
+// floatSpecs is a float result with an optional bias and activation.
+func (p *product) floatSpecs(n *op.Node, bias *ir.Array) ([]ir.Spec, error) {
 	if bias != nil && (bias.DType != ir.Float || bias.Elems() != int64(p.N)) {
 		return nil, fmt.Errorf("input bias is %s, want one float for each of %d columns", bias, p.N)
+	}
+	if _, err := activationOf(n); err != nil {
+		return nil, err
 	}
 	s := ir.Spec{DType: ir.Float, Shape: p.shape}
 	return []ir.Spec{s}, s.Valid()
@@ -32,11 +36,20 @@ func multiplyToFloat(c *op.Call, p *product) error {
 	if err != nil {
 		return err
 	}
-	return p.multiplyStored(c, nil, p.toFloat(c.Out[0], s, c.Opt(6)))
+	activate, err := activationOf(c.Node)
+	if err != nil {
+		return err
+	}
+	return p.multiplyStored(c, nil, p.toFloat(c.Out[0], s, c.Opt(6), activate))
 }
 
-// toFloat writes float32(sum)·scale + bias, rounded after each step.
-func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array) finisher {
+// activationOf is the activation that the engine's fusions add to a node, nil for none.
+func activationOf(n *op.Node) (func(row []float32), error) {
+	return activation.Of(n.Text("activation", ""), n.Floats("activation_params"))
+}
+
+// toFloat writes float32(sum)·scale + bias, rounded after each step, and applies activate unless it is nil.
+func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array, activate func(row []float32)) finisher {
 	to := ir.View[float32](y)
 	var add []float32
 	if bias != nil {
@@ -48,6 +61,9 @@ func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array) finisher {
 			kernel.DequantizeInt32Cols(dst, sums, s.row(row)[col:][:len(sums)], nil)
 		} else {
 			kernel.DequantizeInt32Cols(dst, sums, s.row(row)[col:][:len(sums)], add[col:][:len(sums)])
+		}
+		if activate != nil {
+			activate(dst)
 		}
 	}
 }
@@ -72,7 +88,7 @@ func dynamicMatMulRow(domain, name string) op.Op {
 			if err := p.checkScales(nil, in[2], nil); err != nil {
 				return nil, err
 			}
-			return p.floatSpecs(op.Opt(in, 4))
+			return p.floatSpecs(n, op.Opt(in, 4))
 		},
 		Work: func(n *op.Node, in []*ir.Array, workers int) int64 {
 			p, err := productOf(n, in, w)
@@ -100,7 +116,11 @@ func multiplyDynamic(c *op.Call, p *product) error {
 	if err != nil {
 		return err
 	}
-	return p.run(c, quantized, false, []int32{int32(zero)}, work, nil, p.toFloat(c.Out[0], s, c.Opt(4)))
+	activate, err := activationOf(c.Node)
+	if err != nil {
+		return err
+	}
+	return p.run(c, quantized, false, []int32{int32(zero)}, work, nil, p.toFloat(c.Out[0], s, c.Opt(4), activate))
 }
 
 // aligned is size rounded up to the alignment of Call.Work.

@@ -48,7 +48,7 @@ func multiplyGemm(c *op.Call, p *product) error {
 		return err
 	}
 	if c.Opt(7) == nil {
-		return p.multiplyStored(c, nil, p.plus(c.Opt(6), p.toFloat(c.Out[0], s, nil)))
+		return p.multiplyStored(c, nil, p.plus(c.Opt(6), p.toFloat(c.Out[0], s, nil, nil)))
 	}
 	zero, err := integers(c.In[8])
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/engine/activation"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -37,7 +36,7 @@ func quantizedAddShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if !slices.Equal(a.Shape, b.Shape) || !isByte(zero.DType) {
 		return nil, fmt.Errorf("inputs A, B and Y_zero_point are %s, %s and %s, want equal shapes and an int8 or uint8", a, b, zero)
 	}
-	if _, err := activation.Of(n.Text("activation", ""), n.Floats("activation_params")); err != nil {
+	if _, err := activationOf(n); err != nil {
 		return nil, err
 	}
 	return []ir.Spec{{DType: zero.DType, Shape: a.Shape}}, checkParams(in, 6, "Y", zero.DType)
@@ -51,7 +50,7 @@ func runQuantizedAdd(c *op.Call) error {
 			return err
 		}
 	}
-	activate, err := activation.Of(c.Text("activation", ""), c.Floats("activation_params"))
+	activate, err := activationOf(c.Node)
 	if err != nil {
 		return err
 	}
