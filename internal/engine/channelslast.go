@@ -27,7 +27,8 @@ func (l *loader) storeChannelsLast(p *program) error {
 	}
 	for i, s := range p.steps {
 		for k, o := range s.in {
-			if o != absent && (supported[i] == op.ChannelsFirst || k > 0 && !slices.Contains(s.op.InPlace, k)) {
+			reads := supported[i] >= op.EqualLayouts && k == 0 || supported[i] != op.ChannelsFirst && slices.Contains(s.op.InPlace, k)
+			if o != absent && !reads {
 				last[o] = false
 			}
 		}

@@ -4865,6 +4865,107 @@ oneEnd:
 	VZEROUPPER
 	RET
 
+// func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gemmAt6x16AVX2(SB), NOSPLIT, $0-64
+	MOVQ x+8(FP), AX
+	MOVQ row+16(FP), CX
+	LEAQ (AX)(CX*2), DX
+	ADDQ CX, DX
+	MOVQ c+48(FP), BX
+	MOVQ cRow+56(FP), SI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
+	MOVQ strips+0(FP), R8
+
+strip:
+	MOVQ       at+24(FP), R9
+	MOVQ       b+40(FP), R10
+	MOVQ       k+32(FP), R11
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	PREFETCHT0 (BX)
+	PREFETCHT0 (BX)(SI*1)
+	PREFETCHT0 (BX)(SI*2)
+	PREFETCHT0 (DI)
+	PREFETCHT0 (DI)(SI*1)
+	PREFETCHT0 (DI)(SI*2)
+
+step:
+	MOVQ         (R9), R12
+	LEAQ         (AX)(R12*4), R13
+	LEAQ         (DX)(R12*4), R12
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VBROADCASTSS (R13), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R13)(CX*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (R13)(CX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R12)(CX*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R12)(CX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         $0x00000008, R9
+	ADDQ         $0x00000040, R10
+	DECQ         R11
+	JNZ          step
+	VADDPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VADDPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(BX)
+	VADDPS       (BX)(SI*1), Y2, Y2
+	VMOVUPS      Y2, (BX)(SI*1)
+	VADDPS       32(BX)(SI*1), Y3, Y3
+	VMOVUPS      Y3, 32(BX)(SI*1)
+	VADDPS       (BX)(SI*2), Y4, Y4
+	VMOVUPS      Y4, (BX)(SI*2)
+	VADDPS       32(BX)(SI*2), Y5, Y5
+	VMOVUPS      Y5, 32(BX)(SI*2)
+	VADDPS       (DI), Y6, Y6
+	VMOVUPS      Y6, (DI)
+	VADDPS       32(DI), Y7, Y7
+	VMOVUPS      Y7, 32(DI)
+	VADDPS       (DI)(SI*1), Y8, Y8
+	VMOVUPS      Y8, (DI)(SI*1)
+	VADDPS       32(DI)(SI*1), Y9, Y9
+	VMOVUPS      Y9, 32(DI)(SI*1)
+	VADDPS       (DI)(SI*2), Y10, Y10
+	VMOVUPS      Y10, (DI)(SI*2)
+	VADDPS       32(DI)(SI*2), Y11, Y11
+	VMOVUPS      Y11, 32(DI)(SI*2)
+	LEAQ         (DX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	LEAQ         (DI)(SI*2), BX
+	ADDQ         SI, BX
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	DECQ         R8
+	JNZ          strip
+	VZEROUPPER
+	RET
+
 // func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, flip uint32)
 // Requires: AVX
 TEXT ·quadsAVX2(SB), NOSPLIT, $0-52

@@ -176,3 +176,13 @@ func gemvTail(sums, a []float32, step int, b []float32, row, k int) {
 	}
 	copy(sums, wide[:])
 }
+
+// gemmAtBulk adds whole strips of whole panels, and returns the number of rows.
+func gemmAtBulk(c []float32, ldc int, x []float32, row int, at []int64, b []float32, m, n int) int {
+	strips := m / GemmAtRows
+	if !hasFMA || n < GemmPanel || strips == 0 {
+		return 0
+	}
+	gemmAt6x16AVX2(strips, &x[0], 4*row, &at[0], len(at), &b[0], &c[0], 4*ldc)
+	return strips * GemmAtRows
+}

@@ -33,3 +33,7 @@ func lessBulk([]int32, int32) (n int) { return 0 }
 func lessTimesBulk(_, _ []int32, _, _ int32) (n int) { return 0 }
 
 func gemvBulk(_, _ []float32, _ int, _ []float32, _, _ int) (n int) { return 0 }
+
+func gemmAtBulk(_ []float32, _ int, _ []float32, _ int, _ []int64, _ []float32, _, _ int) (rows int) {
+	return 0
+}

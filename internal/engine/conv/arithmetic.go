@@ -63,12 +63,11 @@ func stridedCopyFloat(y, x []float32, stride int) {
 	kernel.PackLanes(y[last:], x[last*stride:], 1, panel, 0, 0, panel, stride, false)
 }
 
-func fill[T any](xs []T, v T) {
-	if len(xs) == 0 {
-		return
-	}
-	xs[0] = v
-	for n := 1; n < len(xs); n *= 2 {
+func fill[T any](xs []T, v T) { repeat(xs, []T{v}) }
+
+// repeat fills xs with copies of row.
+func repeat[T any](xs, row []T) {
+	for n := copy(xs, row); n < len(xs); n *= 2 {
 		copy(xs[n:], xs[:n])
 	}
 }

@@ -381,3 +381,22 @@ func TestWinogradSharesTheLastBlocks(t *testing.T) {
 	}
 	prepared(t, "FusedConv", 1, l.a, random(1, l.x...), random(2, l.w...))
 }
+
+// Windows over few channels are bit-identical to the product with the patches, which computed weights have.
+func TestDenseWindows(t *testing.T) {
+	for _, a := range []attrs{
+		{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}},
+		{"pads": []int{3, 0, 0, 9}, "strides": []int{1, 3}},
+		{"dilations": []int{2, 3}, "pads": []int{0, 4, 2, 1}},
+	} {
+		for _, channels := range []int64{16, 24, 49} {
+			x, w, bias := random(1, 2, 5, 19, 27), random(2, channels, 5, 3, 3), random(3, channels)
+			for _, in := range [][]*ir.Array{{x, w, bias}, {x, w}} {
+				got, want := prepared(t, "Conv", 11, a, in...), must(t, "Conv", 11, a, in...)
+				if !bytes.Equal(got.Data, want.Data) {
+					t.Errorf("%v, %d channels: packed and computed weights differ", a, channels)
+				}
+			}
+		}
+	}
+}

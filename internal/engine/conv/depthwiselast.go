@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// layouts are those that a convolution supports: any for packed weights of 1×1 kernels, and equal ones if it is depthwise, with whole vectors
+// layouts are those that a convolution supports: any for packed weights of 1×1 kernels, any of the output for other packed weights, and equal ones if it is depthwise, with whole vectors
 // of channels. Results are bit-identical to those of images with channels first.
 func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	w := op.Opt(in, 1)
@@ -17,6 +17,8 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	switch {
 	case isPacked && isPointwise(n, w):
 		return op.AnyLayouts
+	case isPacked:
+		return op.LastOutput
 	case n.State == nil && n.NumIn <= 3 && w.Shape[1] == 1 && w.Shape[0] == groupsOf(n) && w.Shape[0]%kernel.DepthwiseGroup == 0:
 		return op.EqualLayouts
 	}

@@ -9,22 +9,18 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// packedWeights is the result of Prepare for W of deep products: panels of 16 output channels, as the right operand. For small images the left
+// packedWeights is the result of Prepare for most W of one group: panels of 16 output channels, as the right operand. For small images the left
 // one is the patches, a row per pixel, so that few pixels fill the tiles of the kernels, and weights are read once, in their order. The
 // product is transposed into the output. Results are bit-identical to those of multiply.
 type packedWeights []float32
 
-const (
-	minPackedDepth = 64      // products that are summed for an element of the output from which transposing it costs little
-	maxPackedArea  = 15 * 15 // pixels of the output up to which images are small (measured)
-)
+const maxPackedArea = 15 * 15 // pixels of the output up to which images are small (measured)
 
 // packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse. Kernels that are
 // not square are left out, such as those of one axis: their images are rarely small, and unpacking takes scratch memory of the size of the weights.
-// 1×1 kernels of any depth are packed, as their images may have channels last.
 func packedFits(n *op.Node, w *ir.Array) bool {
 	return w.DType == ir.Float && len(w.Shape) == 4 && w.Shape[2] == w.Shape[3] && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
-		w.Shape[0] >= panel && (op.Product(w.Shape[1:]) >= minPackedDepth || isPointwise(n, w))
+		w.Shape[0] >= panel
 }
 
 // isPointwise reports whether Geometry.Pointwise will be true for weights of two axes.
@@ -129,19 +125,22 @@ func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
 
 // packedWork is the size of packedWeights.convolve's scratch memory.
 func (g *Geometry) packedWork(workers int, h Halves) int64 {
-	tiles := g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
-	if g.isSmall() {
-		return tiles
+	size := g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
+	if !g.isSmall() {
+		size = max(size, aligned(4*int64(g.OutC*g.Depth()))+g.computedWork(workers, h))
 	}
-	rows := aligned(4*int64(g.OutC*g.Depth())) + g.computedWork(workers, h)
-	if g.Pointwise() { // perhaps with channels last
-		return max(rows, tiles)
+	if d := denseWindowsOf(g, workers); d != nil {
+		size = max(size, int64(workers)*d.slot())
 	}
-	return rows
+	return size
 }
 
 // convolve multiplies the patches with the weights, of large images as rows.
 func (weights packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j job) {
+	if d := denseWindowsOf(g, pool.Workers()); d != nil && !j.add && !j.x.isHalf() && !j.y.isHalf() {
+		d.run(pool, work, j, weights)
+		return
+	}
 	if !g.isSmall() && !j.lastX && !j.lastY {
 		buf := scratch[float32](work)
 		j.w = buf.take(g.OutC * g.Depth())
@@ -187,17 +186,26 @@ func (t *packedTile) run(buf scratch[float32]) {
 	if t.lastY {
 		sums, stride = t.y.Values[t.from*t.OutC+t.first:t.to*t.OutC], t.OutC
 	}
+	first := t.bias != nil && !t.add && t.Depth() <= t.depth // sums start at the bias
+	switch {
+	case first && stride == channels:
+		repeat(sums, t.bias[t.first:t.last])
+	case first:
+		for i := range pixels {
+			copy(sums[i*stride:], t.bias[t.first:t.last])
+		}
+	}
 	if t.add && !t.lastY {
 		t.eachOutput(sums, func(at int, sums []float32) {
 			kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, len(sums)/channels)
 		})
 	}
 	for k := 0; k < t.Depth(); k += t.depth {
-		t.multiply(sums, stride, left, block, further, k, min(k+t.depth, t.Depth()))
+		t.multiply(sums, stride, left, block, further, k, min(k+t.depth, t.Depth()), first || t.add || k > 0)
 	}
 	for i := range pixels {
 		row := sums[i*stride:][:channels]
-		if t.bias != nil {
+		if t.bias != nil && !first {
 			kernel.Add(row, row, t.bias[t.first:t.last])
 		}
 		if t.activate != nil && stride > channels {
@@ -236,7 +244,7 @@ func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) 
 }
 
 // multiply adds the products k to end-1 to rows of sums. Patches are packed into the strips of the kernel; pixels with channels last are rows.
-func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int) {
+func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int, add bool) {
 	depth, high := end-k, kernel.GemmRows()
 	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
 	if t.lastX {
@@ -246,7 +254,7 @@ func (t *packedTile) multiply(sums []float32, stride int, left, block, further [
 	}
 	size := panel * t.Depth()
 	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
-	kernel.GemmFloat(sums, stride, a, b, t.to-t.from, t.last-t.first, depth, t.add || k > 0)
+	kernel.GemmFloat(sums, stride, a, b, t.to-t.from, t.last-t.first, depth, add)
 }
 
 // pack packs elements k to end-1 of the patches into the strips of the kernel.

@@ -71,7 +71,8 @@ type Layouts uint8
 
 const (
 	ChannelsFirst Layouts = iota // no other one
-	EqualLayouts                 // both images with channels last (NHWC), or none
+	LastOutput                   // the output with channels first or last (NHWC)
+	EqualLayouts                 // both images with channels last, or none
 	AnyLayouts                   // each image with channels first or last
 )
 

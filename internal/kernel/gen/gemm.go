@@ -24,6 +24,7 @@ func gemmFamily() {
 		t.emit()
 	}
 	requantizePairs()
+	gemmAt()
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)
