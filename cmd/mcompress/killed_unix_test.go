@@ -22,7 +22,7 @@ import (
 func TestKilledTrainingResumes(t *testing.T) {
 	scratch := t.TempDir()
 	train := func(dir string) *exec.Cmd {
-		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "4", "--dropout", "0.1",
+		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "2", "--dropout", "0.1",
 			"--save", "state.zip", "--save-every", "1", "--resume", "-o", "out.onnx", "--report", "none", "-q", "--no-verify")
 		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+scratch) // a killed process leaves temporary files there
 		return c
@@ -52,7 +52,7 @@ func TestInterruptedTrainingKeepsItsSteps(t *testing.T) {
 	names := []string{"cnn.onnx", "digits_test.npz"}
 	plain, broken := programFolder(t, names...), programFolder(t, names...)
 	train := func(dir string) *exec.Cmd {
-		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "100", "--lr", "0.001", "--batch", "16",
+		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "50", "--lr", "0.001", "--batch", "16",
 			"--save", "state.zip", "--save-every", "1000000", "--resume", "-o", "out.onnx", "--report", "none", "--json", "--no-verify")
 		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+dir)
 		return c
