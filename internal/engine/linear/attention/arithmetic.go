@@ -16,6 +16,7 @@ type arithmetic[T Float] struct {
 	softmax  func(row []T)
 	cap      func(row []T, limit T) // limit·tanh(x/limit)
 	maximum  func(row []T) T        // the maximum, NaN if any element is
+	lanes    int                    // elements of a vector of softmax
 }
 
 func arithmeticOf[T Float]() arithmetic[T] {
@@ -54,6 +55,7 @@ func singles() arithmetic[float32] {
 			kernel.MulScalar(row, row, limit)
 		},
 		maximum: kernel.ReduceMax,
+		lanes:   8,
 	}
 }
 
@@ -95,6 +97,7 @@ func doubles() arithmetic[float64] {
 			}
 		},
 		maximum: maximum[float64],
+		lanes:   1,
 	}
 }
 

@@ -101,7 +101,7 @@ func (b *block[T]) run() {
 	q.Data, k.Data, v.Data = part(q.Data, b.from*q.Row), part(k.Data, b.first*k.Row), part(v.Data, b.first*v.Row)
 	b.compare(b.work.product, gemm.Shape{M: m, N: keys, K: b.shape.Size}, q, k, b.work.scores, stride, b.Scale)
 	for i := range m {
-		b.weigh(b.work.scores[i*stride:][:keys+1], b.from+i)
+		b.weigh(b.work.scores[i*stride:][:keys+1:stride], b.from+i)
 	}
 	weights := gemm.Rows(b.work.scores, stride)
 	b.multiply(b.work.product, gemm.Shape{M: m, N: b.shape.Value, K: keys}, weights, v, b.Y[b.from*b.Stride:], b.Stride)
@@ -133,7 +133,8 @@ func (b *block[T]) keyRange(query int) (from, to int) {
 	return max(from, 0), min(to, b.shape.Keys)
 }
 
-// weigh turns the scores of one query into the weights of values. row has one element more than there are keys.
+// weigh turns the scores of one query into the weights of values. row has one element more than there are keys, and its capacity may be
+// written.
 func (b *block[T]) weigh(row []T, query int) {
 	scores := row[:len(row)-1]
 	b.probe(Raw, scores, query)
@@ -169,7 +170,16 @@ func (b *block[T]) softmax(row []T) {
 		clear(scores)
 		return
 	}
-	b.Softmax(scores)
+	b.Softmax(padded(scores, b.lanes))
+}
+
+// padded is a row with -Inf after its end, up to a multiple of lanes or its capacity: functions of whole vectors are faster, and exponentials
+// of -Inf add nothing to sums.
+func padded[T Float](row []T, lanes int) []T {
+	n := len(row)
+	row = row[:min((n+lanes-1)/lanes*lanes, cap(row))]
+	fill(row[n:], -inf[T]())
+	return row
 }
 
 // allMasked reports whether all scores are -Inf.

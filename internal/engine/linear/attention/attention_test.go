@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -238,5 +239,22 @@ func TestWorkIsLinear(t *testing.T) {
 	at := func(tokens int) int64 { return Work[float32](shapeOf(tokens, tokens, 64, 64), 12, 2) }
 	if a, b := at(1<<14), at(1<<17); b > 8*a {
 		t.Errorf("8 times the tokens use %d bytes, %d before", b, a)
+	}
+}
+
+// Padding to whole vectors does not change weights, and does not write after the memory of a row.
+func TestPaddedRowsHaveTheSameWeights(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 0))
+	for n := range 40 {
+		for spare := range 10 {
+			row := append(to[float32](random(r, n)), 1, 2, 3, 4, 5, 6, 7, 8, 9)
+			want, after := make([]float32, n), slices.Clone(row[n+spare:])
+			kernel.Softmax(want, row[:n])
+			got := padded(row[:n:n+spare], singles().lanes)
+			kernel.Softmax(got, got)
+			if !slices.Equal(got[:n], want) || !slices.Equal(row[n+spare:], after) {
+				t.Errorf("%d scores in memory of %d: got %v, want %v, and %v after it", n, n+spare, got[:n], want, after)
+			}
+		}
 	}
 }
