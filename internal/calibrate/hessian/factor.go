@@ -35,6 +35,7 @@ var errSingular = errors.New("the Hessian has no Cholesky factor: it holds infin
 func (h *Hessian) Factor(o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()
+	h.rows = nil // up to a sixteenth of a large Hessian
 	h.permute(f.Order)
 	for i := range h.K {
 		h.sum[i*h.K+i] += float32(o.Damp * mean)

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/calibrate/hessian"
@@ -119,9 +122,12 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 		s.hessian = hessian.New(s.pool, k)
 	}
 	h, other := s.hessian, pass.Reason{}
+	before := h.K
 	h.Reset(k)
+	collect(before)
 	unknown := slices.ContainsFunc(ls, func(l *matrix) bool { return !layerwise.Known(s.step, l.unit()) })
 	if unknown || s.Sequential {
+		var started sync.Once
 		err := s.walk.To(ctx, x, func(a *ir.Array) error {
 			if !unknown {
 				return nil
@@ -131,6 +137,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 				other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
 				return nil
 			}
+			started.Do(func() { collect(k) })
 			h.Add(x)
 			return nil
 		})
@@ -159,37 +166,38 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	return nil
 }
 
+// largeHessian is the number of bytes from which memory is collected before and after a Hessian: the garbage collector would let the heap grow by as much.
+const largeHessian = 64 << 20
+
+// collect collects memory if a Hessian of k inputs is large.
+func collect(k int) {
+	if 4*k*k >= largeHessian {
+		debug.FreeOSMemory()
+	}
+}
+
 // unit is the name of the result for l in a journal.
 func (l *matrix) unit() string { return l.node.Label() + ", " + l.weight.Name }
 
 // matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs. Zeros stay zero, so that a pruned matrix stays
 // sparse. f is nil if the result is known.
 func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err error) {
-	var quantized *solve.Quantized
-	var w []float32
 	l.quantized, err = layerwise.Once(ctx, s.step, l.unit(), func() ([][]byte, error) {
-		if w, err = s.read(ctx, l); err != nil {
+		w, err := s.read(ctx, l)
+		if err != nil {
 			return nil, err
 		}
-		quantized = solve.GPTQ(s.pool, w, l.n, f, l.spec, zerosOf(w))
+		quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec, zerosOf(w))
 		zeros := make([]byte, len(quantized.Zero))
 		for i, z := range quantized.Zero {
 			zeros[i] = byte(z)
 		}
 		return [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros}, nil
 	})
-	if err != nil || !s.Sequential {
-		return err
+	if err == nil && s.Sequential {
+		s.walk.Replace(l.weight, l.dequantized(s.pool))
 	}
-	if quantized == nil {
-		w = make([]float32, l.weight.Const.Elems())
-		if quantized, err = l.load(); err != nil {
-			return err
-		}
-	}
-	quantized.Weights(s.pool, w)
-	s.walk.Replace(l.weight, l.tensor(w))
-	return nil
+	return err
 }
 
 // zerosOf marks the zeros of w; nil if there are none.
@@ -220,20 +228,34 @@ func (s *gptqRun) read(ctx context.Context, l *matrix) ([]float32, error) {
 	return turned, nil
 }
 
-// tensor is the constant for matrix w.
-func (l *matrix) tensor(w []float32) *ir.Tensor {
+// dequantized is the constant of the quantized matrix. It is computed when it is read, which holds less memory than its values.
+func (l *matrix) dequantized(p *op.Pool) *ir.Tensor {
+	r := &ir.Recipe{Name: "GPTQ", Out: []ir.Spec{l.weight.Const.Spec}, Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
+		quantized, err := l.load()
+		if err != nil {
+			return err
+		}
+		w := make([]float32, l.weight.Const.Elems())
+		quantized.Weights(p, w)
+		_, err = out[0].Write(l.constant(w))
+		return err
+	}}
+	return r.Derive()[0]
+}
+
+// constant is the payload of the constant for matrix w.
+func (l *matrix) constant(w []float32) []byte {
 	if l.transposed {
 		turned := make([]float32, len(w))
 		kernel.Transpose(turned, w, l.k, l.n)
 		w = turned
 	}
-	data := kernel.Bytes(w)
 	if l.weight.Const.DType == ir.Float16 {
 		half := make([]uint16, len(w))
 		kernel.F16FromF32(half, w)
-		data = kernel.Bytes(half)
+		return kernel.Bytes(half)
 	}
-	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(data)}
+	return kernel.Bytes(w)
 }
 
 // load returns the result of matrix.
