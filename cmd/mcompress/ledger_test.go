@@ -16,7 +16,7 @@ import (
 )
 
 // sampledModels is the number of shared models that TestLedger checks per method; each method has others.
-const sampledModels = 2
+const sampledModels = 3
 
 // TestLedger is the test of all methods that no constant is left out of the ledger: each one of rank 1 or more, in
 // every scope, has exactly one row; a third of the fixtures for each method. Scales and zero points may share the row of their quantized weight.
