@@ -154,7 +154,7 @@ ci:
 
 # An S3 server for the tests of object storage: 3 minutes of CPU time the first time.
 .s3/versitygw: internal/dev/s3server/go.mod internal/dev/s3server/go.sum
-	GOFLAGS="-trimpath -gcflags=all=-dwarf=false" go -C internal/dev/s3server build -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
+	go -C internal/dev/s3server build -trimpath -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
 
 # Kubernetes' control plane, of the version in go.mod: 14 minutes of CPU time the first time.
 .cluster/controlplane: internal/dev/cluster/controlplane/go.mod internal/dev/cluster/controlplane/go.sum internal/dev/cluster/controlplane/main.go
