@@ -39,15 +39,25 @@ func (w operandInputs) prepareSparse(n *op.Node, in []*ir.Array, pool *op.Pool) 
 			m.zeros[j] = zeros[j%len(zeros)]
 		}
 	}
+	s := m.integers(pool)
+	if s == nil {
+		return nil
+	}
+	return &op.Prepared{State: s, Bytes: s.Bytes(), Drops: []int{w.b}}
+}
+
+// integers is the transposed matrix for products with 8-bit integers, which are computed as floats. It is nil if dense products are faster
+// or sums might not be exact.
+func (m *sparseMatrix) integers(pool *op.Pool) *spmm.Matrix {
 	if !m.isSparse(spmm.IntDensity) {
 		return nil
 	}
 	s := m.pack(pool, slices.Repeat([]float32{1}, m.n))
-	const largest = 255 // magnitude of an element of A minus its zero point
+	const largest = 255 // difference of two elements of A
 	if s.Magnitude()*largest > maxExact {
 		return nil
 	}
-	return &op.Prepared{State: s, Bytes: s.Bytes(), Drops: []int{w.b}}
+	return s
 }
 
 // runSparse is run of a sparse B. bZero are the zero points that were not subtracted from it, as they are no constants.
