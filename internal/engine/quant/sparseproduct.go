@@ -107,16 +107,18 @@ func (l sparseLeft) row(dst []float32, i, k int) {
 
 // panels implements gemm.Panels for the transposed matrix.
 func (l sparseLeft) panels(dst []float32, k0, k1, m0, m1 int) {
-	var rows [kernel.GemmPanel * gemm.Depth]float32
 	depth := k1 - k0
-	for i := m0; i < m1; i++ {
-		l.row(rows[(i-m0)*depth:][:depth], i, k0)
-	}
 	if m1-m0 == 1 {
-		for k, v := range rows[:depth] {
+		var row [gemm.Depth]float32
+		l.row(row[:depth], m0, k0)
+		for k, v := range row[:depth] {
 			dst[k*kernel.GemmPanel] = v
 		}
 		return
+	}
+	var rows [kernel.GemmPanel * gemm.Depth]float32
+	for i := m0; i < m1; i++ {
+		l.row(rows[(i-m0)*depth:][:depth], i, k0)
 	}
 	kernel.PackPanels(dst, len(dst), rows[:], 1, depth, depth, kernel.GemmPanel)
 }
