@@ -47,32 +47,38 @@ func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 	if e.alpha() == 1 && e.Bias.Data == nil && e.Residual.Data == nil && e.Activate == nil {
 		return
 	}
+	const short = 64 // elements of a row, below which a call for each of them takes longer than reading all rows twice
+	together := stride == cols.len() && stride < short
 	for i := rows.from; i < rows.to; i++ {
 		row := c[(i-rows.from)*stride:][:cols.len()]
 		if a := e.alpha(); a != 1 {
 			kernel.MulScalar(row, row, a)
 		}
-		addRow(row, e.Bias, i, cols.from, orOne(e.Beta))
-		addRow(row, e.Residual, i, cols.from, 1)
-		if e.Activate != nil {
+		if e.Bias.Data != nil {
+			addRow(row, &e.Bias, i, cols.from, orOne(e.Beta))
+		}
+		if e.Residual.Data != nil {
+			addRow(row, &e.Residual, i, cols.from, 1)
+		}
+		if e.Activate != nil && !together {
 			e.Activate(row)
 		}
+	}
+	if e.Activate != nil && together {
+		e.Activate(c[:rows.len()*stride])
 	}
 }
 
 // addRow adds a part of row i of m, times beta. The conversion prevents a fused multiply-add.
-func addRow(row []float32, m Matrix[float32], i, from int, beta float32) {
-	if m.Data == nil {
-		return
-	}
-	switch x := m.from(i, from); m.Col {
+func addRow(row []float32, m *Matrix[float32], i, from int, beta float32) {
+	switch x := m.Data[i*m.Row+from*m.Col:]; m.Col {
 	case 0:
-		kernel.AddScalar(row, row, float32(beta*x.Data[0]))
+		kernel.AddScalar(row, row, float32(beta*x[0]))
 	case 1:
-		kernel.Axpy(row, beta, x.Data[:len(row)])
+		kernel.Axpy(row, beta, x[:len(row)])
 	default:
 		for j := range row {
-			row[j] += float32(beta * x.Data[j*m.Col])
+			row[j] += float32(beta * x[j*m.Col])
 		}
 	}
 }

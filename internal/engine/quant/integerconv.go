@@ -6,6 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/conv"
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -90,6 +91,7 @@ func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 // integerWeights are the weights of a convolution in the form of its algorithm.
 type integerWeights struct {
+	sparse  *spmm.Matrix      // of mostly zeros and one group; nil for others
 	packed  []*gemm.PackedInt // of each group; nil for a depthwise convolution
 	windows []int16           // of a depthwise convolution, minus their zero points
 	sums    []int32           // of the windows of each channel
@@ -100,6 +102,9 @@ func (w *integerWeights) bytes() int64 {
 	for _, p := range w.packed {
 		n += p.Bytes()
 	}
+	if w.sparse != nil {
+		n += w.sparse.Bytes()
+	}
 	return n
 }
 
@@ -108,7 +113,10 @@ func prepareIntegerConv(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared
 	if w == nil || n.IsFixed(icWZero) || len(w.Shape) != 4 || !isByte(w.DType) {
 		return nil, nil
 	}
-	made, err := arrange(n, w, in[icWZero], pool)
+	made, err := arrangeSparse(n, w, in[icWZero], pool)
+	if made == nil && err == nil {
+		made, err = arrange(n, w, in[icWZero], pool)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +145,28 @@ func arrange(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeights, err
 		m.packed[g] = gemm.PackInt(pool, gemm.Rows(pixels, k).T(), k, of, w.DType == ir.Int8)
 	}
 	return m, nil
+}
+
+// maybeSparse reports whether constant weights of this shape are multiplied as a sparse matrix if they have enough zeros.
+func maybeSparse(n *op.Node, w *ir.Array) bool {
+	return n.Int("group", 1) <= 1 && spmm.IntDensity.Eligible(int(w.Elems()))
+}
+
+// arrangeSparse is arrange of weights with enough zeros, and nil for others.
+func arrangeSparse(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeights, error) {
+	zeroPoints, err := zeros(zero)
+	if err != nil || !maybeSparse(n, w) {
+		return nil, err
+	}
+	channels, k := int(w.Shape[0]), int(op.Product(w.Shape[1:]))
+	m := &sparseMatrix{data: w.Data, signed: w.DType == ir.Int8, k: k, n: channels, row: 1, col: k, zeros: make([]int32, channels)}
+	for c := range m.zeros {
+		m.zeros[c] = zeroAt(zeroPoints, c)
+	}
+	if s := m.integers(pool); s != nil {
+		return &integerWeights{sparse: s}, nil
+	}
+	return nil, nil
 }
 
 func arrangeWindows(w *ir.Array, zeroPoints []int32, channels, taps int) *integerWeights {
@@ -173,7 +203,11 @@ func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if b := conv.PixelBandOf(g); b != nil {
 		return size + int64(min(workers, g.Batch*b.Bands()))*aligned(int64(b.Bytes()))
 	}
-	return size + gemm.IntWork(pixelProduct(g), g.Products(), workers, true, true)
+	work := gemm.IntWork(pixelProduct(g), g.Products(), workers, true, true)
+	if n.IsConst(icW) && maybeSparse(n, in[icW]) {
+		work = max(work, (&conv.SparsePixels{Geometry: g}).Work(workers))
+	}
+	return size + work
 }
 
 // pixelProduct is the shape of the product of a group: rows are pixels, columns output channels.
@@ -213,9 +247,12 @@ func runIntegerConv(c *op.Call) error {
 		return err
 	}
 	work := c.Work[epilogueBytes(len(r.toY.Scale)):]
-	if b := conv.PixelBandOf(g); b != nil {
+	switch b := conv.PixelBandOf(g); {
+	case weights.sparse != nil:
+		r.convolve(c.Pool, weights.sparse, work)
+	case b != nil:
 		r.slide(c.Pool, b, weights, work)
-	} else {
+	default:
 		r.multiply(c.Pool, weights, work)
 	}
 	return nil
@@ -289,6 +326,16 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 		products[i] = p
 	}
 	gemm.Int(pool, pixelProduct(r.Geometry), work, products...)
+}
+
+// convolve convolves with sparse weights.
+func (r *integerRun) convolve(pool *op.Pool, w *spmm.Matrix, work []byte) {
+	s := &conv.SparsePixels{Geometry: r.Geometry, Weights: w, Signed: r.signed, Zero: r.xZero}
+	s.Run(pool, work, r.x, func(sums []float32, pixel int) {
+		whole := kernel.Words[int32](kernel.Bytes(sums))
+		kernel.Int32FromFloat(whole, sums)
+		kernel.Requantize(r.y[pixel*r.OutC:], r.OutC, whole, r.toY)
+	})
 }
 
 // slide computes a depthwise convolution, by bands.

@@ -39,15 +39,25 @@ func (w operandInputs) prepareSparse(n *op.Node, in []*ir.Array, pool *op.Pool) 
 			m.zeros[j] = zeros[j%len(zeros)]
 		}
 	}
+	s := m.integers(pool)
+	if s == nil {
+		return nil
+	}
+	return &op.Prepared{State: s, Bytes: s.Bytes(), Drops: []int{w.b}}
+}
+
+// integers is the transposed matrix for products with 8-bit integers, which are computed as floats. It is nil if dense products are faster
+// or sums might not be exact.
+func (m *sparseMatrix) integers(pool *op.Pool) *spmm.Matrix {
 	if !m.isSparse(spmm.IntDensity) {
 		return nil
 	}
 	s := m.pack(pool, slices.Repeat([]float32{1}, m.n))
-	const largest = 255 // magnitude of an element of A minus its zero point
+	const largest = 255 // difference of two elements of A
 	if s.Magnitude()*largest > maxExact {
 		return nil
 	}
-	return &op.Prepared{State: s, Bytes: s.Bytes(), Drops: []int{w.b}}
+	return s
 }
 
 // runSparse is run of a sparse B. bZero are the zero points that were not subtracted from it, as they are no constants.
@@ -97,16 +107,18 @@ func (l sparseLeft) row(dst []float32, i, k int) {
 
 // panels implements gemm.Panels for the transposed matrix.
 func (l sparseLeft) panels(dst []float32, k0, k1, m0, m1 int) {
-	var rows [kernel.GemmPanel * gemm.Depth]float32
 	depth := k1 - k0
-	for i := m0; i < m1; i++ {
-		l.row(rows[(i-m0)*depth:][:depth], i, k0)
-	}
 	if m1-m0 == 1 {
-		for k, v := range rows[:depth] {
+		var row [gemm.Depth]float32
+		l.row(row[:depth], m0, k0)
+		for k, v := range row[:depth] {
 			dst[k*kernel.GemmPanel] = v
 		}
 		return
+	}
+	var rows [kernel.GemmPanel * gemm.Depth]float32
+	for i := m0; i < m1; i++ {
+		l.row(rows[(i-m0)*depth:][:depth], i, k0)
 	}
 	kernel.PackPanels(dst, len(dst), rows[:], 1, depth, depth, kernel.GemmPanel)
 }

@@ -77,12 +77,19 @@ func TestSparseProductsArePacked(t *testing.T) {
 	zero := ir.NewArray(ir.Int8, 1)
 	for name, c := range map[string]struct {
 		k, n   int64
-		of     int // one value of these is not zero
+		of     int  // one value of these is not zero
+		signs  bool // every second one is negative
 		sparse bool
-	}{"sparse": {300, 300, 17, true}, "dense": {300, 300, 5, false}, "small": {20, 20, 15, false}, "long": {8000, 20, 12, false}} {
+	}{
+		"sparse": {300, 300, 17, false, true}, "dense": {300, 300, 5, false, false}, "small": {20, 20, 15, false, false},
+		"long": {3000, 20, 12, false, false}, "long, of both signs": {3000, 20, 12, true, true},
+	} {
 		b := ir.NewArray(ir.Int8, c.k, c.n)
 		for i := 0; i < len(b.Data); i += c.of {
 			b.Data[i] = 127
+			if c.signs && i/c.of%2 == 1 {
+				b.Data[i] = 0x81
+			}
 		}
 		n := rowOf("MatMulInteger")
 		made, err := n.Prepare(op.NewNode(ir.OpID{Type: "MatMulInteger"}, 25, nil, nil), []*ir.Array{nil, b, nil, zero}, op.NewPool(1))
@@ -92,8 +99,40 @@ func TestSparseProductsArePacked(t *testing.T) {
 		if _, ok := made.State.(*spmm.Matrix); ok != c.sparse {
 			t.Errorf("%s: sparse is %v", name, ok)
 		}
-		if c.sparse && float64(made.Bytes) > 1.2*float64(2*len(b.Data)/c.of+4*int(c.n)) {
+		if c.sparse && !c.signs && float64(made.Bytes) > 1.2*float64(2*len(b.Data)/c.of+4*int(c.n)) {
 			t.Errorf("%s: %d bytes", name, made.Bytes)
+		}
+	}
+}
+
+// Convolutions of quantized images with weights most of which are zero points have the results of the dense weights.
+func TestSparseIntegerConvIsBitIdentical(t *testing.T) {
+	for i, l := range []struct {
+		x, w   []int64
+		a      attrs
+		zeros  int64
+		values ir.DType
+	}{
+		{[]int64{2, 7, 9, 130}, []int64{130, 130, 1, 1}, attrs{}, 1, ir.Int8},
+		{[]int64{2, 19, 21, 40}, []int64{70, 40, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}, 70, ir.Int8},
+		{[]int64{1, 61, 67, 40}, []int64{68, 40, 3, 3}, attrs{"pads": []int{0, 1, 2, 1}, "strides": []int{2, 2}}, 1, ir.Uint8},
+		{[]int64{1, 90, 90, 64}, []int64{64, 64, 3, 3}, attrs{"dilations": []int{2, 1}}, 64, ir.Uint8}, // in several bands
+		{[]int64{1, 3, 3, 400}, []int64{20, 400, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}, 1, ir.Int8},
+	} {
+		w, zero := quantizedValues(2, l.values, l.w...), quantizedValues(3, l.values, l.zeros)
+		size := len(w.Data) / int(l.w[0])
+		for at := range w.Data {
+			if at%12 != 0 {
+				w.Data[at] = zero.Data[at/size%len(zero.Data)]
+			}
+		}
+		made, err := rowOf("IntegerConv").Prepare(op.NewNode(ir.OpID{Type: "IntegerConv"}, 1, l.a.List(), nil), []*ir.Array{nil, w, nil, nil, nil, nil, zero, nil, nil}, op.NewPool(2))
+		if err != nil || made.State.(*integerWeights).sparse == nil {
+			t.Fatalf("layer %d is not packed, %v", i, err)
+		}
+		for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
+			x, xZero := quantizedValues(1, dt, l.x...), quantizedValues(4, dt, 1)
+			must(t, "IntegerConv", l.a, x, w, random(5, l.w[0]), one(0.02), xZero, scale(6, l.w[0]), zero, one(0.9), quantizedValues(7, ir.Int8, 1))
 		}
 	}
 }

@@ -20,7 +20,7 @@ type Matrix struct {
 // A group is the rows from one to another, which is a multiple of four or the last row.
 type group struct {
 	from, to, nonzeros int
-	magnitude          float64 // the largest sum of magnitudes of a row
+	magnitude          float64 // the largest sum of the values of one sign of a row
 	blocks             []*kernel.SparseRows
 }
 
@@ -49,7 +49,8 @@ func Pack(p gemm.Pool, rows, k int, source Source, v kernel.SparseValues) *Matri
 // Bytes is the size of m in memory.
 func (m *Matrix) Bytes() int64 { return m.bytes }
 
-// Magnitude is the largest sum of the magnitudes of the stored values of a row: the magnitude of products with values of at most 1.
+// Magnitude is the largest sum of the stored values of one sign of a row: the magnitude of sums with values between two limits, one of which
+// is at most zero and the other one at least zero, and whose difference is 1.
 func (m *Matrix) Magnitude() float64 {
 	largest := 0.0
 	for _, g := range m.groups {

@@ -163,13 +163,12 @@ func padded(work []float32, m gemm.Matrix[float32], k0, depth, n, cols int) gemm
 // store applies the epilogue to the rows first to last-1 of the result and stores them.
 func (t *task) store(sums []float32, stride, first, last int) {
 	t.Epilogue.Apply(sums, stride, first, last, t.from, t.to)
+	if t.Store == nil {
+		kernel.CopyRows(t.C[first*t.Stride+t.from:], t.Stride, sums, stride, last-first, t.to-t.from)
+		return
+	}
 	for i := first; i < last; i++ {
-		row := sums[(i-first)*stride:][:t.to-t.from]
-		if t.Store != nil {
-			t.Store(row, i, t.from)
-		} else {
-			copy(t.C[i*t.Stride+t.from:], row)
-		}
+		t.Store(sums[(i-first)*stride:][:t.to-t.from], i, t.from)
 	}
 }
 

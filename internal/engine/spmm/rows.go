@@ -166,15 +166,16 @@ func (r *Rows) transposed(rows int) *Rows {
 	return t
 }
 
-// magnitude is the largest sum of the magnitudes of a row.
+// magnitude is the largest sum of the values of one sign of a row.
 func (r *Rows) magnitude() (largest float64) {
 	for i := range r.ends {
-		sum := 0.0
+		all, sum := 0.0, 0.0 // of magnitudes, and of values
 		_, values := r.of(i)
 		for _, v := range values {
-			sum += math.Abs(float64(v))
+			all += math.Abs(float64(v))
+			sum += float64(v)
 		}
-		largest = max(largest, sum)
+		largest = max(largest, (all+math.Abs(sum))/2)
 	}
 	return largest
 }
