@@ -58,6 +58,8 @@ const (
 	maxTileChannels = 256
 	minTileWork     = 1 << 17 // products, some microseconds
 	tilesPerWorker  = 4
+
+	conflictingArea = 256 // channels that are a multiple of so many pixels apart share few sets of the L1 cache
 )
 
 // packedOf divides the product into tiles, of fewer channels if there are few tiles for the workers.
@@ -243,13 +245,17 @@ func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) 
 	})
 }
 
-// multiply adds the products k to end-1 to rows of sums. Patches are packed into the strips of the kernel; pixels with channels last are rows.
+// multiply adds the products k to end-1 to rows of sums. Patches are packed into the strips of the kernel, but pixels with channels
+// last, and those of large images, are multiplied where they are.
 func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int, add bool) {
 	depth, high := end-k, kernel.GemmRows()
 	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
-	if t.lastX {
+	switch area := t.OutArea(); {
+	case t.lastX:
 		a = kernel.GemmA{Data: t.x.Values[t.from*t.InC+k:], Strip: high * t.InC, Row: t.InC, K: 1}
-	} else {
+	case t.Pointwise() && !t.isSmall() && area%conflictingArea != 0: // pixels of a channel are contiguous
+		a = kernel.GemmA{Data: t.x.Values[(t.from/area*t.InC+k)*area+t.from%area:], Strip: high, Row: 1, K: area}
+	default:
 		t.pack(left, block[:panel*depth], further, k, end)
 	}
 	size := panel * t.Depth()
