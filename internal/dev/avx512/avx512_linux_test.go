@@ -52,8 +52,8 @@ func TestKernels(t *testing.T) {
 	emulate(t, folder)
 }
 
-// withoutFeatures are parameters of the kernel. Debian's kernel needs them in Bochs 2.7, whose CPUID states sizes of the registers of threads that are not
-// those of compact forms or of protection keys, and whose kernel text is overwritten otherwise while the kernel patches itself.
+// withoutFeatures are parameters of Debian's kernel for Bochs 2.7, whose CPUID states sizes of the registers of a thread that are wrong for compact forms
+// and for protection keys, so that the kernel would disable AVX; without the other ones it does not boot. They were not tried one by one.
 var withoutFeatures = []string{"nokaslr", "nopti", "nopcid", "noinvpcid", "nosmap", "nosmep", "clearcpuid=pku,xsavec,xsaves,umip,erms,fsrm"}
 
 // configuration is that of Bochs: the screen is not shown, the console is the first serial port, which is a file.
