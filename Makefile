@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster test-avx512 bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -91,6 +91,10 @@ test-release: $(environment)
 test-cluster: .cluster/controlplane .cluster/slurm
 	MCOMPRESS_CLUSTER=1 go test -vet=off -count=1 -v -timeout 2h ./internal/dev/cluster
 
+# Runs tests of the kernels for AVX-512 and VNNI in Bochs, an emulator, which it installs the first time, as root: 10 minutes.
+test-avx512: .avx512/vmlinuz
+	MCOMPRESS_AVX512=1 go test -vet=off -count=1 -v -timeout 2h ./internal/dev/avx512
+
 # The benchmark is a module of its own, which runs in the root folder.
 run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/run
 
@@ -163,6 +167,10 @@ ci:
 
 .cluster/slurm: .ci/slurm
 	.ci/slurm
+	touch $@
+
+.avx512/vmlinuz: .ci/bochs
+	.ci/bochs
 	touch $@
 
 .venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt

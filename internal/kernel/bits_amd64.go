@@ -19,6 +19,21 @@ func quantizedRow2x16AVX2(sums *float32, a *float32, values *byte, valuesPanel i
 //go:noescape
 func quantizedRow2x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
 
+// quantizedPanel2AVX512 writes 16 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanel2AVX512(dst *float32, values *byte, words int, scale *float32, zero *float32)
+
+// quantizedRow2x16AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow2x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedRow2x32AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow2x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
 // quantizedPanel4AVX2 writes 8 rows of 16 elements for each word of a column; words > 0.
 //
 //go:noescape
@@ -33,6 +48,21 @@ func quantizedRow4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel i
 //
 //go:noescape
 func quantizedRow4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedPanel4AVX512 writes 8 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanel4AVX512(dst *float32, values *byte, words int, scale *float32, zero *float32)
+
+// quantizedRow4x16AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedRow4x32AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
 
 // quantizedPanel8AVX2 writes 4 rows of 16 elements for each word of a column; words > 0.
 //
@@ -49,6 +79,21 @@ func quantizedRow8x16AVX2(sums *float32, a *float32, values *byte, valuesPanel i
 //go:noescape
 func quantizedRow8x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
 
+// quantizedPanel8AVX512 writes 4 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanel8AVX512(dst *float32, values *byte, words int, scale *float32, zero *float32)
+
+// quantizedRow8x16AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow8x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
+// quantizedRow8x32AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRow8x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+
 // quantizedPanelTable4AVX2 writes 8 rows of 16 elements for each word of a column; words > 0.
 //
 //go:noescape
@@ -63,6 +108,21 @@ func quantizedRowTable4x16AVX2(sums *float32, a *float32, values *byte, valuesPa
 //
 //go:noescape
 func quantizedRowTable4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+
+// quantizedPanelTable4AVX512 writes 8 rows of 16 elements for each word of a column; words > 0.
+//
+//go:noescape
+func quantizedPanelTable4AVX512(dst *float32, values *byte, words int, scale *float32, table *float32)
+
+// quantizedRowTable4x16AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowTable4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+
+// quantizedRowTable4x32AVX512 adds the products of a and blocks of values, each of some words, to sums; distances in bytes. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowTable4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
 
 // quantizedPanelTable8AVX2 writes 4 rows of 16 elements for each word of a column; words > 0.
 //
@@ -79,37 +139,77 @@ func quantizedRowTable8x16AVX2(sums *float32, a *float32, values *byte, valuesPa
 //go:noescape
 func quantizedRowInt4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 
-// quantizedRowInt4x32AVX2 adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
-//
-//go:noescape
-func quantizedRowInt4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-
 // int8Row2x16AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
 //
 //go:noescape
 func int8Row2x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-
-// int8Row2x32AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
-//
-//go:noescape
-func int8Row2x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 
 // int8Row4x16AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
 //
 //go:noescape
 func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 
-// int8Row4x32AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
-//
-//go:noescape
-func int8Row4x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-
 // int8Row8x16AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
 //
 //go:noescape
 func int8Row8x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 
+// quantizedRowInt4x32AVX2 adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowInt4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row2x32AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row2x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row4x32AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row4x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
 // int8Row8x32AVX2 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
 //
 //go:noescape
 func int8Row8x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// quantizedRowInt4x16AVX512 adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowInt4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row2x16AVX512 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row2x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row4x16AVX512 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row4x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row8x16AVX512 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row8x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// quantizedRowInt4x32AVX512 adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.
+//
+//go:noescape
+func quantizedRowInt4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row2x32AVX512 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row2x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row4x32AVX512 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row4x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+
+// int8Row8x32AVX512 adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.
+//
+//go:noescape
+func int8Row8x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)

@@ -904,6 +904,517 @@ word:
 	VZEROUPPER
 	RET
 
+// func quantizedPanel2AVX512(dst *float32, values *byte, words int, scale *float32, zero *float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedPanel2AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	MOVL         $0x00000003, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z2
+
+words:
+	VMOVUPS   (CX), Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, (AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 64(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 128(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 192(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 256(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 320(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 384(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 448(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 512(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 576(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 640(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 704(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 768(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 832(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 896(AX)
+	VPSRLD    $0x02, Z3, Z3
+	VPANDD    Z0, Z3, Z3
+	VCVTDQ2PS Z3, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VMOVUPS   Z3, 960(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000400, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
+
+// func quantizedRow2x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRow2x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         zero+64(FP), DI
+	MOVQ         zeroPanel+80(FP), R8
+	MOVQ         zeroBlock+72(FP), R8
+	MOVL         $0x00000003, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (AX), Z1
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS (CX), Z3
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 4(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 8(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 12(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 16(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 20(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 24(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 28(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 32(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 36(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 40(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 44(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 48(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 52(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 56(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 60(CX), Z3
+	VPSRLD       $0x02, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VSUBPS       (DI), Z2, Z2
+	VMULPS       (SI), Z2, Z2
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRow2x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRow2x32AVX512(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         zero+64(FP), R9
+	MOVQ         zeroPanel+80(FP), R10
+	MOVQ         zeroBlock+72(FP), R11
+	MOVL         $0x00000003, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (AX), Z1
+	VMOVUPS      64(AX), Z2
+
+block:
+	MOVQ words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Z3
+	VMOVUPS      (DX)(SI*1), Z4
+	VBROADCASTSS (CX), Z5
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 4(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 8(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 12(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 16(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 20(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 24(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 28(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 32(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 36(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 40(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 44(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 48(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 52(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 56(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 60(CX), Z5
+	VPSRLD       $0x02, Z3, Z3
+	VPANDD       Z0, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VSUBPS       (R9), Z3, Z3
+	VMULPS       (R8), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z1
+	VPSRLD       $0x02, Z4, Z4
+	VPANDD       Z0, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VSUBPS       (R9)(R10*1), Z3, Z3
+	VMULPS       (R8)(DI*1), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z2
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z2, 64(AX)
+	VZEROUPPER
+	RET
+
 // func quantizedPanel4AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
 // Requires: AVX, AVX2
 TEXT ·quantizedPanel4AVX2(SB), NOSPLIT, $0-40
@@ -1404,6 +1915,309 @@ word:
 	VZEROUPPER
 	RET
 
+// func quantizedPanel4AVX512(dst *float32, values *byte, words int, scale *float32, zero *float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedPanel4AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	MOVL         $0x0000000f, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z2
+
+words:
+	VMOVUPS   (CX), Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, (AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 64(AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 128(AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 192(AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 256(AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 320(AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 384(AX)
+	VPSRLD    $0x04, Z3, Z3
+	VPANDD    Z0, Z3, Z3
+	VCVTDQ2PS Z3, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VMOVUPS   Z3, 448(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000200, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
+
+// func quantizedRow4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRow4x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         zero+64(FP), DI
+	MOVQ         zeroPanel+80(FP), R8
+	MOVQ         zeroBlock+72(FP), R8
+	MOVL         $0x0000000f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (AX), Z1
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS (CX), Z3
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 4(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 8(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 12(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 16(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 20(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 24(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 28(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VSUBPS       (DI), Z2, Z2
+	VMULPS       (SI), Z2, Z2
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRow4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRow4x32AVX512(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         zero+64(FP), R9
+	MOVQ         zeroPanel+80(FP), R10
+	MOVQ         zeroBlock+72(FP), R11
+	MOVL         $0x0000000f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (AX), Z1
+	VMOVUPS      64(AX), Z2
+
+block:
+	MOVQ words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Z3
+	VMOVUPS      (DX)(SI*1), Z4
+	VBROADCASTSS (CX), Z5
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 4(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 8(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 12(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 16(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 20(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 24(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 28(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPANDD       Z0, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VSUBPS       (R9), Z3, Z3
+	VMULPS       (R8), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPANDD       Z0, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VSUBPS       (R9)(R10*1), Z3, Z3
+	VMULPS       (R8)(DI*1), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z2
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z2, 64(AX)
+	VZEROUPPER
+	RET
+
 // func quantizedPanel8AVX2(dst *float32, values *byte, words int, scale *float32, zero *float32)
 // Requires: AVX, AVX2
 TEXT ·quantizedPanel8AVX2(SB), NOSPLIT, $0-40
@@ -1701,6 +2515,205 @@ word:
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      Y3, 64(AX)
 	VMOVUPS      Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedPanel8AVX512(dst *float32, values *byte, words int, scale *float32, zero *float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedPanel8AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	MOVL         $0x000000ff, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z2
+
+words:
+	VMOVUPS   (CX), Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, (AX)
+	VPSRLD    $0x08, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 64(AX)
+	VPSRLD    $0x08, Z3, Z3
+	VPANDD    Z0, Z3, Z4
+	VCVTDQ2PS Z4, Z4
+	VSUBPS    Z2, Z4, Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, 128(AX)
+	VPSRLD    $0x08, Z3, Z3
+	VPANDD    Z0, Z3, Z3
+	VCVTDQ2PS Z3, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z1, Z3, Z3
+	VMOVUPS   Z3, 192(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000100, AX
+	DECQ      DX
+	JNZ       words
+	VZEROUPPER
+	RET
+
+// func quantizedRow8x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRow8x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         zero+64(FP), DI
+	MOVQ         zeroPanel+80(FP), R8
+	MOVQ         zeroBlock+72(FP), R8
+	MOVL         $0x000000ff, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (AX), Z1
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS (CX), Z3
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 4(CX), Z3
+	VPSRLD       $0x08, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 8(CX), Z3
+	VPSRLD       $0x08, Z2, Z2
+	VPANDD       Z0, Z2, Z4
+	VCVTDQ2PS    Z4, Z4
+	VSUBPS       (DI), Z4, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 12(CX), Z3
+	VPSRLD       $0x08, Z2, Z2
+	VPANDD       Z0, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VSUBPS       (DI), Z2, Z2
+	VMULPS       (SI), Z2, Z2
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRow8x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRow8x32AVX512(SB), NOSPLIT, $0-88
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         zero+64(FP), R9
+	MOVQ         zeroPanel+80(FP), R10
+	MOVQ         zeroBlock+72(FP), R11
+	MOVL         $0x000000ff, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (AX), Z1
+	VMOVUPS      64(AX), Z2
+
+block:
+	MOVQ words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Z3
+	VMOVUPS      (DX)(SI*1), Z4
+	VBROADCASTSS (CX), Z5
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 4(CX), Z5
+	VPSRLD       $0x08, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x08, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 8(CX), Z5
+	VPSRLD       $0x08, Z3, Z3
+	VPANDD       Z0, Z3, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9), Z6, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x08, Z4, Z4
+	VPANDD       Z0, Z4, Z6
+	VCVTDQ2PS    Z6, Z6
+	VSUBPS       (R9)(R10*1), Z6, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 12(CX), Z5
+	VPSRLD       $0x08, Z3, Z3
+	VPANDD       Z0, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VSUBPS       (R9), Z3, Z3
+	VMULPS       (R8), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z1
+	VPSRLD       $0x08, Z4, Z4
+	VPANDD       Z0, Z4, Z3
+	VCVTDQ2PS    Z3, Z3
+	VSUBPS       (R9)(R10*1), Z3, Z3
+	VMULPS       (R8)(DI*1), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z2
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z2, 64(AX)
 	VZEROUPPER
 	RET
 
@@ -2266,6 +3279,241 @@ word:
 	VZEROUPPER
 	RET
 
+// func quantizedPanelTable4AVX512(dst *float32, values *byte, words int, scale *float32, table *float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedPanelTable4AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         values+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         table+32(FP), SI
+	MOVL         $0x0000000f, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z0
+	VMOVUPS      (BX), Z1
+
+words:
+	VMOVUPS (CX), Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, (AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 128(AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 256(AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 320(AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 384(AX)
+	VPSRLD  $0x04, Z2, Z2
+	VPERMPS Z0, Z2, Z2
+	VMULPS  Z1, Z2, Z2
+	VMOVUPS Z2, 448(AX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000200, AX
+	DECQ    DX
+	JNZ     words
+	VZEROUPPER
+	RET
+
+// func quantizedRowTable4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRowTable4x16AVX512(SB), NOSPLIT, $0-72
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), SI
+	MOVQ         scale+48(FP), SI
+	MOVQ         table+64(FP), DI
+	MOVL         $0x0000000f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z0
+	VMOVUPS      (AX), Z1
+
+block:
+	MOVQ words+40(FP), DI
+
+word:
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS (CX), Z3
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 4(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 8(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 12(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 16(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 20(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 24(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z4
+	VMULPS       (SI), Z4, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VBROADCASTSS 28(CX), Z3
+	VPSRLD       $0x04, Z2, Z2
+	VPERMPS      Z0, Z2, Z2
+	VMULPS       (SI), Z2, Z2
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         DI
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRowTable4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·quantizedRowTable4x32AVX512(SB), NOSPLIT, $0-72
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVQ         valuesPanel+24(FP), SI
+	MOVQ         scalePanel+56(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         table+64(FP), R9
+	MOVL         $0x0000000f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R9), Z0
+	VMOVUPS      (AX), Z1
+	VMOVUPS      64(AX), Z2
+
+block:
+	MOVQ words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Z3
+	VMOVUPS      (DX)(SI*1), Z4
+	VBROADCASTSS (CX), Z5
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 4(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 8(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 12(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 16(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 20(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 24(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z6
+	VMULPS       (R8), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z6
+	VMULPS       (R8)(DI*1), Z6, Z6
+	VFMADD231PS  Z6, Z5, Z2
+	VBROADCASTSS 28(CX), Z5
+	VPSRLD       $0x04, Z3, Z3
+	VPERMPS      Z0, Z3, Z3
+	VMULPS       (R8), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z1
+	VPSRLD       $0x04, Z4, Z4
+	VPERMPS      Z0, Z4, Z3
+	VMULPS       (R8)(DI*1), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z2
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z2, 64(AX)
+	VZEROUPPER
+	RET
+
 // func quantizedPanelTable8AVX2(dst *float32, values *byte, words int, scale *float32, table *float32)
 // Requires: AVX, AVX2
 TEXT ·quantizedPanelTable8AVX2(SB), NOSPLIT, $0-40
@@ -2491,364 +3739,6 @@ DATA row4Highest3<>+24(SB)/4, $0x0b888888
 DATA row4Highest3<>+28(SB)/4, $0x0f8c8c8c
 GLOBL row4Highest3<>(SB), RODATA|NOPTR, $32
 
-// func quantizedRowInt4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·quantizedRowInt4x16AVX2(SB), NOSPLIT, $128-88
-	MOVQ    sums+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    values+16(FP), DX
-	MOVQ    blocks+32(FP), BX
-	MOVQ    valuesPanel+24(FP), SI
-	MOVQ    scalePanel+56(FP), SI
-	MOVQ    scale+48(FP), SI
-	MOVQ    zeroPoint+64(FP), DI
-	MOVQ    zeroPanel+80(FP), R8
-	MOVQ    zeroBlock+72(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-
-block:
-	VMOVUPS   (SI), Y2
-	VMULPS    row4Exponent<>+0(SB), Y2, Y2
-	VMOVUPS   Y2, (SP)
-	VPMOVZXBD (DI), Y2
-	VPSHUFB   row4Repeat<>+0(SB), Y2, Y2
-	VMOVDQU   Y2, 64(SP)
-	VMOVUPS   32(SI), Y2
-	VMULPS    row4Exponent<>+0(SB), Y2, Y2
-	VMOVUPS   Y2, 32(SP)
-	VPMOVZXBD 8(DI), Y2
-	VPSHUFB   row4Repeat<>+0(SB), Y2, Y2
-	VMOVDQU   Y2, 96(SP)
-	MOVQ      words+40(FP), R9
-
-word:
-	VMOVDQU      (DX), Y2
-	VPSRLD       $0x04, Y2, Y3
-	VPAND        row4Nibbles<>+0(SB), Y2, Y2
-	VPSUBB       64(SP), Y2, Y2
-	VPAND        row4Nibbles<>+0(SB), Y3, Y3
-	VPSUBB       64(SP), Y3, Y3
-	VMOVDQU      32(DX), Y4
-	VPSRLD       $0x04, Y4, Y5
-	VPAND        row4Nibbles<>+0(SB), Y4, Y4
-	VPSUBB       96(SP), Y4, Y4
-	VPAND        row4Nibbles<>+0(SB), Y5, Y5
-	VPSUBB       96(SP), Y5, Y5
-	VMOVDQU      row4Highest0<>+0(SB), Y6
-	VBROADCASTSS (CX), Y7
-	VPSHUFB      Y6, Y2, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       (SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VPSHUFB      Y6, Y4, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       32(SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 4(CX), Y7
-	VPSHUFB      Y6, Y3, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       (SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VPSHUFB      Y6, Y5, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       32(SP), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      row4Highest1<>+0(SB), Y6
-	VBROADCASTSS 8(CX), Y7
-	VPSHUFB      Y6, Y2, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       (SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VPSHUFB      Y6, Y4, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       32(SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 12(CX), Y7
-	VPSHUFB      Y6, Y3, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       (SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VPSHUFB      Y6, Y5, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       32(SP), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      row4Highest2<>+0(SB), Y6
-	VBROADCASTSS 16(CX), Y7
-	VPSHUFB      Y6, Y2, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       (SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VPSHUFB      Y6, Y4, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       32(SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y1
-	VBROADCASTSS 20(CX), Y7
-	VPSHUFB      Y6, Y3, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       (SP), Y8, Y8
-	VFMADD231PS  Y8, Y7, Y0
-	VPSHUFB      Y6, Y5, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       32(SP), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y1
-	VMOVDQU      row4Highest3<>+0(SB), Y6
-	VBROADCASTSS 24(CX), Y7
-	VPSHUFB      Y6, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       (SP), Y2, Y2
-	VFMADD231PS  Y2, Y7, Y0
-	VPSHUFB      Y6, Y4, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       32(SP), Y2, Y2
-	VFMADD231PS  Y2, Y7, Y1
-	VBROADCASTSS 28(CX), Y2
-	VPSHUFB      Y6, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       (SP), Y3, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSHUFB      Y6, Y5, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       32(SP), Y3, Y3
-	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000040, DX
-	DECQ         R9
-	JNZ          word
-	ADDQ         $0x00000040, SI
-	ADDQ         R8, DI
-	DECQ         BX
-	JNZ          block
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VZEROUPPER
-	RET
-
-// func quantizedRowInt4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·quantizedRowInt4x32AVX2(SB), NOSPLIT, $256-88
-	MOVQ    sums+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    values+16(FP), DX
-	MOVQ    blocks+32(FP), BX
-	MOVQ    valuesPanel+24(FP), SI
-	MOVQ    scalePanel+56(FP), DI
-	MOVQ    scale+48(FP), R8
-	MOVQ    zeroPoint+64(FP), R9
-	MOVQ    zeroPanel+80(FP), R10
-	MOVQ    zeroBlock+72(FP), R11
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-
-block:
-	VMOVUPS   (R8), Y4
-	VMULPS    row4Exponent<>+0(SB), Y4, Y4
-	VMOVUPS   Y4, (SP)
-	VPMOVZXBD (R9), Y4
-	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
-	VMOVDQU   Y4, 128(SP)
-	VMOVUPS   32(R8), Y4
-	VMULPS    row4Exponent<>+0(SB), Y4, Y4
-	VMOVUPS   Y4, 32(SP)
-	VPMOVZXBD 8(R9), Y4
-	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
-	VMOVDQU   Y4, 160(SP)
-	VMOVUPS   (R8)(DI*1), Y4
-	VMULPS    row4Exponent<>+0(SB), Y4, Y4
-	VMOVUPS   Y4, 64(SP)
-	VPMOVZXBD (R9)(R10*1), Y4
-	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
-	VMOVDQU   Y4, 192(SP)
-	VMOVUPS   32(R8)(DI*1), Y4
-	VMULPS    row4Exponent<>+0(SB), Y4, Y4
-	VMOVUPS   Y4, 96(SP)
-	VPMOVZXBD 8(R9)(R10*1), Y4
-	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
-	VMOVDQU   Y4, 224(SP)
-	MOVQ      words+40(FP), R12
-
-word:
-	VMOVDQU      (DX), Y4
-	VPSRLD       $0x04, Y4, Y5
-	VPAND        row4Nibbles<>+0(SB), Y4, Y4
-	VPSUBB       128(SP), Y4, Y4
-	VPAND        row4Nibbles<>+0(SB), Y5, Y5
-	VPSUBB       128(SP), Y5, Y5
-	VMOVDQU      32(DX), Y6
-	VPSRLD       $0x04, Y6, Y7
-	VPAND        row4Nibbles<>+0(SB), Y6, Y6
-	VPSUBB       160(SP), Y6, Y6
-	VPAND        row4Nibbles<>+0(SB), Y7, Y7
-	VPSUBB       160(SP), Y7, Y7
-	VMOVDQU      (DX)(SI*1), Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        row4Nibbles<>+0(SB), Y8, Y8
-	VPSUBB       192(SP), Y8, Y8
-	VPAND        row4Nibbles<>+0(SB), Y9, Y9
-	VPSUBB       192(SP), Y9, Y9
-	VMOVDQU      32(DX)(SI*1), Y10
-	VPSRLD       $0x04, Y10, Y11
-	VPAND        row4Nibbles<>+0(SB), Y10, Y10
-	VPSUBB       224(SP), Y10, Y10
-	VPAND        row4Nibbles<>+0(SB), Y11, Y11
-	VPSUBB       224(SP), Y11, Y11
-	VMOVDQU      row4Highest0<>+0(SB), Y12
-	VBROADCASTSS (CX), Y13
-	VPSHUFB      Y12, Y4, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       (SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y0
-	VPSHUFB      Y12, Y6, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       32(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VPSHUFB      Y12, Y8, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       64(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y2
-	VPSHUFB      Y12, Y10, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       96(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 4(CX), Y13
-	VPSHUFB      Y12, Y5, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       (SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y0
-	VPSHUFB      Y12, Y7, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       32(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VPSHUFB      Y12, Y9, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       64(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y2
-	VPSHUFB      Y12, Y11, Y12
-	VCVTDQ2PS    Y12, Y12
-	VMULPS       96(SP), Y12, Y12
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVDQU      row4Highest1<>+0(SB), Y12
-	VBROADCASTSS 8(CX), Y13
-	VPSHUFB      Y12, Y4, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       (SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y0
-	VPSHUFB      Y12, Y6, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       32(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VPSHUFB      Y12, Y8, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       64(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y2
-	VPSHUFB      Y12, Y10, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       96(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 12(CX), Y13
-	VPSHUFB      Y12, Y5, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       (SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y0
-	VPSHUFB      Y12, Y7, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       32(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VPSHUFB      Y12, Y9, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       64(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y2
-	VPSHUFB      Y12, Y11, Y12
-	VCVTDQ2PS    Y12, Y12
-	VMULPS       96(SP), Y12, Y12
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVDQU      row4Highest2<>+0(SB), Y12
-	VBROADCASTSS 16(CX), Y13
-	VPSHUFB      Y12, Y4, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       (SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y0
-	VPSHUFB      Y12, Y6, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       32(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VPSHUFB      Y12, Y8, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       64(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y2
-	VPSHUFB      Y12, Y10, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       96(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS 20(CX), Y13
-	VPSHUFB      Y12, Y5, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       (SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y0
-	VPSHUFB      Y12, Y7, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       32(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y1
-	VPSHUFB      Y12, Y9, Y14
-	VCVTDQ2PS    Y14, Y14
-	VMULPS       64(SP), Y14, Y14
-	VFMADD231PS  Y14, Y13, Y2
-	VPSHUFB      Y12, Y11, Y12
-	VCVTDQ2PS    Y12, Y12
-	VMULPS       96(SP), Y12, Y12
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVDQU      row4Highest3<>+0(SB), Y12
-	VBROADCASTSS 24(CX), Y13
-	VPSHUFB      Y12, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       (SP), Y4, Y4
-	VFMADD231PS  Y4, Y13, Y0
-	VPSHUFB      Y12, Y6, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       32(SP), Y4, Y4
-	VFMADD231PS  Y4, Y13, Y1
-	VPSHUFB      Y12, Y8, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       64(SP), Y4, Y4
-	VFMADD231PS  Y4, Y13, Y2
-	VPSHUFB      Y12, Y10, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       96(SP), Y4, Y4
-	VFMADD231PS  Y4, Y13, Y3
-	VBROADCASTSS 28(CX), Y4
-	VPSHUFB      Y12, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       (SP), Y5, Y5
-	VFMADD231PS  Y5, Y4, Y0
-	VPSHUFB      Y12, Y7, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       32(SP), Y5, Y5
-	VFMADD231PS  Y5, Y4, Y1
-	VPSHUFB      Y12, Y9, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       64(SP), Y5, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VPSHUFB      Y12, Y11, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       96(SP), Y5, Y5
-	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000040, DX
-	DECQ         R12
-	JNZ          word
-	ADDQ         $0x00000040, R8
-	ADDQ         R11, R9
-	DECQ         BX
-	JNZ          block
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VZEROUPPER
-	RET
-
 DATA int8Ones<>+0(SB)/4, $0x00010001
 DATA int8Ones<>+4(SB)/4, $0x00010001
 DATA int8Ones<>+8(SB)/4, $0x00010001
@@ -2899,6 +3789,159 @@ DATA int8Places2x3<>+24(SB)/4, $0x0f0b0703
 DATA int8Places2x3<>+28(SB)/4, $0x0f0b0703
 GLOBL int8Places2x3<>(SB), RODATA|NOPTR, $32
 
+DATA int8Places4x0<>+0(SB)/4, $0x06040200
+DATA int8Places4x0<>+4(SB)/4, $0x06040200
+DATA int8Places4x0<>+8(SB)/4, $0x06040200
+DATA int8Places4x0<>+12(SB)/4, $0x06040200
+DATA int8Places4x0<>+16(SB)/4, $0x06040200
+DATA int8Places4x0<>+20(SB)/4, $0x06040200
+DATA int8Places4x0<>+24(SB)/4, $0x06040200
+DATA int8Places4x0<>+28(SB)/4, $0x06040200
+GLOBL int8Places4x0<>(SB), RODATA|NOPTR, $32
+
+DATA int8Places4x1<>+0(SB)/4, $0x07050301
+DATA int8Places4x1<>+4(SB)/4, $0x07050301
+DATA int8Places4x1<>+8(SB)/4, $0x07050301
+DATA int8Places4x1<>+12(SB)/4, $0x07050301
+DATA int8Places4x1<>+16(SB)/4, $0x07050301
+DATA int8Places4x1<>+20(SB)/4, $0x07050301
+DATA int8Places4x1<>+24(SB)/4, $0x07050301
+DATA int8Places4x1<>+28(SB)/4, $0x07050301
+GLOBL int8Places4x1<>(SB), RODATA|NOPTR, $32
+
+// func quantizedRowInt4x16AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowInt4x16AVX2(SB), NOSPLIT, $128-88
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+16(FP), DX
+	MOVQ    blocks+32(FP), BX
+	MOVQ    valuesPanel+24(FP), SI
+	MOVQ    scalePanel+56(FP), SI
+	MOVQ    scale+48(FP), SI
+	MOVQ    zeroPoint+64(FP), DI
+	MOVQ    zeroPanel+80(FP), R8
+	MOVQ    zeroBlock+72(FP), R8
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+block:
+	VMOVUPS   (SI), Y2
+	VMULPS    row4Exponent<>+0(SB), Y2, Y2
+	VMOVUPS   Y2, (SP)
+	VPMOVZXBD (DI), Y2
+	VPSHUFB   row4Repeat<>+0(SB), Y2, Y2
+	VMOVUPS   Y2, 64(SP)
+	VMOVUPS   32(SI), Y2
+	VMULPS    row4Exponent<>+0(SB), Y2, Y2
+	VMOVUPS   Y2, 32(SP)
+	VPMOVZXBD 8(DI), Y2
+	VPSHUFB   row4Repeat<>+0(SB), Y2, Y2
+	VMOVUPS   Y2, 96(SP)
+	MOVQ      words+40(FP), R9
+
+word:
+	VMOVUPS      (DX), Y2
+	VPSRLD       $0x04, Y2, Y3
+	VPAND        row4Nibbles<>+0(SB), Y2, Y2
+	VPSUBB       64(SP), Y2, Y2
+	VPAND        row4Nibbles<>+0(SB), Y3, Y3
+	VPSUBB       64(SP), Y3, Y3
+	VMOVUPS      32(DX), Y4
+	VPSRLD       $0x04, Y4, Y5
+	VPAND        row4Nibbles<>+0(SB), Y4, Y4
+	VPSUBB       96(SP), Y4, Y4
+	VPAND        row4Nibbles<>+0(SB), Y5, Y5
+	VPSUBB       96(SP), Y5, Y5
+	VMOVUPS      row4Highest0<>+0(SB), Y6
+	VBROADCASTSS (CX), Y7
+	VPSHUFB      Y6, Y2, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y4, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 4(CX), Y7
+	VPSHUFB      Y6, Y3, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SP), Y6, Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      row4Highest1<>+0(SB), Y6
+	VBROADCASTSS 8(CX), Y7
+	VPSHUFB      Y6, Y2, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y4, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 12(CX), Y7
+	VPSHUFB      Y6, Y3, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SP), Y6, Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      row4Highest2<>+0(SB), Y6
+	VBROADCASTSS 16(CX), Y7
+	VPSHUFB      Y6, Y2, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y4, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 20(CX), Y7
+	VPSHUFB      Y6, Y3, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (SP), Y8, Y8
+	VFMADD231PS  Y8, Y7, Y0
+	VPSHUFB      Y6, Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(SP), Y6, Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      row4Highest3<>+0(SB), Y6
+	VBROADCASTSS 24(CX), Y7
+	VPSHUFB      Y6, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       (SP), Y2, Y2
+	VFMADD231PS  Y2, Y7, Y0
+	VPSHUFB      Y6, Y4, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       32(SP), Y2, Y2
+	VFMADD231PS  Y2, Y7, Y1
+	VBROADCASTSS 28(CX), Y2
+	VPSHUFB      Y6, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (SP), Y3, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSHUFB      Y6, Y5, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(SP), Y3, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R9
+	JNZ          word
+	ADDQ         $0x00000040, SI
+	ADDQ         R8, DI
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
 // func int8Row2x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 // Requires: AVX, AVX2
 TEXT ·int8Row2x16AVX2(SB), NOSPLIT, $0-112
@@ -2923,9 +3966,9 @@ scale:
 	MOVQ repeat+64(FP), R10
 
 block:
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	MOVQ  words+56(FP), R11
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   words+56(FP), R11
 
 word:
 	VBROADCASTI128 (CX), Y8
@@ -2933,7 +3976,7 @@ word:
 	VPSHUFB        int8Places2x1<>+0(SB), Y8, Y6
 	VPSHUFB        int8Places2x2<>+0(SB), Y8, Y7
 	VPSHUFB        int8Places2x3<>+0(SB), Y8, Y8
-	VMOVDQU        (DX), Y9
+	VMOVUPS        (DX), Y9
 	VPAND          Y0, Y9, Y10
 	VPMADDUBSW     Y5, Y10, Y10
 	VPADDW         Y10, Y3, Y3
@@ -2949,7 +3992,7 @@ word:
 	VPAND          Y0, Y9, Y9
 	VPMADDUBSW     Y8, Y9, Y9
 	VPADDW         Y9, Y3, Y3
-	VMOVDQU        32(DX), Y9
+	VMOVUPS        32(DX), Y9
 	VPAND          Y0, Y9, Y10
 	VPMADDUBSW     Y5, Y10, Y10
 	VPADDW         Y10, Y4, Y4
@@ -3005,6 +4048,403 @@ word:
 	VZEROUPPER
 	RET
 
+// func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row4x16AVX2(SB), NOSPLIT, $0-112
+	MOVQ         sums+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         values+32(FP), DX
+	MOVQ         blocks+48(FP), BX
+	MOVQ         aScale+16(FP), SI
+	MOVQ         aSum+24(FP), DI
+	MOVQ         valuesPanel+40(FP), R8
+	MOVQ         scalePanel+80(FP), R8
+	MOVQ         scale+72(FP), R8
+	MOVQ         zeroPoint+88(FP), R9
+	MOVQ         zeroPanel+104(FP), R10
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   words+56(FP), R11
+
+word:
+	VPBROADCASTQ (CX), Y6
+	VPSHUFB      int8Places4x0<>+0(SB), Y6, Y5
+	VPSHUFB      int8Places4x1<>+0(SB), Y6, Y6
+	VMOVUPS      (DX), Y7
+	VPAND        Y0, Y7, Y8
+	VPMADDUBSW   Y5, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPMADDUBSW   Y6, Y7, Y7
+	VPADDW       Y7, Y3, Y3
+	VMOVUPS      32(DX), Y7
+	VPAND        Y0, Y7, Y8
+	VPMADDUBSW   Y5, Y8, Y8
+	VPADDW       Y8, Y4, Y4
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VPMADDWD     int8Ones<>+0(SB), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VPMOVZXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y5, Y6, Y6
+	VSUBPS       Y6, Y3, Y3
+	VBROADCASTSS (SI), Y5
+	VMULPS       (R8), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VPMADDWD     int8Ones<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (DI), Y3
+	VMULPS       Y3, Y5, Y5
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS (SI), Y3
+	VMULPS       32(R8), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row8x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2
+TEXT ·int8Row8x16AVX2(SB), NOSPLIT, $0-112
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+32(FP), DX
+	MOVQ    blocks+48(FP), BX
+	MOVQ    aScale+16(FP), SI
+	MOVQ    aSum+24(FP), DI
+	MOVQ    valuesPanel+40(FP), R8
+	MOVQ    scalePanel+80(FP), R8
+	MOVQ    scale+72(FP), R8
+	MOVQ    zeroPoint+88(FP), R9
+	MOVQ    zeroPanel+104(FP), R10
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   words+56(FP), R11
+
+word:
+	VPBROADCASTD (CX), X6
+	VPMOVSXBW    X6, Y6
+	VPMOVZXBW    (DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMOVZXBW    16(DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMOVZXBW    32(DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMOVZXBW    48(DX), Y7
+	VPMADDWD     Y6, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVZXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (DI), Y3
+	VMULPS       Y3, Y6, Y6
+	VSUBPS       Y6, Y2, Y2
+	VBROADCASTSS (SI), Y3
+	VMULPS       (R8), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVZXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (DI), Y2
+	VMULPS       Y2, Y3, Y3
+	VSUBPS       Y3, Y4, Y4
+	VBROADCASTSS (SI), Y2
+	VMULPS       32(R8), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRowInt4x32AVX2(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizedRowInt4x32AVX2(SB), NOSPLIT, $256-88
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+16(FP), DX
+	MOVQ    blocks+32(FP), BX
+	MOVQ    valuesPanel+24(FP), SI
+	MOVQ    scalePanel+56(FP), DI
+	MOVQ    scale+48(FP), R8
+	MOVQ    zeroPoint+64(FP), R9
+	MOVQ    zeroPanel+80(FP), R10
+	MOVQ    zeroBlock+72(FP), R11
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+
+block:
+	VMOVUPS   (R8), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, (SP)
+	VPMOVZXBD (R9), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 128(SP)
+	VMOVUPS   32(R8), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 32(SP)
+	VPMOVZXBD 8(R9), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 160(SP)
+	VMOVUPS   (R8)(DI*1), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 64(SP)
+	VPMOVZXBD (R9)(R10*1), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 192(SP)
+	VMOVUPS   32(R8)(DI*1), Y4
+	VMULPS    row4Exponent<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 96(SP)
+	VPMOVZXBD 8(R9)(R10*1), Y4
+	VPSHUFB   row4Repeat<>+0(SB), Y4, Y4
+	VMOVUPS   Y4, 224(SP)
+	MOVQ      words+40(FP), R12
+
+word:
+	VMOVUPS      (DX), Y4
+	VPSRLD       $0x04, Y4, Y5
+	VPAND        row4Nibbles<>+0(SB), Y4, Y4
+	VPSUBB       128(SP), Y4, Y4
+	VPAND        row4Nibbles<>+0(SB), Y5, Y5
+	VPSUBB       128(SP), Y5, Y5
+	VMOVUPS      32(DX), Y6
+	VPSRLD       $0x04, Y6, Y7
+	VPAND        row4Nibbles<>+0(SB), Y6, Y6
+	VPSUBB       160(SP), Y6, Y6
+	VPAND        row4Nibbles<>+0(SB), Y7, Y7
+	VPSUBB       160(SP), Y7, Y7
+	VMOVUPS      (DX)(SI*1), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        row4Nibbles<>+0(SB), Y8, Y8
+	VPSUBB       192(SP), Y8, Y8
+	VPAND        row4Nibbles<>+0(SB), Y9, Y9
+	VPSUBB       192(SP), Y9, Y9
+	VMOVUPS      32(DX)(SI*1), Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        row4Nibbles<>+0(SB), Y10, Y10
+	VPSUBB       224(SP), Y10, Y10
+	VPAND        row4Nibbles<>+0(SB), Y11, Y11
+	VPSUBB       224(SP), Y11, Y11
+	VMOVUPS      row4Highest0<>+0(SB), Y12
+	VBROADCASTSS (CX), Y13
+	VPSHUFB      Y12, Y4, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y8, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y10, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       96(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 4(CX), Y13
+	VPSHUFB      Y12, Y5, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y9, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y11, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       96(SP), Y12, Y12
+	VFMADD231PS  Y12, Y13, Y3
+	VMOVUPS      row4Highest1<>+0(SB), Y12
+	VBROADCASTSS 8(CX), Y13
+	VPSHUFB      Y12, Y4, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y8, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y10, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       96(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 12(CX), Y13
+	VPSHUFB      Y12, Y5, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y9, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y11, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       96(SP), Y12, Y12
+	VFMADD231PS  Y12, Y13, Y3
+	VMOVUPS      row4Highest2<>+0(SB), Y12
+	VBROADCASTSS 16(CX), Y13
+	VPSHUFB      Y12, Y4, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y8, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y10, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       96(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 20(CX), Y13
+	VPSHUFB      Y12, Y5, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       (SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VPSHUFB      Y12, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       32(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VPSHUFB      Y12, Y9, Y14
+	VCVTDQ2PS    Y14, Y14
+	VMULPS       64(SP), Y14, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VPSHUFB      Y12, Y11, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       96(SP), Y12, Y12
+	VFMADD231PS  Y12, Y13, Y3
+	VMOVUPS      row4Highest3<>+0(SB), Y12
+	VBROADCASTSS 24(CX), Y13
+	VPSHUFB      Y12, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y0
+	VPSHUFB      Y12, Y6, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y1
+	VPSHUFB      Y12, Y8, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       64(SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y2
+	VPSHUFB      Y12, Y10, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       96(SP), Y4, Y4
+	VFMADD231PS  Y4, Y13, Y3
+	VBROADCASTSS 28(CX), Y4
+	VPSHUFB      Y12, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VPSHUFB      Y12, Y7, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       32(SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPSHUFB      Y12, Y9, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       64(SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSHUFB      Y12, Y11, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       96(SP), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R12
+	JNZ          word
+	ADDQ         $0x00000040, R8
+	ADDQ         R11, R9
+	DECQ         BX
+	JNZ          block
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VZEROUPPER
+	RET
+
 // func int8Row2x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 // Requires: AVX, AVX2
 TEXT ·int8Row2x32AVX2(SB), NOSPLIT, $0-112
@@ -3031,11 +4471,11 @@ scale:
 	MOVQ repeat+64(FP), R13
 
 block:
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	MOVQ  words+56(FP), R14
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   words+56(FP), R14
 
 word:
 	VBROADCASTI128 (CX), Y12
@@ -3043,7 +4483,7 @@ word:
 	VPSHUFB        int8Places2x1<>+0(SB), Y12, Y10
 	VPSHUFB        int8Places2x2<>+0(SB), Y12, Y11
 	VPSHUFB        int8Places2x3<>+0(SB), Y12, Y12
-	VMOVDQU        (DX), Y13
+	VMOVUPS        (DX), Y13
 	VPAND          Y0, Y13, Y14
 	VPMADDUBSW     Y9, Y14, Y14
 	VPADDW         Y14, Y5, Y5
@@ -3059,7 +4499,7 @@ word:
 	VPAND          Y0, Y13, Y13
 	VPMADDUBSW     Y12, Y13, Y13
 	VPADDW         Y13, Y5, Y5
-	VMOVDQU        32(DX), Y13
+	VMOVUPS        32(DX), Y13
 	VPAND          Y0, Y13, Y14
 	VPMADDUBSW     Y9, Y14, Y14
 	VPADDW         Y14, Y6, Y6
@@ -3075,7 +4515,7 @@ word:
 	VPAND          Y0, Y13, Y13
 	VPMADDUBSW     Y12, Y13, Y13
 	VPADDW         Y13, Y6, Y6
-	VMOVDQU        (DX)(R8*1), Y13
+	VMOVUPS        (DX)(R8*1), Y13
 	VPAND          Y0, Y13, Y14
 	VPMADDUBSW     Y9, Y14, Y14
 	VPADDW         Y14, Y7, Y7
@@ -3091,7 +4531,7 @@ word:
 	VPAND          Y0, Y13, Y13
 	VPMADDUBSW     Y12, Y13, Y13
 	VPADDW         Y13, Y7, Y7
-	VMOVDQU        32(DX)(R8*1), Y13
+	VMOVUPS        32(DX)(R8*1), Y13
 	VPAND          Y0, Y13, Y14
 	VPMADDUBSW     Y9, Y14, Y14
 	VPADDW         Y14, Y8, Y8
@@ -3171,114 +4611,6 @@ word:
 	VZEROUPPER
 	RET
 
-DATA int8Places4x0<>+0(SB)/4, $0x06040200
-DATA int8Places4x0<>+4(SB)/4, $0x06040200
-DATA int8Places4x0<>+8(SB)/4, $0x06040200
-DATA int8Places4x0<>+12(SB)/4, $0x06040200
-DATA int8Places4x0<>+16(SB)/4, $0x06040200
-DATA int8Places4x0<>+20(SB)/4, $0x06040200
-DATA int8Places4x0<>+24(SB)/4, $0x06040200
-DATA int8Places4x0<>+28(SB)/4, $0x06040200
-GLOBL int8Places4x0<>(SB), RODATA|NOPTR, $32
-
-DATA int8Places4x1<>+0(SB)/4, $0x07050301
-DATA int8Places4x1<>+4(SB)/4, $0x07050301
-DATA int8Places4x1<>+8(SB)/4, $0x07050301
-DATA int8Places4x1<>+12(SB)/4, $0x07050301
-DATA int8Places4x1<>+16(SB)/4, $0x07050301
-DATA int8Places4x1<>+20(SB)/4, $0x07050301
-DATA int8Places4x1<>+24(SB)/4, $0x07050301
-DATA int8Places4x1<>+28(SB)/4, $0x07050301
-GLOBL int8Places4x1<>(SB), RODATA|NOPTR, $32
-
-// func int8Row4x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2
-TEXT ·int8Row4x16AVX2(SB), NOSPLIT, $0-112
-	MOVQ         sums+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         values+32(FP), DX
-	MOVQ         blocks+48(FP), BX
-	MOVQ         aScale+16(FP), SI
-	MOVQ         aSum+24(FP), DI
-	MOVQ         valuesPanel+40(FP), R8
-	MOVQ         scalePanel+80(FP), R8
-	MOVQ         scale+72(FP), R8
-	MOVQ         zeroPoint+88(FP), R9
-	MOVQ         zeroPanel+104(FP), R10
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
-	VPBROADCASTD X0, Y0
-	VMOVUPS      (AX), Y1
-	VMOVUPS      32(AX), Y2
-
-scale:
-	MOVQ repeat+64(FP), R10
-
-block:
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	MOVQ  words+56(FP), R11
-
-word:
-	VPBROADCASTQ (CX), Y6
-	VPSHUFB      int8Places4x0<>+0(SB), Y6, Y5
-	VPSHUFB      int8Places4x1<>+0(SB), Y6, Y6
-	VMOVDQU      (DX), Y7
-	VPAND        Y0, Y7, Y8
-	VPMADDUBSW   Y5, Y8, Y8
-	VPADDW       Y8, Y3, Y3
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPMADDUBSW   Y6, Y7, Y7
-	VPADDW       Y7, Y3, Y3
-	VMOVDQU      32(DX), Y7
-	VPAND        Y0, Y7, Y8
-	VPMADDUBSW   Y5, Y8, Y8
-	VPADDW       Y8, Y4, Y4
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y5
-	VPMADDUBSW   Y6, Y5, Y5
-	VPADDW       Y5, Y4, Y4
-	ADDQ         $0x00000008, CX
-	ADDQ         $0x00000040, DX
-	DECQ         R11
-	JNZ          word
-	VPMADDWD     int8Ones<>+0(SB), Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VPMOVZXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS (DI), Y5
-	VMULPS       Y5, Y6, Y6
-	VSUBPS       Y6, Y3, Y3
-	VBROADCASTSS (SI), Y5
-	VMULPS       (R8), Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VADDPS       Y3, Y1, Y1
-	VPMADDWD     int8Ones<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVZXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (DI), Y3
-	VMULPS       Y3, Y5, Y5
-	VSUBPS       Y5, Y4, Y4
-	VBROADCASTSS (SI), Y3
-	VMULPS       32(R8), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	ADDQ         $0x00000004, SI
-	ADDQ         $0x00000004, DI
-	DECQ         R10
-	JNZ          block
-	ADDQ         $0x00000040, R8
-	MOVQ         zeroBlock+96(FP), R10
-	ADDQ         R10, R9
-	DECQ         BX
-	JNZ          scale
-	VMOVUPS      Y1, (AX)
-	VMOVUPS      Y2, 32(AX)
-	VZEROUPPER
-	RET
-
 // func int8Row4x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 // Requires: AVX, AVX2
 TEXT ·int8Row4x32AVX2(SB), NOSPLIT, $0-112
@@ -3305,17 +4637,17 @@ scale:
 	MOVQ repeat+64(FP), R13
 
 block:
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	MOVQ  words+56(FP), R14
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   words+56(FP), R14
 
 word:
 	VPBROADCASTQ (CX), Y10
 	VPSHUFB      int8Places4x0<>+0(SB), Y10, Y9
 	VPSHUFB      int8Places4x1<>+0(SB), Y10, Y10
-	VMOVDQU      (DX), Y11
+	VMOVUPS      (DX), Y11
 	VPAND        Y0, Y11, Y12
 	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y5, Y5
@@ -3323,7 +4655,7 @@ word:
 	VPAND        Y0, Y11, Y11
 	VPMADDUBSW   Y10, Y11, Y11
 	VPADDW       Y11, Y5, Y5
-	VMOVDQU      32(DX), Y11
+	VMOVUPS      32(DX), Y11
 	VPAND        Y0, Y11, Y12
 	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y6, Y6
@@ -3331,7 +4663,7 @@ word:
 	VPAND        Y0, Y11, Y11
 	VPMADDUBSW   Y10, Y11, Y11
 	VPADDW       Y11, Y6, Y6
-	VMOVDQU      (DX)(R8*1), Y11
+	VMOVUPS      (DX)(R8*1), Y11
 	VPAND        Y0, Y11, Y12
 	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y7, Y7
@@ -3339,7 +4671,7 @@ word:
 	VPAND        Y0, Y11, Y11
 	VPMADDUBSW   Y10, Y11, Y11
 	VPADDW       Y11, Y7, Y7
-	VMOVDQU      32(DX)(R8*1), Y11
+	VMOVUPS      32(DX)(R8*1), Y11
 	VPAND        Y0, Y11, Y12
 	VPMADDUBSW   Y9, Y12, Y12
 	VPADDW       Y12, Y8, Y8
@@ -3411,90 +4743,6 @@ word:
 	VZEROUPPER
 	RET
 
-// func int8Row8x16AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2
-TEXT ·int8Row8x16AVX2(SB), NOSPLIT, $0-112
-	MOVQ    sums+0(FP), AX
-	MOVQ    a+8(FP), CX
-	MOVQ    values+32(FP), DX
-	MOVQ    blocks+48(FP), BX
-	MOVQ    aScale+16(FP), SI
-	MOVQ    aSum+24(FP), DI
-	MOVQ    valuesPanel+40(FP), R8
-	MOVQ    scalePanel+80(FP), R8
-	MOVQ    scale+72(FP), R8
-	MOVQ    zeroPoint+88(FP), R9
-	MOVQ    zeroPanel+104(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-
-scale:
-	MOVQ repeat+64(FP), R10
-
-block:
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	MOVQ  words+56(FP), R11
-
-word:
-	VPBROADCASTD (CX), X6
-	VPMOVSXBW    X6, Y6
-	VPMOVZXBW    (DX), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y2, Y2
-	VPMOVZXBW    16(DX), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y3, Y3
-	VPMOVZXBW    32(DX), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y4, Y4
-	VPMOVZXBW    48(DX), Y7
-	VPMADDWD     Y6, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	ADDQ         $0x00000004, CX
-	ADDQ         $0x00000040, DX
-	DECQ         R11
-	JNZ          word
-	VPHADDD      Y3, Y2, Y2
-	VPERMQ       $0xd8, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVZXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VBROADCASTSS (DI), Y3
-	VMULPS       Y3, Y6, Y6
-	VSUBPS       Y6, Y2, Y2
-	VBROADCASTSS (SI), Y3
-	VMULPS       (R8), Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VADDPS       Y2, Y0, Y0
-	VPHADDD      Y5, Y4, Y4
-	VPERMQ       $0xd8, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVZXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (DI), Y2
-	VMULPS       Y2, Y3, Y3
-	VSUBPS       Y3, Y4, Y4
-	VBROADCASTSS (SI), Y2
-	VMULPS       32(R8), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       Y4, Y1, Y1
-	ADDQ         $0x00000004, SI
-	ADDQ         $0x00000004, DI
-	DECQ         R10
-	JNZ          block
-	ADDQ         $0x00000040, R8
-	MOVQ         zeroBlock+96(FP), R10
-	ADDQ         R10, R9
-	DECQ         BX
-	JNZ          scale
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VZEROUPPER
-	RET
-
 // func int8Row8x32AVX2(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
 // Requires: AVX, AVX2
 TEXT ·int8Row8x32AVX2(SB), NOSPLIT, $0-112
@@ -3518,15 +4766,15 @@ scale:
 	MOVQ repeat+64(FP), R13
 
 block:
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	VPXOR Y10, Y10, Y10
-	VPXOR Y11, Y11, Y11
-	MOVQ  words+56(FP), R14
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   words+56(FP), R14
 
 word:
 	VPBROADCASTD (CX), X12
@@ -3620,5 +4868,682 @@ word:
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRowInt4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·quantizedRowInt4x16AVX512(SB), NOSPLIT, $128-88
+	MOVQ            sums+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            values+16(FP), DX
+	MOVQ            blocks+32(FP), BX
+	MOVQ            valuesPanel+24(FP), SI
+	MOVQ            scalePanel+56(FP), SI
+	MOVQ            scale+48(FP), SI
+	MOVQ            zeroPoint+64(FP), DI
+	MOVQ            zeroPanel+80(FP), R8
+	MOVQ            zeroBlock+72(FP), R8
+	VBROADCASTF64X4 row4Nibbles<>+0(SB), Z0
+	VBROADCASTF64X4 row4Exponent<>+0(SB), Z1
+	VBROADCASTF64X4 row4Repeat<>+0(SB), Z2
+	VMOVUPS         (AX), Z3
+
+block:
+	VMOVUPS   (SI), Z4
+	VMULPS    Z1, Z4, Z4
+	VMOVUPS   Z4, (SP)
+	VPMOVZXBD (DI), Z4
+	VPSHUFB   Z2, Z4, Z4
+	VMOVUPS   Z4, 64(SP)
+	MOVQ      words+40(FP), R9
+
+word:
+	VMOVUPS         (DX), Z4
+	VPSRLD          $0x04, Z4, Z5
+	VPANDD          Z0, Z4, Z4
+	VPSUBB          64(SP), Z4, Z4
+	VPANDD          Z0, Z5, Z5
+	VPSUBB          64(SP), Z5, Z5
+	VBROADCASTF64X4 row4Highest0<>+0(SB), Z6
+	VBROADCASTSS    (CX), Z7
+	VPSHUFB         Z6, Z4, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          (SP), Z8, Z8
+	VFMADD231PS     Z8, Z7, Z3
+	VBROADCASTSS    4(CX), Z7
+	VPSHUFB         Z6, Z5, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          (SP), Z6, Z6
+	VFMADD231PS     Z6, Z7, Z3
+	VBROADCASTF64X4 row4Highest1<>+0(SB), Z6
+	VBROADCASTSS    8(CX), Z7
+	VPSHUFB         Z6, Z4, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          (SP), Z8, Z8
+	VFMADD231PS     Z8, Z7, Z3
+	VBROADCASTSS    12(CX), Z7
+	VPSHUFB         Z6, Z5, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          (SP), Z6, Z6
+	VFMADD231PS     Z6, Z7, Z3
+	VBROADCASTF64X4 row4Highest2<>+0(SB), Z6
+	VBROADCASTSS    16(CX), Z7
+	VPSHUFB         Z6, Z4, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          (SP), Z8, Z8
+	VFMADD231PS     Z8, Z7, Z3
+	VBROADCASTSS    20(CX), Z7
+	VPSHUFB         Z6, Z5, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          (SP), Z6, Z6
+	VFMADD231PS     Z6, Z7, Z3
+	VBROADCASTF64X4 row4Highest3<>+0(SB), Z6
+	VBROADCASTSS    24(CX), Z7
+	VPSHUFB         Z6, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          (SP), Z4, Z4
+	VFMADD231PS     Z4, Z7, Z3
+	VBROADCASTSS    28(CX), Z4
+	VPSHUFB         Z6, Z5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          (SP), Z5, Z5
+	VFMADD231PS     Z5, Z4, Z3
+	ADDQ            $0x00000020, CX
+	ADDQ            $0x00000040, DX
+	DECQ            R9
+	JNZ             word
+	ADDQ            $0x00000040, SI
+	ADDQ            R8, DI
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z3, (AX)
+	VZEROUPPER
+	RET
+
+// func int8Row2x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·int8Row2x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ            sums+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            values+32(FP), DX
+	MOVQ            blocks+48(FP), BX
+	MOVQ            aScale+16(FP), SI
+	MOVQ            aSum+24(FP), DI
+	MOVQ            valuesPanel+40(FP), R8
+	MOVQ            scalePanel+80(FP), R8
+	MOVQ            scale+72(FP), R8
+	MOVQ            zeroPoint+88(FP), R9
+	MOVQ            zeroPanel+104(FP), R10
+	MOVL            $0x03030303, R10
+	VMOVD           R10, X0
+	VPBROADCASTD    X0, Y0
+	VPBROADCASTD    X0, Z0
+	VBROADCASTF64X4 int8Places2x0<>+0(SB), Z2
+	VBROADCASTF64X4 int8Places2x1<>+0(SB), Z3
+	VBROADCASTF64X4 int8Places2x2<>+0(SB), Z4
+	VBROADCASTF64X4 int8Places2x3<>+0(SB), Z5
+	VMOVUPS         (AX), Z6
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXORD Z1, Z1, Z1
+	MOVQ   words+56(FP), R11
+
+word:
+	VBROADCASTI32X4 (CX), Z10
+	VPSHUFB         Z2, Z10, Z7
+	VPSHUFB         Z3, Z10, Z8
+	VPSHUFB         Z4, Z10, Z9
+	VPSHUFB         Z5, Z10, Z10
+	VMOVUPS         (DX), Z11
+	VPANDD          Z0, Z11, Z12
+	VPDPBUSD        Z7, Z12, Z1
+	VPSRLD          $0x02, Z11, Z11
+	VPANDD          Z0, Z11, Z7
+	VPDPBUSD        Z8, Z7, Z1
+	VPSRLD          $0x02, Z11, Z11
+	VPANDD          Z0, Z11, Z7
+	VPDPBUSD        Z9, Z7, Z1
+	VPSRLD          $0x02, Z11, Z11
+	VPANDD          Z0, Z11, Z7
+	VPDPBUSD        Z10, Z7, Z1
+	ADDQ            $0x00000010, CX
+	ADDQ            $0x00000040, DX
+	DECQ            R11
+	JNZ             word
+	VCVTDQ2PS       Z1, Z1
+	VPMOVZXBD       (R9), Z8
+	VCVTDQ2PS       Z8, Z8
+	VBROADCASTSS    (DI), Z7
+	VMULPS          Z7, Z8, Z8
+	VSUBPS          Z8, Z1, Z1
+	VBROADCASTSS    (SI), Z7
+	VMULPS          (R8), Z7, Z7
+	VMULPS          Z7, Z1, Z1
+	VADDPS          Z1, Z6, Z6
+	ADDQ            $0x00000004, SI
+	ADDQ            $0x00000004, DI
+	DECQ            R10
+	JNZ             block
+	ADDQ            $0x00000040, R8
+	MOVQ            zeroBlock+96(FP), R10
+	ADDQ            R10, R9
+	DECQ            BX
+	JNZ             scale
+	VMOVUPS         Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func int8Row4x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·int8Row4x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ            sums+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            values+32(FP), DX
+	MOVQ            blocks+48(FP), BX
+	MOVQ            aScale+16(FP), SI
+	MOVQ            aSum+24(FP), DI
+	MOVQ            valuesPanel+40(FP), R8
+	MOVQ            scalePanel+80(FP), R8
+	MOVQ            scale+72(FP), R8
+	MOVQ            zeroPoint+88(FP), R9
+	MOVQ            zeroPanel+104(FP), R10
+	MOVL            $0x0f0f0f0f, R10
+	VMOVD           R10, X0
+	VPBROADCASTD    X0, Y0
+	VPBROADCASTD    X0, Z0
+	VBROADCASTF64X4 int8Places4x0<>+0(SB), Z2
+	VBROADCASTF64X4 int8Places4x1<>+0(SB), Z3
+	VMOVUPS         (AX), Z4
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXORD Z1, Z1, Z1
+	MOVQ   words+56(FP), R11
+
+word:
+	VPBROADCASTQ (CX), Z6
+	VPSHUFB      Z2, Z6, Z5
+	VPSHUFB      Z3, Z6, Z6
+	VMOVUPS      (DX), Z7
+	VPANDD       Z0, Z7, Z8
+	VPDPBUSD     Z5, Z8, Z1
+	VPSRLD       $0x04, Z7, Z7
+	VPANDD       Z0, Z7, Z5
+	VPDPBUSD     Z6, Z5, Z1
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VCVTDQ2PS    Z1, Z1
+	VPMOVZXBD    (R9), Z6
+	VCVTDQ2PS    Z6, Z6
+	VBROADCASTSS (DI), Z5
+	VMULPS       Z5, Z6, Z6
+	VSUBPS       Z6, Z1, Z1
+	VBROADCASTSS (SI), Z5
+	VMULPS       (R8), Z5, Z5
+	VMULPS       Z5, Z1, Z1
+	VADDPS       Z1, Z4, Z4
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Z4, (AX)
+	VZEROUPPER
+	RET
+
+// func int8Row8x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·int8Row8x16AVX512(SB), NOSPLIT, $0-112
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+32(FP), DX
+	MOVQ    blocks+48(FP), BX
+	MOVQ    aScale+16(FP), SI
+	MOVQ    aSum+24(FP), DI
+	MOVQ    valuesPanel+40(FP), R8
+	MOVQ    scalePanel+80(FP), R8
+	MOVQ    scale+72(FP), R8
+	MOVQ    zeroPoint+88(FP), R9
+	MOVQ    zeroPanel+104(FP), R10
+	VMOVUPS (AX), Z0
+
+scale:
+	MOVQ repeat+64(FP), R10
+
+block:
+	VPXORD Z1, Z1, Z1
+	MOVQ   words+56(FP), R11
+
+word:
+	VPBROADCASTD (CX), Z2
+	VMOVUPS      (DX), Z3
+	VPDPBUSD     Z2, Z3, Z1
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R11
+	JNZ          word
+	VCVTDQ2PS    Z1, Z1
+	VPMOVZXBD    (R9), Z3
+	VCVTDQ2PS    Z3, Z3
+	VBROADCASTSS (DI), Z2
+	VMULPS       Z2, Z3, Z3
+	VSUBPS       Z3, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VMULPS       (R8), Z2, Z2
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R10
+	JNZ          block
+	ADDQ         $0x00000040, R8
+	MOVQ         zeroBlock+96(FP), R10
+	ADDQ         R10, R9
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func quantizedRowInt4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·quantizedRowInt4x32AVX512(SB), NOSPLIT, $256-88
+	MOVQ            sums+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            values+16(FP), DX
+	MOVQ            blocks+32(FP), BX
+	MOVQ            valuesPanel+24(FP), SI
+	MOVQ            scalePanel+56(FP), DI
+	MOVQ            scale+48(FP), R8
+	MOVQ            zeroPoint+64(FP), R9
+	MOVQ            zeroPanel+80(FP), R10
+	MOVQ            zeroBlock+72(FP), R11
+	VBROADCASTF64X4 row4Nibbles<>+0(SB), Z0
+	VBROADCASTF64X4 row4Exponent<>+0(SB), Z1
+	VBROADCASTF64X4 row4Repeat<>+0(SB), Z2
+	VMOVUPS         (AX), Z3
+	VMOVUPS         64(AX), Z4
+
+block:
+	VMOVUPS   (R8), Z5
+	VMULPS    Z1, Z5, Z5
+	VMOVUPS   Z5, (SP)
+	VPMOVZXBD (R9), Z5
+	VPSHUFB   Z2, Z5, Z5
+	VMOVUPS   Z5, 128(SP)
+	VMOVUPS   (R8)(DI*1), Z5
+	VMULPS    Z1, Z5, Z5
+	VMOVUPS   Z5, 64(SP)
+	VPMOVZXBD (R9)(R10*1), Z5
+	VPSHUFB   Z2, Z5, Z5
+	VMOVUPS   Z5, 192(SP)
+	MOVQ      words+40(FP), R12
+
+word:
+	VMOVUPS         (DX), Z5
+	VPSRLD          $0x04, Z5, Z6
+	VPANDD          Z0, Z5, Z5
+	VPSUBB          128(SP), Z5, Z5
+	VPANDD          Z0, Z6, Z6
+	VPSUBB          128(SP), Z6, Z6
+	VMOVUPS         (DX)(SI*1), Z7
+	VPSRLD          $0x04, Z7, Z8
+	VPANDD          Z0, Z7, Z7
+	VPSUBB          192(SP), Z7, Z7
+	VPANDD          Z0, Z8, Z8
+	VPSUBB          192(SP), Z8, Z8
+	VBROADCASTF64X4 row4Highest0<>+0(SB), Z9
+	VBROADCASTSS    (CX), Z10
+	VPSHUFB         Z9, Z5, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          (SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VPSHUFB         Z9, Z7, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z4
+	VBROADCASTSS    4(CX), Z10
+	VPSHUFB         Z9, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          (SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VPSHUFB         Z9, Z8, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          64(SP), Z9, Z9
+	VFMADD231PS     Z9, Z10, Z4
+	VBROADCASTF64X4 row4Highest1<>+0(SB), Z9
+	VBROADCASTSS    8(CX), Z10
+	VPSHUFB         Z9, Z5, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          (SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VPSHUFB         Z9, Z7, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z4
+	VBROADCASTSS    12(CX), Z10
+	VPSHUFB         Z9, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          (SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VPSHUFB         Z9, Z8, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          64(SP), Z9, Z9
+	VFMADD231PS     Z9, Z10, Z4
+	VBROADCASTF64X4 row4Highest2<>+0(SB), Z9
+	VBROADCASTSS    16(CX), Z10
+	VPSHUFB         Z9, Z5, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          (SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VPSHUFB         Z9, Z7, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z4
+	VBROADCASTSS    20(CX), Z10
+	VPSHUFB         Z9, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          (SP), Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VPSHUFB         Z9, Z8, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          64(SP), Z9, Z9
+	VFMADD231PS     Z9, Z10, Z4
+	VBROADCASTF64X4 row4Highest3<>+0(SB), Z9
+	VBROADCASTSS    24(CX), Z10
+	VPSHUFB         Z9, Z5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          (SP), Z5, Z5
+	VFMADD231PS     Z5, Z10, Z3
+	VPSHUFB         Z9, Z7, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          64(SP), Z5, Z5
+	VFMADD231PS     Z5, Z10, Z4
+	VBROADCASTSS    28(CX), Z5
+	VPSHUFB         Z9, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          (SP), Z6, Z6
+	VFMADD231PS     Z6, Z5, Z3
+	VPSHUFB         Z9, Z8, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(SP), Z6, Z6
+	VFMADD231PS     Z6, Z5, Z4
+	ADDQ            $0x00000020, CX
+	ADDQ            $0x00000040, DX
+	DECQ            R12
+	JNZ             word
+	ADDQ            $0x00000040, R8
+	ADDQ            R11, R9
+	DECQ            BX
+	JNZ             block
+	VMOVUPS         Z3, (AX)
+	VMOVUPS         Z4, 64(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row2x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·int8Row2x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ            sums+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            values+32(FP), DX
+	MOVQ            blocks+48(FP), BX
+	MOVQ            aScale+16(FP), SI
+	MOVQ            aSum+24(FP), DI
+	MOVQ            valuesPanel+40(FP), R8
+	MOVQ            scalePanel+80(FP), R9
+	MOVQ            scale+72(FP), R10
+	MOVQ            zeroPoint+88(FP), R11
+	MOVQ            zeroPanel+104(FP), R12
+	MOVL            $0x03030303, R13
+	VMOVD           R13, X0
+	VPBROADCASTD    X0, Y0
+	VPBROADCASTD    X0, Z0
+	VBROADCASTF64X4 int8Places2x0<>+0(SB), Z3
+	VBROADCASTF64X4 int8Places2x1<>+0(SB), Z4
+	VBROADCASTF64X4 int8Places2x2<>+0(SB), Z5
+	VBROADCASTF64X4 int8Places2x3<>+0(SB), Z6
+	VMOVUPS         (AX), Z7
+	VMOVUPS         64(AX), Z8
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   words+56(FP), R14
+
+word:
+	VBROADCASTI32X4 (CX), Z12
+	VPSHUFB         Z3, Z12, Z9
+	VPSHUFB         Z4, Z12, Z10
+	VPSHUFB         Z5, Z12, Z11
+	VPSHUFB         Z6, Z12, Z12
+	VMOVUPS         (DX), Z13
+	VPANDD          Z0, Z13, Z14
+	VPDPBUSD        Z9, Z14, Z1
+	VPSRLD          $0x02, Z13, Z13
+	VPANDD          Z0, Z13, Z14
+	VPDPBUSD        Z10, Z14, Z1
+	VPSRLD          $0x02, Z13, Z13
+	VPANDD          Z0, Z13, Z14
+	VPDPBUSD        Z11, Z14, Z1
+	VPSRLD          $0x02, Z13, Z13
+	VPANDD          Z0, Z13, Z13
+	VPDPBUSD        Z12, Z13, Z1
+	VMOVUPS         (DX)(R8*1), Z13
+	VPANDD          Z0, Z13, Z14
+	VPDPBUSD        Z9, Z14, Z2
+	VPSRLD          $0x02, Z13, Z13
+	VPANDD          Z0, Z13, Z9
+	VPDPBUSD        Z10, Z9, Z2
+	VPSRLD          $0x02, Z13, Z13
+	VPANDD          Z0, Z13, Z9
+	VPDPBUSD        Z11, Z9, Z2
+	VPSRLD          $0x02, Z13, Z13
+	VPANDD          Z0, Z13, Z9
+	VPDPBUSD        Z12, Z9, Z2
+	ADDQ            $0x00000010, CX
+	ADDQ            $0x00000040, DX
+	DECQ            R14
+	JNZ             word
+	VCVTDQ2PS       Z1, Z1
+	VPMOVZXBD       (R11), Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    (DI), Z9
+	VMULPS          Z9, Z10, Z10
+	VSUBPS          Z10, Z1, Z1
+	VBROADCASTSS    (SI), Z9
+	VMULPS          (R10), Z9, Z9
+	VMULPS          Z9, Z1, Z1
+	VADDPS          Z1, Z7, Z7
+	VCVTDQ2PS       Z2, Z2
+	VPMOVZXBD       (R11)(R12*1), Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTSS    (DI), Z9
+	VMULPS          Z9, Z10, Z10
+	VSUBPS          Z10, Z2, Z2
+	VBROADCASTSS    (SI), Z9
+	VMULPS          (R10)(R9*1), Z9, Z9
+	VMULPS          Z9, Z2, Z2
+	VADDPS          Z2, Z8, Z8
+	ADDQ            $0x00000004, SI
+	ADDQ            $0x00000004, DI
+	DECQ            R13
+	JNZ             block
+	ADDQ            $0x00000040, R10
+	MOVQ            zeroBlock+96(FP), R13
+	ADDQ            R13, R11
+	DECQ            BX
+	JNZ             scale
+	VMOVUPS         Z7, (AX)
+	VMOVUPS         Z8, 64(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row4x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·int8Row4x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ            sums+0(FP), AX
+	MOVQ            a+8(FP), CX
+	MOVQ            values+32(FP), DX
+	MOVQ            blocks+48(FP), BX
+	MOVQ            aScale+16(FP), SI
+	MOVQ            aSum+24(FP), DI
+	MOVQ            valuesPanel+40(FP), R8
+	MOVQ            scalePanel+80(FP), R9
+	MOVQ            scale+72(FP), R10
+	MOVQ            zeroPoint+88(FP), R11
+	MOVQ            zeroPanel+104(FP), R12
+	MOVL            $0x0f0f0f0f, R13
+	VMOVD           R13, X0
+	VPBROADCASTD    X0, Y0
+	VPBROADCASTD    X0, Z0
+	VBROADCASTF64X4 int8Places4x0<>+0(SB), Z3
+	VBROADCASTF64X4 int8Places4x1<>+0(SB), Z4
+	VMOVUPS         (AX), Z5
+	VMOVUPS         64(AX), Z6
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   words+56(FP), R14
+
+word:
+	VPBROADCASTQ (CX), Z8
+	VPSHUFB      Z3, Z8, Z7
+	VPSHUFB      Z4, Z8, Z8
+	VMOVUPS      (DX), Z9
+	VPANDD       Z0, Z9, Z10
+	VPDPBUSD     Z7, Z10, Z1
+	VPSRLD       $0x04, Z9, Z9
+	VPANDD       Z0, Z9, Z9
+	VPDPBUSD     Z8, Z9, Z1
+	VMOVUPS      (DX)(R8*1), Z9
+	VPANDD       Z0, Z9, Z10
+	VPDPBUSD     Z7, Z10, Z2
+	VPSRLD       $0x04, Z9, Z9
+	VPANDD       Z0, Z9, Z7
+	VPDPBUSD     Z8, Z7, Z2
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R14
+	JNZ          word
+	VCVTDQ2PS    Z1, Z1
+	VPMOVZXBD    (R11), Z8
+	VCVTDQ2PS    Z8, Z8
+	VBROADCASTSS (DI), Z7
+	VMULPS       Z7, Z8, Z8
+	VSUBPS       Z8, Z1, Z1
+	VBROADCASTSS (SI), Z7
+	VMULPS       (R10), Z7, Z7
+	VMULPS       Z7, Z1, Z1
+	VADDPS       Z1, Z5, Z5
+	VCVTDQ2PS    Z2, Z2
+	VPMOVZXBD    (R11)(R12*1), Z8
+	VCVTDQ2PS    Z8, Z8
+	VBROADCASTSS (DI), Z7
+	VMULPS       Z7, Z8, Z8
+	VSUBPS       Z8, Z2, Z2
+	VBROADCASTSS (SI), Z7
+	VMULPS       (R10)(R9*1), Z7, Z7
+	VMULPS       Z7, Z2, Z2
+	VADDPS       Z2, Z6, Z6
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R13
+	JNZ          block
+	ADDQ         $0x00000040, R10
+	MOVQ         zeroBlock+96(FP), R13
+	ADDQ         R13, R11
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Z5, (AX)
+	VMOVUPS      Z6, 64(AX)
+	VZEROUPPER
+	RET
+
+// func int8Row8x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·int8Row8x32AVX512(SB), NOSPLIT, $0-112
+	MOVQ    sums+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    values+32(FP), DX
+	MOVQ    blocks+48(FP), BX
+	MOVQ    aScale+16(FP), SI
+	MOVQ    aSum+24(FP), DI
+	MOVQ    valuesPanel+40(FP), R8
+	MOVQ    scalePanel+80(FP), R9
+	MOVQ    scale+72(FP), R10
+	MOVQ    zeroPoint+88(FP), R11
+	MOVQ    zeroPanel+104(FP), R12
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+
+scale:
+	MOVQ repeat+64(FP), R13
+
+block:
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   words+56(FP), R14
+
+word:
+	VPBROADCASTD (CX), Z4
+	VMOVUPS      (DX), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VMOVUPS      (DX)(R8*1), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         $0x00000004, CX
+	ADDQ         $0x00000040, DX
+	DECQ         R14
+	JNZ          word
+	VCVTDQ2PS    Z2, Z2
+	VPMOVZXBD    (R11), Z5
+	VCVTDQ2PS    Z5, Z5
+	VBROADCASTSS (DI), Z4
+	VMULPS       Z4, Z5, Z5
+	VSUBPS       Z5, Z2, Z2
+	VBROADCASTSS (SI), Z4
+	VMULPS       (R10), Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VADDPS       Z2, Z0, Z0
+	VCVTDQ2PS    Z3, Z3
+	VPMOVZXBD    (R11)(R12*1), Z5
+	VCVTDQ2PS    Z5, Z5
+	VBROADCASTSS (DI), Z4
+	VMULPS       Z4, Z5, Z5
+	VSUBPS       Z5, Z3, Z3
+	VBROADCASTSS (SI), Z4
+	VMULPS       (R10)(R9*1), Z4, Z4
+	VMULPS       Z4, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         R13
+	JNZ          block
+	ADDQ         $0x00000040, R10
+	MOVQ         zeroBlock+96(FP), R13
+	ADDQ         R13, R11
+	DECQ         BX
+	JNZ          scale
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
 	VZEROUPPER
 	RET

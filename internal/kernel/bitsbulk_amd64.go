@@ -11,14 +11,22 @@ func (q *Quantized) decodeBulk(dst []float32, values []byte, scale, zero []float
 	within("values", len(values), words*GemmPanel*4)
 	to, from, s, z := &dst[0], &values[0], &scale[0], &zero[0]
 	switch {
+	case q.Table != nil && q.Bits == 4 && hasAVX512:
+		quantizedPanelTable4AVX512(to, from, words, s, q.entries())
 	case q.Table != nil && q.Bits == 4:
 		quantizedPanelTable4AVX2(to, from, words, s, q.entries())
 	case q.Table != nil:
 		quantizedPanelTable8AVX2(to, from, words, s, q.entries())
+	case q.Bits == 2 && hasAVX512:
+		quantizedPanel2AVX512(to, from, words, s, z)
 	case q.Bits == 2:
 		quantizedPanel2AVX2(to, from, words, s, z)
+	case q.Bits == 4 && hasAVX512:
+		quantizedPanel4AVX512(to, from, words, s, z)
 	case q.Bits == 4:
 		quantizedPanel4AVX2(to, from, words, s, z)
+	case hasAVX512:
+		quantizedPanel8AVX512(to, from, words, s, z)
 	default:
 		quantizedPanel8AVX2(to, from, words, s, z)
 	}
@@ -70,8 +78,12 @@ func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
 		switch {
 		case q.Bits == 8:
 			quantizedRowTable8x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
+		case last > panel && hasAVX512:
+			quantizedRowTable4x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
 		case last > panel:
 			quantizedRowTable4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
+		case hasAVX512:
+			quantizedRowTable4x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
 		default:
 			quantizedRowTable4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, q.entries())
 		}
@@ -80,9 +92,14 @@ func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
 	if q.Bits == 4 && q.Floats == nil {
 		var zeros [GemmPanel]byte
 		zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, block, last)
-		if last > panel {
+		switch {
+		case last > panel && hasAVX512:
+			quantizedRowInt4x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+		case last > panel:
 			quantizedRowInt4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
-		} else {
+		case hasAVX512:
+			quantizedRowInt4x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+		default:
 			quantizedRowInt4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
 		}
 		return
@@ -118,20 +135,38 @@ func (q *Quantized) zeroBytes(buffer *[GemmPanel]byte, panel, block, last int) (
 
 // rowIntegers calls by name, because a call through a function value would move the buffer of zero points to the heap.
 func (q *Quantized) rowIntegers(cols int, to, x *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zero *float32, zeroBlock, zeroPanel int) {
-	switch [2]int{q.Bits, cols} {
-	case [2]int{2, 16}:
+	switch (integerRow{q.Bits, cols / GemmPanel, hasAVX512}) {
+	case integerRow{2, 1, false}:
 		quantizedRow2x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{2, 32}:
+	case integerRow{2, 1, true}:
+		quantizedRow2x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{2, 2, false}:
 		quantizedRow2x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{4, 16}:
+	case integerRow{2, 2, true}:
+		quantizedRow2x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{4, 1, false}:
 		quantizedRow4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{4, 32}:
+	case integerRow{4, 1, true}:
+		quantizedRow4x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{4, 2, false}:
 		quantizedRow4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{8, 16}:
+	case integerRow{4, 2, true}:
+		quantizedRow4x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{8, 1, false}:
 		quantizedRow8x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
-	default:
+	case integerRow{8, 1, true}:
+		quantizedRow8x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{8, 2, false}:
 		quantizedRow8x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+	default:
+		quantizedRow8x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
 	}
+}
+
+// An integerRow is a row of integers of some bits and some panels with an assembly function.
+type integerRow struct {
+	bits, panels int
+	wide         bool // in registers of 64 bytes
 }
 
 // int8RowBulk reports whether it multiplied a row.
@@ -147,19 +182,31 @@ func (q *Quantized) int8RowBulk(sums []float32, r *Int8Rows, i, panel int) bool 
 	zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, 0, panel+panels-1)
 	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0], &r.Sums[i*r.blocks():][:r.blocks()][0]
 	values, scale, words := &q.Values[panel*valuesPanel], &q.Scales[panel*scalePanel], r.Block/q.per()
-	switch [2]int{q.Bits, panels} { // by name, as in rowIntegers
-	case [2]int{2, 1}:
+	switch (integerRow{q.Bits, panels, hasVNNI}) { // by name, as in rowIntegers
+	case integerRow{2, 1, false}:
 		int8Row2x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{2, 2}:
+	case integerRow{2, 1, true}:
+		int8Row2x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{2, 2, false}:
 		int8Row2x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{4, 1}:
+	case integerRow{2, 2, true}:
+		int8Row2x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{4, 1, false}:
 		int8Row4x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{4, 2}:
+	case integerRow{4, 1, true}:
+		int8Row4x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{4, 2, false}:
 		int8Row4x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
-	case [2]int{8, 1}:
+	case integerRow{4, 2, true}:
+		int8Row4x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{8, 1, false}:
 		int8Row8x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
-	default:
+	case integerRow{8, 1, true}:
+		int8Row8x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	case integerRow{8, 2, false}:
 		int8Row8x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+	default:
+		int8Row8x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
 	}
 	return true
 }

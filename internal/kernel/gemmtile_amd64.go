@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 
 var (
 	hasFMA    = hasAVX2 && cpu.X86.HasFMA
-	hasAVX512 = hasFMA && cpu.X86.HasAVX512F
+	hasAVX512 = hasFMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL // only the first Xeon Phis lack the latter two
 )
 
 // gemmTall is the rows of the largest tile in AVX2; in AVX-512 it is twice that.

@@ -64,6 +64,56 @@ func spmmAt7AVX2(sums *float32, index *byte, quads int, values *float32, x *floa
 //go:noescape
 func spmmAt8AVX2(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
 
+// spmm2AVX512 stores products of quads and 16 columns of x, or adds them to sums; panel in bytes, quads > 0.
+//
+//go:noescape
+func spmm2AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, panel int, add int)
+
+// spmm3AVX512 stores products of quads and 24 columns of x, or adds them to sums; panel in bytes, quads > 0.
+//
+//go:noescape
+func spmm3AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, panel int, add int)
+
+// spmm4AVX512 stores products of quads and 32 columns of x, or adds them to sums; panel in bytes, quads > 0.
+//
+//go:noescape
+func spmm4AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, panel int, add int)
+
+// spmmAt2AVX512 stores products of quads and 16 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt2AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt3AVX512 stores products of quads and 24 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt3AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt4AVX512 stores products of quads and 32 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt4AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt5AVX512 stores products of quads and 40 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt5AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt6AVX512 stores products of quads and 48 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt6AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt7AVX512 stores products of quads and 56 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt7AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt8AVX512 stores products of quads and 64 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt8AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
 // spmvAVX2 stores products of quads and a vector, or adds them to sums; quads > 0.
 //
 //go:noescape

@@ -8,15 +8,21 @@ func (q sparseQuads) bulk(sums, x []float32, panel, cols int, add bool) bool {
 		return false
 	}
 	values, index, panel, plus := q.first(), &q.index[0], 4*panel, asInt(add)
-	switch {
+	switch vectors := (cols + 7) / 8; {
 	case cols == 1:
 		spmvAVX2(&sums[0], index, q.quads, values, &x[0], plus)
-	case cols <= 8:
+	case vectors == 1:
 		spmm1AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
-	case cols <= 16:
+	case vectors == 2 && hasAVX512:
+		spmm2AVX512(&sums[0], index, q.quads, values, &x[0], panel, plus)
+	case vectors == 2:
 		spmm2AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
-	case cols <= 24:
+	case vectors == 3 && hasAVX512:
+		spmm3AVX512(&sums[0], index, q.quads, values, &x[0], panel, plus)
+	case vectors == 3:
 		spmm3AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
+	case hasAVX512:
+		spmm4AVX512(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	default:
 		spmm4AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
 	}
@@ -31,6 +37,11 @@ func (q sparseQuads) bulkAt(sums, x []float32, at []int32, cols int, add bool) b
 	multiply := [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
 		spmmAt1AVX2, spmmAt2AVX2, spmmAt3AVX2, spmmAt4AVX2, spmmAt5AVX2, spmmAt6AVX2, spmmAt7AVX2, spmmAt8AVX2,
 	}[cols/8-1]
+	if hasAVX512 {
+		multiply = [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
+			spmmAt1AVX2, spmmAt2AVX512, spmmAt3AVX512, spmmAt4AVX512, spmmAt5AVX512, spmmAt6AVX512, spmmAt7AVX512, spmmAt8AVX512,
+		}[cols/8-1]
+	}
 	multiply(&sums[0], &q.index[0], q.quads, q.first(), &x[0], &at[0], asInt(add))
 	return true
 }

@@ -12,20 +12,26 @@ import (
 // bitsFamily dequantizes and multiplies weights of a few bits: panels of 16 columns, in which a word of 32 bits is consecutive rows of a column.
 func bitsFamily() {
 	for _, v := range []quantized{{2, false}, {4, false}, {8, false}, {4, true}, {8, true}} {
-		v.panel()
-		v.row(1)
-		if v != (quantized{8, true}) { // two panels would need more registers
-			v.row(2)
+		for _, w := range []width{ymm, zmm} {
+			if v == (quantized{8, true}) && w.wide() { // loads of the table limit it
+				continue
+			}
+			v.panel(w)
+			v.row(1, w)
+			if v != (quantized{8, true}) { // two panels would need more registers
+				v.row(2, w)
+			}
 		}
 	}
 	c := newRow4Tables()
-	row4(1, c)
-	row4(2, c)
-	ones := words("int8Ones", repeated(0x00010001)...)
-	for _, bits := range []int{2, 4, 8} {
-		r := newInt8Row(bits, ones)
-		r.row(1)
-		r.row(2)
+	rows := int8Rows()
+	for _, w := range []width{ymm, zmm} {
+		for panels := 1; panels <= 2; panels++ {
+			row4(panels, w, c)
+			for _, r := range rows {
+				r.row(panels, w)
+			}
+		}
 	}
 }
 
@@ -54,28 +60,28 @@ func (q quantized) parameter() string {
 type reader func(words VecVirtual, j int, zero, scale Op) VecVirtual
 
 // reader prepares a function.
-func (q quantized) reader(table Register) reader {
-	mask := constant(1<<q.bits - 1)
-	var low, high VecVirtual
+func (q quantized) reader(table Register, w width) reader {
+	mask := w.constant(1<<q.bits - 1)
+	var entries []VecVirtual
 	if q.table && q.bits == 4 {
-		low, high = YMM(), YMM()
-		VMOVUPS(at(table, 0), low)
-		VMOVUPS(at(table, 1), high)
+		entries = each(w.perPanel(), func(i int) VecVirtual { return w.loaded(table, i) })
 	}
 	return func(words VecVirtual, j int, zero, scale Op) VecVirtual {
 		if j > 0 {
 			VPSRLD(U8(q.bits), words, words)
 		}
-		v := YMM()
+		v := w.new()
 		switch {
 		case !q.table:
-			VPAND(mask, words, v)
+			w.and(mask, words, v)
 			VCVTDQ2PS(v, v)
 			VSUBPS(zero, v, v)
+		case q.bits == 4 && w.wide():
+			VPERMPS(entries[0], words, v)
 		case q.bits == 4:
 			half := YMM()
-			VPERMPS(low, words, v)
-			VPERMPS(high, words, half)
+			VPERMPS(entries[0], words, v)
+			VPERMPS(entries[1], words, half)
 			upper := YMM()
 			VPSLLD(U8(28), words, upper)
 			VBLENDVPS(upper, half, v, v)
@@ -94,26 +100,26 @@ func (q quantized) reader(table Register) reader {
 func (q quantized) per() int { return 32 / q.bits }
 
 // panel dequantizes words of a panel whose columns have one scale each.
-func (q quantized) panel() {
-	name := q.name("quantizedPanel") + "AVX2"
+func (q quantized) panel(w width) {
+	name := q.name("quantizedPanel") + w.name
 	function(name, fmt.Sprintf("func(dst *float32, values *byte, words int, scale, %s *float32)", q.parameter()),
 		fmt.Sprintf("%s writes %d rows of 16 elements for each word of a column; words > 0.", name, q.per()))
 	dst, values, words, scale, of := pointer("dst"), pointer("values"), pointer("words"), pointer("scale"), pointer(q.parameter())
-	read := q.reader(of)
-	scales := each(2, func(i int) VecVirtual { return loaded(scale, i) })
+	read := q.reader(of, w)
+	scales := each(w.perPanel(), func(i int) VecVirtual { return w.loaded(scale, i) })
 	var zeros []VecVirtual
 	if !q.table {
-		zeros = each(2, func(i int) VecVirtual { return loaded(of, i) })
+		zeros = each(w.perPanel(), func(i int) VecVirtual { return w.loaded(of, i) })
 	}
 	Label("words")
-	for i := range 2 {
-		v := loaded(values, i)
+	for i := range w.perPanel() {
+		v := w.loaded(values, i)
 		for j := range q.per() {
 			var zero Op
 			if !q.table {
 				zero = zeros[i]
 			}
-			VMOVUPS(read(v, j, zero, scales[i]), at(dst, 2*j+i))
+			VMOVUPS(read(v, j, zero, scales[i]), w.at(dst, w.perPanel()*j+i))
 		}
 	}
 	advance(values, panelBytes)
@@ -123,15 +129,9 @@ func (q quantized) panel() {
 	finish()
 }
 
-func loaded(from Register, i int) VecVirtual {
-	v := YMM()
-	VMOVUPS(at(from, i), v)
-	return v
-}
-
 // row adds a row times some panels: the sums are chains in the order of rows, and values become floats in registers.
-func (q quantized) row(panels int) {
-	name := fmt.Sprintf("%sx%dAVX2", q.name("quantizedRow"), 16*panels)
+func (q quantized) row(panels int, w width) {
+	name := fmt.Sprintf("%sx%d%s", q.name("quantizedRow"), 16*panels, w.name)
 	signature, doc := "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zero *float32, zeroBlock, zeroPanel int)",
 		"zeroBlock is the distance of the zero points of two blocks. "
 	if q.table {
@@ -145,25 +145,25 @@ func (q quantized) row(panels int) {
 	if !q.table {
 		zeroPanel, zeroBlock = pointer("zeroPanel"), pointer("zeroBlock")
 	}
-	read := q.reader(of)
-	sum := each(2*panels, func(i int) VecVirtual { return loaded(sums, i) })
+	read := q.reader(of, w)
+	sum := each(panels*w.perPanel(), func(i int) VecVirtual { return w.loaded(sums, i) })
 	Label("block")
 	left := Load(Param("words"), GP64())
 	Label("word")
-	v := each(2*panels, func(i int) VecVirtual {
-		w := YMM()
-		VMOVUPS(ofPanel(values, valuesPanel, i), w)
-		return w
+	v := each(len(sum), func(i int) VecVirtual {
+		v := w.new()
+		VMOVUPS(w.ofPanel(values, valuesPanel, i), v)
+		return v
 	})
 	for j := range q.per() {
-		x := YMM()
+		x := w.new()
 		VBROADCASTSS(Mem{Base: a, Disp: 4 * j}, x)
 		for i := range v {
 			var zero Op
 			if !q.table {
-				zero = ofPanel(of, zeroPanel, i)
+				zero = w.ofPanel(of, zeroPanel, i)
 			}
-			VFMADD231PS(read(v[i], j, zero, ofPanel(scale, scalePanel, i)), x, sum[i])
+			VFMADD231PS(read(v[i], j, zero, w.ofPanel(scale, scalePanel, i)), x, sum[i])
 		}
 	}
 	advance(a, 4*q.per())
@@ -177,7 +177,7 @@ func (q quantized) row(panels int) {
 	DECQ(blocks)
 	JNZ(LabelRef("block"))
 	for i, s := range sum {
-		VMOVUPS(s, at(sums, i))
+		VMOVUPS(s, w.at(sums, i))
 	}
 	finish()
 }
@@ -208,51 +208,51 @@ func byWord(name string, first uint32) Mem {
 
 // row4 is row of 4-bit integers with zero points of 4 bits, of which a byte is the difference: four rows of it, or the other four, are subtracted at
 // once, and one shuffle sign-extends a row, as bytes are the highest ones of words. Scales are therefore multiplied by 2^-24, which is exact.
-func row4(panels int, c row4Tables) {
-	name := fmt.Sprintf("quantizedRowInt4x%dAVX2", 16*panels)
+func row4(panels int, w width, c row4Tables) {
+	name := fmt.Sprintf("quantizedRowInt4x%d%s", 16*panels, w.name)
 	function(name, "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
 		name+" adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.")
 	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
 	valuesPanel, scalePanel, scale := pointer("valuesPanel"), pointer("scalePanel"), pointer("scale")
 	zeroPoint, zeroPanel, zeroBlock := pointer("zeroPoint"), pointer("zeroPanel"), pointer("zeroBlock")
-	scales, zeros := AllocLocal(2*panels*vector), AllocLocal(2*panels*vector)
-	sum := each(2*panels, func(i int) VecVirtual { return loaded(sums, i) })
+	scales, zeros := AllocLocal(panels*panelBytes), AllocLocal(panels*panelBytes)
+	nibbles, exponent, repeat := w.operand(c.nibbles), w.operand(c.exponent), w.operand(c.repeat)
+	sum := each(panels*w.perPanel(), func(i int) VecVirtual { return w.loaded(sums, i) })
 	Label("block")
 	for i := range sum {
-		v := YMM()
-		VMOVUPS(ofPanel(scale, scalePanel, i), v)
-		VMULPS(c.exponent, v, v)
-		VMOVUPS(v, scales.Offset(i*vector))
-		VPMOVZXBD(ofPanelBytes(zeroPoint, zeroPanel, i, 8), v)
-		VPSHUFB(c.repeat, v, v)
-		VMOVDQU(v, zeros.Offset(i*vector))
+		v := w.new()
+		VMOVUPS(w.ofPanel(scale, scalePanel, i), v)
+		VMULPS(exponent, v, v)
+		VMOVUPS(v, scales.Offset(i*w.bytes))
+		VPMOVZXBD(w.ofPanelBytes(zeroPoint, zeroPanel, i, w.bytes/4), v)
+		VPSHUFB(repeat, v, v)
+		VMOVUPS(v, zeros.Offset(i*w.bytes))
 	}
 	left := Load(Param("words"), GP64())
 	Label("word")
 	var halves [2][]VecVirtual // even and odd rows
 	for i := range sum {
-		even, odd := YMM(), YMM()
-		VMOVDQU(ofPanel(values, valuesPanel, i), even)
+		even, odd := w.new(), w.new()
+		VMOVUPS(w.ofPanel(values, valuesPanel, i), even)
 		VPSRLD(U8(4), even, odd)
 		for _, v := range []VecVirtual{even, odd} {
-			VPAND(c.nibbles, v, v)
-			VPSUBB(zeros.Offset(i*vector), v, v)
+			w.and(nibbles, v, v)
+			VPSUBB(zeros.Offset(i*w.bytes), v, v)
 		}
 		halves[0], halves[1] = append(halves[0], even), append(halves[1], odd)
 	}
 	var highest VecVirtual
 	for j := range 8 {
 		if j%2 == 0 {
-			highest = YMM()
-			VMOVDQU(c.highest[j/2], highest)
+			highest = w.repeated(c.highest[j/2])
 		}
-		x := YMM()
+		x := w.new()
 		VBROADCASTSS(Mem{Base: a, Disp: 4 * j}, x)
 		for i, byWord := range halves[j%2] {
-			v := YMM()
+			v := w.new()
 			VPSHUFB(highest, byWord, v)
 			VCVTDQ2PS(v, v)
-			VMULPS(scales.Offset(i*vector), v, v)
+			VMULPS(scales.Offset(i*w.bytes), v, v)
 			VFMADD231PS(v, x, sum[i])
 		}
 	}
@@ -265,21 +265,9 @@ func row4(panels int, c row4Tables) {
 	DECQ(blocks)
 	JNZ(LabelRef("block"))
 	for i, s := range sum {
-		VMOVUPS(s, at(sums, i))
+		VMOVUPS(s, w.at(sums, i))
 	}
 	finish()
-}
-
-// ofPanel is vector i of panels that are a distance apart.
-func ofPanel(base, distance Register, i int) Mem { return ofPanelBytes(base, distance, i, vector) }
-
-// ofPanelBytes is ofPanel of vectors of a size in bytes.
-func ofPanelBytes(base, distance Register, i, size int) Mem {
-	m := Mem{Base: base, Disp: i % 2 * size}
-	if i >= 2 {
-		m.Index, m.Scale = distance, 1
-	}
-	return m
 }
 
 // int8Row multiplies rows of int8 by values of some bits.
@@ -289,39 +277,43 @@ type int8Row struct {
 	places []Mem // below 8 bits: shuffles of the rows of a word to the bytes in which they are together
 }
 
-func newInt8Row(bits int, ones Mem) int8Row {
-	r := int8Row{bits: bits, ones: ones}
-	for j := range 8 / bits {
-		if bits < 8 {
-			n := uint32(8 / bits)
-			r.places = append(r.places, bytesOf(fmt.Sprintf("int8Places%dx%d", bits, j), uint32(j), uint32(j)+n, uint32(j)+2*n, uint32(j)+3*n))
+// int8Rows are those of all bits.
+func int8Rows() (rows []int8Row) {
+	ones := words("int8Ones", repeated(0x00010001)...)
+	for _, bits := range []int{2, 4, 8} {
+		r := int8Row{bits: bits, ones: ones}
+		for j := range 8 / bits {
+			if bits < 8 {
+				n := uint32(8 / bits)
+				r.places = append(r.places, bytesOf(fmt.Sprintf("int8Places%dx%d", bits, j), uint32(j), uint32(j)+n, uint32(j)+2*n, uint32(j)+3*n))
+			}
 		}
+		rows = append(rows, r)
 	}
-	return r
+	return rows
 }
 
 // row adds a row of int8 times some panels, for blocks of words of both.
-func (r int8Row) row(panels int) {
-	name := fmt.Sprintf("int8Row%dx%dAVX2", r.bits, 16*panels)
+func (r int8Row) row(panels int, w width) {
+	name := fmt.Sprintf("int8Row%dx%d%s", r.bits, 16*panels, w.name)
 	function(name, "func(sums *float32, a *byte, aScale, aSum *float32, values *byte, valuesPanel, blocks, words, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
 		fmt.Sprintf("%s adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.", name))
 	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
 	aScale, aSum := pointer("aScale"), pointer("aSum")
 	valuesPanel, scalePanel := pointer("valuesPanel"), pointer("scalePanel")
 	scale, zeroPoint, zeroPanel := pointer("scale"), pointer("zeroPoint"), pointer("zeroPanel")
-	var mask VecVirtual
 	products, word, parts := r.bytes, r.byteSums, 2
-	if r.bits < 8 {
-		mask = constant(0x01010101 * (1<<r.bits - 1))
-		products, word, parts = func(a, values, valuesPanel Register, pairs []VecVirtual) {
-			r.packed(mask, a, values, valuesPanel, pairs)
-		}, r.packedSums, 1
+	if r.bits < 8 || w.wide() {
+		products, word, parts = r.packed(w), r.packedSums, 1
 	}
-	sum := each(2*panels, func(i int) VecVirtual { return loaded(sums, i) })
+	if w.wide() {
+		word = func(sums []VecVirtual) VecVirtual { return sums[0] }
+	}
+	sum := each(panels*w.perPanel(), func(i int) VecVirtual { return w.loaded(sums, i) })
 	Label("scale")
 	again := Load(Param("repeat"), GP64())
 	Label("block")
-	pairs := each(2*panels*parts, func(int) VecVirtual { return zero() })
+	pairs := each(len(sum)*parts, func(int) VecVirtual { return w.zero() })
 	left := Load(Param("words"), GP64())
 	Label("word")
 	products(a, values, valuesPanel, pairs)
@@ -330,15 +322,15 @@ func (r int8Row) row(panels int) {
 	DECQ(left)
 	JNZ(LabelRef("word"))
 	for i := range sum {
-		by, offset, v := YMM(), YMM(), word(pairs[i*parts:])
+		by, offset, v := w.new(), w.new(), word(pairs[i*parts:])
 		VCVTDQ2PS(v, v)
-		VPMOVZXBD(ofPanelBytes(zeroPoint, zeroPanel, i, 8), offset)
+		VPMOVZXBD(w.ofPanelBytes(zeroPoint, zeroPanel, i, w.bytes/4), offset)
 		VCVTDQ2PS(offset, offset)
 		VBROADCASTSS(Mem{Base: aSum}, by)
 		VMULPS(by, offset, offset)
 		VSUBPS(offset, v, v)
 		VBROADCASTSS(Mem{Base: aScale}, by)
-		VMULPS(ofPanel(scale, scalePanel, i), by, by)
+		VMULPS(w.ofPanel(scale, scalePanel, i), by, by)
 		VMULPS(by, v, v)
 		VADDPS(v, sum[i], sum[i])
 	}
@@ -352,36 +344,67 @@ func (r int8Row) row(panels int) {
 	DECQ(blocks)
 	JNZ(LabelRef("scale"))
 	for i, s := range sum {
-		VMOVUPS(s, at(sums, i))
+		VMOVUPS(s, w.at(sums, i))
 	}
 	finish()
 }
 
-// packed adds the products of a word of values below 8 bits: sums of pairs in 16 bits, which 32 values to 15 times int8 do not exceed.
-func (r int8Row) packed(mask VecVirtual, a, values, valuesPanel Register, pairs []VecVirtual) {
-	rows := each(len(r.places), func(int) VecVirtual { return YMM() })
-	last := rows[len(rows)-1]
-	if r.bits == 4 {
-		VPBROADCASTQ(Mem{Base: a}, last)
-	} else {
-		VBROADCASTI128(Mem{Base: a}, last)
+// packed prepares a function that adds the products of a word: sums of pairs in 16 bits, which 32 values to 15 times int8 do not exceed, or with VPDPBUSD
+// sums of four in 32 bits, for values of 8 bits too.
+func (r int8Row) packed(w width) func(a, values, valuesPanel Register, sums []VecVirtual) {
+	var mask VecVirtual
+	if r.bits < 8 {
+		mask = w.constant(0x01010101 * (1<<r.bits - 1))
 	}
-	for j, place := range r.places {
-		VPSHUFB(place, last, rows[j])
+	var places []Op
+	for _, place := range r.places {
+		places = append(places, w.operand(place))
 	}
-	for i := range pairs {
-		v := YMM()
-		VMOVDQU(ofPanel(values, valuesPanel, i), v)
-		for j, row := range rows {
-			part := YMM()
-			if j > 0 {
-				VPSRLD(U8(r.bits), v, v)
+	multiply := func(row, part, sum VecVirtual) {
+		VPMADDUBSW(row, part, part)
+		VPADDW(part, sum, sum)
+	}
+	if w.wide() {
+		multiply = func(row, part, sum VecVirtual) { VPDPBUSD(row, part, sum) }
+	}
+	return func(a, values, valuesPanel Register, sums []VecVirtual) {
+		rows := r.rows(w, a, places)
+		for i, sum := range sums {
+			v := w.new()
+			VMOVUPS(w.ofPanel(values, valuesPanel, i), v)
+			for j, row := range rows {
+				if j > 0 {
+					VPSRLD(U8(r.bits), v, v)
+				}
+				part := v
+				if r.bits < 8 {
+					part = w.new()
+					w.and(mask, v, part)
+				}
+				multiply(row, part, sum)
 			}
-			VPAND(mask, v, part)
-			VPMADDUBSW(row, part, part)
-			VPADDW(part, pairs[i], pairs[i])
 		}
 	}
+}
+
+// rows are the int8 values of a word of each column, as many of them as are multiplied together.
+func (r int8Row) rows(w width, a Register, places []Op) []VecVirtual {
+	rows := each(8/r.bits, func(int) VecVirtual { return w.new() })
+	last := rows[len(rows)-1]
+	switch from := (Mem{Base: a}); {
+	case r.bits == 8:
+		VPBROADCASTD(from, last)
+	case r.bits == 4:
+		VPBROADCASTQ(from, last)
+	case w.wide():
+		VBROADCASTI32X4(from, last)
+	default:
+		VBROADCASTI128(from, last)
+	}
+	for j, place := range places {
+		VPSHUFB(place, last, rows[j])
+	}
+	return rows
 }
 
 // packedSums are the sums of packed.
@@ -397,7 +420,7 @@ func (r int8Row) bytes(a, values, valuesPanel Register, pairs []VecVirtual) {
 	VPBROADCASTD(Mem{Base: a}, row.AsX())
 	VPMOVSXBW(row.AsX(), row)
 	for i, sum := range pairs {
-		v, from := YMM(), ofPanel(values, valuesPanel, i/2)
+		v, from := YMM(), ymm.ofPanel(values, valuesPanel, i/2)
 		from.Disp += i % 2 * vector / 2
 		VPMOVZXBW(from, v)
 		VPMADDWD(row, v, v)

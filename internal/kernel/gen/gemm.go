@@ -65,6 +65,82 @@ var (
 	zmm = width{"AVX512", 64, ZMM}
 )
 
+func (w width) wide() bool { return w.bytes == panelBytes }
+
+// perPanel is the number of registers of a row of a panel.
+func (w width) perPanel() int { return panelBytes / w.bytes }
+
+func (w width) zero() VecVirtual {
+	v := w.new()
+	if w.wide() {
+		VPXORD(v, v, v)
+	} else {
+		VXORPS(v, v, v)
+	}
+	return v
+}
+
+// constant fills all lanes with v.
+func (w width) constant(v uint32) VecVirtual {
+	y := constant(v)
+	if !w.wide() {
+		return y
+	}
+	z := w.new()
+	VPBROADCASTD(y.AsX(), z)
+	return z
+}
+
+func (w width) and(a, b, to Op) {
+	if w.wide() {
+		VPANDD(a, b, to)
+	} else {
+		VPAND(a, b, to)
+	}
+}
+
+// at is the i-th register after p.
+func (w width) at(p Register, i int) Mem { return Mem{Base: p, Disp: i * w.bytes} }
+
+func (w width) loaded(p Register, i int) VecVirtual {
+	v := w.new()
+	VMOVUPS(w.at(p, i), v)
+	return v
+}
+
+// repeated loads a table of 32 bytes, which fills the register.
+func (w width) repeated(table Mem) VecVirtual {
+	v := w.new()
+	if w.wide() {
+		VBROADCASTF64X4(table, v)
+	} else {
+		VMOVUPS(table, v)
+	}
+	return v
+}
+
+// operand is a table of 32 bytes, loaded if it has to fill more.
+func (w width) operand(table Mem) Op {
+	if w.wide() {
+		return w.repeated(table)
+	}
+	return table
+}
+
+// ofPanel is register i of panels that are a distance apart.
+func (w width) ofPanel(base, distance Register, i int) Mem {
+	return w.ofPanelBytes(base, distance, i, w.bytes)
+}
+
+// ofPanelBytes is ofPanel of elements for a register that have a size in bytes together.
+func (w width) ofPanelBytes(base, distance Register, i, size int) Mem {
+	m := Mem{Base: base, Disp: i % w.perPanel() * size}
+	if i >= w.perPanel() {
+		m.Index, m.Scale = distance, 1
+	}
+	return m
+}
+
 // numbers are the multiplied types: words of A, each repeated, by words of B, into words of C. A word is a float32, a float64, or four
 // bytes, uint8 of A and int8 of B, whose four products are summed into one int32. VPDPBUSD, unlike similar instructions, does not saturate;
 // the sums of pairs, of VPMADDUBSW, do.
@@ -131,13 +207,7 @@ func (t tile) zeros() [][]VecVirtual {
 	sums := make([][]VecVirtual, t.rows)
 	for r := range sums {
 		for range t.vectors() {
-			s := t.width.new()
-			if t.width.bytes == 64 {
-				VPXORD(s, s, s)
-			} else {
-				VXORPS(s, s, s)
-			}
-			sums[r] = append(sums[r], s)
+			sums[r] = append(sums[r], t.width.zero())
 		}
 	}
 	return sums

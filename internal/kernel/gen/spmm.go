@@ -11,10 +11,16 @@ import (
 // spmmFamily is the product of sparse rows, in quads of four rows, and panels of a dense matrix; see SparseRows in ../spmm.go.
 func spmmFamily() {
 	for vectors := 1; vectors <= 4; vectors++ {
-		spmm(vectors)
+		spmm(vectorRow{vectors, ymm})
 	}
 	for vectors := 1; vectors <= 8; vectors++ {
-		spmmAt(vectors)
+		spmmAt(vectorRow{vectors, ymm})
+	}
+	for vectors := 2; vectors <= 4; vectors++ {
+		spmm(vectorRow{vectors, zmm})
+	}
+	for vectors := 2; vectors <= 8; vectors++ {
+		spmmAt(vectorRow{vectors, zmm})
 	}
 	spmv()
 	decodeSparse("sparseInt8AVX2", 1, func(from Mem, v VecVirtual) {
@@ -55,46 +61,73 @@ func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
 	}
 }
 
+// A vectorRow is a row of columns in registers of a width, the last one of which is half filled if their number is odd in vectors of eight columns.
+type vectorRow struct {
+	vectors int // of eight columns
+	width   width
+}
+
+// registers is the number of registers.
+func (v vectorRow) registers() int { return (v.bytes() + v.width.bytes - 1) / v.width.bytes }
+
+// bytes is the size of the row.
+func (v vectorRow) bytes() int { return v.vectors * vector }
+
+// part is register i of those of a row, or its half with the columns of the row.
+func (v vectorRow) part(i int, of VecVirtual) Op {
+	if (i+1)*v.width.bytes > v.bytes() {
+		return of.AsY()
+	}
+	return of
+}
+
+// rows is the number of rows whose sums the registers hold, with the vectors that are multiplied: a sum has a latency of four cycles.
+func (v vectorRow) rows() int {
+	switch {
+	case v.width.wide() || v.vectors < 4:
+		return 4
+	case v.vectors == 4:
+		return 2
+	}
+	return 1
+}
+
 // spmm multiplies quads by columns of x in vectors, which are in panels of two vectors.
-func spmm(vectors int) {
-	function(fmt.Sprintf("spmm%dAVX2", vectors), "func(sums *float32, index *byte, quads int, values *float32, x *float32, panel, add int)",
-		fmt.Sprintf("spmm%dAVX2 stores products of quads and %d columns of x, or adds them to sums; panel in bytes, quads > 0.", vectors, 8*vectors))
+func spmm(v vectorRow) {
+	name := fmt.Sprintf("spmm%d%s", v.vectors, v.width.name)
+	function(name, "func(sums *float32, index *byte, quads int, values *float32, x *float32, panel, add int)",
+		fmt.Sprintf("%s stores products of quads and %d columns of x, or adds them to sums; panel in bytes, quads > 0.", name, 8*v.vectors))
 	sums, quads := pointer("sums"), pointer("quads")
 	q := quadPointers{index: pointer("index"), values: pointer("values")}
 	panels := []GPVirtual{pointer("x")}
-	if vectors > 2 {
+	if v.vectors > 2 {
 		second := GP64()
 		MOVQ(panels[0], second)
 		ADDQ(parameter("panel"), second)
 		panels = append(panels, second)
 	}
-	multiplyQuads(q, sums, quads, vectors, func(k GPVirtual) { SHLQ(U8(6), k) }, func(k GPVirtual, v int) Mem {
-		return Mem{Base: panels[v/2], Disp: v % 2 * vector, Index: k, Scale: 1}
+	multiplyQuads(q, sums, quads, v, func(k GPVirtual) { SHLQ(U8(6), k) }, func(k GPVirtual, at int) Mem {
+		return Mem{Base: panels[at/panelBytes], Disp: at % panelBytes, Index: k, Scale: 1}
 	})
 }
 
 // spmmAt multiplies quads by columns of x in vectors. Row k of x is at an offset of its own.
-func spmmAt(vectors int) {
-	function(fmt.Sprintf("spmmAt%dAVX2", vectors), "func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int)",
-		fmt.Sprintf("spmmAt%dAVX2 stores products of quads and %d columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.", vectors, 8*vectors))
+func spmmAt(v vectorRow) {
+	name := fmt.Sprintf("spmmAt%d%s", v.vectors, v.width.name)
+	function(name, "func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int)",
+		fmt.Sprintf("%s stores products of quads and %d columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.", name, 8*v.vectors))
 	sums, quads := pointer("sums"), pointer("quads")
 	q := quadPointers{index: pointer("index"), values: pointer("values")}
 	x, offsets := pointer("x"), pointer("offsets")
-	multiplyQuads(q, sums, quads, vectors, func(k GPVirtual) { MOVL(Mem{Base: offsets, Index: k, Scale: 4}, k.As32()) }, func(k GPVirtual, v int) Mem {
-		return Mem{Base: x, Disp: v * vector, Index: k, Scale: 4}
+	multiplyQuads(q, sums, quads, v, func(k GPVirtual) { MOVL(Mem{Base: offsets, Index: k, Scale: 4}, k.As32()) }, func(k GPVirtual, at int) Mem {
+		return Mem{Base: x, Disp: at, Index: k, Scale: 4}
 	})
 }
 
-// multiplyQuads multiplies quads by vectors of x. An index is converted by offset, and its vectors are those of row. All columns of as many
-// rows are summed at once as the registers hold: a sum has a latency of four cycles.
-func multiplyQuads(q quadPointers, sums, quads GPVirtual, vectors int, offset func(k GPVirtual), row func(k GPVirtual, v int) Mem) {
-	rows := 4
-	switch {
-	case vectors > 4:
-		rows = 1
-	case vectors == 4:
-		rows = 2
-	}
+// multiplyQuads multiplies quads by rows of x. An index is converted by offset, and its vectors are those of row, some bytes after its start. All
+// columns of as many rows are summed at once as the registers hold.
+func multiplyQuads(q quadPointers, sums, quads GPVirtual, v vectorRow, offset func(k GPVirtual), row func(k GPVirtual, at int) Mem) {
+	rows := v.rows()
 	Label("quad")
 	head := GP64()
 	MOVQ(q.index, head)
@@ -103,20 +136,20 @@ func multiplyQuads(q quadPointers, sums, quads GPVirtual, vectors int, offset fu
 		MOVWQZX(Mem{Base: head, Disp: 4}, pass.count)
 		LEAQ(Mem{Base: head, Disp: quadHead + first}, pass.index)
 		LEAQ(Mem{Base: q.values, Disp: 4 * first}, pass.values)
-		acc := tile{rows, 8 * vectors, ymm, floats}.zeros()
+		acc := tile{rows, v.registers() * v.width.bytes / 4, v.width, floats}.zeros()
 		loop(fmt.Sprint("pass", first), pass.count, func() {
 			pass.each(rows, func(r int, k GPVirtual) {
-				w := YMM()
+				w := v.width.new()
 				offset(k)
 				VBROADCASTSS(Mem{Base: pass.values, Disp: 4 * r}, w)
-				for v, sum := range acc[r] {
-					VFMADD231PS(row(k, v), w, sum)
+				for i, sum := range acc[r] {
+					VFMADD231PS(row(k, i*v.width.bytes), v.part(i, w), v.part(i, sum))
 				}
 			})
 			advance(pass.index, 4)
 			advance(pass.values, 16)
 		})
-		storeQuad(sums, head, acc, first, vectors)
+		storeQuad(sums, head, acc, first, v)
 		if last := 4 - rows; first == last {
 			LEAQ(Mem{Base: pass.index, Disp: -last}, q.index)
 			LEAQ(Mem{Base: pass.values, Disp: -4 * last}, q.values)
@@ -128,28 +161,27 @@ func multiplyQuads(q quadPointers, sums, quads GPVirtual, vectors int, offset fu
 }
 
 // storeQuad stores or adds the sums of rows of a quad from row first on.
-func storeQuad(sums, head GPVirtual, acc [][]VecVirtual, first, vectors int) {
+func storeQuad(sums, head GPVirtual, acc [][]VecVirtual, first int, v vectorRow) {
 	store := fmt.Sprint("store", first)
 	rows := make([]GPVirtual, len(acc))
 	for r := range acc {
 		rows[r] = GP64()
 		MOVBQZX(Mem{Base: head, Disp: first + r}, rows[r])
-		IMUL3Q(U32(vectors*vector), rows[r], rows[r])
+		IMUL3Q(U32(v.bytes()), rows[r], rows[r])
 		ADDQ(sums, rows[r])
+	}
+	each := func(do func(m Mem, sum Op)) {
+		for r := range acc {
+			for i, sum := range acc[r] {
+				do(Mem{Base: rows[r], Disp: i * v.width.bytes}, v.part(i, sum))
+			}
+		}
 	}
 	CMPQ(parameter("add"), U8(0))
 	JEQ(LabelRef(store))
-	for r := range acc {
-		for v, sum := range acc[r] {
-			VADDPS(at(rows[r], v), sum, sum)
-		}
-	}
+	each(func(m Mem, sum Op) { VADDPS(m, sum, sum) })
 	Label(store)
-	for r := range acc {
-		for v, sum := range acc[r] {
-			VMOVUPS(sum, at(rows[r], v))
-		}
-	}
+	each(func(m Mem, sum Op) { VMOVUPS(sum, m) })
 }
 
 // loop runs body n times.
