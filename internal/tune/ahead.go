@@ -1,11 +1,7 @@
 package tune
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/engine"
 )
@@ -63,43 +59,4 @@ func (a *ahead) close() error {
 		return nil
 	}
 	return (<-a.next).close()
-}
-
-// pending are the measurements of this process that the journal does not have.
-func (t *tuner) pending(layers []*layer, mine []bool) []measurement {
-	var list []measurement
-	for i, l := range layers {
-		for j := range l.variants {
-			known := false
-			if t.Journal != nil {
-				_, known = t.Journal.Result(unitOf(t.Candidates, l, &l.variants[j]))
-			}
-			if mine[i] && !known {
-				list = append(list, measurement{l, &l.variants[j]})
-			}
-		}
-	}
-	return list
-}
-
-// openVariant applies one candidate to one layer. The session shares activations and weights with k.
-func (t *tuner) openVariant(ctx context.Context, k *baseline, m measurement) opened {
-	step, err := t.Candidates[m.variant.candidate].Step(only(m.layer.weights(m.variant.candidate)), Measuring, t.calibrate)
-	if err != nil {
-		return opened{err: err}
-	}
-	b, err := t.build(ctx, append(slices.Clone(t.Prefix), step))
-	if err != nil {
-		return opened{err: err}
-	}
-	s, err := t.openOn(ctx, b, k)
-	if err != nil {
-		return opened{err: errors.Join(t.named(m, err), b.close())}
-	}
-	return opened{measurement: m, built: b, session: s}
-}
-
-// named adds the variant to an error.
-func (t *tuner) named(m measurement, err error) error {
-	return fmt.Errorf("%s of %s: %w", t.Candidates[m.variant.candidate].Name, strings.Join(m.layer.names, ", "), err)
 }

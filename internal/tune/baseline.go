@@ -40,8 +40,8 @@ type part struct {
 // baselineFraction is the divisor of the memory limit for cached activations.
 const baselineFraction = 8
 
-// baseline is the source at the opset that candidates need.
-func (t *tuner) baseline(ctx context.Context) (*baseline, error) {
+// openBaseline opens the source at the opset that candidates need.
+func (t *tuner) openBaseline(ctx context.Context) (*baseline, error) {
 	b, err := t.build(ctx, t.Prefix)
 	if err != nil {
 		return nil, err

@@ -49,12 +49,13 @@ func alone(t *testing.T, tu *tuner, l *layer, v variant) *outputError {
 		t.Fatal(err)
 	}
 	defer b.close()
-	s, err := tu.openOn(t.Context(), b, &baseline{})
+	m := &measurer{tuner: tu, baseline: &baseline{}}
+	s, err := m.openOn(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d, err := tu.measure(t.Context(), s, &baseline{})
+	d, err := m.measure(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

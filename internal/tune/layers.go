@@ -158,11 +158,11 @@ func (f *finder) costs(layers []*layer) []int64 {
 // measured measures each variant of each layer, with estimated costs for the layers. The file without any candidate has the given number of bytes.
 func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, costs []int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
-	var k *baseline // of the variants that are not measured yet
-	a := &ahead{todo: t.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1, open: func(m measurement) opened { return t.openVariant(ctx, k, m) }}
+	m := &measurer{tuner: t, bytes: bytes}
+	a := &ahead{todo: m.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1, open: func(v measurement) opened { return m.openVariant(ctx, v) }}
 	measure := func() (err error) {
-		if k == nil {
-			if k, err = t.baseline(ctx); err != nil {
+		if m.baseline == nil {
+			if m.baseline, err = t.openBaseline(ctx); err != nil {
 				return err
 			}
 		}
@@ -171,14 +171,14 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 			return o.err
 		}
 		defer o.close()
-		return t.variant(ctx, k, o, bytes)
+		return m.variant(ctx, o)
 	}
 	for _, l := range layers {
 		t.all += len(l.variants)
 	}
 	err := ir.Each(t.Journal, costs, func(i int, mine bool) error {
 		l := layers[i]
-		k.next()
+		m.baseline.next()
 		for j := range l.variants {
 			v := &l.variants[j]
 			unit := unitOf(t.Candidates, l, v)
@@ -189,7 +189,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 		}
 		return nil
 	})
-	return errors.Join(err, a.close(), k.close())
+	return errors.Join(err, a.close(), m.baseline.close())
 }
 
 // unitPrefix begins the names of the units of measurements.
@@ -341,17 +341,6 @@ func (f *finder) merge(to, from *layer) {
 		f.of[name] = to
 	}
 	f.list = slices.DeleteFunc(f.list, func(l *layer) bool { return l == from })
-}
-
-// variant measures the file size and the sensitivity of a variant; without it the file has the given number of bytes.
-func (t *tuner) variant(ctx context.Context, k *baseline, o opened, bytes int64) error {
-	o.variant.bytes = o.layer.bytes + o.size(t.Strip) - bytes
-	d, err := t.measure(ctx, o.session, k)
-	if err != nil {
-		return t.named(o.measurement, err)
-	}
-	o.variant.sensitivity = d.sensitivity(t.byScores())
-	return nil
 }
 
 // only are globs that match exactly these names, except that a comma matches any character.

@@ -1,13 +1,11 @@
 package tune
 
 import (
-	"context"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
-	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
@@ -30,44 +28,6 @@ func (t *tuner) spread(samples int) []int {
 		few[i] = i * all / n
 	}
 	return few
-}
-
-// openOn opens b for runs from the first value that differs from the baseline.
-func (t *tuner) openOn(ctx context.Context, b *built, k *baseline) (*engine.Interpreter, error) {
-	if k.session != nil {
-		if err := k.raise(ctx, b); err != nil {
-			return nil, err
-		}
-	}
-	return t.open(ctx, b, k)
-}
-
-// measure runs s, with activations of k as inputs, on the sensitivity samples.
-func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *baseline) (*outputError, error) {
-	d := &outputError{noise: map[string]float64{}, signal: map[string]float64{}}
-	first := t.sensitivityOutputs.rewind()
-	type pair struct{ want, got map[string]*ir.Array }
-	run, given := 0, s.BaselineInputs()
-	start := func(b *dataset.Batch) (func(context.Context) (pair, error), error) {
-		want, err := first.Run(ctx, b.Inputs, nil)
-		if err != nil {
-			return nil, err
-		}
-		in, err := k.inputs(ctx, run, b.Inputs, given)
-		if err != nil {
-			return nil, err
-		}
-		run++
-		return func(ctx context.Context) (pair, error) {
-			got, err := s.Run(ctx, verify.InputsOf(s, in), nil)
-			return pair{want, got}, err
-		}, nil
-	}
-	err := verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order(t.sensitivityRuns)), start, func(_ *dataset.Batch, p pair) error {
-		d.add(p.want, p.got)
-		return nil
-	})
-	return d, err
 }
 
 // order is the samples of these runs.

@@ -59,7 +59,7 @@ const (
 	minTileWork     = 1 << 17 // products, some microseconds
 	tilesPerWorker  = 4
 
-	conflictingArea = 256 // channels that are a multiple of so many pixels apart share few sets of the L1 cache
+	conflictingArea = 256 // channels at a multiple of so many pixels are in few sets of the L1 cache
 )
 
 // packedOf divides the product into tiles, of fewer channels if there are few tiles for the workers.
