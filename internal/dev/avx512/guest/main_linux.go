@@ -44,7 +44,7 @@ func run() error {
 		args := strings.Fields(line)
 		test := exec.Command("/"+args[0], args[1:]...)
 		test.Stdout, test.Stderr = os.Stdout, os.Stdout
-		// The garbage collector of Go 1.26, which scans with GFNI and AVX-512, finds invalid pointers in Bochs 2.7. The memory suffices without it.
+		// The garbage collector of Go 1.26, which scans with GFNI and AVX-512, finds invalid pointers in Bochs 2.7, in programs without kernels too. The memory suffices without it.
 		test.Env = append(os.Environ(), "GOGC=off")
 		start := time.Now()
 		if err := test.Run(); err != nil {
