@@ -16,7 +16,7 @@ func FuzzGemmAt(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		m, n, k, row := int(rows), 1+int(columns)%GemmPanel, 1+int(depth), r.IntN(4)
 		padded := (m + GemmAtRows - 1) / GemmAtRows * GemmAtRows
-		x, b, at := gaussian(r, padded*row+300), gaussian(r, k*GemmPanel), make([]int64, k)
+		x, b, at := gaussian(r, max(padded, GemmAtRows)*row+300), gaussian(r, k*GemmPanel), make([]int64, k)
 		a := make([]float32, padded*k)
 		for i := range at {
 			at[i] = int64(r.IntN(300 - row))
