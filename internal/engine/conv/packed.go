@@ -25,8 +25,10 @@ func packedFits(n *op.Node, w *ir.Array) bool {
 
 // isPointwise reports whether Geometry.Pointwise will be true for weights of two axes.
 func isPointwise(n *op.Node, w *ir.Array) bool {
-	isNot := func(one int64) func(int64) bool { return func(v int64) bool { return v != one } }
-	return w.Shape[2] == 1 && w.Shape[3] == 1 && !slices.ContainsFunc(n.Ints("strides"), isNot(1)) && !slices.ContainsFunc(n.Ints("pads"), isNot(0))
+	all := func(values []int64, want int64) bool {
+		return !slices.ContainsFunc(values, func(v int64) bool { return v != want })
+	}
+	return w.Shape[2] == 1 && w.Shape[3] == 1 && all(n.Ints("strides"), 1) && all(n.Ints("pads"), 0)
 }
 
 // preparePacked packs constant weights.
