@@ -141,7 +141,7 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		fmt.Println(t)
-		made[s.name] = begin(s.name) + t + end(s.name)
+		made[s.name] = begin(s.name) + t + "\nProcessor: " + processor() + ".\n" + end(s.name)
 		if err := b.write(ctx, out, made); err != nil {
 			return err
 		}
