@@ -68,12 +68,12 @@ func race(peer *openblas, n, rounds int) (paces, error) {
 	s := gemm.Shape{M: n, N: n, K: n}
 	plain := gemm.FloatProduct{A: gemm.Rows(gaussian(r, n*n), n), B: gemm.Rows(gaussian(r, n*n), n), C: make([]float32, n*n), Stride: n}
 	packed := plain
-	packed.Packed, packed.B = gemm.PackFloat(alone{}, plain.B, n, n), gemm.Matrix[float32]{}
+	packed.Packed, packed.B = gemm.PackFloat(gemm.Alone{}, plain.B, n, n), gemm.Matrix[float32]{}
 	work := ir.AlignedBytes(max(gemm.FloatWork(s, 1, 1, false), gemm.FloatWork(s, 1, 1, true)))
 	product := func(p gemm.FloatProduct) func() (float64, error) {
 		return func() (float64, error) {
 			start := time.Now()
-			gemm.Float(alone{}, s, work, p)
+			gemm.Float(gemm.Alone{}, s, work, p)
 			return time.Since(start).Seconds(), nil
 		}
 	}
@@ -106,19 +106,6 @@ func gaussian(r *rand.Rand, n int) []float32 {
 	}
 	return x
 }
-
-// alone is a pool of one worker.
-type alone struct{}
-
-// For runs one piece after another.
-func (alone) For(n int, f func(int)) {
-	for i := range n {
-		f(i)
-	}
-}
-
-// Workers is one.
-func (alone) Workers() int { return 1 }
 
 // openblas is a process of numpy that multiplies on request.
 type openblas struct {

@@ -94,17 +94,6 @@ type head[T number] struct {
 	product []byte
 }
 
-// single is the pool of one worker.
-type alone struct{}
-
-func (alone) Workers() int { return 1 }
-
-func (alone) For(n int, f func(i int)) {
-	for i := range n {
-		f(i)
-	}
-}
-
 // each calls f for every head, with scratch of its blocks of scores. The heads of a group follow each other, as they add to the same gradients.
 func each[T number](c *op.Call, p *attention, gradient bool, f func(h *head[T])) {
 	dt, scale, blocks := c.In[0].DType, T(c.Float("scale", 1)), p.scoreBlocks(gradient)
@@ -123,7 +112,7 @@ func each[T number](c *op.Call, p *attention, gradient bool, f func(h *head[T]))
 		}
 	}
 	if p.parallelHeads(c.Pool.Workers()) {
-		c.Pool.Slots(p.groups(), func(i, slot int) { one(i, slot, alone{}) })
+		c.Pool.Slots(p.groups(), func(i, slot int) { one(i, slot, gemm.Alone{}) })
 		return
 	}
 	for i := range p.groups() {

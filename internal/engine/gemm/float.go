@@ -112,7 +112,7 @@ func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
 	slots, tiles := g.slot(), g.tiles()
-	distribute(p, len(products)*tiles, func(task, slot int) {
+	p.Slots(len(products)*tiles, func(task, slot int) {
 		rows, cols := g.tile(task % tiles)
 		own := scratch[slot*slots:][:slots]
 		t := floatTile{&products[task/tiles], g.Shape, rows, cols, own[g.storedTile():], own[:g.storedTile()]}

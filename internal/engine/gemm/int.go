@@ -106,7 +106,7 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	}
 	g := newIntTiling(s, len(products), p.Workers())
 	layout, tiles := g.intSlot(packed, finish), g.tiles()
-	distribute(p, len(products)*tiles, func(task, slot int) {
+	p.Slots(len(products)*tiles, func(task, slot int) {
 		t := intTile{IntProduct: &products[task/tiles], depth: s.K}
 		t.rows, t.cols = g.tile(task % tiles)
 		t.cut(work[slot*layout.total():], layout)

@@ -15,7 +15,7 @@ func Plain[T Number](p Pool, s Shape, a, b Matrix[T], c []T, stride int) {
 	b.check("B", s.K, s.N)
 	Rows(c, stride).check("C", s.M, s.N)
 	g := newTiling(s, plainRows, maxCols, colStep, 1, p.Workers())
-	distribute(p, g.tiles(), func(task, _ int) {
+	p.Slots(g.tiles(), func(task, _ int) {
 		rows, cols := g.tile(task)
 		for ks := range (span{0, s.K}).blocks(plainDepth) {
 			plainBlock(c, stride, a, b, rows, cols, ks)

@@ -1,28 +1,25 @@
 package gemm
 
-import "sync/atomic"
-
-// A Pool runs tasks concurrently: For runs f(0) to f(n-1) and returns when all are done; Workers is the maximum number of concurrent tasks.
-// engine/op has the engine's.
+// A Pool runs tasks concurrently: Slots runs f for each of n tasks, at most one at a time with the same slot, of which there are at most as
+// many as Workers, and returns when all are done; For is Slots without slots. Scratch memory is divided by slots. engine/op has the engine's.
 type Pool interface {
 	For(n int, f func(i int))
+	Slots(n int, f func(task, slot int))
 	Workers() int
 }
 
-// distribute runs f for each of the tasks, at most one at a time with the same slot; there are min(workers, tasks) slots. Scratch memory is
-// divided by slots.
-func distribute(p Pool, tasks int, f func(task, slot int)) {
-	slots := min(p.Workers(), tasks)
-	if slots == 1 {
-		for task := range tasks {
-			f(task, 0)
-		}
-		return
+// Alone is a pool of the caller only.
+type Alone struct{}
+
+// For runs f(0) to f(n-1) one after the other.
+func (Alone) For(n int, f func(i int)) {
+	for i := range n {
+		f(i)
 	}
-	var next atomic.Int64
-	p.For(slots, func(slot int) {
-		for t := int(next.Add(1)) - 1; t < tasks; t = int(next.Add(1)) - 1 {
-			f(t, slot)
-		}
-	})
 }
+
+// Slots runs one task after the other.
+func (a Alone) Slots(n int, f func(task, slot int)) { a.For(n, func(i int) { f(i, 0) }) }
+
+// Workers is one.
+func (Alone) Workers() int { return 1 }

@@ -46,9 +46,14 @@ type span struct{ from, to int }
 
 func (s span) len() int { return s.to - s.from }
 
-// tile is the rows and columns of tile i. Tiles of the same columns are consecutive: they read the same part of B.
+// tile is the rows and columns of tile i. The first half of the tiles, which one of two workers takes, reads either half of B, as tiles of the
+// same columns are consecutive, or half of A if that is the larger part of both.
 func (g tiling) tile(i int) (rows, cols span) {
-	r, c := i%g.down()*g.rows, i/g.down()*g.cols
+	r, c := i%g.down(), i/g.down()
+	if across := g.tiles() / g.down(); 4*g.M > g.N {
+		r, c = i/across, i%across
+	}
+	r, c = r*g.rows, c*g.cols
 	return span{r, min(r+g.rows, g.M)}, span{c, min(c+g.cols, g.N)}
 }
 

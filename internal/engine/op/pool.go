@@ -1,6 +1,7 @@
 package op
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,34 +14,42 @@ type Pool struct {
 	tasks   chan *task
 }
 
+// A task is the indices 0 to n-1, divided into as many contiguous shares as it has slots.
 type task struct {
 	n      int64
-	next   atomic.Int64
+	shares []share
 	done   atomic.Int64
 	left   sync.WaitGroup
-	f      func(i int)
+	f      func(i, slot int)
 	failed atomic.Pointer[any] // the first panic
+}
+
+// A share is the indices that are left of one: the first one, and the one after the last. It has a cache line of its own.
+type share struct {
+	bounds atomic.Uint64
+	taken  atomic.Bool // by a worker, as its slot
+	_      [52]byte
 }
 
 // NewPool returns a pool of n workers, including the caller of For. Close ends it.
 func NewPool(n int) *Pool {
 	p := &Pool{workers: max(n, 1)}
 	p.tasks = make(chan *task, 4*p.workers)
-	for range p.workers - 1 {
-		go p.work()
+	for i := range p.workers - 1 {
+		go p.work(i + 1)
 	}
 	return p
 }
 
-// work runs tasks until Close.
-func (p *Pool) work() {
+// work runs tasks until Close, in the slot of that number if it is free.
+func (p *Pool) work(slot int) {
 	for {
 		p.watch(func() bool { return len(p.tasks) > 0 })
 		t, ok := <-p.tasks
 		if !ok {
 			return
 		}
-		t.run()
+		t.join(slot)
 	}
 }
 
@@ -68,23 +77,7 @@ func (p *Pool) Close() { close(p.tasks) }
 func (p *Pool) Workers() int { return p.workers }
 
 // For runs f(0) to f(n-1) concurrently, and returns when all are done. f may call it.
-func (p *Pool) For(n int, f func(i int)) {
-	if n <= 1 || p.workers == 1 {
-		for i := range n {
-			f(i)
-		}
-		return
-	}
-	t := &task{n: int64(n), f: f}
-	t.left.Add(n)
-	p.offer(t, min(n, p.workers)-1)
-	t.run()
-	p.watch(func() bool { return t.done.Load() == t.n })
-	t.left.Wait()
-	if v := t.failed.Load(); v != nil {
-		panic(*v)
-	}
-}
+func (p *Pool) For(n int, f func(i int)) { p.Slots(n, func(i, _ int) { f(i) }) }
 
 // offer queues the task for up to k workers. If the queue is full they are all busy.
 func (p *Pool) offer(t *task, k int) {
@@ -103,31 +96,84 @@ func (p *Pool) Rows(n, grain int, f func(from, to int)) {
 	p.For((n+grain-1)/grain, func(i int) { f(i*grain, min(n, (i+1)*grain)) })
 }
 
-// Slots runs f for each of n tasks, at most one at a time with the same slot; there are as many slots as workers. Scratch memory is divided
-// by slots; results must not depend on them.
+// Slots runs f for each of n < 2^32 tasks, at most one at a time with the same slot; there are as many slots as workers. Scratch memory is divided
+// by slots; results must not depend on them. The caller has slot 0. A slot begins with a contiguous share of the tasks and then takes what is left of others, from
+// their end: what a worker wrote in one step is in the cache of its processor in the next one, if both steps divide the same values alike.
 func (p *Pool) Slots(n int, f func(task, slot int)) {
-	var next atomic.Int64
-	p.For(min(p.workers, n), func(slot int) {
-		for t := int(next.Add(1)) - 1; t < n; t = int(next.Add(1)) - 1 {
-			f(t, slot)
+	slots := min(p.workers, n)
+	if slots <= 1 {
+		for i := range n {
+			f(i, 0)
 		}
-	})
+		return
+	}
+	t := &task{n: int64(n), f: f, shares: make([]share, slots)}
+	for i := range t.shares {
+		t.shares[i].set(i*n/slots, (i+1)*n/slots)
+	}
+	t.left.Add(n)
+	t.shares[0].taken.Store(true)
+	p.offer(t, slots-1)
+	t.run(0)
+	p.watch(func() bool { return t.done.Load() == t.n })
+	t.left.Wait()
+	if v := t.failed.Load(); v != nil {
+		panic(*v)
+	}
 }
 
 // maxPieces bounds the scheduling overhead, and is enough for the largest machines.
 const maxPieces = 256
 
-func (t *task) run() {
-	for {
-		i := t.next.Add(1) - 1
-		if i >= t.n {
+// join runs in the first free slot from that number on, if there is one.
+func (t *task) join(slot int) {
+	for k := range t.shares {
+		if at := (slot + k) % len(t.shares); t.shares[at].taken.CompareAndSwap(false, true) {
+			t.run(at)
 			return
 		}
-		t.one(int(i))
 	}
 }
 
-func (t *task) one(i int) {
+// run takes the share of a slot, and then what is left of the others.
+func (t *task) run(slot int) {
+	for i, ok := t.shares[slot].first(); ok; i, ok = t.shares[slot].first() {
+		t.one(i, slot)
+	}
+	for k := range t.shares {
+		other := &t.shares[(slot+k)%len(t.shares)]
+		for i, ok := other.last(); ok; i, ok = other.last() {
+			t.one(i, slot)
+		}
+	}
+}
+
+// set makes from to to-1 the indices that are left.
+func (s *share) set(from, to int) { s.bounds.Store(uint64(from)<<32 | uint64(to)) }
+
+// first takes the first index that is left.
+func (s *share) first() (int, bool) {
+	for {
+		b := s.bounds.Load()
+		from, to := b>>32, b&math.MaxUint32
+		if from == to || s.bounds.CompareAndSwap(b, b+1<<32) {
+			return int(from), from < to
+		}
+	}
+}
+
+// last takes the last index that is left.
+func (s *share) last() (int, bool) {
+	for {
+		b := s.bounds.Load()
+		from, to := b>>32, b&math.MaxUint32
+		if from == to || s.bounds.CompareAndSwap(b, b-1) {
+			return int(to) - 1, from < to
+		}
+	}
+}
+
+func (t *task) one(i, slot int) {
 	defer t.left.Done()
 	defer t.done.Add(1)
 	defer func() {
@@ -135,5 +181,5 @@ func (t *task) one(i int) {
 			t.failed.CompareAndSwap(nil, &v)
 		}
 	}()
-	t.f(i)
+	t.f(i, slot)
 }

@@ -2,7 +2,6 @@ package spmm
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -54,19 +53,15 @@ func multiply(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products []gemm
 	}
 	tiles := (s.N + kernel.SparseCols - 1) / kernel.SparseCols
 	parts := w.parts(pieces(s.M, tiles*len(products), p.Workers()))
-	scratch, slots := kernel.Words[float32](work), slot(s.M, s.N)
+	scratch, size := kernel.Words[float32](work), slot(s.M, s.N)
 	tasks := len(products) * tiles * len(parts)
-	var next atomic.Int64
-	p.For(min(p.Workers(), tasks), func(i int) {
-		own := scratch[i*slots:][:slots]
-		for at := int(next.Add(1)) - 1; at < tasks; at = int(next.Add(1)) - 1 {
-			from := at / len(parts) % tiles * kernel.SparseCols
-			t := task{
-				FloatProduct: &products[at/len(parts)/tiles], shape: s, groups: parts[at%len(parts)],
-				from: from, to: min(from+kernel.SparseCols, s.N), transposed: transposed,
-			}
-			t.run(own)
+	p.Slots(tasks, func(at, slot int) {
+		from := at / len(parts) % tiles * kernel.SparseCols
+		t := task{
+			FloatProduct: &products[at/len(parts)/tiles], shape: s, groups: parts[at%len(parts)],
+			from: from, to: min(from+kernel.SparseCols, s.N), transposed: transposed,
 		}
+		t.run(scratch[slot*size:][:size])
 	})
 }
 

@@ -17,14 +17,19 @@ type workers int
 
 func (w workers) Workers() int { return int(w) }
 
-func (w workers) For(n int, f func(i int)) {
+func (w workers) For(n int, f func(i int)) { w.Slots(n, func(i, _ int) { f(i) }) }
+
+func (w workers) Slots(n int, f func(task, slot int)) {
 	var all sync.WaitGroup
-	slots := make(chan struct{}, w)
+	slots := make(chan int, w)
+	for i := range int(w) {
+		slots <- i
+	}
 	for i := range n {
-		slots <- struct{}{}
+		slot := <-slots
 		all.Go(func() {
-			f(i)
-			<-slots
+			f(i, slot)
+			slots <- slot
 		})
 	}
 	all.Wait()
