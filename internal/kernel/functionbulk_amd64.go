@@ -26,13 +26,6 @@ func sigmoidBulk(dst, x []float32) (n int) {
 	return n
 }
 
-func siluBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
-		siluAVX2(&dst[0], &x[0], n)
-	}
-	return n
-}
-
 func geluTanhBulk(dst, x []float32) (n int) {
 	if n = wholeFMA(len(x)); n > 0 {
 		geluTanhAVX2(&dst[0], &x[0], n)

@@ -144,11 +144,6 @@ func expAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func sigmoidAVX2(dst *float32, x *float32, n int)
 
-// siluAVX2 needs FMA and n%8 == 0.
-//
-//go:noescape
-func siluAVX2(dst *float32, x *float32, n int)
-
 // geluTanhAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape

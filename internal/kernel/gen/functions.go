@@ -19,7 +19,6 @@ func functions() []float64Function {
 	return []float64Function{
 		{"expAVX2", exp},
 		{"sigmoidAVX2", sigmoid},
-		{"siluAVX2", silu},
 		{"geluTanhAVX2", geluTanh},
 		{"tanhAVX2", func() func(pair) pair { return oddRatio("tanhTable", 5, 6, tanhLeast) }},
 		{"erfAVX2", func() func(pair) pair { return oddRatio("erfTable", 7, 6, erfLeast) }},
@@ -54,15 +53,6 @@ func sigmoid() func(x pair) pair {
 	return func(x pair) pair {
 		e := expPair(xor(atMost(atLeast(x, lo), hi), sign))
 		return div(both(one), add(both(one), e))
-	}
-}
-
-func silu() func(x pair) pair {
-	lo, hi, sign, one := bound(sigmoidLeast), bound(sigmoidGreatest), signBit(), number(1)
-	return func(x pair) pair {
-		v := atLeast(x, lo)
-		e := expPair(xor(atMost(v, hi), sign))
-		return div(v, add(both(one), e))
 	}
 }
 

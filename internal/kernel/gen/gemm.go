@@ -91,6 +91,14 @@ func (w width) constant(v uint32) VecVirtual {
 	return z
 }
 
+func (w width) or(a, b, to Op) {
+	if w.wide() {
+		VPORD(a, b, to)
+	} else {
+		VPOR(a, b, to)
+	}
+}
+
 func (w width) and(a, b, to Op) {
 	if w.wide() {
 		VPANDD(a, b, to)
