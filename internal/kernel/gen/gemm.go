@@ -92,6 +92,17 @@ func (w width) constant(v uint32) VecVirtual {
 	return z
 }
 
+// constant64 fills all 64-bit lanes with v.
+func (w width) constant64(v uint64) VecVirtual {
+	y := constant64(v)
+	if !w.wide() {
+		return y
+	}
+	z := w.new()
+	VPBROADCASTQ(y.AsX(), z)
+	return z
+}
+
 func (w width) and(a, b, to Op) {
 	if w.wide() {
 		VPANDD(a, b, to)
