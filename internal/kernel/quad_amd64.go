@@ -14,6 +14,16 @@ func quadConv8x32AVX512(strips int, a *byte, aRow int, runs *int64, count int, b
 //go:noescape
 func quadConv8x16AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
 
+// quadConv7x32AVX512 stores first+a·b as bytes, for strips of 7 rows, of the columns of the mask; strides in bytes; runs are pairs of an offset and quads > 0; strips, count > 0.
+//
+//go:noescape
+func quadConv7x32AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+
+// quadConv7x16AVX512 stores first+a·b as bytes, for strips of 7 rows, of the columns of the mask; strides in bytes; runs are pairs of an offset and quads > 0; strips, count > 0.
+//
+//go:noescape
+func quadConv7x16AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+
 // quadConv4x32AVX512 stores first+a·b as bytes, for strips of 4 rows, of the columns of the mask; strides in bytes; runs are pairs of an offset and quads > 0; strips, count > 0.
 //
 //go:noescape

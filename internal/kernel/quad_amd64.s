@@ -571,6 +571,514 @@ oneEnd:
 	VZEROUPPER
 	RET
 
+// func quadConv7x32AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI
+TEXT ·quadConv7x32AVX512(SB), NOSPLIT, $0-120
+	MOVQ         strips+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         dst+64(FP), DX
+	MOVQ         a+8(FP), R8
+	MOVQ         aRow+16(FP), R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	LEAQ         (R10)(R9*2), R11
+	ADDQ         R9, R11
+	MOVQ         b+40(FP), R12
+	MOVQ         bPanel+48(FP), R13
+	MOVL         $0x49800000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VBROADCASTSS zero+104(FP), Z1
+	VBROADCASTSS lo+108(FP), Z2
+	VBROADCASTSS hi+112(FP), Z3
+	VBROADCASTSS flip+116(FP), Z4
+	MOVL         mask+80(FP), BX
+	KMOVD        BX, K1
+
+strip:
+	MOVQ    first+56(FP), BX
+	VMOVUPS (BX), Z5
+	VMOVUPS 64(BX), Z6
+	VMOVUPS (BX), Z7
+	VMOVUPS 64(BX), Z8
+	VMOVUPS (BX), Z9
+	VMOVUPS 64(BX), Z10
+	VMOVUPS (BX), Z11
+	VMOVUPS 64(BX), Z12
+	VMOVUPS (BX), Z13
+	VMOVUPS 64(BX), Z14
+	VMOVUPS (BX), Z15
+	VMOVUPS 64(BX), Z16
+	VMOVUPS (BX), Z17
+	VMOVUPS 64(BX), Z18
+	MOVQ    runs+24(FP), SI
+	MOVQ    count+32(FP), BX
+	MOVQ    b+40(FP), R12
+
+run:
+	MOVQ (SI), DI
+	ADDQ CX, DI
+	MOVQ DI, R8
+	LEAQ (R8)(R9*2), R10
+	ADDQ R9, R10
+	LEAQ (R10)(R9*2), R11
+	ADDQ R9, R11
+	MOVQ 8(SI), DI
+	SUBQ $0x00000002, DI
+	JLT  twoEnd
+
+two:
+	VMOVUPS      (R12), Z19
+	VMOVUPS      (R12)(R13*1), Z20
+	VPBROADCASTD (R8), Z21
+	VPDPBUSD     Z19, Z21, Z5
+	VPDPBUSD     Z20, Z21, Z6
+	VPBROADCASTD (R8)(R9*1), Z21
+	VPDPBUSD     Z19, Z21, Z7
+	VPDPBUSD     Z20, Z21, Z8
+	VPBROADCASTD (R8)(R9*2), Z21
+	VPDPBUSD     Z19, Z21, Z9
+	VPDPBUSD     Z20, Z21, Z10
+	VPBROADCASTD (R10), Z21
+	VPDPBUSD     Z19, Z21, Z11
+	VPDPBUSD     Z20, Z21, Z12
+	VPBROADCASTD (R10)(R9*1), Z21
+	VPDPBUSD     Z19, Z21, Z13
+	VPDPBUSD     Z20, Z21, Z14
+	VPBROADCASTD (R10)(R9*2), Z21
+	VPDPBUSD     Z19, Z21, Z15
+	VPDPBUSD     Z20, Z21, Z16
+	VPBROADCASTD (R11), Z21
+	VPDPBUSD     Z19, Z21, Z17
+	VPDPBUSD     Z20, Z21, Z18
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000040, R12
+	VMOVUPS      (R12), Z19
+	VMOVUPS      (R12)(R13*1), Z20
+	VPBROADCASTD (R8), Z21
+	VPDPBUSD     Z19, Z21, Z5
+	VPDPBUSD     Z20, Z21, Z6
+	VPBROADCASTD (R8)(R9*1), Z21
+	VPDPBUSD     Z19, Z21, Z7
+	VPDPBUSD     Z20, Z21, Z8
+	VPBROADCASTD (R8)(R9*2), Z21
+	VPDPBUSD     Z19, Z21, Z9
+	VPDPBUSD     Z20, Z21, Z10
+	VPBROADCASTD (R10), Z21
+	VPDPBUSD     Z19, Z21, Z11
+	VPDPBUSD     Z20, Z21, Z12
+	VPBROADCASTD (R10)(R9*1), Z21
+	VPDPBUSD     Z19, Z21, Z13
+	VPDPBUSD     Z20, Z21, Z14
+	VPBROADCASTD (R10)(R9*2), Z21
+	VPDPBUSD     Z19, Z21, Z15
+	VPDPBUSD     Z20, Z21, Z16
+	VPBROADCASTD (R11), Z21
+	VPDPBUSD     Z19, Z21, Z17
+	VPDPBUSD     Z20, Z21, Z18
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000040, R12
+	SUBQ         $0x00000002, DI
+	JGE          two
+
+twoEnd:
+	ADDQ $0x00000002, DI
+	SUBQ $0x00000001, DI
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (R12), Z19
+	VMOVUPS      (R12)(R13*1), Z20
+	VPBROADCASTD (R8), Z21
+	VPDPBUSD     Z19, Z21, Z5
+	VPDPBUSD     Z20, Z21, Z6
+	VPBROADCASTD (R8)(R9*1), Z21
+	VPDPBUSD     Z19, Z21, Z7
+	VPDPBUSD     Z20, Z21, Z8
+	VPBROADCASTD (R8)(R9*2), Z21
+	VPDPBUSD     Z19, Z21, Z9
+	VPDPBUSD     Z20, Z21, Z10
+	VPBROADCASTD (R10), Z21
+	VPDPBUSD     Z19, Z21, Z11
+	VPDPBUSD     Z20, Z21, Z12
+	VPBROADCASTD (R10)(R9*1), Z21
+	VPDPBUSD     Z19, Z21, Z13
+	VPDPBUSD     Z20, Z21, Z14
+	VPBROADCASTD (R10)(R9*2), Z21
+	VPDPBUSD     Z19, Z21, Z15
+	VPDPBUSD     Z20, Z21, Z16
+	VPBROADCASTD (R11), Z21
+	VPDPBUSD     Z19, Z21, Z17
+	VPDPBUSD     Z20, Z21, Z18
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000040, R12
+	SUBQ         $0x00000001, DI
+	JGE          one
+
+oneEnd:
+	ADDQ          $0x00000001, DI
+	ADDQ          $0x00000010, SI
+	DECQ          BX
+	JNZ           run
+	MOVQ          to+72(FP), BX
+	MOVQ          scale+88(FP), SI
+	MOVQ          bias+96(FP), DI
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        (SI), Z5, Z5
+	VADDPS        (DI), Z5, Z5
+	VMINPS        Z5, Z0, Z5
+	VCVTPS2DQ     Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VMULPS        64(SI), Z6, Z6
+	VADDPS        64(DI), Z6, Z6
+	VMINPS        Z6, Z0, Z6
+	VCVTPS2DQ     Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        (SI), Z7, Z7
+	VADDPS        (DI), Z7, Z7
+	VMINPS        Z7, Z0, Z7
+	VCVTPS2DQ     Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        64(SI), Z8, Z8
+	VADDPS        64(DI), Z8, Z8
+	VMINPS        Z8, Z0, Z8
+	VCVTPS2DQ     Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        (SI), Z9, Z9
+	VADDPS        (DI), Z9, Z9
+	VMINPS        Z9, Z0, Z9
+	VCVTPS2DQ     Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VMULPS        64(SI), Z10, Z10
+	VADDPS        64(DI), Z10, Z10
+	VMINPS        Z10, Z0, Z10
+	VCVTPS2DQ     Z10, Z10
+	VCVTDQ2PS     Z11, Z11
+	VMULPS        (SI), Z11, Z11
+	VADDPS        (DI), Z11, Z11
+	VMINPS        Z11, Z0, Z11
+	VCVTPS2DQ     Z11, Z11
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        64(SI), Z12, Z12
+	VADDPS        64(DI), Z12, Z12
+	VMINPS        Z12, Z0, Z12
+	VCVTPS2DQ     Z12, Z12
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        (SI), Z13, Z13
+	VADDPS        (DI), Z13, Z13
+	VMINPS        Z13, Z0, Z13
+	VCVTPS2DQ     Z13, Z13
+	VCVTDQ2PS     Z14, Z14
+	VMULPS        64(SI), Z14, Z14
+	VADDPS        64(DI), Z14, Z14
+	VMINPS        Z14, Z0, Z14
+	VCVTPS2DQ     Z14, Z14
+	VCVTDQ2PS     Z15, Z15
+	VMULPS        (SI), Z15, Z15
+	VADDPS        (DI), Z15, Z15
+	VMINPS        Z15, Z0, Z15
+	VCVTPS2DQ     Z15, Z15
+	VCVTDQ2PS     Z16, Z16
+	VMULPS        64(SI), Z16, Z16
+	VADDPS        64(DI), Z16, Z16
+	VMINPS        Z16, Z0, Z16
+	VCVTPS2DQ     Z16, Z16
+	VCVTDQ2PS     Z17, Z17
+	VMULPS        (SI), Z17, Z17
+	VADDPS        (DI), Z17, Z17
+	VMINPS        Z17, Z0, Z17
+	VCVTPS2DQ     Z17, Z17
+	VCVTDQ2PS     Z18, Z18
+	VMULPS        64(SI), Z18, Z18
+	VADDPS        64(DI), Z18, Z18
+	VMINPS        Z18, Z0, Z18
+	VCVTPS2DQ     Z18, Z18
+	VMOVDQU32     quadOrder<>+0(SB), Z19
+	VPACKSSDW     Z6, Z5, Z5
+	VPADDSW       Z1, Z5, Z5
+	VPACKSSDW     Z8, Z7, Z6
+	VPADDSW       Z1, Z6, Z6
+	VPACKUSWB     Z6, Z5, Z5
+	VPERMD        Z5, Z19, Z5
+	VPMINUB       Z3, Z5, Z5
+	VPMAXUB       Z2, Z5, Z5
+	VPXORD        Z4, Z5, Z5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	VPACKSSDW     Z10, Z9, Z5
+	VPADDSW       Z1, Z5, Z5
+	VPACKSSDW     Z12, Z11, Z6
+	VPADDSW       Z1, Z6, Z6
+	VPACKUSWB     Z6, Z5, Z5
+	VPERMD        Z5, Z19, Z5
+	VPMINUB       Z3, Z5, Z5
+	VPMAXUB       Z2, Z5, Z5
+	VPXORD        Z4, Z5, Z5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	VPACKSSDW     Z14, Z13, Z5
+	VPADDSW       Z1, Z5, Z5
+	VPACKSSDW     Z16, Z15, Z6
+	VPADDSW       Z1, Z6, Z6
+	VPACKUSWB     Z6, Z5, Z5
+	VPERMD        Z5, Z19, Z5
+	VPMINUB       Z3, Z5, Z5
+	VPMAXUB       Z2, Z5, Z5
+	VPXORD        Z4, Z5, Z5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI64X4 $0x01, Z5, Y5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	VPACKSSDW     Z18, Z17, Z5
+	VPADDSW       Z1, Z5, Z5
+	VPACKSSDW     Z18, Z17, Z6
+	VPADDSW       Z1, Z6, Z6
+	VPACKUSWB     Z6, Z5, Z5
+	VPERMD        Z5, Z19, Z5
+	VPMINUB       Z3, Z5, Z5
+	VPMAXUB       Z2, Z5, Z5
+	VPXORD        Z4, Z5, Z5
+	VMOVDQU8      Y5, K1, (DX)
+	ADDQ          BX, DX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	DECQ          AX
+	JNZ           strip
+	VZEROUPPER
+	RET
+
+// func quadConv7x16AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI
+TEXT ·quadConv7x16AVX512(SB), NOSPLIT, $0-120
+	MOVQ         strips+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         dst+64(FP), DX
+	MOVQ         a+8(FP), R8
+	MOVQ         aRow+16(FP), R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	LEAQ         (R10)(R9*2), R11
+	ADDQ         R9, R11
+	MOVQ         b+40(FP), R12
+	MOVQ         bPanel+48(FP), BX
+	MOVL         $0x49800000, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VBROADCASTSS zero+104(FP), Z1
+	VBROADCASTSS lo+108(FP), Z2
+	VBROADCASTSS hi+112(FP), Z3
+	VBROADCASTSS flip+116(FP), Z4
+	MOVL         mask+80(FP), BX
+	KMOVD        BX, K1
+
+strip:
+	MOVQ    first+56(FP), BX
+	VMOVUPS (BX), Z5
+	VMOVUPS (BX), Z6
+	VMOVUPS (BX), Z7
+	VMOVUPS (BX), Z8
+	VMOVUPS (BX), Z9
+	VMOVUPS (BX), Z10
+	VMOVUPS (BX), Z11
+	MOVQ    runs+24(FP), SI
+	MOVQ    count+32(FP), BX
+	MOVQ    b+40(FP), R12
+
+run:
+	MOVQ (SI), DI
+	ADDQ CX, DI
+	MOVQ DI, R8
+	LEAQ (R8)(R9*2), R10
+	ADDQ R9, R10
+	LEAQ (R10)(R9*2), R11
+	ADDQ R9, R11
+	MOVQ 8(SI), DI
+	SUBQ $0x00000002, DI
+	JLT  twoEnd
+
+two:
+	VMOVUPS      (R12), Z12
+	VPBROADCASTD (R8), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (R8)(R9*1), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (R8)(R9*2), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (R10), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (R10)(R9*1), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (R10)(R9*2), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (R11), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000040, R12
+	VMOVUPS      (R12), Z12
+	VPBROADCASTD (R8), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (R8)(R9*1), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (R8)(R9*2), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (R10), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (R10)(R9*1), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (R10)(R9*2), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (R11), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000040, R12
+	SUBQ         $0x00000002, DI
+	JGE          two
+
+twoEnd:
+	ADDQ $0x00000002, DI
+	SUBQ $0x00000001, DI
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (R12), Z12
+	VPBROADCASTD (R8), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (R8)(R9*1), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (R8)(R9*2), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (R10), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (R10)(R9*1), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (R10)(R9*2), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (R11), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000040, R12
+	SUBQ         $0x00000001, DI
+	JGE          one
+
+oneEnd:
+	ADDQ          $0x00000001, DI
+	ADDQ          $0x00000010, SI
+	DECQ          BX
+	JNZ           run
+	MOVQ          to+72(FP), BX
+	MOVQ          scale+88(FP), SI
+	MOVQ          bias+96(FP), DI
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        (SI), Z5, Z5
+	VADDPS        (DI), Z5, Z5
+	VMINPS        Z5, Z0, Z5
+	VCVTPS2DQ     Z5, Z5
+	VCVTDQ2PS     Z6, Z6
+	VMULPS        (SI), Z6, Z6
+	VADDPS        (DI), Z6, Z6
+	VMINPS        Z6, Z0, Z6
+	VCVTPS2DQ     Z6, Z6
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        (SI), Z7, Z7
+	VADDPS        (DI), Z7, Z7
+	VMINPS        Z7, Z0, Z7
+	VCVTPS2DQ     Z7, Z7
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        (SI), Z8, Z8
+	VADDPS        (DI), Z8, Z8
+	VMINPS        Z8, Z0, Z8
+	VCVTPS2DQ     Z8, Z8
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        (SI), Z9, Z9
+	VADDPS        (DI), Z9, Z9
+	VMINPS        Z9, Z0, Z9
+	VCVTPS2DQ     Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VMULPS        (SI), Z10, Z10
+	VADDPS        (DI), Z10, Z10
+	VMINPS        Z10, Z0, Z10
+	VCVTPS2DQ     Z10, Z10
+	VCVTDQ2PS     Z11, Z11
+	VMULPS        (SI), Z11, Z11
+	VADDPS        (DI), Z11, Z11
+	VMINPS        Z11, Z0, Z11
+	VCVTPS2DQ     Z11, Z11
+	VMOVDQU32     quadOrder<>+0(SB), Z12
+	VPACKSSDW     Z6, Z5, Z5
+	VPADDSW       Z1, Z5, Z5
+	VPACKSSDW     Z8, Z7, Z6
+	VPADDSW       Z1, Z6, Z6
+	VPACKUSWB     Z6, Z5, Z5
+	VPERMD        Z5, Z12, Z5
+	VPMINUB       Z3, Z5, Z5
+	VPMAXUB       Z2, Z5, Z5
+	VPXORD        Z4, Z5, Z5
+	VMOVDQU8      X5, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI32X4 $0x01, Z5, X6
+	VMOVDQU8      X6, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI32X4 $0x02, Z5, X6
+	VMOVDQU8      X6, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI32X4 $0x03, Z5, X5
+	VMOVDQU8      X5, K1, (DX)
+	ADDQ          BX, DX
+	VPACKSSDW     Z10, Z9, Z5
+	VPADDSW       Z1, Z5, Z5
+	VPACKSSDW     Z9, Z11, Z6
+	VPADDSW       Z1, Z6, Z6
+	VPACKUSWB     Z6, Z5, Z5
+	VPERMD        Z5, Z12, Z5
+	VPMINUB       Z3, Z5, Z5
+	VPMAXUB       Z2, Z5, Z5
+	VPXORD        Z4, Z5, Z5
+	VMOVDQU8      X5, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI32X4 $0x01, Z5, X6
+	VMOVDQU8      X6, K1, (DX)
+	ADDQ          BX, DX
+	VEXTRACTI32X4 $0x02, Z5, X5
+	VMOVDQU8      X5, K1, (DX)
+	ADDQ          BX, DX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	ADDQ          R9, CX
+	DECQ          AX
+	JNZ           strip
+	VZEROUPPER
+	RET
+
 // func quadConv4x32AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI
 TEXT ·quadConv4x32AVX512(SB), NOSPLIT, $0-120

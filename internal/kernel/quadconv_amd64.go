@@ -30,21 +30,28 @@ func (q *QuadConv) bulk(dst []byte, to int, x []byte, positions, step, lo, hi in
 	return true
 }
 
-// columns computes up to two panels, in strips of 8, 4 or single positions. The last strip begins earlier if positions are left, whose
-// results are written twice.
+// columns computes up to two panels. The last strip begins earlier if positions are left, whose results are written twice.
 func (q *QuadConv) columns(e quadEpilogue, dst []byte, to int, x []byte, positions, step, j, cols int) {
-	high := 1
-	switch {
-	case positions >= 8:
-		high = 8
-	case positions >= 4:
-		high = 4
-	}
+	high := quadHigh(positions)
 	q.strips(e, high, positions/high, dst[j:], to, x, step, j, cols)
 	if positions%high > 0 {
 		last := positions - high
 		q.strips(e, high, 1, dst[last*to+j:], to, x[last*step:], step, j, cols)
 	}
+}
+
+// quadHigh is the height of strips: 7 for the sizes of images of 224×224 and their halves, if it leaves fewer positions over than 8.
+func quadHigh(positions int) int {
+	excess := func(high int) int { return (high - positions%high) % high }
+	switch {
+	case positions < 4:
+		return 1
+	case positions < 7:
+		return 4
+	case positions == 7 || excess(7) < excess(8):
+		return 7
+	}
+	return 8
 }
 
 func (q *QuadConv) strips(e quadEpilogue, high, strips int, dst []byte, to int, x []byte, step, j, cols int) {
@@ -57,6 +64,10 @@ func (q *QuadConv) strips(e quadEpilogue, high, strips int, dst []byte, to int, 
 		f = quadConv4x16AVX512
 	case tileShape{4, 32}:
 		f = quadConv4x32AVX512
+	case tileShape{7, 16}:
+		f = quadConv7x16AVX512
+	case tileShape{7, 32}:
+		f = quadConv7x32AVX512
 	case tileShape{8, 16}:
 		f = quadConv8x16AVX512
 	case tileShape{8, 32}:

@@ -12,7 +12,7 @@ import (
 // quadFamily is the convolutions of bytes with VPDPBUSD, which are requantized in registers.
 func quadFamily() {
 	order := words("quadOrder", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
-	for _, rows := range []int{8, 4, 1} {
+	for _, rows := range []int{8, 7, 4, 1} {
 		quadConv(rows, 32, order)
 		quadConv(rows, 16, order)
 	}
