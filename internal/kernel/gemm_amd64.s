@@ -6159,102 +6159,212 @@ oneEnd:
 	RET
 
 // func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·gemmAt6x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ x+8(FP), AX
 	MOVQ row+16(FP), CX
-	LEAQ (AX)(CX*2), DX
-	ADDQ CX, DX
-	MOVQ c+48(FP), BX
-	MOVQ cRow+56(FP), SI
-	LEAQ (BX)(SI*2), DI
-	ADDQ SI, DI
-	MOVQ strips+0(FP), R8
+	MOVQ c+48(FP), DX
+	MOVQ cRow+56(FP), BX
+	MOVQ strips+0(FP), SI
 
 strip:
-	MOVQ       at+24(FP), R9
-	MOVQ       b+40(FP), R10
-	MOVQ       k+32(FP), R11
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	PREFETCHT0 (BX)
-	PREFETCHT0 (BX)(SI*1)
-	PREFETCHT0 (BX)(SI*2)
-	PREFETCHT0 (DI)
-	PREFETCHT0 (DI)(SI*1)
-	PREFETCHT0 (DI)(SI*2)
+	MOVQ   at+24(FP), DI
+	MOVQ   b+40(FP), R8
+	MOVQ   k+32(FP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
 
 step:
-	MOVQ         (R9), R12
-	LEAQ         (AX)(R12*4), R13
-	LEAQ         (DX)(R12*4), R12
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VBROADCASTSS (R13), Y14
+	MOVQ         (DI), R10
+	LEAQ         (AX)(R10*4), R10
+	LEAQ         (R10)(CX*2), R11
+	ADDQ         CX, R11
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R13)(CX*1), Y14
+	VBROADCASTSS (R10)(CX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R13)(CX*2), Y14
+	VBROADCASTSS (R10)(CX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R11), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R12)(CX*1), Y14
+	VBROADCASTSS (R11)(CX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R12)(CX*2), Y14
+	VBROADCASTSS (R11)(CX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         $0x00000008, R9
-	ADDQ         $0x00000040, R10
-	DECQ         R11
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000040, R8
+	DECQ         R9
 	JNZ          step
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VADDPS       (BX)(SI*1), Y2, Y2
-	VMOVUPS      Y2, (BX)(SI*1)
-	VADDPS       32(BX)(SI*1), Y3, Y3
-	VMOVUPS      Y3, 32(BX)(SI*1)
-	VADDPS       (BX)(SI*2), Y4, Y4
-	VMOVUPS      Y4, (BX)(SI*2)
-	VADDPS       32(BX)(SI*2), Y5, Y5
-	VMOVUPS      Y5, 32(BX)(SI*2)
-	VADDPS       (DI), Y6, Y6
-	VMOVUPS      Y6, (DI)
-	VADDPS       32(DI), Y7, Y7
-	VMOVUPS      Y7, 32(DI)
-	VADDPS       (DI)(SI*1), Y8, Y8
-	VMOVUPS      Y8, (DI)(SI*1)
-	VADDPS       32(DI)(SI*1), Y9, Y9
-	VMOVUPS      Y9, 32(DI)(SI*1)
-	VADDPS       (DI)(SI*2), Y10, Y10
-	VMOVUPS      Y10, (DI)(SI*2)
-	VADDPS       32(DI)(SI*2), Y11, Y11
-	VMOVUPS      Y11, 32(DI)(SI*2)
-	LEAQ         (DX)(CX*2), AX
+	MOVQ         DX, DI
+	LEAQ         (DI)(BX*2), R8
+	ADDQ         BX, R8
+	VADDPS       (DI), Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VADDPS       32(DI), Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       (DI)(BX*1), Y2, Y2
+	VMOVUPS      Y2, (DI)(BX*1)
+	VADDPS       32(DI)(BX*1), Y3, Y3
+	VMOVUPS      Y3, 32(DI)(BX*1)
+	VADDPS       (DI)(BX*2), Y4, Y4
+	VMOVUPS      Y4, (DI)(BX*2)
+	VADDPS       32(DI)(BX*2), Y5, Y5
+	VMOVUPS      Y5, 32(DI)(BX*2)
+	VADDPS       (R8), Y6, Y6
+	VMOVUPS      Y6, (R8)
+	VADDPS       32(R8), Y7, Y7
+	VMOVUPS      Y7, 32(R8)
+	VADDPS       (R8)(BX*1), Y8, Y8
+	VMOVUPS      Y8, (R8)(BX*1)
+	VADDPS       32(R8)(BX*1), Y9, Y9
+	VMOVUPS      Y9, 32(R8)(BX*1)
+	VADDPS       (R8)(BX*2), Y10, Y10
+	VMOVUPS      Y10, (R8)(BX*2)
+	VADDPS       32(R8)(BX*2), Y11, Y11
+	VMOVUPS      Y11, 32(R8)(BX*2)
+	LEAQ         (AX)(CX*2), AX
 	ADDQ         CX, AX
-	LEAQ         (AX)(CX*2), DX
-	ADDQ         CX, DX
-	LEAQ         (DI)(SI*2), BX
-	ADDQ         SI, BX
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	DECQ         R8
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          strip
+	VZEROUPPER
+	RET
+
+// func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
+// Requires: AVX, AVX512F
+TEXT ·gemmAt12x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ x+8(FP), AX
+	MOVQ row+16(FP), CX
+	MOVQ c+48(FP), DX
+	MOVQ cRow+56(FP), BX
+	MOVQ strips+0(FP), SI
+
+strip:
+	MOVQ   at+24(FP), DI
+	MOVQ   b+40(FP), R8
+	MOVQ   k+32(FP), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+step:
+	MOVQ         (DI), R10
+	LEAQ         (AX)(R10*4), R10
+	LEAQ         (R10)(CX*2), R11
+	ADDQ         CX, R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	VMOVUPS      (R8), Z12
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (R10)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS (R10)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (R11), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R11)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R11)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS (R12), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R12)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R12)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS (R13)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R13)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z11
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000040, R8
+	DECQ         R9
+	JNZ          step
+	MOVQ         DX, DI
+	LEAQ         (DI)(BX*2), R8
+	ADDQ         BX, R8
+	LEAQ         (R8)(BX*2), R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(BX*2), R10
+	ADDQ         BX, R10
+	VADDPS       (DI), Z0, Z0
+	VMOVUPS      Z0, (DI)
+	VADDPS       (DI)(BX*1), Z1, Z1
+	VMOVUPS      Z1, (DI)(BX*1)
+	VADDPS       (DI)(BX*2), Z2, Z2
+	VMOVUPS      Z2, (DI)(BX*2)
+	VADDPS       (R8), Z3, Z3
+	VMOVUPS      Z3, (R8)
+	VADDPS       (R8)(BX*1), Z4, Z4
+	VMOVUPS      Z4, (R8)(BX*1)
+	VADDPS       (R8)(BX*2), Z5, Z5
+	VMOVUPS      Z5, (R8)(BX*2)
+	VADDPS       (R9), Z6, Z6
+	VMOVUPS      Z6, (R9)
+	VADDPS       (R9)(BX*1), Z7, Z7
+	VMOVUPS      Z7, (R9)(BX*1)
+	VADDPS       (R9)(BX*2), Z8, Z8
+	VMOVUPS      Z8, (R9)(BX*2)
+	VADDPS       (R10), Z9, Z9
+	VMOVUPS      Z9, (R10)
+	VADDPS       (R10)(BX*1), Z10, Z10
+	VMOVUPS      Z10, (R10)(BX*1)
+	VADDPS       (R10)(BX*2), Z11, Z11
+	VMOVUPS      Z11, (R10)(BX*2)
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	DECQ         SI
 	JNZ          strip
 	VZEROUPPER
 	RET

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// layouts are those that a convolution supports: any for packed weights of 1×1 kernels, any of the output for other packed weights, and equal ones if it is depthwise, with whole vectors
+// layouts are those that a convolution supports: any for packed weights of 1×1 kernels and Winograd's algorithm, any of the output for other packed weights, and equal ones if it is depthwise, with whole vectors
 // of channels. Results are bit-identical to those of images with channels first.
 func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	w := op.Opt(in, 1)
@@ -14,7 +14,10 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 		return op.ChannelsFirst
 	}
 	_, isPacked := n.State.(packedWeights)
+	_, transformed := n.State.(winogradWeights)
 	switch {
+	case transformed && groupsOf(n) == 1 && w.Shape[0]%panel == 0 && w.Shape[1]%panel == 0:
+		return op.AnyLayouts
 	case isPacked && isPointwise(n, w):
 		return op.AnyLayouts
 	case isPacked:
