@@ -26,6 +26,7 @@ func families() map[string]func() {
 		"huffman":    huffmanFamily,
 		"math":       mathFamily,
 		"planes":     planesFamily,
+		"quad":       quadFamily,
 		"round":      roundFamily,
 		"small":      smallFamily,
 		"spmm":       spmmFamily,
