@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // A GemmFinish is what GemmFinished does with sums while they are in registers: it adds Bias, an element per column or nil, and bounds them
 // like Clip does by Lo and Hi.
 type GemmFinish struct {
@@ -29,11 +31,23 @@ func (g *gemm) finishInPasses(f GemmFinish) {
 		copy(g.c[i*g.ldc:][:g.n], f.Bias)
 	}
 	GemmFloat(g.c, g.ldc, g.a, g.b, g.m, g.n, g.k, g.add || starts)
-	for i := range g.m {
-		row := g.c[i*g.ldc:][:g.n]
-		if f.Bias != nil && !starts {
+	if f.Bias != nil && !starts {
+		for i := range g.m {
+			row := g.c[i*g.ldc:][:g.n]
 			Add(row, row, f.Bias)
 		}
+	}
+	rows, n := g.m, g.n
+	if g.ldc == n {
+		rows, n = 1, rows*n
+	}
+	for i := 0; i < rows && f.bounded(); i++ {
+		row := g.c[i*g.ldc:][:n]
 		Clip(row, row, f.Lo, f.Hi)
 	}
+}
+
+// bounded reports whether there is a bound.
+func (f GemmFinish) bounded() bool {
+	return !math.IsInf(float64(f.Lo), -1) || !math.IsInf(float64(f.Hi), 1)
 }
