@@ -50,6 +50,7 @@ func TestChannelsLast(t *testing.T) {
 	d := c.op("Relu", c.pointwise(a, 24, 16))
 	c.AddOutput(c.op("Add", c.pointwise(d, 16, 16), c.op("Sigmoid", d)))
 	c.AddOutput(c.pointwise(c.depthwise(c.pointwise(a, 24, 18), 18, 3, ir.IntsAttr("pads", 1, 1, 1, 1)), 18, 16)) // not whole vectors of channels
+	c.AddOutput(c.op("GlobalAveragePool", c.pointwise(a, 24, 150)))                                               // last
 	for _, workers := range []int{1, 3} {
 		first, last := openChain(t, m, workers), openChain(t, m, workers)
 		images := 0
@@ -59,8 +60,8 @@ func TestChannelsLast(t *testing.T) {
 			}
 			first.prog.steps[i].LastIn, first.prog.steps[i].LastOut = false, false
 		}
-		if images != 7 {
-			t.Errorf("%d images have channels last, want 7", images)
+		if images != 8 {
+			t.Errorf("%d images have channels last, want 8", images)
 		}
 		for _, shape := range [][]int64{{1, 7, 4, 1}, {3, 7, 3, 3}, {2, 7, 9, 11}, {1, 7, 40, 77}} {
 			in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, shape...)}
