@@ -5,12 +5,15 @@ import "fmt"
 // QuadBlock is the number of channels of which the parameters of a QuadConv and a QuadWindow are a multiple.
 const QuadBlock = 64
 
+// QuadLimit bounds the magnitude of scaled sums, without zero points, which are converted to int32.
+const QuadLimit = 1 << 31
+
 // A Run is contiguous bytes under a window: its offset, and the number of quads of weights, the last of which may be filled up with 0.
 type Run struct{ At, Quads int64 }
 
 // A QuadConv slides over images of uint8 whose channels are adjacent (NHWC) and is requantized: element c of position p of the result is that
 // of First[c] + Σ W[k, c]·x[p*step+k], exact modulo 2^32, for the bytes k of all runs. First and the parameters of Q are whole blocks, of
-// which the first Channels are used. W is panels of 16 columns of int8, as of GemmInt, whose quads are those of one run after the other.
+// which the first Channels are used; sums times scales must be below QuadLimit. W is panels of 16 columns of int8, as of GemmInt, whose quads are those of one run after the other.
 //
 // It takes VPDPBUSD: without it GemmPairs is faster.
 type QuadConv struct {

@@ -22,8 +22,8 @@ func quadFamily() {
 // quadParameters are those of the requantization.
 const quadParameters = "scale, bias *float32, zero, lo, hi, flip uint32"
 
-// A quadCoder holds the constants of the requantization: zero is repeated in 16 bits, the others but the ceiling in 8.
-type quadCoder struct{ ceiling, zero, lo, hi, flip VecVirtual }
+// A quadCoder holds the constants of the requantization: zero is repeated in 16 bits, the others in 8.
+type quadCoder struct{ zero, lo, hi, flip VecVirtual }
 
 func newQuadCoder() quadCoder {
 	each := func(name string) VecVirtual {
@@ -31,16 +31,14 @@ func newQuadCoder() quadCoder {
 		VBROADCASTSS(parameter(name), z)
 		return z
 	}
-	return quadCoder{zmm.constant(0x49800000), each("zero"), each("lo"), each("hi"), each("flip")} // 2^20
+	return quadCoder{each("zero"), each("lo"), each("hi"), each("flip")}
 }
 
-// integer rounds sums. VMINPS returns its last operand, the number, for a NaN, which is converted to the least integer, like numbers
-// below it.
+// integer scales and rounds sums.
 func (c quadCoder) integer(v VecVirtual, scale, bias Op) {
 	VCVTDQ2PS(v, v)
 	VMULPS(scale, v, v)
 	VADDPS(bias, v, v)
-	VMINPS(v, c.ceiling, v)
 	VCVTPS2DQ(v, v)
 }
 
