@@ -104,7 +104,7 @@ func QuadWeight(channel, tap, taps int) int {
 	return (block*QuadBlock+lane%QuadBlock)*GemmQuad + tap%GemmQuad
 }
 
-// Slide computes adjacent positions, whose windows are step elements of x apart.
+// Slide computes adjacent positions, whose windows are step elements of x apart. It reads up to QuadBlock bytes after them.
 func (q *QuadWindow) Slide(dst, x []byte, positions, step int) {
 	if positions <= 0 || q.Channels == 0 {
 		return
@@ -119,7 +119,7 @@ func (q *QuadWindow) Slide(dst, x []byte, positions, step int) {
 		if a < 0 {
 			panic("kernel: negative offset")
 		}
-		within("x", len(x), (positions-1)*step+int(a)+q.Channels)
+		within("x", len(x), (positions-1)*step+int(a)+q.Channels+QuadBlock)
 	}
 	if !q.bulk(dst, x, positions, step) {
 		q.plain(dst, x, positions, step)

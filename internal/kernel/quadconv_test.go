@@ -80,7 +80,7 @@ func FuzzQuadWindow(f *testing.F) {
 				q.First[to], q.Q.Scale[to], q.Q.Bias[to] = q.First[from], q.Q.Scale[from], q.Q.Bias[from]
 			}
 		}
-		x, got := randomBytes(r, max(places-1, 0)*step+last+n), randomBytes(r, places*n+1)
+		x, got := randomBytes(r, max(places-1, 0)*step+last+n+QuadBlock), randomBytes(r, places*n+1)
 		want := slices.Clone(got)
 		q.Slide(got, x, places, step)
 		q.plain(want, x, places, step)

@@ -32,7 +32,7 @@ func quadSlot(g *conv.Geometry) int64 {
 	if g.Pointwise() && g.OutC > 1 {
 		return aligned(int64(newQuadTiles(g).rows*g.Channels() + kernel.GemmQuad))
 	}
-	return aligned(int64(conv.NewPixelBand(g).Bytes() + kernel.GemmQuad))
+	return aligned(int64(conv.NewPixelBand(g).Bytes() + kernel.QuadBlock))
 }
 
 func (r *quadRun) run(pool *op.Pool) {

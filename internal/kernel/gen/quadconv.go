@@ -142,7 +142,8 @@ func storeRows(y VecVirtual, rows, cols int, to strided, mask Register) {
 	}
 }
 
-// quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a channel.
+// quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a channel. Loads with a
+// mask of bytes would take an instruction more.
 func quadWindow() {
 	function("quadWindowAVX512", "func(dst *byte, to int, x *byte, step, positions int, at *int64, quads int, w *byte, first *int32, blocks int, mask uint64, "+quadParameters+")",
 		"quadWindowAVX512 computes blocks of 64 channels, of the last one those of the mask, of positions that are to and step bytes apart; quads, positions, blocks > 0.")
@@ -170,7 +171,7 @@ func quadWindow() {
 	taps := each(4, func(i int) VecVirtual {
 		z := ZMM()
 		MOVQ(Mem{Base: at, Disp: i * 8}, off)
-		VMOVDQU8_Z(Mem{Base: channels, Index: off, Scale: 1}, mask, z)
+		VMOVDQU64(Mem{Base: channels, Index: off, Scale: 1}, z)
 		return z
 	})
 	for half, mix := range []func(...Op){VPUNPCKLBW, VPUNPCKHBW} {
