@@ -1631,3 +1631,77 @@ quad:
 	JNZ        position
 	VZEROUPPER
 	RET
+
+// func maxUnsignedAVX2(dst *byte, to int, x *byte, step int, positions int, at *int64, taps int, n int)
+// Requires: AVX, AVX2
+TEXT ·maxUnsignedAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ x+16(FP), CX
+	MOVQ positions+32(FP), DX
+
+position:
+	XORQ DI, DI
+
+channels:
+	MOVQ    at+40(FP), BX
+	MOVQ    taps+48(FP), SI
+	LEAQ    (CX)(DI*1), R9
+	MOVQ    (BX), R8
+	VMOVDQU (R9)(R8*1), Y0
+	JMP     next
+
+tap:
+	MOVQ    (BX), R8
+	VPMAXUB (R9)(R8*1), Y0, Y0
+
+next:
+	ADDQ    $0x00000008, BX
+	DECQ    SI
+	JNZ     tap
+	VMOVDQU Y0, (AX)(DI*1)
+	ADDQ    $0x00000020, DI
+	CMPQ    DI, n+56(FP)
+	JLT     channels
+	ADDQ    step+24(FP), CX
+	ADDQ    to+8(FP), AX
+	DECQ    DX
+	JNZ     position
+	VZEROUPPER
+	RET
+
+// func maxSignedAVX2(dst *byte, to int, x *byte, step int, positions int, at *int64, taps int, n int)
+// Requires: AVX, AVX2
+TEXT ·maxSignedAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ x+16(FP), CX
+	MOVQ positions+32(FP), DX
+
+position:
+	XORQ DI, DI
+
+channels:
+	MOVQ    at+40(FP), BX
+	MOVQ    taps+48(FP), SI
+	LEAQ    (CX)(DI*1), R9
+	MOVQ    (BX), R8
+	VMOVDQU (R9)(R8*1), Y0
+	JMP     next
+
+tap:
+	MOVQ    (BX), R8
+	VPMAXSB (R9)(R8*1), Y0, Y0
+
+next:
+	ADDQ    $0x00000008, BX
+	DECQ    SI
+	JNZ     tap
+	VMOVDQU Y0, (AX)(DI*1)
+	ADDQ    $0x00000020, DI
+	CMPQ    DI, n+56(FP)
+	JLT     channels
+	ADDQ    step+24(FP), CX
+	ADDQ    to+8(FP), AX
+	DECQ    DX
+	JNZ     position
+	VZEROUPPER
+	RET

@@ -131,6 +131,15 @@ func (b *PixelBand) Taps(step int) []int64 {
 	return at
 }
 
+// PoolOf is the geometry of a pool of images of shape x, (N, C, D1, D2), without ceil_mode: each channel is a group.
+func PoolOf(n *op.Node, x []int64) (*Geometry, error) {
+	w, err := windowOf(n, x[2:], nil, floorExtent)
+	if err != nil {
+		return nil, err
+	}
+	return &Geometry{w, int(x[0]), int(x[1]), 1, 1}, nil
+}
+
 // Runs are the contiguous bytes under a window: the taps of a row, or each tap.
 func (b *PixelBand) Runs() []kernel.Run {
 	taps := 1

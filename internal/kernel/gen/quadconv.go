@@ -9,7 +9,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// quadFamily is the convolutions of bytes with VPDPBUSD, which are requantized in registers.
+// quadFamily is the windows over images of bytes: convolutions with VPDPBUSD, which are requantized in registers, and maxima.
 func quadFamily() {
 	order := words("quadOrder", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
 	for _, rows := range []int{8, 7, 4, 1} {
@@ -17,6 +17,8 @@ func quadFamily() {
 		quadConv(rows, 16, order)
 	}
 	quadWindow()
+	maxBytes("maxUnsignedAVX2", VPMAXUB)
+	maxBytes("maxSignedAVX2", VPMAXSB)
 }
 
 // quadParameters are those of the requantization.
