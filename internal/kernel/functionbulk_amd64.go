@@ -34,17 +34,6 @@ func sigmoidBulk(dst, x []float32) (n int) {
 	return n
 }
 
-func siluBulk(dst, x []float32) (n int) {
-	switch n = wholeFMA(len(x)); {
-	case n == 0:
-	case hasAVX512:
-		siluAVX512(&dst[0], &x[0], n)
-	default:
-		siluAVX2(&dst[0], &x[0], n)
-	}
-	return n
-}
-
 func geluTanhBulk(dst, x []float32) (n int) {
 	switch n = wholeFMA(len(x)); {
 	case n == 0:

@@ -154,16 +154,6 @@ func sigmoidAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func sigmoidAVX512(dst *float32, x *float32, n int)
 
-// siluAVX2 needs FMA and n%8 == 0.
-//
-//go:noescape
-func siluAVX2(dst *float32, x *float32, n int)
-
-// siluAVX512 needs FMA and n%8 == 0.
-//
-//go:noescape
-func siluAVX512(dst *float32, x *float32, n int)
-
 // geluTanhAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape

@@ -19,7 +19,6 @@ func functions() []float64Function {
 	return []float64Function{
 		{"exp", exp},
 		{"sigmoid", sigmoid},
-		{"silu", silu},
 		{"geluTanh", geluTanh},
 		{"tanh", func(w width) func(pair) pair { return oddRatio(w, "tanhTable", 5, 6, tanhLeast) }},
 		{"erf", func(w width) func(pair) pair { return oddRatio(w, "erfTable", 7, 6, erfLeast) }},
@@ -65,15 +64,6 @@ func sigmoid(w width) func(x pair) pair {
 	return func(x pair) pair {
 		e := expPair(xor(atMost(atLeast(x, lo), hi), sign))
 		return div(both(one), add(both(one), e))
-	}
-}
-
-func silu(w width) func(x pair) pair {
-	lo, hi, sign, one := w.bound(sigmoidLeast), w.bound(sigmoidGreatest), w.signBit(), w.number(1)
-	return func(x pair) pair {
-		v := atLeast(x, lo)
-		e := expPair(xor(atMost(v, hi), sign))
-		return div(v, add(both(one), e))
 	}
 }
 

@@ -92,6 +92,14 @@ func (w width) constant(v uint32) VecVirtual {
 	return z
 }
 
+func (w width) or(a, b, to Op) {
+	if w.wide() {
+		VPORD(a, b, to)
+	} else {
+		VPOR(a, b, to)
+	}
+}
+
 // constant64 fills all 64-bit lanes with v.
 func (w width) constant64(v uint64) VecVirtual {
 	y := constant64(v)
