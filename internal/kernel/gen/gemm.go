@@ -100,6 +100,15 @@ func (w width) or(a, b, to Op) {
 	}
 }
 
+// andNot is b without the bits of a.
+func (w width) andNot(a, b, to Op) {
+	if w.wide() {
+		VPANDND(b, a, to)
+	} else {
+		VPANDN(b, a, to)
+	}
+}
+
 // constant64 fills all 64-bit lanes with v.
 func (w width) constant64(v uint64) VecVirtual {
 	y := constant64(v)
