@@ -41,7 +41,7 @@ func convolveIntegers(p *program) {
 // convolve appends the integer form of s, if there is one.
 func (l *integerLayout) convolve(s *step) bool {
 	w, _ := l.producer(s.in[1])
-	if !w.is("DequantizeLinear") || !l.isPerChannel8(w) || !l.bounds(s) {
+	if !w.is("DequantizeLinear") || !l.isPerChannel8(w) || !l.bounds(s) || s.in[2] != absent && l.weight(s.in[2]) == nil {
 		return false
 	}
 	zero := absent
@@ -65,7 +65,7 @@ func (l *integerLayout) isPerChannel8(s *step) bool {
 	if w == nil || scale == nil || scale.DType != ir.Float || w.DType != ir.Int8 && w.DType != ir.Uint8 || s.Has("output_dtype") || s.Int("block_size", 0) != 0 {
 		return false
 	}
-	if len(s.in) > 2 && s.in[2] != absent && l.array(s.in[2]) == nil {
+	if len(s.in) > 2 && s.in[2] != absent && l.weight(s.in[2]) == nil {
 		return false
 	}
 	axis := s.Int("axis", 1)

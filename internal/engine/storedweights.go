@@ -16,7 +16,7 @@ import (
 
 // StoredVersion is the version of the layout of stored weights: of their file, and of all packed forms. It must be raised when one changes,
 // which TestStoredVersion notices.
-const StoredVersion = 2
+const StoredVersion = 3
 
 // ErrStored means that stored weights are damaged, or of another model.
 var ErrStored = errors.New("invalid stored weights")

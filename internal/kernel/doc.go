@@ -6,6 +6,7 @@
 // bit (except GemmFloat, GemvFloat and SparseRows.Multiply), and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 
+//go:generate go -C gen run . -family activation -pkg kernel -out ../activation_amd64.s -stubs ../activation_amd64.go
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
 //go:generate go -C gen run . -family bits -pkg kernel -out ../bits_amd64.s -stubs ../bits_amd64.go
 //go:generate go -C gen run . -family blocks -pkg kernel -out ../blocks_amd64.s -stubs ../blocks_amd64.go
@@ -16,6 +17,7 @@ package kernel
 //go:generate go -C gen run . -family huffman -pkg kernel -out ../huffman_amd64.s -stubs ../huffman_amd64.go
 //go:generate go -C gen run . -family math -pkg kernel -out ../math_amd64.s -stubs ../math_amd64.go
 //go:generate go -C gen run . -family planes -pkg kernel -out ../planes_amd64.s -stubs ../planes_amd64.go
+//go:generate go -C gen run . -family quad -pkg kernel -out ../quad_amd64.s -stubs ../quad_amd64.go
 //go:generate go -C gen run . -family round -pkg kernel -out ../round_amd64.s -stubs ../round_amd64.go
 //go:generate go -C gen run . -family small -pkg kernel -out ../small_amd64.s -stubs ../small_amd64.go
 //go:generate go -C gen run . -family spmm -pkg kernel -out ../spmm_amd64.s -stubs ../spmm_amd64.go

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -58,13 +59,14 @@ func (c *Cache) warn(err error) {
 	}
 }
 
-// keyOf identifies the packed weights of a model of this digest and size, opened with these options.
+// keyOf identifies the packed weights of a model of this digest and size, opened with these options. 8-bit weights are packed for CPUs that
+// multiply bytes, or for the others.
 func keyOf(sum string, size int64, o engine.Options) string {
 	limit := o.Limits.Resolved().Weights
 	if limit > 4*size { // no weight is read in each run
 		limit = 0
 	}
-	h := sha256.Sum256(fmt.Appendf(nil, "%d %s %s %d %v %v %q", engine.StoredVersion, runtime.GOARCH, sum, limit, o.NoFusion, o.KeepAll, o.Keep))
+	h := sha256.Sum256(fmt.Appendf(nil, "%d %s %d %s %d %v %v %q", engine.StoredVersion, runtime.GOARCH, kernel.GemmIntWidth(), sum, limit, o.NoFusion, o.KeepAll, o.Keep))
 	return hex.EncodeToString(h[:])
 }
 

@@ -1,5 +1,10 @@
 package conv
 
+import (
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
 // Images whose channels are adjacent (NHWC) are rows of pixels: the pixels of a row under a window are contiguous, unless the window is
 // dilated or the channels are in groups.
 
@@ -55,12 +60,23 @@ func paddedCopy(dst, row []byte, at int, padding byte) {
 	fill(dst[before+inside:], padding)
 }
 
-// A PixelBand is some output rows of a depthwise convolution of an image whose channels are adjacent, and the input rows that they depend
-// on, with padding. It has one output channel for each input channel.
+// A PixelBand is some output rows of a convolution of an image whose channels are adjacent, and the input rows that they depend on, with
+// padding.
 type PixelBand struct {
 	*Geometry
 	Rows int // of the output
 	line int // bytes of an input row
+}
+
+// leastBands is the number of bands of an image with enough rows.
+const leastBands = 4
+
+// NewPixelBand returns bands that fit the cache.
+func NewPixelBand(g *Geometry) *PixelBand {
+	b := &PixelBand{Geometry: g, line: ((g.out[1]-1)*g.stride[1] + g.span(1)) * g.Channels()}
+	rows := (4*bandSize/max(b.line, 1)-g.span(0))/g.stride[0] + 1
+	b.Rows = max(min(rows, ceilDiv(g.out[0], leastBands)), 1)
+	return b
 }
 
 // PixelBandOf is nil if the convolution is not depthwise, or has several output channels per group.
@@ -68,9 +84,7 @@ func PixelBandOf(g *Geometry) *PixelBand {
 	if g.InC != 1 || g.OutC != 1 {
 		return nil
 	}
-	b := &PixelBand{Geometry: g, line: ((g.out[1]-1)*g.stride[1] + g.span(1)) * g.Groups}
-	b.Rows = min(max((4*bandSize/max(b.line, 1)-g.span(0))/g.stride[0]+1, 1), max(g.out[0], 1))
-	return b
+	return NewPixelBand(g)
 }
 
 // OutRows is the number of output rows of an image.
@@ -85,13 +99,13 @@ func (b *PixelBand) Bytes() int { return ((b.Rows-1)*b.stride[0] + b.span(0)) * 
 // Fill writes band i of image x, and returns the rows of its output.
 func (b *PixelBand) Fill(band, x []byte, i int, padding byte) (from, to int) {
 	from, to = i*b.Rows, min((i+1)*b.Rows, b.out[0])
-	pixels := b.in[1] * b.Groups
+	pixels := b.in[1] * b.Channels()
 	for r := range (to-from-1)*b.stride[0] + b.span(0) {
 		dst, row := part(band, r, b.line), from*b.stride[0]-b.begin[0]+r
 		if row < 0 || row >= b.in[0] {
 			fill(dst, padding)
 		} else {
-			paddedCopy(dst, x[row*pixels:][:pixels], -b.begin[1]*b.Groups, padding)
+			paddedCopy(dst, x[row*pixels:][:pixels], -b.begin[1]*b.Channels(), padding)
 		}
 	}
 	return from, to
@@ -99,19 +113,43 @@ func (b *PixelBand) Fill(band, x []byte, i int, padding byte) (from, to int) {
 
 // Row is the input of output row r of the band, the number of output positions, and the distance of their inputs.
 func (b *PixelBand) Row(band []byte, r int) (x []byte, positions, step int) {
-	return band[r*b.stride[0]*b.line:], b.out[1], b.stride[1] * b.Groups
+	return band[r*b.stride[0]*b.line:], b.out[1], b.stride[1] * b.Channels()
 }
 
-// Taps are the offsets of the kernel's taps, an even number: the last one is repeated if it is odd.
-func (b *PixelBand) Taps() []int64 {
+// Taps are the offsets of the taps of a depthwise convolution, a multiple of step: the last one is repeated.
+func (b *PixelBand) Taps(step int) []int64 {
 	var at []int64
 	for i := range b.kernel[0] {
 		for j := range b.kernel[1] {
 			at = append(at, int64(i*b.dilation[0]*b.line+j*b.dilation[1]*b.Groups))
 		}
 	}
-	if len(at)%2 == 1 {
+	for len(at)%step > 0 {
 		at = append(at, at[len(at)-1])
 	}
 	return at
+}
+
+// Runs are the contiguous bytes under a window: the taps of a row, or each tap.
+func (b *PixelBand) Runs() []kernel.Run {
+	taps := 1
+	if b.Groups == 1 && b.dilation[1] == 1 {
+		taps = b.kernel[1]
+	}
+	var runs []kernel.Run
+	quads := int64(ceilDiv(taps*b.InC, kernel.GemmQuad))
+	for i := range b.kernel[0] {
+		for j := 0; j < b.kernel[1]; j += taps {
+			runs = append(runs, kernel.Run{At: int64(i*b.dilation[0]*b.line + j*b.dilation[1]*b.Channels()), Quads: quads})
+		}
+	}
+	return runs
+}
+
+// TapsOfRun is the number of taps in each of the Runs of a convolution with weights of this shape.
+func TapsOfRun(n *op.Node, w []int64) int {
+	if dilations := n.Ints("dilations"); n.Int("group", 1) > 1 || len(dilations) > 1 && dilations[1] != 1 {
+		return 1
+	}
+	return int(w[3])
 }

@@ -92,6 +92,7 @@ func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 // integerWeights are the weights of a convolution in the form of its algorithm.
 type integerWeights struct {
 	sparse  *spmm.Matrix      // of mostly zeros and one group; nil for others
+	quads   *quadWeights      // if the CPU multiplies bytes; nil for others
 	packed  []*gemm.PackedInt // of each group; nil for a depthwise convolution
 	windows []int16           // of a depthwise convolution, minus their zero points
 	sums    []int32           // of the windows of each channel
@@ -105,6 +106,9 @@ func (w *integerWeights) bytes() int64 {
 	if w.sparse != nil {
 		n += w.sparse.Bytes()
 	}
+	if w.quads != nil {
+		n += w.quads.bytes()
+	}
 	return n
 }
 
@@ -114,6 +118,9 @@ func prepareIntegerConv(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared
 		return nil, nil
 	}
 	made, err := arrangeSparse(n, w, in[icWZero], pool)
+	if made == nil && err == nil {
+		made, err = arrangeQuads(n, in)
+	}
 	if made == nil && err == nil {
 		made, err = arrange(n, w, in[icWZero], pool)
 	}
@@ -199,7 +206,7 @@ func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	size := epilogueBytes(g.Groups * g.OutC)
+	size := epilogueBytes(g.Groups*g.OutC) + quadWork(n, g, workers)
 	if b := conv.PixelBandOf(g); b != nil {
 		return size + int64(min(workers, g.Batch*b.Bands()))*aligned(int64(b.Bytes()))
 	}
@@ -242,6 +249,10 @@ func runIntegerConv(c *op.Call) error {
 			return err
 		}
 	}
+	if weights.quads != nil {
+		newQuadRun(g, weights.quads, c).run(c.Pool)
+		return nil
+	}
 	r := &integerRun{Geometry: g, x: c.In[icX].Data, y: c.Out[0].Data, signed: c.In[icX].DType == ir.Int8}
 	if err := r.epilogue(c); err != nil {
 		return err
@@ -259,35 +270,39 @@ func runIntegerConv(c *op.Call) error {
 }
 
 // epilogue computes the parameters of the rounding.
-func (r *integerRun) epilogue(c *op.Call) error {
-	x, err := paramsAt(c.In, icXScale, c.In[icX].DType)
-	if err != nil {
-		return err
-	}
-	y, err := paramsAt(c.In, icYScale, c.Out[0].DType)
-	if err != nil {
-		return err
-	}
+func (r *integerRun) epilogue(c *op.Call) (err error) {
 	if r.wZero, err = zeros(c.Opt(icWZero)); err != nil {
 		return err
 	}
-	r.xZero = x.zero
 	n := r.Groups * r.OutC
 	all := kernel.Words[float32](c.Work[:3*4*n])
-	r.toY = kernel.Requantization{Scale: all[:n], Bias: all[n : 2*n], Zero: y.zero, Levels: y.levels(c.Node)}
 	r.first = kernel.Words[int32](c.Work[2*4*n : 3*4*n])
-	scales := ir.View[float32](c.In[icWScale])
-	ratio := float64(x.scale) / float64(y.scale)
-	for i := range r.toY.Scale {
-		r.toY.Scale[i] = float32(ratio * float64(scales[i%len(scales)]))
+	r.xZero, r.toY, err = requantization(c.Node, c.In, all[:n], all[n:2*n])
+	return err
+}
+
+// requantization is the zero point of X and the rounding to Y, whose parameters of each channel are stored in scale and bias.
+func requantization(n *op.Node, in []*ir.Array, scale, bias []float32) (xZero int32, q kernel.Requantization, err error) {
+	x, err := paramsAt(in, icXScale, in[icXZero].DType)
+	if err != nil {
+		return 0, q, err
 	}
-	clear(r.toY.Bias)
-	if b := c.Opt(icB); b != nil {
+	y, err := paramsAt(in, icYScale, in[icYZero].DType)
+	if err != nil {
+		return 0, q, err
+	}
+	scales := ir.View[float32](in[icWScale])
+	ratio := float64(x.scale) / float64(y.scale)
+	for i := range scale {
+		scale[i] = float32(ratio * float64(scales[i%len(scales)]))
+	}
+	clear(bias)
+	if b := op.Opt(in, icB); b != nil {
 		for i, v := range ir.View[float32](b) {
-			r.toY.Bias[i] = v / y.scale
+			bias[i] = v / y.scale
 		}
 	}
-	return nil
+	return x.zero, kernel.Requantization{Scale: scale, Bias: bias, Zero: y.zero, Levels: y.levels(n)}, nil
 }
 
 // levels are the quantized values that the fused activation leaves: it is monotone.
@@ -343,7 +358,7 @@ func (r *integerRun) slide(pool *op.Pool, b *conv.PixelBand, w *integerWeights, 
 	for c, sum := range w.sums {
 		r.first[c] = -r.xZero * sum
 	}
-	window := &kernel.ByteWindow{At: b.Taps(), W: w.windows, First: r.first, Signed: r.signed, Q: r.toY}
+	window := &kernel.ByteWindow{At: b.Taps(2), W: w.windows, First: r.first, Signed: r.signed, Q: r.toY}
 	slotSize := aligned(int64(b.Bytes()))
 	pool.Slots(b.Batch*b.Bands(), func(task, slot int) {
 		band := work[int64(slot)*slotSize:][:b.Bytes()]
