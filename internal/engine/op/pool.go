@@ -14,18 +14,18 @@ type Pool struct {
 	tasks   chan *task
 }
 
-// A task is the indices 0 to n-1, divided into as many contiguous shares as it has slots.
+// A task is the indices 0 to n-1, divided into as many contiguous parts as it has slots.
 type task struct {
 	n      int64
-	shares []share
+	parts []part
 	done   atomic.Int64
 	left   sync.WaitGroup
 	f      func(i, slot int)
 	failed atomic.Pointer[any] // the first panic
 }
 
-// A share is the indices that are left of one: the first one, and the one after the last. It has a cache line of its own.
-type share struct {
+// A part is the indices that are left of a slot's: the first one, and the one after the last. It has a cache line of its own.
+type part struct {
 	bounds atomic.Uint64
 	taken  atomic.Bool // by a worker, as its slot
 	_      [52]byte
@@ -97,7 +97,7 @@ func (p *Pool) Rows(n, grain int, f func(from, to int)) {
 }
 
 // Slots runs f for each of n < 2^32 tasks, at most one at a time with the same slot; there are as many slots as workers. Scratch memory is divided
-// by slots; results must not depend on them. The caller has slot 0. A slot begins with a contiguous share of the tasks and then takes what is left of others, from
+// by slots; results must not depend on them. The caller has slot 0. A slot begins with a contiguous part of the tasks and then takes what is left of others, from
 // their end: what a worker wrote in one step is in the cache of its processor in the next one, if both steps divide the same values alike.
 func (p *Pool) Slots(n int, f func(task, slot int)) {
 	slots := min(p.workers, n)
@@ -107,12 +107,12 @@ func (p *Pool) Slots(n int, f func(task, slot int)) {
 		}
 		return
 	}
-	t := &task{n: int64(n), f: f, shares: make([]share, slots)}
-	for i := range t.shares {
-		t.shares[i].set(i*n/slots, (i+1)*n/slots)
+	t := &task{n: int64(n), f: f, parts: make([]part, slots)}
+	for i := range t.parts {
+		t.parts[i].set(i*n/slots, (i+1)*n/slots)
 	}
 	t.left.Add(n)
-	t.shares[0].taken.Store(true)
+	t.parts[0].taken.Store(true)
 	p.offer(t, slots-1)
 	t.run(0)
 	p.watch(func() bool { return t.done.Load() == t.n })
@@ -127,21 +127,21 @@ const maxPieces = 256
 
 // join runs in the first free slot from that number on, if there is one.
 func (t *task) join(slot int) {
-	for k := range t.shares {
-		if at := (slot + k) % len(t.shares); t.shares[at].taken.CompareAndSwap(false, true) {
+	for k := range t.parts {
+		if at := (slot + k) % len(t.parts); t.parts[at].taken.CompareAndSwap(false, true) {
 			t.run(at)
 			return
 		}
 	}
 }
 
-// run takes the share of a slot, and then what is left of the others.
+// run takes the part of a slot, and then what is left of the others.
 func (t *task) run(slot int) {
-	for i, ok := t.shares[slot].first(); ok; i, ok = t.shares[slot].first() {
+	for i, ok := t.parts[slot].first(); ok; i, ok = t.parts[slot].first() {
 		t.one(i, slot)
 	}
-	for k := range t.shares {
-		other := &t.shares[(slot+k)%len(t.shares)]
+	for k := range t.parts {
+		other := &t.parts[(slot+k)%len(t.parts)]
 		for i, ok := other.last(); ok; i, ok = other.last() {
 			t.one(i, slot)
 		}
@@ -149,25 +149,25 @@ func (t *task) run(slot int) {
 }
 
 // set makes from to to-1 the indices that are left.
-func (s *share) set(from, to int) { s.bounds.Store(uint64(from)<<32 | uint64(to)) }
+func (p *part) set(from, to int) { p.bounds.Store(uint64(from)<<32 | uint64(to)) }
 
 // first takes the first index that is left.
-func (s *share) first() (int, bool) {
+func (p *part) first() (int, bool) {
 	for {
-		b := s.bounds.Load()
+		b := p.bounds.Load()
 		from, to := b>>32, b&math.MaxUint32
-		if from == to || s.bounds.CompareAndSwap(b, b+1<<32) {
+		if from == to || p.bounds.CompareAndSwap(b, b+1<<32) {
 			return int(from), from < to
 		}
 	}
 }
 
 // last takes the last index that is left.
-func (s *share) last() (int, bool) {
+func (p *part) last() (int, bool) {
 	for {
-		b := s.bounds.Load()
+		b := p.bounds.Load()
 		from, to := b>>32, b&math.MaxUint32
-		if from == to || s.bounds.CompareAndSwap(b, b-1) {
+		if from == to || p.bounds.CompareAndSwap(b, b-1) {
 			return int(to) - 1, from < to
 		}
 	}
