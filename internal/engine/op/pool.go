@@ -17,7 +17,7 @@ type Pool struct {
 // A task is the indices 0 to n-1, divided into as many contiguous parts as it has slots.
 type task struct {
 	n      int64
-	parts []part
+	parts  []part
 	done   atomic.Int64
 	left   sync.WaitGroup
 	f      func(i, slot int)
