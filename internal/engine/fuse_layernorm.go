@@ -10,8 +10,9 @@ import (
 // fuseLayerNorm fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β along the last axis into LayerNormalization. i is the first
 // ReduceMean.
 func fuseLayerNorm(f *fusion, i int) bool {
+	n := layerNorm{f}
 	mean := f.p.steps[i]
-	if !f.isMean(mean) {
+	if !n.isMean(mean) {
 		return false
 	}
 	x := mean.in[0]
@@ -21,12 +22,12 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	}
 	gone := []int{i, iSub}
 	d := sub.out[0]
-	square, iSquare := f.squareOf(d)
+	square, iSquare := n.squareOf(d)
 	if square == nil {
 		return false
 	}
 	variance, iVariance := f.onlyConsumer(square.out[0])
-	if !f.isMean(variance) {
+	if !n.isMean(variance) {
 		return false
 	}
 	add, iAdd := f.onlyConsumer(variance.out[0])
@@ -68,14 +69,17 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	return true
 }
 
+// A layerNorm matches parts of the pattern of fuseLayerNorm.
+type layerNorm struct{ *fusion }
+
 // isMean reports whether s is the mean along the last axis, with keepdims.
-func (f *fusion) isMean(s *step) bool {
+func (n layerNorm) isMean(s *step) bool {
 	if !s.is("ReduceMean") || !s.Bool("keepdims", true) {
 		return false
 	}
 	axes := s.Ints("axes")
 	if len(s.in) > 1 && s.in[1] != absent {
-		a := f.array(s.in[1])
+		a := n.array(s.in[1])
 		if a == nil {
 			return false
 		}
@@ -85,14 +89,14 @@ func (f *fusion) isMean(s *step) bool {
 }
 
 // squareOf is the step that squares d: d·d or d².
-func (f *fusion) squareOf(d int) (*step, int) {
-	for _, u := range f.consumers[d] {
-		s := f.p.steps[u]
+func (n layerNorm) squareOf(d int) (*step, int) {
+	for _, u := range n.consumers[d] {
+		s := n.p.steps[u]
 		if s.is("Mul") && s.in[0] == d && s.in[1] == d {
 			return s, u
 		}
 		if s.is("Pow") && s.in[0] == d {
-			if v, ok := f.scalar(s.in[1]); ok && v == 2 {
+			if v, ok := n.scalar(s.in[1]); ok && v == 2 {
 				return s, u
 			}
 		}
