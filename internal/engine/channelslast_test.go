@@ -50,7 +50,8 @@ func TestChannelsLast(t *testing.T) {
 	d := c.op("Relu", c.pointwise(a, 24, 16))
 	c.AddOutput(c.op("Add", c.pointwise(d, 16, 16), c.op("Sigmoid", d)))
 	c.AddOutput(c.pointwise(c.depthwise(c.pointwise(a, 24, 18), 18, 3, ir.IntsAttr("pads", 1, 1, 1, 1)), 18, 16)) // not whole vectors of channels
-	c.compareLayouts(t, m, 7)
+	c.AddOutput(c.op("GlobalAveragePool", c.pointwise(a, 24, 150)))                                               // last
+	c.compareLayouts(t, m, 8)
 }
 
 // Winograd's algorithm reads and writes both layouts.

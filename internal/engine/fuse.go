@@ -33,6 +33,8 @@ func rules() []rule {
 		{"cast of quantized values", fuseQuantizeCast},
 		{"quantized convolution", fuseQDQConv},
 		{"quantized addition", fuseQDQAdd},
+		{"quantized maximum", fuseQDQMaxPool},
+		{"quantized matrix product", fuseQDQGemm},
 	}
 }
 

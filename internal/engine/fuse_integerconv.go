@@ -14,6 +14,8 @@ type integerLayout struct {
 	steps []*step
 }
 
+var integerConvID = ir.OpID{Domain: "mcompress", Type: "IntegerConv"}
+
 // The permutations between NCHW and NHWC.
 var (
 	toChannelsLast  = []int64{0, 2, 3, 1}
@@ -31,6 +33,8 @@ func convolveIntegers(p *program) {
 		switch {
 		case s.isOf(quantizedConvID) && l.convolve(s):
 		case s.isOf(quantizedAddID) && l.add(s):
+		case s.isOf(quantizedMaxPoolID):
+			l.replaced(s, s.with(s.ID, []int{l.channelsLast(s, s.in[0])}, nil))
 		default:
 			l.steps = append(l.steps, s)
 		}
@@ -41,15 +45,59 @@ func convolveIntegers(p *program) {
 // convolve appends the integer form of s, if there is one.
 func (l *integerLayout) convolve(s *step) bool {
 	w, _ := l.producer(s.in[1])
-	if !w.is("DequantizeLinear") || !l.isPerChannel8(w) || !l.bounds(s) || s.in[2] != absent && l.weight(s.in[2]) == nil {
+	if !l.multiplies(w, s.in[2]) || !l.bounds(s) {
 		return false
 	}
-	zero := absent
-	if len(w.in) > 2 && !l.isZero(w.in[2]) {
-		zero = w.in[2]
+	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], l.zeroPoint(w), s.in[5], s.in[6]}
+	l.replaced(s, s.with(integerConvID, in, nil))
+	return true
+}
+
+// multiplies reports whether IntegerConv multiplies the weights that w dequantizes, and adds this bias.
+func (f *fusion) multiplies(w *step, bias int) bool {
+	return w.is("DequantizeLinear") && f.isPerChannel8(w) && (bias == absent || f.weight(bias) != nil)
+}
+
+// zeroPoint is the slot of the zero points of s, absent if they are 0.
+func (f *fusion) zeroPoint(s *step) int {
+	if len(s.in) > 2 && !f.isZero(s.in[2]) {
+		return s.in[2]
 	}
-	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], zero, s.in[5], s.in[6]}
-	l.replaced(s, s.with(ir.OpID{Domain: "mcompress", Type: "IntegerConv"}, in, nil))
+	return absent
+}
+
+// fuseQDQGemm fuses DequantizeLinear → Gemm → QuantizeLinear with quantized weights, one row for each output, into an IntegerConv, whose
+// results may differ by one quantization level. i is the Gemm.
+func fuseQDQGemm(f *fusion, i int) bool {
+	g := f.p.steps[i]
+	if !g.is("Gemm") || g.Int("transA", 0) != 0 || g.Int("transB", 0) != 1 || g.Float("alpha", 1) != 1 || g.Float("beta", 1) != 1 {
+		return false
+	}
+	from, iFrom := f.producer(g.in[0])
+	w, _ := f.producer(g.in[1])
+	to, iTo := f.onlyConsumer(g.out[0])
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || to.in[0] != g.out[0] {
+		return false
+	}
+	bias := absent
+	if len(g.in) > 2 {
+		bias = g.in[2]
+	}
+	if y, known := f.scalar(to.in[1]); !known || y <= 0 || !f.multiplies(w, bias) || len(f.constant(w.in[0]).Shape) != 2 {
+		return false
+	}
+	if b := f.weight(bias); bias != absent && (b.DType != ir.Float || len(b.Shape) != 1 || b.Elems() != f.constant(w.in[0]).Shape[0]) {
+		return false
+	}
+	s := fused(integerConvID, 1, g, []int{from.in[0], w.in[0], bias, from.in[1], from.in[2], w.in[1], f.zeroPoint(w), to.in[1], to.in[2]}, to.out)
+	if s == nil {
+		return false
+	}
+	gone := []int{i, iTo}
+	if f.consumedBy(g.in[0], i) {
+		gone = append(gone, iFrom)
+	}
+	f.replace(iTo, s, gone...)
 	return true
 }
 
@@ -60,12 +108,12 @@ func (l *integerLayout) bounds(s *step) bool {
 }
 
 // isPerChannel8 reports whether s dequantizes constant 8-bit weights to float32, per tensor or per output channel.
-func (l *integerLayout) isPerChannel8(s *step) bool {
-	w, scale := l.constant(s.in[0]), l.constant(s.in[1])
+func (f *fusion) isPerChannel8(s *step) bool {
+	w, scale := f.constant(s.in[0]), f.constant(s.in[1])
 	if w == nil || scale == nil || scale.DType != ir.Float || w.DType != ir.Int8 && w.DType != ir.Uint8 || s.Has("output_dtype") || s.Int("block_size", 0) != 0 {
 		return false
 	}
-	if len(s.in) > 2 && s.in[2] != absent && l.weight(s.in[2]) == nil {
+	if len(s.in) > 2 && s.in[2] != absent && f.array(s.in[2]) == nil {
 		return false
 	}
 	axis := s.Int("axis", 1)
@@ -73,8 +121,8 @@ func (l *integerLayout) isPerChannel8(s *step) bool {
 }
 
 // isZero reports whether slot o is absent, or a constant of zeros.
-func (l *integerLayout) isZero(o int) bool {
-	return o == absent || !slices.ContainsFunc(l.array(o).Data, func(b byte) bool { return b != 0 })
+func (f *fusion) isZero(o int) bool {
+	return o == absent || !slices.ContainsFunc(f.array(o).Data, func(b byte) bool { return b != 0 })
 }
 
 // add appends s for images with adjacent channels, if both operands are available as such.

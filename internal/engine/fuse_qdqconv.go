@@ -7,8 +7,9 @@ import (
 )
 
 var (
-	quantizedConvID = ir.OpID{Domain: "mcompress", Type: "QuantizedConv"}
-	quantizedAddID  = ir.OpID{Domain: "mcompress", Type: "QuantizedAdd"}
+	quantizedConvID    = ir.OpID{Domain: "mcompress", Type: "QuantizedConv"}
+	quantizedAddID     = ir.OpID{Domain: "mcompress", Type: "QuantizedAdd"}
+	quantizedMaxPoolID = ir.OpID{Domain: "mcompress", Type: "QuantizedMaxPool"}
 )
 
 // fuseQDQConv fuses DequantizeLinear → Conv → QuantizeLinear into a convolution with quantized input and output, so that activations
@@ -75,6 +76,39 @@ func fuseQDQAdd(f *fusion, i int) bool {
 	}
 	f.replace(iTo, s, append(gone, iTo)...)
 	return true
+}
+
+// fuseQDQMaxPool fuses MaxPool of a dequantized image and QuantizeLinear with the same scale and zero point into the maximum of quantized
+// values, which is the same: quantizing a dequantized value is exact. convolveIntegers gives it images with adjacent channels. i is the
+// MaxPool.
+func fuseQDQMaxPool(f *fusion, i int) bool {
+	pool := f.p.steps[i]
+	if !pool.is("MaxPool") || len(pool.Ints("kernel_shape")) != 2 || pool.Int("ceil_mode", 0) != 0 || pool.HasConsumer(1) {
+		return false
+	}
+	from, iFrom := f.producer(pool.in[0])
+	to, iTo := f.onlyConsumer(pool.out[0])
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || !f.sameQuantization(from, to) {
+		return false
+	}
+	s := pool.with(quantizedMaxPoolID, from.in[:1], to.out)
+	if s == nil {
+		return false
+	}
+	gone := []int{i, iTo}
+	if f.consumedBy(pool.in[0], i) {
+		gone = append(gone, iFrom)
+	}
+	f.replace(iTo, s, gone...)
+	return true
+}
+
+// sameQuantization reports whether both steps have the same scale, of a size that makes dequantized values exact multiples, and zero point.
+func (f *fusion) sameQuantization(a, b *step) bool {
+	x, hasX := f.scalar(a.in[1])
+	y, hasY := f.scalar(b.in[1])
+	z, w := f.array(a.in[2]), f.array(b.in[2])
+	return hasX && hasY && x == y && x > 1e-30 && x < 1e30 && z != nil && w != nil && z.DType == w.DType && z.Data[0] == w.Data[0]
 }
 
 // fuseQuantizeCast removes a Cast of the result of QuantizeLinear to its own type. i is the Cast.

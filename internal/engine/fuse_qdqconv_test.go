@@ -33,6 +33,11 @@ func quantizedConvs() map[string]layer {
 		"padding only":      {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3}, attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
 		"gaps":              {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1}, attrs: []*ir.Attr{ints("strides", 3, 2), same}},
 		"blocks of depth":   {x: []int64{1, 130, 9, 11}, w: []int64{32, 130, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("dilations", 1, 2)}},
+		"adjacent windows":  {x: []int64{2, 48, 17, 15}, w: []int64{48, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 48)}, act: "Relu"},
+		"few channels":      {x: []int64{1, 24, 18, 14}, w: []int64{24, 1, 5, 5}, attrs: []*ir.Attr{ints("pads", 2, 2, 2, 2), ir.IntAttr("group", 24)}, dt: ir.Int8},
+		"copied pixels":     {x: []int64{2, 18, 9, 7}, w: []int64{40, 18, 1, 1}, act: "Relu"},
+		"signed pixels":     {x: []int64{2, 64, 14, 14}, w: []int64{40, 64, 1, 1}, dt: ir.Int8},
+		"rows of 7":         {x: []int64{1, 64, 7, 7}, w: []int64{200, 64, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, dt: ir.Int8},
 		"several consumers": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, also: true},
 	}
 }

@@ -48,3 +48,13 @@ func quadConv1x16AVX512(strips int, a *byte, aRow int, runs *int64, count int, b
 //
 //go:noescape
 func quadWindowAVX512(dst *byte, to int, x *byte, step int, positions int, at *int64, quads int, w *byte, first *int32, blocks int, mask uint64, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+
+// maxUnsignedAVX2 computes n channels of positions that are to and step bytes apart; n%32 == 0; n, positions, taps > 0.
+//
+//go:noescape
+func maxUnsignedAVX2(dst *byte, to int, x *byte, step int, positions int, at *int64, taps int, n int)
+
+// maxSignedAVX2 computes n channels of positions that are to and step bytes apart; n%32 == 0; n, positions, taps > 0.
+//
+//go:noescape
+func maxSignedAVX2(dst *byte, to int, x *byte, step int, positions int, at *int64, taps int, n int)

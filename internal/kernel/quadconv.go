@@ -5,12 +5,15 @@ import "fmt"
 // QuadBlock is the number of channels of which the parameters of a QuadConv and a QuadWindow are a multiple.
 const QuadBlock = 64
 
+// QuadLimit bounds the magnitude of scaled sums, without zero points, which are converted to int32.
+const QuadLimit = 1 << 31
+
 // A Run is contiguous bytes under a window: its offset, and the number of quads of weights, the last of which may be filled up with 0.
 type Run struct{ At, Quads int64 }
 
 // A QuadConv slides over images of uint8 whose channels are adjacent (NHWC) and is requantized: element c of position p of the result is that
 // of First[c] + Σ W[k, c]·x[p*step+k], exact modulo 2^32, for the bytes k of all runs. First and the parameters of Q are whole blocks, of
-// which the first Channels are used. W is panels of 16 columns of int8, as of GemmInt, whose quads are those of one run after the other.
+// which the first Channels are used; sums times scales must be below QuadLimit. W is panels of 16 columns of int8, as of GemmInt, whose quads are those of one run after the other.
 //
 // It takes VPDPBUSD: without it GemmPairs is faster.
 type QuadConv struct {
@@ -101,7 +104,7 @@ func QuadWeight(channel, tap, taps int) int {
 	return (block*QuadBlock+lane%QuadBlock)*GemmQuad + tap%GemmQuad
 }
 
-// Slide computes adjacent positions, whose windows are step elements of x apart.
+// Slide computes adjacent positions, whose windows are step elements of x apart. It reads up to QuadBlock bytes after them.
 func (q *QuadWindow) Slide(dst, x []byte, positions, step int) {
 	if positions <= 0 || q.Channels == 0 {
 		return
@@ -116,7 +119,7 @@ func (q *QuadWindow) Slide(dst, x []byte, positions, step int) {
 		if a < 0 {
 			panic("kernel: negative offset")
 		}
-		within("x", len(x), (positions-1)*step+int(a)+q.Channels)
+		within("x", len(x), (positions-1)*step+int(a)+q.Channels+QuadBlock)
 	}
 	if !q.bulk(dst, x, positions, step) {
 		q.plain(dst, x, positions, step)

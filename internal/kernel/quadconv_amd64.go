@@ -104,3 +104,16 @@ func (q *QuadWindow) blocks(e quadEpilogue, dst, x []byte, positions, step, to, 
 	quadWindowAVX512(&dst[0], to, &x[0], step, positions, &q.At[0], len(q.At)/GemmQuad, &q.W[0], &q.First[0], (n+QuadBlock-1)/QuadBlock, mask,
 		&q.Q.Scale[0], &q.Q.Bias[0], e.zero, e.lo, e.hi, e.flip)
 }
+
+// bulk returns the number of channels that it computed.
+func (m *MaxBytes) bulk(dst, x []byte, positions, step int) (channels int) {
+	if channels = m.Channels &^ 31; !hasAVX2 || channels == 0 {
+		return 0
+	}
+	slide := maxUnsignedAVX2
+	if m.Signed {
+		slide = maxSignedAVX2
+	}
+	slide(&dst[0], m.Channels, &x[0], step, positions, &m.At[0], len(m.At), channels)
+	return channels
+}

@@ -68,14 +68,15 @@ type PixelBand struct {
 	line int // bytes of an input row
 }
 
-// leastBands is the number of bands of an image with enough rows.
-const leastBands = 4
+// bandsStep divides the number of bands of an image, if it has enough rows, so that few workers have equally many.
+const bandsStep = 4
 
 // NewPixelBand returns bands that fit the cache.
 func NewPixelBand(g *Geometry) *PixelBand {
 	b := &PixelBand{Geometry: g, line: ((g.out[1]-1)*g.stride[1] + g.span(1)) * g.Channels()}
-	rows := (4*bandSize/max(b.line, 1)-g.span(0))/g.stride[0] + 1
-	b.Rows = max(min(rows, ceilDiv(g.out[0], leastBands)), 1)
+	rows := max((4*bandSize/max(b.line, 1)-g.span(0))/g.stride[0]+1, 1)
+	bands := ceilDiv(ceilDiv(g.out[0], rows), bandsStep) * bandsStep
+	b.Rows = max(ceilDiv(g.out[0], max(bands, 1)), 1)
 	return b
 }
 
@@ -128,6 +129,15 @@ func (b *PixelBand) Taps(step int) []int64 {
 		at = append(at, at[len(at)-1])
 	}
 	return at
+}
+
+// PoolOf is the geometry of a pool of images of shape x, (N, C, D1, D2), without ceil_mode: each channel is a group.
+func PoolOf(n *op.Node, x []int64) (*Geometry, error) {
+	w, err := windowOf(n, x[2:], nil, floorExtent)
+	if err != nil {
+		return nil, err
+	}
+	return &Geometry{w, int(x[0]), int(x[1]), 1, 1}, nil
 }
 
 // Runs are the contiguous bytes under a window: the taps of a row, or each tap.

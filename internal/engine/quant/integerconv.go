@@ -2,6 +2,7 @@ package quant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/conv"
 	"github.com/mcompress/mcompress/internal/engine/gemm"
@@ -15,7 +16,8 @@ import (
 //
 //	IntegerConv(X, W, B, xs, xz, ws, wz, ys, yz) = QuantizeLinear(Conv(DequantizeLinear(X, xs, xz), DequantizeLinear(W, ws, wz), B), ys, yz)
 //
-// with scales and zero points per tensor, those of W also per output channel, and activation Relu or Clip. Products are summed as integers
+// with scales and zero points per tensor, those of W also per output channel, and activation Relu or Clip. If X and W are matrices it is Gemm
+// with transB: rows of X are pixels. Products are summed as integers
 // and rounded once, as QLinearConv does.
 func integerConvOps() []op.Op {
 	return []op.Op{{
@@ -51,10 +53,22 @@ func integerConvGeometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.Kind != ir.Dense || w.Kind != ir.Dense || !isByte(x.DType) || !isByte(w.DType) || len(x.Shape) != 4 {
+	if x.Kind != ir.Dense || w.Kind != ir.Dense || !isByte(x.DType) || !isByte(w.DType) || len(x.Shape) != 4 && len(x.Shape) != 2 || len(w.Shape) != len(x.Shape) {
 		return nil, fmt.Errorf("inputs X and W are %s and %s, want images and weights of int8 or uint8", x, w)
 	}
-	return conv.GeometryOf(n, channelsFirst(x.Shape), w.Shape)
+	image := x.Shape
+	if len(image) == 2 {
+		image = []int64{1, 1, image[0], image[1]}
+	}
+	return conv.GeometryOf(n, channelsFirst(image), kernelShape(w.Shape))
+}
+
+// kernelShape is the shape of weights of a convolution, or that of a matrix as one of them.
+func kernelShape(w []int64) []int64 {
+	if len(w) == 2 {
+		return []int64{w[0], w[1], 1, 1}
+	}
+	return w
 }
 
 func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -86,6 +100,9 @@ func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	s := ir.Spec{DType: dt, Shape: channelsLast(g.OutShape())}
+	if len(in[icX].Shape) == 2 {
+		s.Shape = s.Shape[2:]
+	}
 	return []ir.Spec{s}, s.Valid()
 }
 
@@ -114,9 +131,12 @@ func (w *integerWeights) bytes() int64 {
 
 func prepareIntegerConv(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	w := in[icW]
-	if w == nil || n.IsFixed(icWZero) || len(w.Shape) != 4 || !isByte(w.DType) {
+	if w == nil || n.IsFixed(icWZero) || len(w.Shape) != 4 && len(w.Shape) != 2 || !isByte(w.DType) {
 		return nil, nil
 	}
+	in = slices.Clone(in)
+	w = &ir.Array{DType: w.DType, Shape: kernelShape(w.Shape), Data: w.Data}
+	in[icW] = w
 	made, err := arrangeSparse(n, w, in[icWZero], pool)
 	if made == nil && err == nil {
 		made, err = arrangeQuads(n, in)
@@ -206,15 +226,16 @@ func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	size := epilogueBytes(g.Groups*g.OutC) + quadWork(n, g, workers)
+	size := epilogueBytes(g.Groups * g.OutC)
 	if b := conv.PixelBandOf(g); b != nil {
-		return size + int64(min(workers, g.Batch*b.Bands()))*aligned(int64(b.Bytes()))
+		size += int64(min(workers, g.Batch*b.Bands())) * aligned(int64(b.Bytes()))
+		return max(size, quadWork(n, g, workers))
 	}
 	work := gemm.IntWork(pixelProduct(g), g.Products(), workers, true, true)
 	if n.IsConst(icW) && maybeSparse(n, in[icW]) {
 		work = max(work, (&conv.SparsePixels{Geometry: g}).Work(workers))
 	}
-	return size + work
+	return max(size+work, quadWork(n, g, workers))
 }
 
 // pixelProduct is the shape of the product of a group: rows are pixels, columns output channels.
@@ -245,7 +266,8 @@ func runIntegerConv(c *op.Call) error {
 			return err
 		}
 		defer c.Account.Release(size)
-		if weights, err = arrange(c.Node, c.In[icW], c.Opt(icWZero), c.Pool); err != nil {
+		w := &ir.Array{DType: c.In[icW].DType, Shape: kernelShape(c.In[icW].Shape), Data: c.In[icW].Data}
+		if weights, err = arrange(c.Node, w, c.Opt(icWZero), c.Pool); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package quant
 
 import (
+	"math"
+
 	"github.com/mcompress/mcompress/internal/engine/conv"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -28,7 +30,8 @@ func (w *quadWeights) bytes() (n int64) {
 // maxRepeat is the maximum number of adjacent positions of a depthwise convolution whose channels are whole blocks.
 const maxRepeat = 4
 
-// arrangeQuads is nil if the CPU does not multiply bytes, a parameter is not in memory, or a weight minus its zero point is not int8.
+// arrangeQuads is nil if the CPU does not multiply bytes, a parameter is not in memory, a weight minus its zero point is not int8, or scaled
+// sums might be too large.
 func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
 	if kernel.GemmIntWidth() != 1 || n.IsFixed(icB) {
 		return nil, nil
@@ -49,7 +52,7 @@ func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
 		return nil, err
 	}
 	values, fit := centered(w, zero)
-	if !fit {
+	if !fit || !bounded(values, q) {
 		return nil, nil
 	}
 	a := &quadArrangement{values: values, depth: int(w.Shape[1]), taps: int(w.Shape[2] * w.Shape[3]), q: q, lift: -xZero}
@@ -81,6 +84,21 @@ func centered(w *ir.Array, zero []int32) (values []byte, fit bool) {
 		values[i] = byte(v)
 	}
 	return values, true
+}
+
+// bounded reports whether all scaled sums are below kernel.QuadLimit.
+func bounded(values []byte, q kernel.Requantization) bool {
+	of := len(values) / len(q.Scale)
+	for c, scale := range q.Scale {
+		largest := 0.0
+		for _, v := range part(values, c, of) {
+			largest += 255 * math.Abs(float64(int8(v)))
+		}
+		if below := largest*math.Abs(float64(scale))+math.Abs(float64(q.Bias[c])) < kernel.QuadLimit/2; !below { // nor NaN
+			return false
+		}
+	}
+	return true
 }
 
 // A quadArrangement arranges the weights of output channels, which are depth input channels of each tap.

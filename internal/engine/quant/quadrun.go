@@ -32,7 +32,7 @@ func quadSlot(g *conv.Geometry) int64 {
 	if g.Pointwise() && g.OutC > 1 {
 		return aligned(int64(newQuadTiles(g).rows*g.Channels() + kernel.GemmQuad))
 	}
-	return aligned(int64(conv.NewPixelBand(g).Bytes() + kernel.GemmQuad))
+	return aligned(int64(conv.NewPixelBand(g).Bytes() + kernel.QuadBlock))
 }
 
 func (r *quadRun) run(pool *op.Pool) {
@@ -133,7 +133,7 @@ type quadTiles struct {
 }
 
 const (
-	tileBytes    = 1 << 15 // of the pixels of a tile: most of the L1 cache
+	tileBytes    = 1 << 15 // of the pixels of a tile and of the result, which is written 32 channels at a time: most of the L1 cache
 	leastTiles   = 8
 	quadRows     = 8 // of a strip of the kernel
 	leastProduct = 1 << 17
@@ -141,7 +141,7 @@ const (
 
 func newQuadTiles(g *conv.Geometry) *quadTiles {
 	t := &quadTiles{positions: g.OutArea(), channels: g.OutC}
-	t.rows, t.cols = max(tileBytes/max(g.Channels(), 1), quadRows), t.channels
+	t.rows, t.cols = max(tileBytes/(g.Channels()+g.Groups*g.OutC), quadRows), t.channels
 	if g.Depth()*g.OutC > g.InArea()*g.InC+g.OutArea()*g.OutC {
 		t.byChannels = true
 		t.cols = roundUp((t.channels+leastTiles-1)/leastTiles, 2*kernel.GemmPanel)

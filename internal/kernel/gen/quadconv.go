@@ -9,7 +9,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// quadFamily is the convolutions of bytes with VPDPBUSD, which are requantized in registers.
+// quadFamily is the windows over images of bytes: convolutions with VPDPBUSD, which are requantized in registers, and maxima.
 func quadFamily() {
 	order := words("quadOrder", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
 	for _, rows := range []int{8, 7, 4, 1} {
@@ -17,13 +17,15 @@ func quadFamily() {
 		quadConv(rows, 16, order)
 	}
 	quadWindow()
+	maxBytes("maxUnsignedAVX2", VPMAXUB)
+	maxBytes("maxSignedAVX2", VPMAXSB)
 }
 
 // quadParameters are those of the requantization.
 const quadParameters = "scale, bias *float32, zero, lo, hi, flip uint32"
 
-// A quadCoder holds the constants of the requantization: zero is repeated in 16 bits, the others but the ceiling in 8.
-type quadCoder struct{ ceiling, zero, lo, hi, flip VecVirtual }
+// A quadCoder holds the constants of the requantization: zero is repeated in 16 bits, the others in 8.
+type quadCoder struct{ zero, lo, hi, flip VecVirtual }
 
 func newQuadCoder() quadCoder {
 	each := func(name string) VecVirtual {
@@ -31,16 +33,14 @@ func newQuadCoder() quadCoder {
 		VBROADCASTSS(parameter(name), z)
 		return z
 	}
-	return quadCoder{zmm.constant(0x49800000), each("zero"), each("lo"), each("hi"), each("flip")} // 2^20
+	return quadCoder{each("zero"), each("lo"), each("hi"), each("flip")}
 }
 
-// integer rounds sums. VMINPS returns its last operand, the number, for a NaN, which is converted to the least integer, like numbers
-// below it.
+// integer scales and rounds sums.
 func (c quadCoder) integer(v VecVirtual, scale, bias Op) {
 	VCVTDQ2PS(v, v)
 	VMULPS(scale, v, v)
 	VADDPS(bias, v, v)
-	VMINPS(v, c.ceiling, v)
 	VCVTPS2DQ(v, v)
 }
 
@@ -144,7 +144,8 @@ func storeRows(y VecVirtual, rows, cols int, to strided, mask Register) {
 	}
 }
 
-// quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a channel.
+// quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a channel. Loads with a
+// mask of bytes would take an instruction more.
 func quadWindow() {
 	function("quadWindowAVX512", "func(dst *byte, to int, x *byte, step, positions int, at *int64, quads int, w *byte, first *int32, blocks int, mask uint64, "+quadParameters+")",
 		"quadWindowAVX512 computes blocks of 64 channels, of the last one those of the mask, of positions that are to and step bytes apart; quads, positions, blocks > 0.")
@@ -172,7 +173,7 @@ func quadWindow() {
 	taps := each(4, func(i int) VecVirtual {
 		z := ZMM()
 		MOVQ(Mem{Base: at, Disp: i * 8}, off)
-		VMOVDQU8_Z(Mem{Base: channels, Index: off, Scale: 1}, mask, z)
+		VMOVDQU64(Mem{Base: channels, Index: off, Scale: 1}, z)
 		return z
 	})
 	for half, mix := range []func(...Op){VPUNPCKLBW, VPUNPCKHBW} {
