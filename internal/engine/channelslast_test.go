@@ -88,7 +88,7 @@ func (c chain) compareLayouts(t *testing.T, m *ir.Model, wantImages int) {
 		if images != wantImages {
 			t.Errorf("%d images have channels last, want %d", images, wantImages)
 		}
-		for _, shape := range [][]int64{{1, 7, 4, 1}, {3, 7, 3, 3}, {2, 7, 9, 11}, {1, 7, 40, 77}} {
+		for _, shape := range [][]int64{{1, 7, 4, 1}, {3, 7, 3, 3}, {2, 7, 9, 11}, {1, 7, 40, 77}, {1, 7, 4, 401}} {
 			in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, shape...)}
 			for i := range ir.View[float32](in["x"]) {
 				ir.View[float32](in["x"])[i] = float32(c.NormFloat64())

@@ -131,10 +131,10 @@ func winogradOf(g *Geometry, weights winogradWeights, workers int) *winograd {
 	tiles := min(max(winogradMemory/(kernel.WinogradTile*(w.inC+w.slab)), minWinogradTiles), maxWinogradTiles)
 	w.images, w.rows, w.wide = 1, w.down, w.across
 	if image := w.down * w.across; image <= tiles {
-		w.images = max(balanced(g.Batch, tiles/max(image, 1)), 1)
+		w.images = max(balanced(g.Batch, tiles/max(image, 1), workers), 1)
 	} else {
-		w.wide = balanced(w.across, tiles)
-		w.rows = balanced(w.down, tiles/w.wide)
+		w.wide = balanced(w.across, tiles, 1)
+		w.rows = balanced(w.down, tiles/w.wide, workers)
 	}
 	for workers > 1 && w.tasks() < tilesPerWorker*workers && w.slab > panel && w.tiles()*w.slab*g.InC*kernel.WinogradTile >= 2*minTileWork {
 		w.slab = wholePanels(w.slab / 2)
@@ -142,8 +142,14 @@ func winogradOf(g *Geometry, weights winogradWeights, workers int) *winograd {
 	return w
 }
 
-// balanced is the largest of the fewest similar parts of n that are at most most.
-func balanced(n, most int) int { return ceilDiv(n, max(ceilDiv(n, max(most, 1)), 1)) }
+// balanced is the largest of similar parts of n that are at most most: of as few as possible, but as many for each of the workers.
+func balanced(n, most, workers int) int {
+	parts := ceilDiv(n, max(most, 1))
+	if parts > 1 {
+		parts = ceilDiv(parts, workers) * workers
+	}
+	return ceilDiv(n, max(parts, 1))
+}
 
 // tiles is the largest number of tiles of a block.
 func (w *winograd) tiles() int { return w.images * w.rows * w.wide }
