@@ -337,3 +337,22 @@ func TestGPTQPrunes(t *testing.T) {
 		}
 	}
 }
+
+// Columns that are quantized some at a time have the results of all at once.
+func TestGPTQOfColumns(t *testing.T) {
+	l := newLayer(rand.New(rand.NewPCG(5, 0)), 40, 2*hessian.Wide+9, 60)
+	f := l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: 16})
+	spec := Spec{Low: -8, High: 7, Symmetric: true, Block: 16}
+	want, got := GPTQ(pool(t, 2), slices.Clone(l.w), l.n, f, spec, nil), NewQuantized(l.k, l.n, spec)
+	for col := 0; col < l.n; col += hessian.Wide {
+		n := min(hessian.Wide, l.n-col)
+		var w []float32
+		for i := range l.k {
+			w = append(w, l.w[i*l.n+col:][:n]...)
+		}
+		got.SetColumns(col, GPTQ(pool(t, 2), w, n, f, spec, nil))
+	}
+	if !bytes.Equal(got.Values, want.Values) || !slices.Equal(got.Scale, want.Scale) || !slices.Equal(got.Zero, want.Zero) {
+		t.Error("results differ from those of all columns")
+	}
+}

@@ -32,6 +32,17 @@ func newQuantized(k, n int, g Spec) *Quantized {
 	return &Quantized{K: k, N: n, Spec: g, Values: make([]byte, k*n), Scale: make([]float32, blocks*n), Zero: make([]int32, blocks*n)}
 }
 
+// SetColumns copies the columns of p, of the same rows, to those of c from first on.
+func (c *Quantized) SetColumns(first int, p *Quantized) {
+	for i := range c.K {
+		copy(c.Values[i*c.N+first:], p.Values[i*p.N:][:p.N])
+	}
+	for i := range len(c.Scale) / c.N {
+		copy(c.Scale[i*c.N+first:], p.Scale[i*p.N:][:p.N])
+		copy(c.Zero[i*c.N+first:], p.Zero[i*p.N:][:p.N])
+	}
+}
+
 // Weight is the dequantized element (i, j).
 func (c *Quantized) Weight(i, j int) float32 {
 	value := int32(c.Values[i*c.N+j])

@@ -50,10 +50,10 @@ func BenchmarkBlockwise(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			k := &BlockLayout{Rows: benchRows, Cols: benchCols, Bits: 4, DType: ir.Uint4, Spec: solve.Spec{High: 15, Block: 32}}
 			k.ColumnMajor, k.Transposed = c.columnMajor, c.transposed
-			k.Rounder = Rounder{Round: func(q *solve.Quantized, w []float32) error {
+			k.Rounder = func(q *solve.Quantized, w []float32, _, _ int) error {
 				solve.MSE(q, w)
 				return nil
-			}}
+			}
 			e := Blockwise{Shape: []int64{benchRows, benchCols}, Layout: k}
 			var payload []byte
 			e.Weight, payload = benchWeight(PerChannel{Shape: e.Shape, Layout: PerTensorLayout(benchRows * benchCols)})

@@ -11,12 +11,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// A Rounder computes quantized values, scales and zero points of c from w, c.K rows by c.N columns: whole blocks, or all rows
-// with WholeColumns.
-type Rounder struct {
-	Round        func(c *solve.Quantized, w []float32) error
-	WholeColumns bool // Round requires all rows of a column at once
-}
+// A Rounder computes quantized values, scales and zero points of c from w, c.K rows by c.N columns of whole blocks. The first element of
+// both is (row, col) of the weight.
+type Rounder func(c *solve.Quantized, w []float32, row, col int) error
 
 // A BlockLayout divides a weight, seen as a matrix of rows × cols, into blocks: consecutive rows of a column, which share a
 // scale.
@@ -130,7 +127,7 @@ func (c *Blockwise) chunk() int64 { return c.chunkRows() * c.chunkCols() }
 
 func (c *Blockwise) chunkRows() int64 {
 	b := c.Layout
-	if !b.RowMajor() || b.Rounder.WholeColumns {
+	if !b.RowMajor() {
 		return b.Rows
 	}
 	block := int64(b.Spec.Block)
@@ -146,7 +143,7 @@ func (c *Blockwise) chunkBlocks() int64 {
 func (c *Blockwise) chunkCols() int64 {
 	b, most := c.Layout, int64(pass.Block)
 	switch {
-	case b.RowMajor() || b.Rounder.WholeColumns:
+	case b.RowMajor():
 		return b.Cols
 	case !b.ColumnMajor:
 		most = panelElems // rows are read in parts
@@ -223,7 +220,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if r.Layout.FloatZeroPoints {
 		quantized.Point = make([]float32, n)
 	}
-	if err := r.Layout.Rounder.Round(quantized, w); err != nil {
+	if err := r.Layout.Rounder(quantized, w, int(row), int(col)); err != nil {
 		return err
 	}
 	if err := r.writeQParams(quantized); err != nil {

@@ -23,7 +23,7 @@ func blockLayouts(rows, cols int64, block int) map[string]*BlockLayout {
 			for _, transposed := range []bool{false, true} {
 				b := BlockLayout{Rows: rows, Cols: cols, ColumnMajor: columnMajor, Transposed: transposed, Bits: bits, DType: ir.Uint8}
 				b.Spec = solve.Spec{Block: block, High: 1<<bits - 1}
-				b.Rounder.Round = func(c *solve.Quantized, w []float32) error { solve.Nearest(c, w); return nil }
+				b.Rounder = func(c *solve.Quantized, w []float32, _, _ int) error { solve.Nearest(c, w); return nil }
 				name := fmt.Sprintf("%d bits, column-major %t, transposed %t", bits, columnMajor, transposed)
 				all[name] = &b
 				if symmetric := b; !transposed {
@@ -38,7 +38,7 @@ func blockLayouts(rows, cols int64, block int) map[string]*BlockLayout {
 				all[name+", MatMulNBits"] = &nbits
 				if floats := nbits; bits == 4 {
 					floats.FloatZeroPoints = true
-					floats.Rounder.Round = func(c *solve.Quantized, w []float32) error {
+					floats.Rounder = func(c *solve.Quantized, w []float32, _, _ int) error {
 						solve.Nearest(c, w)
 						for i, z := range c.Zero {
 							c.Point[i] = float32(z)

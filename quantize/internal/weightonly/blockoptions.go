@@ -57,10 +57,10 @@ func (o *BlockOptions) rounder() spec.Rounder {
 }
 
 func rounderBy(by func(*solve.Quantized, []float32)) spec.Rounder {
-	return spec.Rounder{Round: func(c *solve.Quantized, w []float32) error {
+	return func(c *solve.Quantized, w []float32, _, _ int) error {
 		by(c, w)
 		return nil
-	}}
+	}
 }
 
 // layout divides a matrix into blocks of size rows, or whole columns. Packed values are

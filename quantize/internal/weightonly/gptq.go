@@ -183,11 +183,10 @@ func (l *matrix) unit() string { return l.node.Label() + ", " + l.weight.Name }
 // sparse. f is nil if the result is known.
 func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err error) {
 	l.quantized, err = layerwise.Once(ctx, s.step, l.unit(), func() ([][]byte, error) {
-		w, err := s.read(ctx, l)
+		quantized, err := s.quantize(ctx, l, f)
 		if err != nil {
 			return nil, err
 		}
-		quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec, zerosOf(w))
 		zeros := make([]byte, len(quantized.Zero))
 		for i, z := range quantized.Zero {
 			zeros[i] = byte(z)
@@ -198,6 +197,28 @@ func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err
 		s.walk.Replace(l.weight, l.dequantized(s.pool))
 	}
 	return err
+}
+
+// columnElems is the number of elements of the columns that are quantized at a time: 32 MiB, as a vocabulary's matrix may have hundreds.
+const columnElems = 8 << 20
+
+// quantize quantizes a matrix some columns at a time, which are independent.
+func (s *gptqRun) quantize(ctx context.Context, l *matrix, f *hessian.Factor) (*solve.Quantized, error) {
+	c, err := s.columns(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	quantized := solve.NewQuantized(l.k, l.n, l.spec)
+	most := max(1, columnElems/(l.k*hessian.Wide)) * hessian.Wide
+	for col := 0; col < l.n; col += most {
+		n := min(most, l.n-col)
+		w, err := c.read(ctx, col, n)
+		if err != nil {
+			return nil, err
+		}
+		quantized.SetColumns(col, solve.GPTQ(s.pool, w, n, f, l.spec, zerosOf(w)))
+	}
+	return quantized, nil
 }
 
 // zerosOf marks the zeros of w; nil if there are none.
@@ -212,32 +233,16 @@ func zerosOf(w []float32) (zeros []bool) {
 	return zeros
 }
 
-// read is the matrix K×N.
-func (s *gptqRun) read(ctx context.Context, l *matrix) ([]float32, error) {
-	t := l.weight.Const
-	w := make([]float32, t.Elems())
-	err := pass.Scan(ctx, s.step.Eval, t, func(x []float32, first int64) error {
-		copy(w[first:], x)
-		return nil
-	})
-	if err != nil || !l.transposed {
-		return w, err
-	}
-	turned := make([]float32, len(w))
-	kernel.Transpose(turned, w, l.n, l.k)
-	return turned, nil
-}
-
 // dequantized is the constant of the quantized matrix. It is computed when it is read, which holds less memory than its values.
 func (l *matrix) dequantized(p *op.Pool) *ir.Tensor {
 	r := &ir.Recipe{Name: "GPTQ", Out: []ir.Spec{l.weight.Const.Spec}, Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
-		quantized, err := l.load()
-		if err != nil {
+		quantized := solve.NewQuantized(l.k, l.n, l.spec)
+		if err := l.load(quantized, 0, 0); err != nil {
 			return err
 		}
 		w := make([]float32, l.weight.Const.Elems())
 		quantized.Weights(p, w)
-		_, err = out[0].Write(l.constant(w))
+		_, err := out[0].Write(l.constant(w))
 		return err
 	}}
 	return r.Derive()[0]
@@ -258,20 +263,37 @@ func (l *matrix) constant(w []float32) []byte {
 	return kernel.Bytes(w)
 }
 
-// load returns the result of matrix.
-func (l *matrix) load() (*solve.Quantized, error) {
-	quantized := solve.NewQuantized(l.k, l.n, l.spec)
-	zeros := make([]byte, len(quantized.Zero))
-	for i, b := range [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros} {
-		if err := ir.ReadFull(l.quantized[i].Source.(ir.Span).R, b, 0); err != nil {
-			return nil, err
-		}
+// load reads the result of matrix from (row, col) on into c.
+func (l *matrix) load(c *solve.Quantized, row, col int) error {
+	zeros, block := make([]byte, len(c.Zero)), row/l.spec.Block
+	if err := l.loadPart(0, c.Values, row, col, c.N, 1); err != nil {
+		return err
+	}
+	if err := l.loadPart(1, kernel.Bytes(c.Scale), block, col, c.N, 4); err != nil {
+		return err
+	}
+	if err := l.loadPart(2, zeros, block, col, c.N, 1); err != nil {
+		return err
 	}
 	for i, z := range zeros {
-		quantized.Zero[i] = int32(z)
+		c.Zero[i] = int32(z)
 		if l.spec.Low < 0 {
-			quantized.Zero[i] = int32(int8(z))
+			c.Zero[i] = int32(int8(z))
 		}
 	}
-	return quantized, nil
+	return nil
+}
+
+// loadPart reads rows of cols elements from (row, col) of a stored tensor on into to.
+func (l *matrix) loadPart(i int, to []byte, row, col, cols, size int) error {
+	run := cols * size
+	if cols == l.n {
+		run = len(to)
+	}
+	for ; len(to) > 0; row, to = row+1, to[run:] {
+		if err := ir.ReadFull(l.quantized[i].Source.(ir.Span).R, to[:run], int64(row*l.n+col)*int64(size)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func (o *BlockOptions) applyGPTQ(ctx context.Context, s *pass.Step, plans []*pla
 			of[l].note(reason)
 			continue
 		}
-		of[l].encoding.(*spec.Blockwise).Layout.Rounder = l.rounder()
+		of[l].encoding.(*spec.Blockwise).Layout.Rounder = func(c *solve.Quantized, _ []float32, row, col int) error { return l.load(c, row, col) }
 	}
 	return nil
 }
@@ -63,15 +63,4 @@ func (p *plan) matrix() (*matrix, pass.Reason) {
 	default:
 		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, pass.Reason{}
 	}
-}
-
-// rounder returns the result of GPTQ.
-func (l *matrix) rounder() spec.Rounder {
-	return spec.Rounder{WholeColumns: true, Round: func(c *solve.Quantized, _ []float32) error {
-		quantized, err := l.load()
-		if err == nil {
-			*c = *quantized
-		}
-		return err
-	}}
 }
