@@ -102,7 +102,7 @@ run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/
 bench: $(environment)
 	$(run_bench) $(BENCH)
 
-# Only the sections of the engine, compared with OpenBLAS and ONNX Runtime.
+# Only the sections of the engine, compared with OpenBLAS and ONNX Runtime; BENCH="-o docs/benchmarks-avx512.md" on a processor with AVX-512, here and for bench-sparse.
 bench-engine: $(environment) .zoo/genai/requirements.txt
 	$(run_bench) -only gemm,engine,engine-memory,engine-int4 $(BENCH)
 

@@ -41,8 +41,9 @@ func rules() []rule {
 // A fusion is the work on one program. Fused steps are nil until it ends.
 type fusion struct {
 	p         *program
-	consumers [][]int // by slot: consuming steps, once per input
-	producers []int   // by slot: producing step
+	consumers [][]int           // by slot: consuming steps, once per input
+	producers []int             // by slot: producing step
+	weights   map[int]*ir.Array // by slot: what weight returned for values that are computed
 }
 
 // fuse replaces patterns of steps of p by faster ones. Kept values are not fused away.
@@ -62,7 +63,7 @@ func fuse(p *program) error {
 }
 
 func newFusion(p *program) *fusion {
-	f := &fusion{p: p, producers: p.producers()}
+	f := &fusion{p: p, producers: p.producers(), weights: map[int]*ir.Array{}}
 	f.consumers = make([][]int, len(p.slots))
 	for i, s := range p.steps {
 		for _, o := range s.in {
@@ -144,19 +145,43 @@ func (f *fusion) constant(o int) *ir.Array {
 	return f.p.slots[o].constant.array
 }
 
-// weight is the type of the constant in slot o, or of its product with a constant (Mul, DequantizeLinear): both are constant-folded on
-// load.
-func (f *fusion) weight(o int) *ir.Array {
+// weightReach is the number of operators between a weight and its constants that weight follows, so that its stack does not grow with the graph.
+const weightReach = 100
+
+// weight is the type of the value in slot o if it is constant or computed from constants, as sparse and quantized forms of weights are: it is
+// constant-folded on load. It is nil for other values, and if the type depends on data that are not read before.
+func (f *fusion) weight(o int) *ir.Array { return f.weightWithin(o, weightReach) }
+
+func (f *fusion) weightWithin(o, reach int) *ir.Array {
+	if o == absent || f.constant(o) != nil || reach == 0 {
+		return f.constant(o)
+	}
+	if w, ok := f.weights[o]; ok {
+		return w
+	}
+	w := f.computed(o, reach)
+	f.weights[o] = w
+	return w
+}
+
+// computed is the type of the value in slot o if a step computes it from constants.
+func (f *fusion) computed(o, reach int) *ir.Array {
 	s, _ := f.producer(o)
-	switch {
-	case s.is("Mul") && f.constant(s.in[1]) != nil:
-		return f.constant(s.in[0])
-	case s.is("DequantizeLinear") && !s.Has("output_dtype"):
-		if codes, scale := f.constant(s.in[0]), f.constant(s.in[1]); codes != nil && scale != nil {
-			return &ir.Array{DType: scale.DType, Shape: codes.Shape}
+	if s == nil || s.op.Impure || s.op.Shape == nil || s.bodies != nil || len(s.in) == 0 {
+		return nil
+	}
+	in := make([]*ir.Array, len(s.in))
+	for i, j := range s.in {
+		if in[i] = f.weightWithin(j, reach-1); in[i] == nil && j != absent {
+			return nil
 		}
 	}
-	return f.constant(o)
+	specs, err := s.shape(in)
+	if err != nil {
+		return nil
+	}
+	spec := specs[slices.Index(s.out, o)]
+	return &ir.Array{DType: spec.DType, Shape: spec.Shape}
 }
 
 // scalar is the one float in slot o.

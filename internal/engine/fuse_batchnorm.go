@@ -12,7 +12,7 @@ import (
 // the Conv.
 func foldBatchNorm(f *fusion, i int) bool {
 	conv := f.p.steps[i]
-	if !conv.is("Conv") || !f.isFloat(conv) {
+	if !conv.is("Conv") || !f.isFloat(conv) || f.isQuantized(conv.in[1]) {
 		return false
 	}
 	norm, iNorm := f.onlyConsumer(conv.out[0])
@@ -20,7 +20,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 		return false
 	}
 	scale, shift := f.affine(norm)
-	w := f.constant(conv.in[1])
+	w := f.weight(conv.in[1])
 	if scale == nil || w == nil || len(w.Shape) == 0 || int64(len(scale)) != w.Shape[0] {
 		return false
 	}
@@ -45,6 +45,12 @@ func foldBatchNorm(f *fusion, i int) bool {
 	f.replace(iNorm, made, i, iNorm)
 	f.replace(i, mul)
 	return true
+}
+
+// isQuantized reports whether slot o is dequantized: the values of a weight stay quantized, which those times the scale of a BatchNormalization are not.
+func (f *fusion) isQuantized(o int) bool {
+	s, _ := f.producer(o)
+	return s.is("DequantizeLinear")
 }
 
 // affine is scale and shift of norm per channel, x·scale + shift, if its parameters are constants.

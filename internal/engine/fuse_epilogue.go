@@ -27,7 +27,7 @@ func fuseBias(f *fusion, i int) bool {
 		return false
 	}
 	bias, _ := add.otherInput(mm.out[0])
-	w := f.constant(mm.in[1])
+	w := f.weight(mm.in[1])
 	if !f.isRow(bias) || w == nil || len(w.Shape) != 2 || w.DType != ir.Float {
 		return false
 	}

@@ -218,7 +218,7 @@ func (l *loader) freeUnused(p *program) error {
 // before and released right after, so that few are held twice.
 func (l *loader) foldAndPrepare(p *program) error {
 	kept := p.steps[:0:0]
-	fixed, packable := map[int]bool{}, p.packable()
+	fixed, slots := map[int]bool{}, p.packable()
 	for _, s := range p.steps {
 		if err := l.ctx.Err(); err != nil {
 			return err
@@ -227,7 +227,7 @@ func (l *loader) foldAndPrepare(p *program) error {
 		if err != nil {
 			return err
 		}
-		folded, err := l.fold(p, s, record, packable)
+		folded, err := l.fold(p, s, record, slots)
 		if err != nil {
 			return s.wrap(err)
 		}

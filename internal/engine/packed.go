@@ -8,43 +8,41 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// packable lists the consumers that accept packed constants, by slot, for the slots whose consumers all do, or would make packed ones of them.
-func (p *program) packable() [][]*step {
-	ok, accept := make([]bool, len(p.slots)), make([][]*step, len(p.slots))
+// A packable is whether the value of a slot may be a packed constant: all of its consumers accept one, or would make another one of it.
+type packable struct {
+	ok     bool
+	accept []*step // the consumers that accept it
+}
+
+// packable is that of each slot.
+func (p *program) packable() []packable {
+	all := make([]packable, len(p.slots))
 	for i, s := range p.slots {
-		ok[i] = !s.keep
+		all[i].ok = !s.keep
 	}
 	for _, i := range p.outputs {
 		if i != absent {
-			ok[i] = false
+			all[i].ok = false
 		}
 	}
 	for _, s := range slices.Backward(p.steps) {
-		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent && ok[s.out[0]]
+		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent && all[s.out[0]].ok
 		for k, i := range s.in {
 			switch {
 			case i == absent || passes:
 			case s.op.Decodes != nil && s.op.Decodes(s.Node, k, nil):
-				accept[i] = append(accept[i], s)
+				all[i].accept = append(all[i].accept, s)
 			default:
-				ok[i] = false
+				all[i].ok = false
 			}
 		}
 	}
-	for i := range accept {
-		switch {
-		case !ok[i]:
-			accept[i] = nil
-		case accept[i] == nil:
-			accept[i] = []*step{}
-		}
-	}
-	return accept
+	return all
 }
 
 // pack makes a packed constant of the output of s, whose inputs are constants, and reports whether it did.
-func (l *loader) pack(p *program, s *step, packable [][]*step) bool {
-	if s.op.Pack == nil && !s.op.View || len(s.out) != 1 || s.out[0] == absent || packable[s.out[0]] == nil {
+func (l *loader) pack(p *program, s *step, slots []packable) bool {
+	if s.op.Pack == nil && !s.op.View || len(s.out) != 1 || s.out[0] == absent || !slots[s.out[0]].ok {
 		return false
 	}
 	in, packed, some := make([]*ir.Array, len(s.in)), make([]op.Packed, len(s.in)), s.op.Packs
@@ -79,7 +77,7 @@ func (l *loader) pack(p *program, s *step, packable [][]*step) bool {
 		return false
 	}
 	k := &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes(), reserved: made.Bytes()}
-	for _, consumer := range packable[s.out[0]] {
+	for _, consumer := range slots[s.out[0]].accept {
 		accepted := consumer.accepts(slices.Index(consumer.in, s.out[0]), k)
 		if consumer.Packed = nil; !accepted {
 			return false

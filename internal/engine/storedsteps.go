@@ -118,14 +118,14 @@ func (t *Store) keep(p *program, slot int) {
 }
 
 // fold replaces s by constants if it can, and reports whether it did. r is its record, or nil.
-func (l *loader) fold(p *program, s *step, r *storedStep, packable [][]*step) (bool, error) {
+func (l *loader) fold(p *program, s *step, r *storedStep, slots []packable) (bool, error) {
 	if l.store.loads() && !r.Again {
 		return l.restoreOutputs(p, s, r)
 	}
 	if !p.foldable(s) {
 		return false, nil
 	}
-	if l.pack(p, s, packable) {
+	if l.pack(p, s, slots) {
 		if r != nil {
 			r.Packed = &storedValue{}
 			l.store.packed = append(l.store.packed, packedStep{r, p.slots[s.out[0]].constant.packed})

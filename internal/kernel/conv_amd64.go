@@ -59,15 +59,25 @@ func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64,
 //go:noescape
 func copyRowsAVX2(dst *float32, to int, x *float32, from int, rows int, n int)
 
-// winogradInputAVX2 reads rows from back bytes before their pointers; steps in bytes.
+// winogradInputAVX2 transforms tiles > 0; strides in bytes; channels is the size of a pixel in bytes, whole registers.
 //
 //go:noescape
-func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int32, groups int)
+func winogradInputAVX2(v *float32, step int, x *float32, line int, channels int, tiles int)
 
-// winogradOutputAVX2 writes two rows of elements for each of two rows of tiles, plus first; steps in bytes.
+// winogradOutputAVX2 transforms tiles > 0, plus first; strides in bytes; channels is the size of a pixel in bytes, whole registers.
 //
 //go:noescape
-func winogradOutputAVX2(rows **float32, m *float32, step int, groups int, first float32)
+func winogradOutputAVX2(y *float32, line int, m *float32, step int, channels int, tiles int, first *float32)
+
+// winogradInputAVX512 transforms tiles > 0; strides in bytes; channels is the size of a pixel in bytes, whole registers.
+//
+//go:noescape
+func winogradInputAVX512(v *float32, step int, x *float32, line int, channels int, tiles int)
+
+// winogradOutputAVX512 transforms tiles > 0, plus first; strides in bytes; channels is the size of a pixel in bytes, whole registers.
+//
+//go:noescape
+func winogradOutputAVX512(y *float32, line int, m *float32, step int, channels int, tiles int, first *float32)
 
 // depthwiseSignedAVX2 computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; all but step > 0.
 //

@@ -94,27 +94,27 @@ func weightRowsOf(high int, y []float32, to int, x []float32, from, n int, at []
 	}
 }
 
-func winogradInputBulk(v []float32, step int, rows *[8][]float32, left int, mask []int32) bool {
-	if !hasAVX2 {
+func winogradInputBulk(v []float32, step int, x []float32, line, channels, tiles int) bool {
+	switch {
+	case hasAVX512:
+		winogradInputAVX512(&v[0], 4*step, &x[0], 4*line, 4*channels, tiles)
+	case hasAVX2:
+		winogradInputAVX2(&v[0], 4*step, &x[0], 4*line, 4*channels, tiles)
+	default:
 		return false
 	}
-	var first [8]*float32
-	for i, row := range rows {
-		first[i] = &row[0]
-	}
-	winogradInputAVX2(&v[0], 4*step, &first[0], 4*left, &mask[0], len(mask)/WinogradGroup)
 	return true
 }
 
-func winogradOutputBulk(rows *[4][]float32, m []float32, step, groups int, first float32) bool {
-	if !hasAVX2 {
+func winogradOutputBulk(y []float32, line int, m []float32, step, channels, tiles int, first []float32) bool {
+	switch {
+	case hasAVX512:
+		winogradOutputAVX512(&y[0], 4*line, &m[0], 4*step, 4*channels, tiles, &first[0])
+	case hasAVX2:
+		winogradOutputAVX2(&y[0], 4*line, &m[0], 4*step, 4*channels, tiles, &first[0])
+	default:
 		return false
 	}
-	var begin [4]*float32
-	for i, row := range rows {
-		begin[i] = &row[0]
-	}
-	winogradOutputAVX2(&begin[0], &m[0], 4*step, groups, first)
 	return true
 }
 

@@ -14,9 +14,9 @@ func weightRowsBulk(_ []float32, _ int, _ []float32, _, _, _ int, _ []int64, _ [
 	return false
 }
 
-func winogradInputBulk(_ []float32, _ int, _ *[8][]float32, _ int, _ []int32) bool { return false }
+func winogradInputBulk(_ []float32, _ int, _ []float32, _, _, _ int) bool { return false }
 
-func winogradOutputBulk(_ *[4][]float32, _ []float32, _, _ int, _ float32) bool { return false }
+func winogradOutputBulk(_ []float32, _ int, _ []float32, _, _, _ int, _ []float32) bool { return false }
 
 func (b *ByteWindow) bulk(_, _ []byte, _, _ int) (channels int) { return 0 }
 

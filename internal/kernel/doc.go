@@ -6,6 +6,7 @@
 // bit (except GemmFloat, GemvFloat and SparseRows.Multiply), and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 
+//go:generate go -C gen run . -family activation -pkg kernel -out ../activation_amd64.s -stubs ../activation_amd64.go
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
 //go:generate go -C gen run . -family bits -pkg kernel -out ../bits_amd64.s -stubs ../bits_amd64.go
 //go:generate go -C gen run . -family blocks -pkg kernel -out ../blocks_amd64.s -stubs ../blocks_amd64.go

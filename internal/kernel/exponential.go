@@ -20,13 +20,6 @@ func Sigmoid(dst, x []float32) {
 	each(dst[n:], x[n:], sigmoidGo)
 }
 
-// Silu writes x·Sigmoid(x), also called Swish; for -Inf the limit, -0.
-func Silu(dst, x []float32) {
-	checkLen("dst", len(dst), len(x))
-	n := siluBulk(dst, x)
-	each(dst[n:], x[n:], siluGo)
-}
-
 // GeluTanh writes the approximation of Gelu by tanh, x/2·(1+tanh(√(2/π)·(x+0.044715·x³))), for
 // -Inf the limit, -0.
 func GeluTanh(dst, x []float32) {
@@ -107,11 +100,6 @@ func expGo(x float32) float32 {
 
 func sigmoidGo(x float32) float32 {
 	return float32(1 / (1 + exp64(-bound(float64(x), -sigmoidBound, sigmoidBound))))
-}
-
-func siluGo(x float32) float32 {
-	v := atLeast(float64(x), -sigmoidBound)
-	return float32(v / (1 + exp64(-atMost(v, sigmoidBound))))
 }
 
 // geluTable: x/2·(1+tanh(u/2)) is x/(1+e^-u) with u = geluTable[0]·x + geluTable[1]·x³.

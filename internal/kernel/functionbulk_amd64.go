@@ -13,49 +13,66 @@ func wholeFMA(n int) int {
 }
 
 func expBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		expAVX512(&dst[0], &x[0], n)
+	default:
 		expAVX2(&dst[0], &x[0], n)
 	}
 	return n
 }
 
 func sigmoidBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		sigmoidAVX512(&dst[0], &x[0], n)
+	default:
 		sigmoidAVX2(&dst[0], &x[0], n)
 	}
 	return n
 }
 
-func siluBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
-		siluAVX2(&dst[0], &x[0], n)
-	}
-	return n
-}
-
 func geluTanhBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		geluTanhAVX512(&dst[0], &x[0], n)
+	default:
 		geluTanhAVX2(&dst[0], &x[0], n)
 	}
 	return n
 }
 
 func tanhBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		tanhAVX512(&dst[0], &x[0], n)
+	default:
 		tanhAVX2(&dst[0], &x[0], n)
 	}
 	return n
 }
 
 func erfBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		erfAVX512(&dst[0], &x[0], n)
+	default:
 		erfAVX2(&dst[0], &x[0], n)
 	}
 	return n
 }
 
 func geluBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		geluAVX512(&dst[0], &x[0], n)
+	default:
 		geluAVX2(&dst[0], &x[0], n)
 	}
 	return n
@@ -69,7 +86,11 @@ func logBulk(dst, x []float32) (n int) {
 }
 
 func softplusBulk(dst, x []float32) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		softplusAVX512(&dst[0], &x[0], n)
+	default:
 		softplusAVX2(&dst[0], &x[0], n)
 	}
 	return n
@@ -119,14 +140,22 @@ func squaresBulk(l *sumLanes, x []float32, center float64) (n int) {
 }
 
 func expSumStoreBulk(l *sumLanes, dst, x []float32, top float64) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		expSumStoreAVX512(&l[0], &dst[0], &x[0], n, top)
+	default:
 		expSumStoreAVX2(&l[0], &dst[0], &x[0], n, top)
 	}
 	return n
 }
 
 func expSumBulk(l *sumLanes, x []float32, top float64) (n int) {
-	if n = wholeFMA(len(x)); n > 0 {
+	switch n = wholeFMA(len(x)); {
+	case n == 0:
+	case hasAVX512:
+		expSumAVX512(&l[0], &x[0], n, top)
+	default:
 		expSumAVX2(&l[0], &x[0], n, top)
 	}
 	return n

@@ -30,7 +30,7 @@ var unaryFunctions = []unaryFunction{
 	{"Reciprocal", Reciprocal, func(x float32) float32 { return 1 / x }, func(x float64) float64 { return 1 / x }, 0.501},
 	{"Exp", Exp, expGo, math.Exp, 0.6},
 	{"Sigmoid", Sigmoid, sigmoidGo, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 0.6},
-	{"Silu", Silu, siluGo, limitAtMinusInf(func(x float64) float64 { return x / (1 + math.Exp(-x)) }), 0.6},
+	{"Silu", Silu, siluGo, limitAtMinusInf(func(x float64) float64 { return x / (1 + math.Exp(-x)) }), 3},
 	{"GeluTanh", GeluTanh, geluTanhGo, limitAtMinusInf(refGeluTanh), 0.6},
 	{"Gelu", Gelu, geluGo, limitAtMinusInf(refGelu), 0.6},
 	{"Erf", Erf, erfGo, math.Erf, 0.6},

@@ -59,15 +59,35 @@ func gemm6x8AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel
 //go:noescape
 func gemm12x8AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
+// gemm4x16AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemm4x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
+// gemm4x32AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemm4x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
+// gemm8x16AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemm8x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
+// gemm8x32AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemm8x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
 // gemm12x16AVX512 stores a·b, or adds it to c; strides in bytes.
 //
 //go:noescape
 func gemm12x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
-// gemm12x32AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemm12x32AVX512 stores a·b, or adds it to c; strides in bytes. It prefetches a line for every four steps of k, ahead bytes after b.
 //
 //go:noescape
-func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int)
 
 // gemmPairs1x16AVX2 stores a·b, or adds it to c; strides in bytes.
 //
@@ -109,15 +129,25 @@ func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPan
 //go:noescape
 func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
 
+// gemmBytes8x16AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes8x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmBytes8x32AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes8x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
 // gemmBytes12x16AVX512 stores a·b, or adds it to c; strides in bytes.
 //
 //go:noescape
 func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
 
-// gemmBytes12x32AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes12x32AVX512 stores a·b, or adds it to c; strides in bytes. It prefetches a line for every four steps of k, ahead bytes after b.
 //
 //go:noescape
-func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int, ahead int)
 
 // gemmInt1x16AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //

@@ -2,24 +2,36 @@
 
 package kernel
 
-// byBytes multiplies uint8 by int8. There are tiles of 12, 4 and 1 rows: the last one overlaps rows of the preceding one, and only its
+// byBytes multiplies uint8 by int8. There are tiles of 12, 8, 4 and 1 rows: the last one overlaps rows of the preceding one, and only its
 // other rows are stored.
 func (g *gemmInt) byBytes() {
-	high, wide := 1, 4*GemmPanel
-	switch {
-	case g.m >= 12:
-		high, wide = 12, 2*GemmPanel
-	case g.m >= 4:
-		high, wide = 4, 2*GemmPanel
+	wide := 2 * GemmPanel
+	if g.m < 4 {
+		wide = 4 * GemmPanel
 	}
 	for j := 0; j < g.n; j += wide {
 		if j+wide-GemmPanel >= g.n {
 			wide = GemmPanel
 		}
-		for i := 0; i < g.m; i += high {
+		for i := 0; i < g.m; {
+			high := g.high(g.m - i)
 			g.bytes(min(i, g.m-high), i, j, high, wide)
+			i += high
 		}
 	}
+}
+
+// high is the number of rows of the least tile that has all of the rows that are left, or of the tallest one.
+func (g *gemmInt) high(left int) int {
+	switch {
+	case g.m < 4:
+		return 1
+	case left > 8 && g.m >= 12:
+		return 12
+	case left > 4 && g.m >= 8:
+		return 8
+	}
+	return 4
 }
 
 // bytes computes a tile that starts at row top and is stored from row i on, through a buffer if that is not all of it.
@@ -47,10 +59,15 @@ func (g *gemmInt) multiplyBytes(i, j, rows, wide int, c *int32, ldc, add int) {
 		gemmBytes4x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{4, 32}:
 		gemmBytes4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{8, 16}:
+		gemmBytes8x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{8, 32}:
+		gemmBytes8x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{12, 16}:
 		gemmBytes12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
-		gemmBytes12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		ahead := nextPanels(i/rows, 2*g.panel, 64*(k/4))
+		gemmBytes12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, ahead)
 	}
 }
 

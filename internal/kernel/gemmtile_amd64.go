@@ -32,12 +32,24 @@ func (g *gemm) bulk() bool {
 	for j := 0; j < g.n; j += gemmGroup * GemmPanel {
 		end := min(g.n, j+gemmGroup*GemmPanel)
 		g.strips(0, whole, gemmRows(), j, end)
-		for i := whole; i < g.m; i += gemmTall {
-			rows := min(gemmTall, g.m-i)
+		for i := whole; i < g.m; {
+			rows := gemmRest(g.m - i)
 			g.strips(i, i+rows, rows, j, end)
+			i += rows
 		}
 	}
 	return true
+}
+
+// gemmRest is the number of rows of the tallest tile for the last rows.
+func gemmRest(rows int) int {
+	switch {
+	case !hasAVX512:
+		return min(rows, gemmTall)
+	case rows >= 8:
+		return 8
+	}
+	return min(rows, 4)
 }
 
 // strips computes the rows from i to down, high at a time, and the columns from j to end. A panel stays in the L1 cache during the strips
@@ -47,7 +59,7 @@ func (g *gemm) strips(i, down, high, j, end int) {
 		if j+wide-GemmPanel >= end {
 			wide = GemmPanel
 		}
-		if end-j <= gemmHalf && high >= gemmTall {
+		if end-j <= gemmHalf && high%gemmTall == 0 {
 			g.half(i, down, j)
 			return
 		}
@@ -77,10 +89,14 @@ func gemmWide(rows int) int {
 	switch rows {
 	case 1:
 		return 4 * GemmPanel
-	case 2, 3, 2 * gemmTall:
-		return 2 * GemmPanel
+	case gemmTall - 1, gemmTall:
+		return GemmPanel
+	case 4:
+		if !hasAVX512 {
+			return GemmPanel
+		}
 	}
-	return GemmPanel
+	return 2 * GemmPanel
 }
 
 // tile computes a tile, through a buffer if it exceeds c.
@@ -104,7 +120,7 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	high := gemmRows()
 	a, b := &g.a.Data[i/high*g.a.Strip+i%high*g.a.Row], &g.b.Data[j/GemmPanel*g.b.Panel]
 	k, aRow, aK, bK, bPanel, cRow := g.k, 4*g.a.Row, 4*g.a.K, 4*g.b.K, 4*g.b.Panel, 4*ldc
-	switch (tileShape{rows, wide}) {
+	switch shape := (tileShape{rows, wide}); shape {
 	case tileShape{1, 16}:
 		gemm1x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{1, 64}:
@@ -118,6 +134,10 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	case tileShape{3, 32}:
 		gemm3x32AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{4, 16}:
+		if hasAVX512 {
+			gemm4x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+			return
+		}
 		gemm4x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{5, 16}:
 		gemm5x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
@@ -127,11 +147,38 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 		gemm6x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{12, 8}:
 		gemm12x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	default:
+		ahead := 0
+		if g.b.K == GemmPanel && g.b.Panel == GemmPanel*g.k {
+			ahead = nextPanels(i/high, 8*g.b.Panel, 64*(g.k/4))
+		}
+		gemmWideTile(shape, k, a, aRow, aK, b, bK, bPanel, c, cRow, add, ahead)
+	}
+}
+
+// gemmWideTile calls the tile of this shape in AVX-512.
+func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add, ahead int) {
+	switch shape {
+	case tileShape{4, 32}:
+		gemm4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{8, 16}:
+		gemm8x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{8, 32}:
+		gemm8x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{12, 16}:
 		gemm12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
-		gemm12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemm12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, ahead)
 	}
+}
+
+// nextPanels is the offset from B of the lines that a strip prefetches: its part of the next two panels, size bytes after the first line of
+// these; 0 if the strips before prefetch all of them.
+func nextPanels(strip, size, part int) int {
+	if strip*part >= size {
+		return 0
+	}
+	return size + strip*part
 }
 
 // A tileShape is a tile with an assembly function.

@@ -139,45 +139,75 @@ func dequantizeInt32ColsBiasAVX2(dst *float32, q *int32, n int, scale *float32, 
 //go:noescape
 func expAVX2(dst *float32, x *float32, n int)
 
+// expAVX512 needs FMA and n%8 == 0.
+//
+//go:noescape
+func expAVX512(dst *float32, x *float32, n int)
+
 // sigmoidAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape
 func sigmoidAVX2(dst *float32, x *float32, n int)
 
-// siluAVX2 needs FMA and n%8 == 0.
+// sigmoidAVX512 needs FMA and n%8 == 0.
 //
 //go:noescape
-func siluAVX2(dst *float32, x *float32, n int)
+func sigmoidAVX512(dst *float32, x *float32, n int)
 
 // geluTanhAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape
 func geluTanhAVX2(dst *float32, x *float32, n int)
 
+// geluTanhAVX512 needs FMA and n%8 == 0.
+//
+//go:noescape
+func geluTanhAVX512(dst *float32, x *float32, n int)
+
 // tanhAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape
 func tanhAVX2(dst *float32, x *float32, n int)
+
+// tanhAVX512 needs FMA and n%8 == 0.
+//
+//go:noescape
+func tanhAVX512(dst *float32, x *float32, n int)
 
 // erfAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape
 func erfAVX2(dst *float32, x *float32, n int)
 
+// erfAVX512 needs FMA and n%8 == 0.
+//
+//go:noescape
+func erfAVX512(dst *float32, x *float32, n int)
+
 // geluAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape
 func geluAVX2(dst *float32, x *float32, n int)
 
-// logAVX2 needs FMA and n%8 == 0.
+// geluAVX512 needs FMA and n%8 == 0.
 //
 //go:noescape
-func logAVX2(dst *float32, x *float32, n int)
+func geluAVX512(dst *float32, x *float32, n int)
 
 // softplusAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape
 func softplusAVX2(dst *float32, x *float32, n int)
+
+// softplusAVX512 needs FMA and n%8 == 0.
+//
+//go:noescape
+func softplusAVX512(dst *float32, x *float32, n int)
+
+// logAVX2 needs FMA and n%8 == 0.
+//
+//go:noescape
+func logAVX2(dst *float32, x *float32, n int)
 
 // sinAVX2 needs FMA and n%8 == 0; it stops where |x| reaches 2^32.
 //
@@ -209,10 +239,20 @@ func squaresAVX2(lanes *float64, x *float32, n int, center float64)
 //go:noescape
 func expSumAVX2(lanes *float64, x *float32, n int, top float64)
 
+// expSumAVX512 needs FMA and n%8 == 0; it writes a sumLanes.
+//
+//go:noescape
+func expSumAVX512(lanes *float64, x *float32, n int, top float64)
+
 // expSumStoreAVX2 needs FMA and n%8 == 0; it writes a sumLanes.
 //
 //go:noescape
 func expSumStoreAVX2(lanes *float64, dst *float32, x *float32, n int, top float64)
+
+// expSumStoreAVX512 needs FMA and n%8 == 0; it writes a sumLanes.
+//
+//go:noescape
+func expSumStoreAVX512(lanes *float64, dst *float32, x *float32, n int, top float64)
 
 // subTwiceAVX2 needs n%8 == 0.
 //

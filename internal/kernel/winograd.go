@@ -6,60 +6,45 @@ import "fmt"
 // for Convolutional Neural Networks", 2015). Tiles of 4×4 elements, which start two columns and rows apart, are transformed to 16 numbers
 // each, and so are the weights; products of the same index are summed over channels, and 16 sums are transformed to a tile of 2×2 elements.
 //
-// Tiles are in groups of eight: four adjacent ones of one row of tiles, and four of another.
+// Elements of a pixel, and numbers of a tile, are those of all channels: vectors of whole groups of WinogradChannels.
 const (
-	WinogradTile  = 16 // numbers of a tile
-	WinogradGroup = 8  // tiles of a group
+	WinogradTile     = 16 // numbers of a tile
+	WinogradChannels = 16 // of a group
 )
 
-// WinogradMask has -1 for the columns inside rows of width elements, of which the tiles of groups start left columns before the first one.
-func WinogradMask(left, width, groups int) []int32 {
-	mask := make([]int32, WinogradGroup*groups+2)
-	for i := range mask {
-		if i >= left && i < left+width {
-			mask[i] = -1
-		}
+// WinogradInput transforms a row of tiles: number i of tile t becomes the vector v[i*step+t*channels]. Its four rows of pixels are line elements
+// apart, and the first tile starts at x.
+func WinogradInput(v []float32, step int, x []float32, line, channels, tiles int) {
+	if tiles <= 0 || channels <= 0 {
+		return
 	}
-	return mask
-}
-
-// WinogradInput transforms groups of tiles: number i of tile t becomes v[i*step+t]. rows are the four rows under the upper tiles, and then
-// those under the others. Tiles start left columns before them; columns excluded by mask, which WinogradMask computes, count as 0.
-func WinogradInput(v []float32, step int, rows *[8][]float32, left int, mask []int32) {
-	tiles := len(mask) - 2
-	if tiles <= 0 || tiles%WinogradGroup != 0 || step < 0 || left < 0 {
-		panic(fmt.Sprintf("kernel: a mask of %d columns, %d before the first, does not match whole groups", len(mask), left))
-	}
-	within("v", len(v), (WinogradTile-1)*step+tiles)
-	width := 1
-	for i, m := range mask {
-		if m != 0 {
-			width = max(i-left+1, 1)
-		}
-	}
-	for _, row := range rows {
-		within("row", len(row), width)
-	}
-	if !winogradInputBulk(v, step, rows, left, mask) {
-		winogradInputGo(v, step, rows, left, mask)
+	checkTiles(step, line, channels)
+	within("v", len(v), (WinogradTile-1)*step+tiles*channels)
+	within("x", len(x), 3*line+(2*tiles+2)*channels)
+	if !winogradInputBulk(v, step, x, line, channels, tiles) {
+		winogradInputGo(v, step, x, line, channels, tiles)
 	}
 }
 
-func winogradInputGo(v []float32, step int, rows *[8][]float32, left int, mask []int32) {
-	for t := range len(mask) - 2 {
-		first, half := t/WinogradGroup*WinogradGroup+t%4*2, t%WinogradGroup/4*4
+func checkTiles(step, line, channels int) {
+	if step < 0 || line < 0 || channels%WinogradChannels != 0 {
+		panic(fmt.Sprintf("kernel: tiles of %d channels, distances %d and %d", channels, step, line))
+	}
+}
+
+func winogradInputGo(v []float32, step int, x []float32, line, channels, tiles int) {
+	for at := range tiles * channels {
+		first := at/channels*2*channels + at%channels
 		var tile [4][4]float32
 		for r := range 4 {
 			for c := range 4 {
-				if mask[first+c] != 0 {
-					tile[r][c] = rows[half+r][first+c-left]
-				}
+				tile[r][c] = x[first+r*line+c*channels]
 			}
 		}
 		for r := range 4 {
 			u := winogradStep(tile[0], tile[1], tile[2], tile[3], r)
 			for c := range 4 {
-				v[(4*r+c)*step+t] = winogradNumber(u[0], u[1], u[2], u[3], c)
+				v[(4*r+c)*step+at] = winogradNumber(u[0], u[1], u[2], u[3], c)
 			}
 		}
 	}
@@ -85,36 +70,33 @@ func winogradNumber(a, b, c, d float32, i int) float32 {
 	return b - d
 }
 
-// WinogradOutput computes groups of output tiles from their sums, of which number i of tile t is m[i*step+t], and adds first. rows are the
-// two rows of the upper tiles, and then those of the others.
-func WinogradOutput(rows *[4][]float32, m []float32, step, groups int, first float32) {
-	if groups <= 0 {
+// WinogradOutput computes two rows of pixels, which are line elements apart, from the sums of a row of tiles, of which number i of tile t is the
+// vector m[i*step+t*channels], and adds first, which has all channels.
+func WinogradOutput(y []float32, line int, m []float32, step, channels, tiles int, first []float32) {
+	if tiles <= 0 || channels <= 0 {
 		return
 	}
-	if step < 0 {
-		panic(fmt.Sprintf("kernel: sums %d apart", step))
-	}
-	within("m", len(m), (WinogradTile-1)*step+groups*WinogradGroup)
-	for _, row := range rows {
-		within("row", len(row), groups*WinogradGroup)
-	}
-	if !winogradOutputBulk(rows, m, step, groups, first) {
-		winogradOutputGo(rows, m, step, groups, first)
+	checkTiles(step, line, channels)
+	within("y", len(y), line+2*tiles*channels)
+	within("m", len(m), (WinogradTile-1)*step+tiles*channels)
+	within("first", len(first), channels)
+	if !winogradOutputBulk(y, line, m, step, channels, tiles, first) {
+		winogradOutputGo(y, line, m, step, channels, tiles, first)
 	}
 }
 
-func winogradOutputGo(rows *[4][]float32, m []float32, step, groups int, first float32) {
-	for t := range groups * WinogradGroup {
+func winogradOutputGo(y []float32, line int, m []float32, step, channels, tiles int, first []float32) {
+	for at := range tiles * channels {
 		var upper, lower [4]float32
 		for j := range 4 {
-			at := func(i int) float32 { return m[(4*i+j)*step+t] }
-			upper[j] = at(0) + at(1) + at(2)
-			lower[j] = at(1) - at(2) - at(3)
+			sum := func(i int) float32 { return m[(4*i+j)*step+at] }
+			upper[j] = sum(0) + sum(1) + sum(2)
+			lower[j] = sum(1) - sum(2) - sum(3)
 		}
-		to, half := t/WinogradGroup*WinogradGroup+t%4*2, t%WinogradGroup/4*2
+		to := at/channels*2*channels + at%channels
 		for r, s := range [2][4]float32{upper, lower} {
-			rows[half+r][to] = s[0] + s[1] + s[2] + first
-			rows[half+r][to+1] = s[1] - s[2] - s[3] + first
+			y[r*line+to] = s[0] + s[1] + s[2] + first[at%channels]
+			y[r*line+to+channels] = s[1] - s[2] - s[3] + first[at%channels]
 		}
 	}
 }

@@ -20,20 +20,29 @@ type mean struct {
 
 // Add implements Scorer.
 func (m *mean) Add(_ context.Context, b *Batch) error {
+	_, err := m.count(b)
+	return err
+}
+
+// count accumulates a batch and returns its sums.
+func (m *mean) count(b *Batch) (n Count, err error) {
 	got, err := m.of(b, b.Got)
 	if err != nil {
-		return err
+		return Count{}, err
 	}
 	want := got
 	if m.paired = b.Want != nil; m.paired {
 		if want, err = m.of(b, b.Want); err != nil {
-			return err
+			return Count{}, err
 		}
 	}
 	for i := range got {
 		m.add(want[i].value, got[i].value, got[i].weight)
+		n.Labels += got[i].weight
+		n.Before += want[i].value
+		n.After += got[i].value
 	}
-	return nil
+	return n, nil
 }
 
 // add accumulates a sample.
@@ -51,14 +60,16 @@ func (m *mean) add(before, after, weight float64) {
 }
 
 // Score implements Scorer.
-func (m *mean) Score(context.Context) (Score, error) {
+func (m *mean) Score(context.Context) (Score, error) { return m.score(), nil }
+
+func (m *mean) score() Score {
 	s := Score{Before: math.NaN(), After: m.after / m.weight, Error: math.NaN()}
 	if m.paired {
 		by := (m.after - m.before) / m.weight
 		s.Before = m.before / m.weight
 		s.Error = math.Sqrt(max(0, m.diff2-float64(2*by*m.product)+float64(by*by*m.weights2))) / m.weight
 	}
-	return s, nil
+	return s
 }
 
 // Close implements Scorer.

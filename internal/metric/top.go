@@ -1,24 +1,29 @@
 package metric
 
-import "github.com/mcompress/mcompress/ir"
-
 // top is accuracy: the fraction of labels whose class is among the k highest scores. Of equal scores the class of the lowest number is first.
 func top(k int) func(options) (Scorer, error) {
-	return func(options) (Scorer, error) {
-		return &mean{of: func(b *Batch, out outputs) ([]ratio, error) { return hits(b, out, k) }}, nil
-	}
+	return func(options) (Scorer, error) { return newTop(k), nil }
 }
 
-// Correct is the number of labels of a batch whose class has the highest score in these outputs, and the number of labels. An *Inapplicable means that the
-// outputs or labels have no classes.
-func Correct(b *Batch, out map[string]*ir.Array) (correct, labels float64, err error) {
-	all, err := hits(b, out, 1)
-	for _, r := range all {
-		correct += r.value
-		labels += r.weight
-	}
-	return correct, labels, err
+func newTop(k int) *mean {
+	return &mean{of: func(b *Batch, out outputs) ([]ratio, error) { return hits(b, out, k) }}
 }
+
+// An Accuracy measures the metric top1 and counts correct labels by run.
+type Accuracy struct{ top *mean }
+
+// NewAccuracy starts a measurement.
+func NewAccuracy() *Accuracy { return &Accuracy{newTop(1)} }
+
+// A Count is a number of labels, and those of them that the reference and the other model classify correctly.
+type Count struct{ Labels, Before, After float64 }
+
+// Add accumulates a batch and returns its counts; without outputs of the reference, Before is After. An *Inapplicable means that the outputs or
+// labels have no classes.
+func (a *Accuracy) Add(b *Batch) (Count, error) { return a.top.count(b) }
+
+// Score is the accuracy over all batches.
+func (a *Accuracy) Score() Score { return a.top.score() }
 
 // hits are the numbers of correct labels of each sample.
 func hits(b *Batch, out outputs, k int) ([]ratio, error) {

@@ -18,7 +18,7 @@ import (
 // even if all other samples were classified correctly.
 type screen struct {
 	bound  float64        // of the gate on accuracy
-	source []verify.Count // by run, of the first trial
+	source []metric.Count // by run, of the first trial
 	lost   []float64      // by run: correct labels of the source that trials lost, over all trials
 }
 
@@ -35,7 +35,7 @@ func newScreen(set *dataset.Set, gates []report.Limit) *screen {
 }
 
 // learn adds the counts of a trial on all samples.
-func (s *screen) learn(counts []verify.Count) {
+func (s *screen) learn(counts []metric.Count) {
 	if s == nil || len(counts) == 0 {
 		return
 	}
@@ -67,7 +67,7 @@ type counted struct {
 	*screen
 	ends   bool // the trial may end early
 	wrong  float64
-	counts []verify.Count
+	counts []metric.Count
 }
 
 // newCounted is that of a new trial. Until a choice holds the gates, trials are complete: the error of the search states the accuracy of the nearest one.
@@ -76,7 +76,7 @@ func (t *tuner) newCounted() *counted {
 }
 
 // add adds a run; it returns errMissed if the gate is missed even if all other labels are classified correctly.
-func (c *counted) add(n verify.Count) error {
+func (c *counted) add(n metric.Count) error {
 	if c.screen == nil {
 		return nil
 	}
@@ -94,18 +94,19 @@ func (t *tuner) screened(ctx context.Context, s *engine.Interpreter) (samples in
 	if !counted.ends {
 		return 0, nil
 	}
+	scores := verify.ScoreOutputs(t.Scores, verify.PortNames(t.outputs.Outputs()))
 	start := func(b *dataset.Batch) (func(context.Context) (map[string]*ir.Array, error), error) {
 		return func(ctx context.Context) (map[string]*ir.Array, error) {
 			return s.Run(ctx, verify.InputsOf(s, b.Inputs), nil)
 		}, nil
 	}
 	err = verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order(t.screen.hardest())), start, func(b *dataset.Batch, got map[string]*ir.Array) error {
-		after, labels, err := metric.Correct(&metric.Batch{Outputs: t.scoreOutputs(), Labels: b.Labels, N: b.N}, got)
+		n, err := metric.NewAccuracy().Add(&metric.Batch{Got: got, Outputs: scores, Labels: b.Labels, N: b.N})
 		if err != nil {
 			return err
 		}
 		samples += b.N
-		return counted.add(verify.Count{Labels: labels, After: after})
+		return counted.add(n)
 	})
 	if errors.Is(err, errMissed) {
 		return samples, nil
@@ -121,16 +122,4 @@ func (s *screen) misses(wrong float64) bool {
 		before += c.Before
 	}
 	return (before-(labels-wrong))/labels > s.bound+slack
-}
-
-// scoreOutputs are the outputs that may have classes or scores.
-func (t *tuner) scoreOutputs() []string {
-	if t.Scores != "" {
-		return []string{t.Scores}
-	}
-	var names []string
-	for _, o := range t.outputs.Outputs() {
-		names = append(names, o.Name)
-	}
-	return names
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -73,9 +73,9 @@ func asJSON(t *testing.T, v any) string {
 
 // A trial ends when the gate is missed whatever the other samples give: also with samples that the source classifies wrongly.
 func TestGateOnAccuracyIsMissedForCertain(t *testing.T) {
-	source := make([]verify.Count, 100)
+	source := make([]metric.Count, 100)
 	for i := range source {
-		source[i] = verify.Count{Labels: 1, Before: 1}
+		source[i] = metric.Count{Labels: 1, Before: 1}
 	}
 	source[0].Before, source[1].Before = 0, 0 // 98 of 100
 	s := &screen{bound: 0.01}

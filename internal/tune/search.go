@@ -11,6 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -220,7 +221,7 @@ func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*bu
 type tried struct {
 	Trial  *pass.Trial
 	Gates  []report.Gate
-	Counts []verify.Count
+	Counts []metric.Count
 }
 
 // try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records the smallest that does.

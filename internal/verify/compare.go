@@ -26,16 +26,13 @@ type Options struct {
 
 	Metric metric.Measure // besides accuracy; nil for none
 
-	Counted func(Count) error // receives the counts of accuracy of each run, in order; an error ends the comparison; nil for none
+	Counted func(metric.Count) error // receives the counts of accuracy of each run, in order; an error ends the comparison; nil for none
 }
-
-// A Count is the number of labels in a run, and those of them that the source and the other model classify correctly.
-type Count struct{ Labels, Before, After float64 }
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
 // inputs of a, but must have its outputs, except those of removed layers. Errors of a model are *SideErrors.
 func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*verification.Result, error) {
-	names, notes, err := commonOutputs(portNames(a.Outputs()), portNames(b.Outputs()))
+	names, notes, err := commonOutputs(PortNames(a.Outputs()), PortNames(b.Outputs()))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +99,8 @@ func commonOutputs(want, got []string) (names, notes []string, err error) {
 	}
 }
 
-func portNames(ports []op.Port) []string {
+// PortNames are the names of inputs or outputs, in order.
+func PortNames(ports []op.Port) []string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
 		names[i] = p.Name
@@ -160,9 +158,9 @@ type comparison struct {
 	layers   map[string]*sums
 	batch    int
 	samples  int
-	single   bool          // outputs are compared with recorded ones, not with those of a model
-	accuracy metric.Scorer // top-1 accuracy; nil if outputs and labels have none
-	metric   metric.Scorer // nil for none
+	single   bool             // outputs are compared with recorded ones, not with those of a model
+	accuracy *metric.Accuracy // top-1 accuracy; nil if outputs and labels have none
+	metric   metric.Scorer    // nil for none
 	drop     likelihoodDrop
 	states   []*dataset.State // of the models
 }
@@ -191,7 +189,7 @@ func newComparison(names []string, set *dataset.Set, o Options, models ...engine
 
 // carried are the outputs of s that are inputs of the next run. A model with fewer layers has fewer caches.
 func carried(s engine.Session, set *dataset.Set) []dataset.Pair {
-	has := portNames(s.Outputs())
+	has := PortNames(s.Outputs())
 	return slices.DeleteFunc(set.Carry(), func(p dataset.Pair) bool { return !slices.Contains(has, p.Output) })
 }
 
@@ -256,12 +254,12 @@ func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) e
 	return c.addMetrics(batch, want, got)
 }
 
-// scoreOutputs are the outputs that may hold classes or scores.
-func (c *comparison) scoreOutputs() []string {
-	if c.Scores != "" {
-		return []string{c.Scores}
+// ScoreOutputs are the outputs that may hold classes or scores: the one of this name, or if it is empty, all of them.
+func ScoreOutputs(scores string, all []string) []string {
+	if scores != "" {
+		return []string{scores}
 	}
-	return c.names
+	return all
 }
 
 // output accumulates one output of one run; sequences and maps item by item.

@@ -51,7 +51,7 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 	if len(set.Recorded()) == 0 && !set.Labelled() && o.Metric == nil {
 		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
 	}
-	c, err := newComparison(portNames(a.Outputs()), set, o, a)
+	c, err := newComparison(PortNames(a.Outputs()), set, o, a)
 	if err != nil {
 		return nil, err
 	}

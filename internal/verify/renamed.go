@@ -36,7 +36,7 @@ func (r *renamed) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 		args[other(r.inputs, name)] = a
 	}
 	if len(fetch) == 0 {
-		fetch = portNames(r.Outputs())
+		fetch = PortNames(r.Outputs())
 	}
 	names := make([]string, len(fetch))
 	for i, name := range fetch {

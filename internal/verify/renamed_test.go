@@ -41,7 +41,7 @@ func namedPorts(names []string) []op.Port {
 func TestRenamed(t *testing.T) {
 	teacher := &named{in: []string{"pixels"}, out: []string{"scores", "boxes"}}
 	s := Renamed(teacher, &named{in: []string{"x"}, out: []string{"boxes", "y"}})
-	if in, out := portNames(s.Inputs()), portNames(s.Outputs()); in[0] != "x" || out[0] != "boxes" || out[1] != "y" {
+	if in, out := PortNames(s.Inputs()), PortNames(s.Outputs()); in[0] != "x" || out[0] != "boxes" || out[1] != "y" {
 		t.Fatalf("inputs %q, outputs %q", in, out)
 	}
 	got, err := s.Run(t.Context(), map[string]*ir.Array{"x": ir.ArrayOf([]float32{1}, 1)}, []string{"y", "boxes"})
@@ -55,6 +55,6 @@ func TestRenamed(t *testing.T) {
 		t.Errorf("y is output %v of the teacher, want its second one", y)
 	}
 	if s = Renamed(teacher, &named{in: []string{"x"}, out: []string{"scores"}}); s.Outputs()[0].Name != "scores" {
-		t.Errorf("outputs of models with different numbers of them are renamed to %q", portNames(s.Outputs()))
+		t.Errorf("outputs of models with different numbers of them are renamed to %q", PortNames(s.Outputs()))
 	}
 }

@@ -59,7 +59,8 @@ func (c *Cache) warn(err error) {
 	}
 }
 
-// keyOf identifies the packed weights of a model of this digest and size, opened with these options on such a CPU.
+// keyOf identifies the packed weights of a model of this digest and size, opened with these options. 8-bit weights are packed for CPUs that
+// multiply bytes, or for the others.
 func keyOf(sum string, size int64, o engine.Options) string {
 	limit := o.Limits.Resolved().Weights
 	if limit > 4*size { // no weight is read in each run

@@ -138,7 +138,7 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 	work := int64(0)
 	switch {
 	case n.IsConst(1) && winogradFits(n, w):
-		work = winogradOf(g, nil).work(workers)
+		work = winogradOf(g, nil, workers).work(workers)
 	case n.IsFixed(1) && winogradFits(n, w):
 		work = max(g.transformedWork(workers), g.productWork(workers, h))
 	case n.IsConst(1) && packedFits(n, w):
@@ -192,7 +192,7 @@ func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	sparse, _ := c.State.(sparseWeights)
 	switch {
 	case transformed:
-		winogradOf(g, weights).run(c.Pool, work, j)
+		winogradOf(g, weights, c.Pool.Workers()).run(c.Pool, work, j)
 	case isPacked:
 		packed.convolve(g, c.Pool, work, j)
 	case sparse != nil:

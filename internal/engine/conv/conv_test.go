@@ -370,16 +370,24 @@ func TestWinogradPaysOffForManyChannels(t *testing.T) {
 	}
 }
 
-// Blocks that are computed by one worker, and by all, give the same sums.
-func TestWinogradSharesTheLastBlocks(t *testing.T) {
-	l := layer{[]int64{1, 130, 18, 25}, []int64{130, 130, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}}
-	plan := winogradOf(layerGeometry(t, l), nil)
-	for workers, want := range map[int]int{1: 5, 2: 4, 3: 0, 9: 0} {
-		if got := plan.perWorker(workers); got != want {
-			t.Errorf("%d workers, %d blocks: got %d blocks per worker, want %d", workers, plan.blocks(), got, want)
+// Blocks of parts of an image, and of several images, give the same sums, and so do tasks of fewer channels for more workers.
+func TestWinogradBlocks(t *testing.T) {
+	for _, c := range []struct {
+		x                     []int64
+		workers, blocks, slab int
+	}{
+		{[]int64{1, 70, 18, 25}, 1, 2, 64},
+		{[]int64{1, 70, 18, 25}, 8, 2, 16},
+		{[]int64{3, 70, 7, 9}, 1, 1, 64},
+		{[]int64{1, 70, 3, 401}, 1, 6, 64},
+	} {
+		l := layer{c.x, []int64{130, 70, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}}
+		plan := winogradOf(layerGeometry(t, l), nil, c.workers)
+		if plan.blocks() != c.blocks || plan.slab != c.slab {
+			t.Errorf("%v, %d workers: got %d blocks and %d channels, want %d and %d", c.x, c.workers, plan.blocks(), plan.slab, c.blocks, c.slab)
 		}
+		prepared(t, "FusedConv", 1, l.a, random(1, l.x...), random(2, l.w...))
 	}
-	prepared(t, "FusedConv", 1, l.a, random(1, l.x...), random(2, l.w...))
 }
 
 // Windows over few channels are bit-identical to the product with the patches, which computed weights have.

@@ -56,7 +56,7 @@ func (g *Geometry) convolveComputed(p *op.Pool, work []byte, j job) {
 
 // transformedWork is the size of transformed's scratch memory.
 func (g *Geometry) transformedWork(workers int) int64 {
-	return aligned(winogradBytes(g)) + winogradOf(g, nil).work(workers)
+	return aligned(winogradBytes(g)) + winogradOf(g, nil, workers).work(workers)
 }
 
 // transformed transforms the weights, and convolves with them.
@@ -64,5 +64,5 @@ func (g *Geometry) transformed(p *op.Pool, work []byte, j job) {
 	buf := scratch[float32](work)
 	u := buf.take(int(winogradBytes(g) / 4))
 	transformWeights(p, u, j.w, g.Groups, g.OutC, g.InC)
-	winogradOf(g, u).run(p, buf, j)
+	winogradOf(g, u, p.Workers()).run(p, buf, j)
 }

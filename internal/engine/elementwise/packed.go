@@ -20,8 +20,12 @@ func packCast(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	return l.As(ir.Float)
 }
 
-// packMul multiplies blocks of packed elements by their scales: of elements of a table, one for each index of all axes but the last.
+// packMul multiplies packed elements by their scales: blocks of elements of a table, one for each index of all axes but the last, and
+// sparse elements, one for each index of the first axis.
 func packMul(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
+	if s, ok := packed[0].(*op.Sparse); ok && packed[1] == nil {
+		return scaledSparse(s, in[0].Shape, in[1])
+	}
 	for i := range in {
 		x, scale, last := in[i], in[1-i], len(in[i].Shape)-1
 		values, ok := packed[i].(*op.Lookup)
@@ -42,4 +46,16 @@ func packMul(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 		return s
 	}
 	return quant.PackMul(n, in, packed)
+}
+
+// scaledSparse is sparse elements of this shape times scales, or nil if there is not one for each index of the first axis.
+func scaledSparse(s *op.Sparse, shape []int64, scales *ir.Array) op.Packed {
+	n := scales.Elems()
+	if len(scales.Shape) != len(shape) || len(shape) == 0 || n == 0 || n != shape[0] || scales.Shape[0] != n || scales.DType != ir.Float {
+		return nil
+	}
+	if !op.Known(scales) {
+		return s
+	}
+	return s.Scaled(ir.View[float32](scales), int(op.Product(shape[1:])))
 }

@@ -163,7 +163,7 @@ func TestQuantizedResult(t *testing.T) {
 			s.AZero = s.AZero[:min(len(s.AZero), 1)]
 		}
 		if i%5 > 0 {
-			s.Packed = PackInt(workers(1), s.B, s.K, s.N, s.BSigned)
+			s.Packed = packPairs(workers(1), s.B, s.K, s.N, s.BSigned)
 			if s.Packed.pairs != nil && s.K <= intDepth {
 				excess += len(s.Packed.pairs.quads)
 			}

@@ -73,23 +73,38 @@ func (t *intTile) multiply() {
 	clear(t.rowSums)
 	for ks := range (span{0, t.depth}).blocks(intDepth) {
 		k := roundUp(ks.len(), kernel.GemmQuad)
-		t.rowsOfA(ks, k)
+		a, row := t.rowsOfA(ks, k)
 		b, panel := t.panels(ks, k)
-		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
+		kernel.GemmInt(t.result, t.stride, a, row, b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
 	}
 }
 
-// rowsOfA prepares the block of A: rows of k elements, padded with zeros.
-func (t *intTile) rowsOfA(ks span, k int) {
+// rowsOfA is the block of A, rows of k elements, and the distance of rows: where it is, or a copy that is padded with zeros.
+func (t *intTile) rowsOfA(ks span, k int) (a []byte, row int) {
+	if t.inPlace(ks) {
+		t.eachZero(func(rows span, zero int32) { fill(t.zeros[rows.from:rows.to], zero) })
+		return t.A.from(t.rows.from, ks.from).Data, t.A.Row
+	}
 	n, row, width := ks.len(), intRow(k), kernel.GemmIntWidth()
 	src := t.source(ks, row, n*(width-1))
 	t.eachZero(func(rows span, zero int32) {
 		left := kernel.GemmIntRows(t.left[rows.from*row:], row, src.from(rows.from, 0).Data, src.Row, n, t.ASigned, zero, t.rowSums[rows.from:rows.to])
-		for i := rows.from; i < rows.to; i++ {
-			t.zeros[i] = left
-		}
+		fill(t.zeros[rows.from:rows.to], left)
 	})
 	t.pad(row, n*width, k*width)
+	return t.left, row
+}
+
+// inPlace reports whether the block of A has the form of the kernel, and the sums of its rows are not needed.
+func (t *intTile) inPlace(ks span) bool {
+	return kernel.GemmIntWidth() == 1 && t.Patches == nil && t.A.Col == 1 && !t.ASigned && ks.len()%kernel.GemmQuad == 0 &&
+		len(t.BZero) == 0 && t.signed()
+}
+
+func fill(to []int32, v int32) {
+	for i := range to {
+		to[i] = v
+	}
 }
 
 // source is the block of A. Elements that are not contiguous are first copied into rows of left, row bytes apart, from byte at on.

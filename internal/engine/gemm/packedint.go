@@ -14,7 +14,7 @@ type PackedInt struct {
 	k, n   int
 	signed bool
 	data   []byte
-	pairs  *pairing // nil if too many pairs of rows do not fit int16
+	pairs  *pairing // nil if too many pairs of rows do not fit int16, or if the CPU does not need them
 
 	mu   sync.Mutex
 	sums []int32 // of the columns, as int8
@@ -32,8 +32,16 @@ func packedIntBytes(k, n int) int64 {
 	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)
 }
 
-// PackInt packs all of a k×n matrix.
+// PackInt packs all of a k×n matrix, in pairs if the CPU cannot multiply bytes without them.
 func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
+	if kernel.GemmIntWidth() == 1 {
+		return packInt(p, b, k, n, signed)
+	}
+	return packPairs(p, b, k, n, signed)
+}
+
+// packPairs packs pairs, unless too many of them do not fit int16.
+func packPairs(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 	if m := packInt(p, b, k, n, signed); m.pair(p) {
 		return m
 	}

@@ -26,7 +26,7 @@ func TestPairing(t *testing.T) {
 		pairs     bool
 	}{{768, 100, 36, true}, {2100, 70, 30, true}, {77, 200, 36, true}, {3, 5, 10, true}, {64, 1, 60, true}, {300, 300, 70, false}, {0, 7, 1, true}} {
 		b := normal(r, s.k, s.n, s.deviation, true)
-		m := PackInt(workers(2), b, s.k, s.n, true)
+		m := packPairs(workers(2), b, s.k, s.n, true)
 		if (m.pairs != nil) != s.pairs {
 			t.Errorf("%+v: paired: %v", s, m.pairs != nil)
 		}
@@ -73,7 +73,7 @@ func TestPairsAreExact(t *testing.T) {
 	for range 30 {
 		s := newIntSample(r, 1+r.IntN(60), 1+r.IntN(200), r.IntN(1500))
 		s.B = normal(r, s.K, s.N, 30+20*r.Float64(), s.BSigned)
-		m := PackInt(workers(1), s.B, s.K, s.N, s.BSigned)
+		m := packPairs(workers(1), s.B, s.K, s.N, s.BSigned)
 		if m.pairs == nil {
 			continue
 		}

@@ -50,6 +50,16 @@ func NewSparse[P int32 | int64](n int, positions []P, values []float32) *Sparse 
 	return s
 }
 
+// Scaled is s with each run of block elements times its factor. The factors are nil if memory is only planned.
+func (s *Sparse) Scaled(factors []float32, block int) *Sparse {
+	scaled := *s
+	scaled.Values = make([]float32, len(s.Values))
+	for i, p := range s.Positions {
+		scaled.Values[i] = s.Values[i] * factors[int(p)/block]
+	}
+	return &scaled
+}
+
 // Bytes is the size of positions and values.
 func (s *Sparse) Bytes() int64 { return 8 * int64(s.n) }
 

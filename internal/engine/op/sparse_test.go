@@ -22,6 +22,13 @@ func TestSparseDecodes(t *testing.T) {
 	}
 }
 
+func TestSparseIsScaled(t *testing.T) {
+	s := NewSparse(3, []int64{1, 4, 6}, []float32{10, 40, 60}).Scaled([]float32{2, -1}, 4)
+	if got, want := ir.View[float32](Dense(s, []int64{2, 4})), []float32{0, 20, 0, 0, -40, 0, -60, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestSparsePositionsAscend(t *testing.T) {
 	for _, p := range [][]int64{{1, 1}, {2, 1}, {0, 1 << 31}} {
 		if NewSparse(2, p, []float32{1, 2}) != nil {

@@ -196,6 +196,9 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 	if err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(bZero, func(z int32) bool { return z != 0 }) {
+		bZero = nil
+	}
 	if len(aZero) == p.rows && p.rows != p.M {
 		aZero = slices.Repeat(aZero, p.M/max(p.rows, 1))
 	}

@@ -85,8 +85,8 @@ func (w *weight) Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel
 	for j := range n {
 		at := w.runFrom(j * col).scale
 		scales[j], m.zeros[j] = w.scale[at], int32(w.zeroAt(at))
-		if s := float64(scales[j]); math.IsInf(s, 0) || math.IsNaN(s) {
-			return nil, kernel.SparseValues{} // zero times it is not zero
+		if s := float64(scales[j]); math.IsInf(s, 0) || math.IsNaN(s) || math.Signbit(s) {
+			return nil, kernel.SparseValues{} // zero times it is not zero, or -0, which the dequantized weight does not count as zero
 		}
 	}
 	if !m.isSparse(d) {

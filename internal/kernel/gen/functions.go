@@ -11,64 +11,65 @@ import (
 // A float64Function is a function of one element. prepare, before the loop, returns the body.
 type float64Function struct {
 	name    string
-	prepare func() (compute func(x pair) pair)
+	prepare func(w width) (compute func(x pair) pair)
 }
 
 // functions are the steps of the twins, one by one.
 func functions() []float64Function {
 	return []float64Function{
-		{"expAVX2", exp},
-		{"sigmoidAVX2", sigmoid},
-		{"siluAVX2", silu},
-		{"geluTanhAVX2", geluTanh},
-		{"tanhAVX2", func() func(pair) pair { return oddRatio("tanhTable", 5, 6, tanhLeast) }},
-		{"erfAVX2", func() func(pair) pair { return oddRatio("erfTable", 7, 6, erfLeast) }},
-		{"geluAVX2", gelu},
-		{"logAVX2", logarithm},
-		{"softplusAVX2", softplus},
+		{"exp", exp},
+		{"sigmoid", sigmoid},
+		{"geluTanh", geluTanh},
+		{"tanh", func(w width) func(pair) pair { return oddRatio(w, "tanhTable", 5, 6, tanhLeast) }},
+		{"erf", func(w width) func(pair) pair { return oddRatio(w, "erfTable", 7, 6, erfLeast) }},
+		{"gelu", gelu},
+		{"softplus", softplus},
 	}
 }
 
-func (f float64Function) write() {
-	function(f.name, "func(dst, x *float32, n int)", f.name+" needs FMA and n%8 == 0.")
+func (f float64Function) write(w width) {
+	name := f.name + w.name
+	function(name, "func(dst, x *float32, n int)", name+" needs FMA and n%8 == 0.")
 	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
-	compute := f.prepare()
-	strips("loop", n, 8, func() {
-		compute(loadPair(x, 0)).store(dst, 0)
-		advanceAll([]Register{x, dst}, vector)
-	})
+	compute := f.prepare(w)
+	w.pairs(n, []Register{x, dst}, func(registers int) { compute(w.pairAt(x, registers)).store(dst) })
 	finish()
 }
 
-func number(v float64) VecVirtual { return constant64(math.Float64bits(v)) }
+// pairs runs body for n float32, a multiple of eight, and advances the pointers.
+func (w width) pairs(n Register, pointers []Register, body func(registers int)) {
+	loop := func(label string, registers int) {
+		strips(label, n, registers*w.bytes/8, func() {
+			body(registers)
+			advanceAll(pointers, registers*w.bytes/2)
+		})
+	}
+	loop("loop", 2)
+	if w.wide() {
+		loop("last", 1)
+	}
+}
 
-func signBit() VecVirtual { return constant64(1 << 63) }
+func (w width) number(v float64) VecVirtual { return w.constant64(math.Float64bits(v)) }
 
-func exp() func(x pair) pair {
-	lo, hi := bound(expLeast), bound(expGreatest)
+func (w width) signBit() VecVirtual { return w.constant64(1 << 63) }
+
+func exp(w width) func(x pair) pair {
+	lo, hi := w.bound(expLeast), w.bound(expGreatest)
 	return func(x pair) pair { return expPair(atMost(atLeast(x, lo), hi)) }
 }
 
-func sigmoid() func(x pair) pair {
-	lo, hi, sign, one := bound(sigmoidLeast), bound(sigmoidGreatest), signBit(), number(1)
+func sigmoid(w width) func(x pair) pair {
+	lo, hi, sign, one := w.bound(sigmoidLeast), w.bound(sigmoidGreatest), w.signBit(), w.number(1)
 	return func(x pair) pair {
 		e := expPair(xor(atMost(atLeast(x, lo), hi), sign))
 		return div(both(one), add(both(one), e))
 	}
 }
 
-func silu() func(x pair) pair {
-	lo, hi, sign, one := bound(sigmoidLeast), bound(sigmoidGreatest), signBit(), number(1)
-	return func(x pair) pair {
-		v := atLeast(x, lo)
-		e := expPair(xor(atMost(v, hi), sign))
-		return div(v, add(both(one), e))
-	}
-}
-
-func geluTanh() func(x pair) pair {
+func geluTanh(w width) func(x pair) pair {
 	const t = table("geluTable")
-	lo, hi, sign, one := bound(geluLeast), bound(geluGreatest), signBit(), number(1)
+	lo, hi, sign, one := w.bound(geluLeast), w.bound(geluGreatest), w.signBit(), w.number(1)
 	return func(x pair) pair {
 		v := atLeast(x, lo)
 		w := atMost(v, hi)
@@ -78,8 +79,8 @@ func geluTanh() func(x pair) pair {
 }
 
 // oddRatio is x·P(x²)/Q(x²) with above and below coefficients in t, for x between two bounds.
-func oddRatio(t table, above, below, least int) func(x pair) pair {
-	lo, hi := bound(least), bound(least+1)
+func oddRatio(w width, t table, above, below, least int) func(x pair) pair {
+	lo, hi := w.bound(least), w.bound(least+1)
 	return func(x pair) pair {
 		v := atMost(atLeast(x, lo), hi)
 		z := mul(v, v)
@@ -87,33 +88,28 @@ func oddRatio(t table, above, below, least int) func(x pair) pair {
 	}
 }
 
-func gelu() func(x pair) pair {
+func gelu(w width) func(x pair) pair {
 	const t = table("millsTable")
-	lo, hi, sign := bound(geluLeast), bound(geluGreatest), signBit()
-	one, minusHalf := number(1), number(-0.5)
+	lo, hi, sign := w.bound(geluLeast), w.bound(geluGreatest), w.signBit()
+	one, minusHalf := w.number(1), w.number(-0.5)
 	return func(x pair) pair {
-		v, a := atLeast(x, lo), newPair()
-		for i := range a {
-			VANDNPD(v[i], sign, a[i])
-		}
-		a = atMost(a, hi)
+		v := atLeast(x, lo)
+		a := atMost(magnitudes(v, sign), hi)
 		e := expPair(mul(mul(a, a), both(minusHalf)))
 		phi := div(mul(e, horner(a, t, 0, 6)), horner(a, t, 6, 7))
 		other := sub(both(one), phi)
-		for i := range phi {
-			VBLENDVPD(v[i], phi[i], other[i], phi[i])
-		}
-		return mul(v, phi)
+		negative(other, phi, v, sign)
+		return mul(v, other)
 	}
 }
 
 // logarithm handles the special cases of log64 at the end.
-func logarithm() func(x pair) pair {
+func logarithm(w width) func(x pair) pair {
 	const sqrtHalf, bias = 0x3fe6a09e667f3bcd, 1024 << 52
 	shift, biased := constant64(bias-sqrtHalf), constant64(bias)
 	integer := constant64(0x4330000000000000) // 2^52, whose low bits count
 	return func(x pair) pair {
-		k, m := newPair(), newPair()
+		k, m := x.like(), x.like()
 		for i := range x {
 			VPADDQ(shift, x[i], k[i])
 			VPSRLQ(U8(52), k[i], k[i])
@@ -122,16 +118,16 @@ func logarithm() func(x pair) pair {
 			VPADDQ(biased, m[i], m[i])
 			VPOR(integer, k[i], k[i])
 		}
-		one := number(1)
+		one := w.number(1)
 		y := twiceAtanh(div(sub(m, both(one)), add(m, both(one))))
-		addProduct(y, sub(k, both(number(1<<52+1024))), both(table("expTable").at(2)))
+		addProduct(y, sub(k, both(w.number(1<<52+1024))), both(table("expTable").at(w, 2)))
 		return logarithmEnds(x, y)
 	}
 }
 
 // logarithmEnds writes NaN below zero, -Inf at zero, and x itself for Inf and NaN.
 func logarithmEnds(x, y pair) pair {
-	inf, minusInf, nothing := number(math.Inf(1)), number(math.Inf(-1)), zero()
+	inf, minusInf, nothing := ymm.number(math.Inf(1)), ymm.number(math.Inf(-1)), zero()
 	for i := range x {
 		mask := YMM()
 		VCMPPD(less, nothing, x[i], mask)
@@ -146,8 +142,8 @@ func logarithmEnds(x, y pair) pair {
 
 func twiceAtanh(s pair) pair { return mul(s, horner(mul(s, s), "atanhTable", 0, 6)) }
 
-func softplus() func(x pair) pair {
-	lo, sign, two, nothing := bound(sigmoidLeast), signBit(), number(2), zero()
+func softplus(w width) func(x pair) pair {
+	lo, sign, two, nothing := w.bound(sigmoidLeast), w.signBit(), w.number(2), w.zero()
 	return func(x pair) pair {
 		t := expPair(atLeast(or(x, sign), lo))
 		return add(atLeast(x, nothing), twiceAtanh(div(t, add(both(two), t))))
@@ -169,7 +165,7 @@ func sincos(name string, turn uint64) {
 		VMOVMSKPS(far, lanes)
 		TESTL(lanes, lanes)
 		JNZ(LabelRef("far"))
-		sine(loadPair(x, 0), quarter, turn).store(dst, 0)
+		sine(ymm.pairAt(x, 2), quarter, turn).store(dst)
 		advanceAll([]Register{x, dst}, vector)
 	})
 	JMP(LabelRef("return"))
@@ -183,10 +179,10 @@ func sincos(name string, turn uint64) {
 
 func sine(x pair, quarter VecVirtual, turn uint64) pair {
 	const t = table("sincosTable")
-	shift := t.at(1)
-	q := pair{t.at(1), t.at(1)}
-	addProduct(q, x, both(t.at(0)))
-	n, halfPi, rest := sub(q, both(shift)), t.at(2), t.at(3)
+	shift := t.at(ymm, 1)
+	q := t.each(x, 1)
+	addProduct(q, x, both(t.at(ymm, 0)))
+	n, halfPi, rest := sub(q, both(shift)), t.at(ymm, 2), t.at(ymm, 3)
 	for i := range x {
 		VFNMADD231PD(halfPi, n[i], x[i])
 		VFNMADD231PD(rest, n[i], x[i])

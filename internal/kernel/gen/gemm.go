@@ -14,9 +14,10 @@ func gemmFamily() {
 	for _, t := range []tile{
 		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats}, {3, 32, ymm, floats},
 		{4, 16, ymm, floats}, {5, 16, ymm, floats}, {6, 16, ymm, floats}, {6, 8, ymm, floats}, {12, 8, ymm, floats},
-		{12, 16, zmm, floats}, {12, 32, zmm, floats},
+		{4, 16, zmm, floats}, {4, 32, zmm, floats}, {8, 16, zmm, floats}, {8, 32, zmm, floats}, {12, 16, zmm, floats}, {12, 32, zmm, floats},
 		{1, 16, ymm, pairs}, {2, 16, ymm, pairs}, {3, 16, ymm, pairs}, {4, 16, ymm, pairs},
-		{1, 16, zmm, bytes}, {1, 64, zmm, bytes}, {4, 16, zmm, bytes}, {4, 32, zmm, bytes}, {12, 16, zmm, bytes}, {12, 32, zmm, bytes},
+		{1, 16, zmm, bytes}, {1, 64, zmm, bytes}, {4, 16, zmm, bytes}, {4, 32, zmm, bytes}, {8, 16, zmm, bytes}, {8, 32, zmm, bytes},
+		{12, 16, zmm, bytes}, {12, 32, zmm, bytes},
 	} {
 		t.emit()
 	}
@@ -88,6 +89,25 @@ func (w width) constant(v uint32) VecVirtual {
 	}
 	z := w.new()
 	VPBROADCASTD(y.AsX(), z)
+	return z
+}
+
+func (w width) or(a, b, to Op) {
+	if w.wide() {
+		VPORD(a, b, to)
+	} else {
+		VPOR(a, b, to)
+	}
+}
+
+// constant64 fills all 64-bit lanes with v.
+func (w width) constant64(v uint64) VecVirtual {
+	y := constant64(v)
+	if !w.wide() {
+		return y
+	}
+	z := w.new()
+	VPBROADCASTQ(y.AsX(), z)
 	return z
 }
 
@@ -172,29 +192,44 @@ func multiplyPairs() func(...Op) {
 
 // emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are bit-identical.
 func (t tile) emit() {
-	name := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name)
+	name, parameters, doc := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name), "", ""
+	if t.prefetches() {
+		parameters, doc = ", ahead int", " It prefetches a line for every four steps of k, ahead bytes after b."
+	}
 	function(name,
-		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow, add int)", t.numbers.a, t.numbers.b, t.numbers.c),
-		name+" stores a·b, or adds it to c; strides in bytes.")
+		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow, add int%s)", t.numbers.a, t.numbers.b, t.numbers.c, parameters),
+		name+" stores a·b, or adds it to c; strides in bytes."+doc)
+	t.touch(t.operand("c", "cRow", t.rows))
 	k := pointer("k")
-	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes), t.operand("c", "cRow", t.rows)
+	a, b := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes)
 	aK, bK := pointer("aK"), pointer("bK")
 	sums, multiply := t.zeros(), t.numbers.multiplier()
-	t.touch(c)
+	var ahead GPVirtual
+	if t.prefetches() {
+		ahead = pointer("ahead")
+		ADDQ(b.base[0], ahead)
+	}
 	step := func() {
 		t.step(a, b, sums, multiply)
 		a.advance(aK)
 		b.advance(bK)
 	}
 	strips("four", k, 4, func() {
+		if t.prefetches() {
+			PREFETCHT1(Mem{Base: ahead})
+			advance(ahead, panelBytes)
+		}
 		for range 4 {
 			step()
 		}
 	})
 	strips("one", k, 1, step)
-	t.store(c, sums)
+	t.store(t.operand("c", "cRow", t.rows), sums)
 	finish()
 }
+
+// prefetches reports whether the tile is that of whole strips, which read all of B.
+func (t tile) prefetches() bool { return t.width.wide() && t.rows == 12 && t.cols == 32 }
 
 // row is the size in bytes of a row of the tile.
 func (t tile) row() int { return t.numbers.word * t.cols }

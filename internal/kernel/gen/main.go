@@ -13,21 +13,22 @@ import (
 // ../generated_test.go finds it by its file.
 func families() map[string]func() {
 	return map[string]func(){
-		"avx2":     quantizationFamily,
-		"bits":     bitsFamily,
-		"blocks":   blocksFamily,
-		"codebook": codebookFamily,
-		"conv":     convFamily,
-		"gemm":     gemmFamily,
-		"half":     halfFamily,
-		"huffman":  huffmanFamily,
-		"math":     mathFamily,
-		"planes":   planesFamily,
-		"quad":     quadFamily,
-		"round":    roundFamily,
-		"small":    smallFamily,
-		"spmm":     spmmFamily,
-		"storage":  storageFamily,
+		"activation": activationFamily,
+		"avx2":       quantizationFamily,
+		"bits":       bitsFamily,
+		"blocks":     blocksFamily,
+		"codebook":   codebookFamily,
+		"conv":       convFamily,
+		"gemm":       gemmFamily,
+		"half":       halfFamily,
+		"huffman":    huffmanFamily,
+		"math":       mathFamily,
+		"planes":     planesFamily,
+		"quad":       quadFamily,
+		"round":      roundFamily,
+		"small":      smallFamily,
+		"spmm":       spmmFamily,
+		"storage":    storageFamily,
 	}
 }
 

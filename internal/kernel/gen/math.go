@@ -17,12 +17,16 @@ func mathFamily() {
 	dequantizeInt32("dequantizeInt32ColsAVX2", true, false)
 	dequantizeInt32("dequantizeInt32ColsBiasAVX2", true, true)
 	for _, f := range functions() {
-		f.write()
+		f.write(ymm)
+		f.write(zmm)
 	}
+	float64Function{"log", logarithm}.write(ymm)
 	sincos("sinAVX2", 0)
 	sincos("cosAVX2", 1)
 	for _, r := range rowSums() {
-		r.write()
+		for _, w := range r.widths {
+			r.write(w)
+		}
 	}
 	subTwice()
 	scaleAbout("scaleAboutAVX2", false)

@@ -13,13 +13,15 @@ type rowSum struct {
 	number    string // a float64 parameter, if any
 	output    bool   // whether the addends are stored in dst
 	add       func(sums pair, in []pair, s VecVirtual) (added pair)
+	widths    []width
 }
 
 func rowSums() []rowSum {
 	x, ab := []string{"x"}, []string{"a", "b"}
 	sum := func(sums pair, in []pair, _ VecVirtual) pair { return accumulate(sums, in[0]) }
 	expSum := func(sums pair, in []pair, top VecVirtual) pair {
-		d := atLeast(sub(in[0], both(top)), bound(expLeast))
+		d := sub(in[0], both(top))
+		d = atLeast(d, d.width().bound(expLeast))
 		return accumulate(sums, expPair(d))
 	}
 	product := func(sums pair, in []pair, _ VecVirtual) pair { addProduct(sums, in[0], in[1]); return sums }
@@ -29,23 +31,25 @@ func rowSums() []rowSum {
 		return sums
 	}
 	return []rowSum{
-		{"sumAVX2", "func(lanes *float64, x *float32, n int)", x, "", false, sum},
-		{"dotAVX2", "func(lanes *float64, a, b *float32, n int)", ab, "", false, product},
-		{"squaresAVX2", "func(lanes *float64, x *float32, n int, center float64)", x, "center", false, square},
-		{"expSumAVX2", "func(lanes *float64, x *float32, n int, top float64)", x, "top", false, expSum},
-		{"expSumStoreAVX2", "func(lanes *float64, dst, x *float32, n int, top float64)", x, "top", true, expSum},
+		{"sum", "func(lanes *float64, x *float32, n int)", x, "", false, sum, []width{ymm}},
+		{"dot", "func(lanes *float64, a, b *float32, n int)", ab, "", false, product, []width{ymm}},
+		{"squares", "func(lanes *float64, x *float32, n int, center float64)", x, "center", false, square, []width{ymm}},
+		{"expSum", "func(lanes *float64, x *float32, n int, top float64)", x, "top", false, expSum, []width{ymm, zmm}},
+		{"expSumStore", "func(lanes *float64, dst, x *float32, n int, top float64)", x, "top", true, expSum, []width{ymm, zmm}},
 	}
 }
 
 func accumulate(sums, v pair) pair {
-	for i := range sums {
-		VADDPD(v[i], sums[i], sums[i])
+	for i := range v {
+		VADDPD(v[i], sums.of(i), sums.of(i))
 	}
 	return v
 }
 
-func (r rowSum) write() {
-	function(r.name, r.signature, r.name+" needs FMA and n%8 == 0; it writes a sumLanes.")
+// write has all lanes in one register of AVX-512, to which it adds both registers of a pair.
+func (r rowSum) write(w width) {
+	name := r.name + w.name
+	function(name, r.signature, name+" needs FMA and n%8 == 0; it writes a sumLanes.")
 	lanes, n := pointer("lanes"), pointer("n")
 	var inputs []Register
 	for _, name := range r.inputs {
@@ -58,32 +62,31 @@ func (r rowSum) write() {
 		pointers = append(pointers, dst)
 	}
 	if r.number != "" {
-		number = spread64(r.number)
+		number = w.spread64(r.number)
 	}
-	sums := pair{zero(), zero()}
-	strips("loop", n, 8, func() {
+	sums := pair(each(panelBytes/w.bytes, func(int) VecVirtual { return w.zero() }))
+	w.pairs(n, pointers, func(registers int) {
 		var in []pair
 		for _, p := range inputs {
-			in = append(in, loadPair(p, 0))
+			in = append(in, w.pairAt(p, registers))
 		}
 		added := r.add(sums, in, number)
 		if r.output {
-			added.store(dst, 0)
+			added.store(dst)
 		}
-		advanceAll(pointers, vector)
 	})
-	VMOVUPD(sums[0], at(lanes, 0))
-	VMOVUPD(sums[1], at(lanes, 1))
+	for i, s := range sums {
+		VMOVUPD(s, w.at(lanes, i))
+	}
 	finish()
 }
 
 func subTwice() {
 	function("subTwiceAVX2", "func(dst, x *float32, n int, first, second float64)", "subTwiceAVX2 needs n%8 == 0.")
 	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
-	first, second := spread64("first"), spread64("second")
-	strips("loop", n, 8, func() {
-		sub(sub(loadPair(x, 0), both(first)), both(second)).store(dst, 0)
-		advanceAll([]Register{x, dst}, vector)
+	first, second := ymm.spread64("first"), ymm.spread64("second")
+	ymm.pairs(n, []Register{x, dst}, func(registers int) {
+		sub(sub(ymm.pairAt(x, registers), both(first)), both(second)).store(dst)
 	})
 	finish()
 }
@@ -102,17 +105,16 @@ func scaleAbout(name string, shifted bool) {
 		beta = pointer("beta")
 		pointers = append(pointers, beta)
 	}
-	center, scale := spread64("center"), spread64("scale")
-	strips("loop", n, 8, func() {
-		v, g := mul(sub(loadPair(x, 0), both(center)), both(scale)), loadPair(gamma, 0)
+	center, scale := ymm.spread64("center"), ymm.spread64("scale")
+	ymm.pairs(n, pointers, func(registers int) {
+		v, g := mul(sub(ymm.pairAt(x, registers), both(center)), both(scale)), ymm.pairAt(gamma, registers)
 		if shifted {
-			b := loadPair(beta, 0)
+			b := ymm.pairAt(beta, registers)
 			addProduct(b, v, g)
-			b.store(dst, 0)
+			b.store(dst)
 		} else {
-			mul(v, g).store(dst, 0)
+			mul(v, g).store(dst)
 		}
-		advanceAll(pointers, vector)
 	})
 	finish()
 }

@@ -6,150 +6,157 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// winograd is the transforms of Winograd's F(2×2, 3×3), eight tiles at a time: four adjacent ones of one row of tiles in the lower half of
-// a vector, and four of another row in the upper half.
+// winograd is the transforms of Winograd's F(2×2, 3×3), of a vector of channels of one tile at a time: the elements of a pixel are adjacent.
 func winograd() {
-	winogradInput()
-	winogradOutput()
+	for _, w := range []width{ymm, zmm} {
+		winogradInput(w)
+		winogradOutput(w)
+	}
 }
 
-// winogradInput transforms groups of tiles of 4×4 elements that start two columns apart. It reads four rows for each half; elements whose
-// mask is clear are not read and count as 0.
-func winogradInput() {
-	function("winogradInputAVX2", "func(v *float32, step int, rows **float32, back int, mask *int32, groups int)",
-		"winogradInputAVX2 reads rows from back bytes before their pointers; steps in bytes.")
-	v, step, list, mask, groups := pointer("v"), pointer("step"), pointer("rows"), pointer("mask"), pointer("groups")
-	rows := make([]GPVirtual, 8)
-	for i := range rows {
-		rows[i] = GP64()
-		MOVQ(Mem{Base: list, Disp: 8 * i}, rows[i])
-		SUBQ(parameter("back"), rows[i])
+// eachTile runs body for the tiles, and each vector of the channels of a tile.
+func eachTile(w width, channels Register, body, next func()) {
+	tiles := pointer("tiles")
+	Label("tile")
+	n := GP64()
+	MOVQ(channels, n)
+	Label("vector")
+	body()
+	SUBQ(U32(w.bytes), n)
+	JNZ(LabelRef("vector"))
+	next()
+	DECQ(tiles)
+	JNZ(LabelRef("tile"))
+}
+
+// winogradInput transforms tiles of 4×4 pixels that start two columns apart, first along the rows and then along the columns.
+func winogradInput(w width) {
+	name := "winogradInput" + w.name
+	function(name, "func(v *float32, step int, x *float32, line, channels, tiles int)",
+		name+" transforms tiles > 0; strides in bytes; channels is the size of a pixel in bytes, whole registers.")
+	v, step, channels := pointer("v"), pointer("step"), pointer("channels")
+	rows := fourRows("x", "line")
+	threeChannels := GP64()
+	LEAQ(Mem{Base: channels, Index: channels, Scale: 2}, threeChannels)
+	pixel := func(row, column int) Mem {
+		m := Mem{Base: rows[row]}
+		switch column {
+		case 1, 2:
+			m.Index, m.Scale = channels, uint8(column)
+		case 3:
+			m.Index, m.Scale = threeChannels, 1
+		}
+		return m
 	}
-	// First columns of a half of a vector: four for the even and odd columns of the tiles, and the same two further on.
-	columns := []int{0, 4, 2, 6}
-	read := func(row, column int) VecVirtual {
-		m, y, upper := XMM(), YMM(), XMM()
-		VXORPS(y, y, y) // all of it is written, which avo does not infer from the masked move
-		VMOVDQU(Mem{Base: mask, Disp: 4 * column}, m)
-		VMASKMOVPS(Mem{Base: rows[row], Disp: 4 * column}, m, y.AsX())
-		VMASKMOVPS(Mem{Base: rows[row+4], Disp: 4 * column}, m, upper)
-		VINSERTF128(U8(1), upper, y, y)
-		return y
-	}
-	strips("groups", groups, 1, func() {
-		one := each(4, func(i int) VecVirtual { return read(1, columns[i]) })
-		two := each(4, func(i int) VecVirtual { return read(2, columns[i]) })
+	eachTile(w, channels, func() {
 		to := GP64()
 		MOVQ(v, to)
-		across := func(down func(i int) VecVirtual) {
-			acrossTiles(each(4, down), to, step)
-		}
-		across(func(i int) VecVirtual { y := read(0, columns[i]); VSUBPS(two[i], y, y); return y })
-		across(func(i int) VecVirtual { y := YMM(); VADDPS(one[i], two[i], y); return y })
-		across(func(i int) VecVirtual { VSUBPS(one[i], two[i], two[i]); return two[i] })
-		across(func(i int) VecVirtual { VSUBPS(read(3, columns[i]), one[i], one[i]); return one[i] })
-		for _, row := range rows {
-			advance(row, vector)
-		}
-		advance(mask, vector)
-		advance(v, vector)
-	})
-	finish()
-}
-
-// acrossTiles transforms along the columns the result of the transform along the rows, and stores the four elements of every tile step
-// apart from to on, which it advances.
-func acrossTiles(u []VecVirtual, to, step Register) {
-	even, nextEven, odd, nextOdd := YMM(), YMM(), u[0], u[2]
-	VSHUFPS(U8(0x88), u[1], u[0], even)
-	VSHUFPS(U8(0xdd), u[1], u[0], odd)
-	VSHUFPS(U8(0x88), u[3], u[2], nextEven)
-	VSHUFPS(U8(0xdd), u[3], u[2], nextOdd)
-	store := func(y VecVirtual) {
-		VMOVUPS(y, Mem{Base: to})
-		ADDQ(step, to)
-	}
-	VSUBPS(nextEven, even, even)
-	store(even)
-	VADDPS(nextEven, odd, even)
-	store(even)
-	VSUBPS(odd, nextEven, nextEven)
-	store(nextEven)
-	VSUBPS(nextOdd, odd, odd)
-	store(odd)
-}
-
-// winogradOutput transforms 16 sums to a tile of 2×2 elements.
-func winogradOutput() {
-	function("winogradOutputAVX2", "func(rows **float32, m *float32, step int, groups int, first float32)",
-		"winogradOutputAVX2 writes two rows of elements for each of two rows of tiles, plus first; steps in bytes.")
-	list, m, step, groups, first := pointer("rows"), pointer("m"), pointer("step"), pointer("groups"), spread("first")
-	rows := make([]GPVirtual, 4)
-	for i := range rows {
-		rows[i] = GP64()
-		MOVQ(Mem{Base: list, Disp: 8 * i}, rows[i])
-	}
-	strips("groups", groups, 1, func() {
-		// The four sums of a row of a tile are step apart, and the rows are contiguous.
-		at := make([]GPVirtual, 4)
-		for i := range at {
-			at[i] = GP64()
-			if i == 0 {
-				MOVQ(m, at[0])
-			} else {
-				LEAQ(Mem{Base: at[i-1], Index: step, Scale: 4}, at[i])
-			}
-		}
-		var even, odd [2]VecVirtual
-		for j := range 4 {
-			upper, lower := downTiles(at)
-			for r, s := range []VecVirtual{upper, lower} {
-				switch j {
-				case 0:
-					even[r] = s
-				case 1:
-					odd[r] = YMM()
-					VMOVAPS(s, odd[r])
-					VADDPS(s, even[r], even[r])
-				case 2:
-					VADDPS(s, even[r], even[r])
-					VSUBPS(s, odd[r], odd[r])
-				case 3:
-					VSUBPS(s, odd[r], odd[r])
+		for _, difference := range [][2]int{{0, 2}, {1, -2}, {2, 1}, {1, 3}} {
+			down := each(4, func(i int) VecVirtual {
+				u := w.new()
+				VMOVUPS(pixel(difference[0], i), u)
+				if difference[1] < 0 {
+					VADDPS(pixel(-difference[1], i), u, u)
+				} else {
+					VSUBPS(pixel(difference[1], i), u, u)
 				}
+				return u
+			})
+			for _, u := range acrossTile(w, down) {
+				VMOVUPS(u, Mem{Base: to})
+				ADDQ(step, to)
 			}
-			for _, p := range at {
-				ADDQ(step, p)
-			}
-		}
-		for r := range 2 {
-			VADDPS(first, even[r], even[r])
-			VADDPS(first, odd[r], odd[r])
-			low, high, half := YMM(), YMM(), YMM()
-			VUNPCKLPS(odd[r], even[r], low)
-			VUNPCKHPS(odd[r], even[r], high)
-			VPERM2F128(U8(0x20), high, low, half)
-			VMOVUPS(half, Mem{Base: rows[r]})
-			VPERM2F128(U8(0x31), high, low, half)
-			VMOVUPS(half, Mem{Base: rows[r+2]})
 		}
 		for _, row := range rows {
-			advance(row, vector)
+			advance(row, w.bytes)
 		}
-		advance(m, vector)
+		advance(v, w.bytes)
+	}, func() {
+		for _, row := range rows {
+			ADDQ(channels, row)
+		}
 	})
 	finish()
 }
 
-// downTiles sums a column of the tile's sums for its two rows.
-func downTiles(at []GPVirtual) (upper, lower VecVirtual) {
-	middle, next := YMM(), YMM()
-	upper, lower = YMM(), YMM()
-	VMOVUPS(Mem{Base: at[1]}, middle)
-	VMOVUPS(Mem{Base: at[2]}, next)
-	VADDPS(Mem{Base: at[0]}, middle, upper)
-	VADDPS(next, upper, upper)
-	VSUBPS(next, middle, lower)
-	VSUBPS(Mem{Base: at[3]}, lower, lower)
-	return upper, lower
+// acrossTile transforms four pixels along the columns.
+func acrossTile(w width, u []VecVirtual) []VecVirtual {
+	sum := w.new()
+	VADDPS(u[2], u[1], sum)
+	VSUBPS(u[2], u[0], u[0])
+	VSUBPS(u[1], u[2], u[2])
+	VSUBPS(u[3], u[1], u[1])
+	return []VecVirtual{u[0], sum, u[2], u[1]}
+}
+
+// fourRows are pointers to rows that are a stride apart.
+func fourRows(first, stride string) []GPVirtual {
+	rows, distance := []GPVirtual{pointer(first)}, pointer(stride)
+	for i := range 3 {
+		next := GP64()
+		LEAQ(Mem{Base: rows[i], Index: distance, Scale: 1}, next)
+		rows = append(rows, next)
+	}
+	return rows
+}
+
+// winogradOutput transforms 16 sums to a tile of 2×2 pixels.
+func winogradOutput(w width) {
+	name := "winogradOutput" + w.name
+	function(name, "func(y *float32, line int, m *float32, step, channels, tiles int, first *float32)",
+		name+" transforms tiles > 0, plus first; strides in bytes; channels is the size of a pixel in bytes, whole registers.")
+	m, step, channels := pointer("m"), pointer("step"), pointer("channels")
+	upper := pointer("y")
+	lower := GP64()
+	MOVQ(upper, lower)
+	ADDQ(pointer("line"), lower)
+	first := pointer("first")
+	eachTile(w, channels, func() {
+		from := GP64()
+		MOVQ(m, from)
+		next := func(f func(sums Mem)) {
+			f(Mem{Base: from})
+			ADDQ(step, from)
+		}
+		var above, below [4]VecVirtual
+		for i := range above {
+			above[i] = w.new()
+			next(func(sums Mem) { VMOVUPS(sums, above[i]) })
+		}
+		for i := range below {
+			below[i] = w.new()
+			next(func(sums Mem) { VMOVUPS(sums, below[i]) })
+			VADDPS(below[i], above[i], above[i])
+		}
+		for i := range below {
+			u := w.new()
+			next(func(sums Mem) { VMOVUPS(sums, u) })
+			VADDPS(u, above[i], above[i])
+			VSUBPS(u, below[i], below[i])
+		}
+		for _, u := range below {
+			next(func(sums Mem) { VSUBPS(sums, u, u) })
+		}
+		bias := w.loaded(first, 0)
+		for i, u := range [][4]VecVirtual{above, below} {
+			row := []GPVirtual{upper, lower}[i]
+			VADDPS(u[1], u[0], u[0])
+			VADDPS(u[2], u[0], u[0])
+			VADDPS(bias, u[0], u[0])
+			VMOVUPS(u[0], Mem{Base: row})
+			VSUBPS(u[2], u[1], u[1])
+			VSUBPS(u[3], u[1], u[1])
+			VADDPS(bias, u[1], u[1])
+			VMOVUPS(u[1], Mem{Base: row, Index: channels, Scale: 1})
+			advance(row, w.bytes)
+		}
+		advance(first, w.bytes)
+		advance(m, w.bytes)
+	}, func() {
+		for _, row := range []GPVirtual{upper, lower} {
+			ADDQ(channels, row)
+		}
+		SUBQ(channels, first)
+	})
+	finish()
 }
