@@ -50,6 +50,32 @@ func TestChannelsLast(t *testing.T) {
 	d := c.op("Relu", c.pointwise(a, 24, 16))
 	c.AddOutput(c.op("Add", c.pointwise(d, 16, 16), c.op("Sigmoid", d)))
 	c.AddOutput(c.pointwise(c.depthwise(c.pointwise(a, 24, 18), 18, 3, ir.IntsAttr("pads", 1, 1, 1, 1)), 18, 16)) // not whole vectors of channels
+	c.AddOutput(c.op("GlobalAveragePool", c.pointwise(a, 24, 150)))                                               // last
+	c.compareLayouts(t, m, 8)
+}
+
+// Winograd's algorithm reads and writes both layouts.
+func TestChannelsLastOfWinograd(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	c := chain{m.Graph, rand.New(rand.NewPCG(1, 3))}
+	x := c.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1}, {N: 7}, {N: -1}, {N: -1}}}
+	c.Inputs = []*ir.Value{x}
+	winograd := func(x *ir.Value, from, to int64) *ir.Value {
+		return c.Insert(nil, "Conv", []*ir.Value{x, c.weights(to, from, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
+	}
+	a := c.pointwise(x, 7, 32)                            // last
+	b := c.op("Relu", winograd(a, 32, 96))                // last
+	a = c.op("Relu", c.op("Add", winograd(b, 96, 32), a)) // last, both
+	c.AddOutput(winograd(c.op("Relu", winograd(a, 32, 16)), 16, 16))
+	c.AddOutput(winograd(winograd(c.pointwise(x, 7, 16), 16, 40), 40, 16)) // not whole vectors of channels
+	c.compareLayouts(t, m, 4)
+}
+
+// compareLayouts compares the results of a model, so many images of which have channels last, with those of channels first.
+func (c chain) compareLayouts(t *testing.T, m *ir.Model, wantImages int) {
+	t.Helper()
 	for _, workers := range []int{1, 3} {
 		first, last := openChain(t, m, workers), openChain(t, m, workers)
 		images := 0
@@ -59,8 +85,8 @@ func TestChannelsLast(t *testing.T) {
 			}
 			first.prog.steps[i].LastIn, first.prog.steps[i].LastOut = false, false
 		}
-		if images != 7 {
-			t.Errorf("%d images have channels last, want 7", images)
+		if images != wantImages {
+			t.Errorf("%d images have channels last, want %d", images, wantImages)
 		}
 		for _, shape := range [][]int64{{1, 7, 4, 1}, {3, 7, 3, 3}, {2, 7, 9, 11}, {1, 7, 40, 77}} {
 			in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, shape...)}

@@ -40,7 +40,7 @@ func TestOutputsAreDeterministic(t *testing.T) {
 }
 
 // Fused and unfused programs agree up to rounding, which YOLOX amplifies: ONNX Runtime's optimized and plain runs differ by 4e-5 of the largest
-// number. Of integer convolutions it is that of quantized activations, each of which may be in the next level.
+// number, and Silu is rounded in other places than its operators. Of integer convolutions it is that of quantized activations, each of which may be in the next level.
 func TestFusedAgreesWithUnfused(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(modelName(path), func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFusedAgreesWithUnfused(t *testing.T) {
 				return
 			}
 			got, _ := outputs(t, path, engine.Options{Workers: 2})
-			part := cmp.Or(map[string]float64{"yolox_nano": 4e-5, "mobilenetv2_qdq": 0.05}[modelName(path)], 1e-5)
+			part := cmp.Or(map[string]float64{"yolox_nano": 1e-4, "mobilenetv2_qdq": 0.05}[modelName(path)], 1e-5)
 			for k, w := range want {
 				if err := within(part, w, got[k]); err != nil {
 					t.Errorf("output %q: %v", k, err)

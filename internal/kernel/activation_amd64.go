@@ -9,7 +9,17 @@ package kernel
 //go:noescape
 func siluAVX2(dst *float32, x *float32, n int)
 
+// geluAVX2 needs FMA; n is whole vectors.
+//
+//go:noescape
+func geluAVX2(dst *float32, x *float32, n int)
+
 // siluAVX512 needs FMA; n is whole vectors.
 //
 //go:noescape
 func siluAVX512(dst *float32, x *float32, n int)
+
+// geluAVX512 needs FMA; n is whole vectors.
+//
+//go:noescape
+func geluAVX512(dst *float32, x *float32, n int)

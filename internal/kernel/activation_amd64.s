@@ -46,23 +46,125 @@ loop:
 	VFMADD213PS  Y8, Y5, Y7
 	VBROADCASTSS ·siluTable+20(SB), Y8
 	VFMADD213PS  Y8, Y5, Y7
-	VPSUBD       Y1, Y6, Y6
-	VPSRAD       $0x01, Y6, Y5
-	VPSUBD       Y5, Y6, Y6
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y2, Y5, Y5
+	VPSUBD       Y1, Y6, Y8
+	VPSRAD       $0x01, Y8, Y6
+	VPSUBD       Y6, Y8, Y8
 	VPSLLD       $0x17, Y6, Y6
 	VPADDD       Y2, Y6, Y6
-	VMULPS       Y5, Y7, Y8
-	VMULPS       Y6, Y8, Y8
-	VADDPS       Y2, Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y2, Y8, Y8
+	VMULPS       Y6, Y7, Y5
+	VMULPS       Y8, Y5, Y5
+	VADDPS       Y2, Y5, Y5
 	VMULPS       Y7, Y4, Y7
 	VBLENDVPS    Y4, Y7, Y4, Y7
-	VDIVPS       Y8, Y7, Y8
-	VMULPS       Y5, Y8, Y7
-	VMULPS       Y6, Y7, Y7
-	VBLENDVPS    Y4, Y7, Y8, Y7
+	VDIVPS       Y5, Y7, Y5
+	VMULPS       Y6, Y5, Y7
+	VMULPS       Y8, Y7, Y7
+	VBLENDVPS    Y4, Y7, Y5, Y7
 	VMOVUPS      Y7, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, DX
+	JGE          loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func geluAVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluAVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS ·siluTable+0(SB), Y0
+	VBROADCASTSS ·siluTable+8(SB), Y0
+	VBROADCASTSS ·siluTable+20(SB), Y1
+	MOVL         $0x80000000, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+	SUBQ         $0x00000008, DX
+	JLT          loopEnd
+
+loop:
+	VMOVUPS      (CX), Y3
+	VBROADCASTSS ·millsTable+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VPANDN       Y3, Y2, Y4
+	VBROADCASTSS ·millsTable+4(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VBROADCASTSS ·millsTable+8(SB), Y8
+	VMULPS       Y4, Y4, Y5
+	VMULPS       Y8, Y5, Y7
+	VMOVAPS      Y4, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VMOVAPS      Y0, Y5
+	VBROADCASTSS ·siluTable+4(SB), Y9
+	VFMADD231PS  Y9, Y7, Y5
+	VSUBPS       Y0, Y5, Y9
+	VBROADCASTSS ·siluTable+12(SB), Y10
+	VFNMADD231PS Y10, Y9, Y7
+	VBROADCASTSS ·siluTable+16(SB), Y10
+	VFNMADD231PS Y10, Y9, Y7
+	VFMADD231PS  Y8, Y6, Y7
+	VBROADCASTSS ·siluTable+44(SB), Y6
+	VMOVAPS      Y6, Y6
+	VBROADCASTSS ·siluTable+40(SB), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VBROADCASTSS ·siluTable+36(SB), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VBROADCASTSS ·siluTable+32(SB), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VBROADCASTSS ·siluTable+28(SB), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VBROADCASTSS ·siluTable+24(SB), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VBROADCASTSS ·siluTable+20(SB), Y8
+	VFMADD213PS  Y8, Y7, Y6
+	VBROADCASTSS ·millsTable+32(SB), Y7
+	VBROADCASTSS ·millsTable+28(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+24(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+20(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+16(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+12(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VMULPS       Y7, Y6, Y6
+	VBROADCASTSS ·millsTable+60(SB), Y7
+	VBROADCASTSS ·millsTable+56(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+52(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+48(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+44(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+40(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VBROADCASTSS ·millsTable+36(SB), Y8
+	VFMADD213PS  Y8, Y4, Y7
+	VDIVPS       Y7, Y6, Y6
+	VPSUBD       Y0, Y5, Y7
+	VPSRAD       $0x01, Y7, Y5
+	VPSUBD       Y5, Y7, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y1, Y5, Y5
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y1, Y7, Y7
+	VMULPS       Y6, Y3, Y4
+	VMULPS       Y5, Y4, Y4
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y5, Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VSUBPS       Y6, Y1, Y6
+	VMULPS       Y6, Y3, Y6
+	VBLENDVPS    Y3, Y4, Y6, Y4
+	VMOVUPS      Y4, (AX)
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
 	SUBQ         $0x00000008, DX
@@ -129,6 +231,92 @@ loop:
 	ADDQ         $0x00000040, AX
 	SUBQ         $0x00000010, DX
 	JGE          loop
+
+loopEnd:
+	ADDQ $0x00000010, DX
+	VZEROUPPER
+	RET
+
+// func geluAVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·geluAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS ·siluTable+0(SB), Z0
+	VBROADCASTSS ·siluTable+8(SB), Z0
+	VBROADCASTSS ·siluTable+20(SB), Z1
+	MOVL         $0x80000000, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+	VPBROADCASTD X2, Z2
+	VBROADCASTSS ·siluTable+0(SB), Z3
+	VBROADCASTSS ·siluTable+4(SB), Z3
+	VBROADCASTSS ·siluTable+8(SB), Z4
+	VBROADCASTSS ·siluTable+12(SB), Z4
+	VBROADCASTSS ·siluTable+16(SB), Z5
+	VBROADCASTSS ·siluTable+20(SB), Z6
+	VBROADCASTSS ·siluTable+24(SB), Z7
+	VBROADCASTSS ·siluTable+28(SB), Z8
+	VBROADCASTSS ·siluTable+32(SB), Z9
+	VBROADCASTSS ·siluTable+36(SB), Z10
+	VBROADCASTSS ·siluTable+40(SB), Z11
+	VBROADCASTSS ·siluTable+44(SB), Z12
+	SUBQ         $0x00000010, DX
+	JLT          loopEnd
+
+loop:
+	VMOVUPS          (CX), Z13
+	VBROADCASTSS     ·millsTable+0(SB), Z14
+	VMAXPS           Z13, Z14, Z13
+	VPANDND          Z13, Z2, Z14
+	VBROADCASTSS     ·millsTable+4(SB), Z15
+	VMINPS           Z14, Z15, Z14
+	VBROADCASTSS     ·millsTable+8(SB), Z18
+	VMULPS           Z14, Z14, Z15
+	VMULPS           Z18, Z15, Z17
+	VMOVAPS          Z14, Z16
+	VFMSUB213PS      Z15, Z14, Z16
+	VMOVAPS          Z0, Z15
+	VFMADD231PS      Z3, Z17, Z15
+	VSUBPS           Z0, Z15, Z15
+	VFNMADD231PS     Z4, Z15, Z17
+	VFNMADD231PS     Z5, Z15, Z17
+	VFMADD231PS      Z18, Z16, Z17
+	VMOVAPS          Z12, Z16
+	VFMADD213PS      Z11, Z17, Z16
+	VFMADD213PS      Z10, Z17, Z16
+	VFMADD213PS      Z9, Z17, Z16
+	VFMADD213PS      Z8, Z17, Z16
+	VFMADD213PS      Z7, Z17, Z16
+	VFMADD213PS      Z6, Z17, Z16
+	VBROADCASTSS     ·millsTable+32(SB), Z17
+	VFMADD213PS.BCST ·millsTable+28(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+24(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+20(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+16(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+12(SB), Z14, Z17
+	VMULPS           Z17, Z16, Z16
+	VBROADCASTSS     ·millsTable+60(SB), Z17
+	VFMADD213PS.BCST ·millsTable+56(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+52(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+48(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+44(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+40(SB), Z14, Z17
+	VFMADD213PS.BCST ·millsTable+36(SB), Z14, Z17
+	VDIVPS           Z17, Z16, Z16
+	VPTESTMD         Z2, Z13, K1
+	VMULPS           Z16, Z13, Z14
+	VSCALEFPS        Z15, Z14, Z14
+	VSCALEFPS        Z15, Z16, Z16
+	VSUBPS           Z16, Z1, Z16
+	VMULPS           Z16, Z13, Z13
+	VBLENDMPS        Z14, Z13, K1, Z13
+	VMOVUPS          Z13, (AX)
+	ADDQ             $0x00000040, CX
+	ADDQ             $0x00000040, AX
+	SUBQ             $0x00000010, DX
+	JGE              loop
 
 loopEnd:
 	ADDQ $0x00000010, DX

@@ -1024,7 +1024,7 @@ words:
 	RET
 
 // func quantizedRow2x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRow2x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1047,6 +1047,7 @@ block:
 
 word:
 	VMOVUPS      (DX), Z2
+	PREFETCHT0   4096(DX)
 	VBROADCASTSS (CX), Z3
 	VPANDD       Z0, Z2, Z4
 	VCVTDQ2PS    Z4, Z4
@@ -1171,7 +1172,7 @@ word:
 	RET
 
 // func quantizedRow2x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRow2x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1195,7 +1196,9 @@ block:
 
 word:
 	VMOVUPS      (DX), Z3
+	PREFETCHT0   4096(DX)
 	VMOVUPS      (DX)(SI*1), Z4
+	PREFETCHT0   4096(DX)(SI*1)
 	VBROADCASTSS (CX), Z5
 	VPANDD       Z0, Z3, Z6
 	VCVTDQ2PS    Z6, Z6
@@ -1987,7 +1990,7 @@ words:
 	RET
 
 // func quantizedRow4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRow4x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2010,6 +2013,7 @@ block:
 
 word:
 	VMOVUPS      (DX), Z2
+	PREFETCHT0   4096(DX)
 	VBROADCASTSS (CX), Z3
 	VPANDD       Z0, Z2, Z4
 	VCVTDQ2PS    Z4, Z4
@@ -2078,7 +2082,7 @@ word:
 	RET
 
 // func quantizedRow4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRow4x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2102,7 +2106,9 @@ block:
 
 word:
 	VMOVUPS      (DX), Z3
+	PREFETCHT0   4096(DX)
 	VMOVUPS      (DX)(SI*1), Z4
+	PREFETCHT0   4096(DX)(SI*1)
 	VBROADCASTSS (CX), Z5
 	VPANDD       Z0, Z3, Z6
 	VCVTDQ2PS    Z6, Z6
@@ -2566,7 +2572,7 @@ words:
 	RET
 
 // func quantizedRow8x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRow8x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2589,6 +2595,7 @@ block:
 
 word:
 	VMOVUPS      (DX), Z2
+	PREFETCHT0   4096(DX)
 	VBROADCASTSS (CX), Z3
 	VPANDD       Z0, Z2, Z4
 	VCVTDQ2PS    Z4, Z4
@@ -2629,7 +2636,7 @@ word:
 	RET
 
 // func quantizedRow8x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zero *float32, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRow8x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2653,7 +2660,9 @@ block:
 
 word:
 	VMOVUPS      (DX), Z3
+	PREFETCHT0   4096(DX)
 	VMOVUPS      (DX)(SI*1), Z4
+	PREFETCHT0   4096(DX)(SI*1)
 	VBROADCASTSS (CX), Z5
 	VPANDD       Z0, Z3, Z6
 	VCVTDQ2PS    Z6, Z6
@@ -3335,7 +3344,7 @@ words:
 	RET
 
 // func quantizedRowTable4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRowTable4x16AVX512(SB), NOSPLIT, $0-72
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -3357,6 +3366,7 @@ block:
 
 word:
 	VMOVUPS      (DX), Z2
+	PREFETCHT0   4096(DX)
 	VBROADCASTSS (CX), Z3
 	VPERMPS      Z0, Z2, Z4
 	VMULPS       (SI), Z4, Z4
@@ -3408,7 +3418,7 @@ word:
 	RET
 
 // func quantizedRowTable4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, table *float32)
-// Requires: AVX, AVX2, AVX512F
+// Requires: AVX, AVX2, AVX512F, MMX+
 TEXT ·quantizedRowTable4x32AVX512(SB), NOSPLIT, $0-72
 	MOVQ         sums+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -3431,7 +3441,9 @@ block:
 
 word:
 	VMOVUPS      (DX), Z3
+	PREFETCHT0   4096(DX)
 	VMOVUPS      (DX)(SI*1), Z4
+	PREFETCHT0   4096(DX)(SI*1)
 	VBROADCASTSS (CX), Z5
 	VPERMPS      Z0, Z3, Z6
 	VMULPS       (R8), Z6, Z6
@@ -4872,7 +4884,7 @@ word:
 	RET
 
 // func quantizedRowInt4x16AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·quantizedRowInt4x16AVX512(SB), NOSPLIT, $128-88
 	MOVQ            sums+0(FP), AX
 	MOVQ            a+8(FP), CX
@@ -4900,6 +4912,7 @@ block:
 
 word:
 	VMOVUPS         (DX), Z4
+	PREFETCHT0      4096(DX)
 	VPSRLD          $0x04, Z4, Z5
 	VPANDD          Z0, Z4, Z4
 	VPSUBB          64(SP), Z4, Z4
@@ -4962,7 +4975,7 @@ word:
 	RET
 
 // func int8Row2x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8Row2x16AVX512(SB), NOSPLIT, $0-112
 	MOVQ            sums+0(FP), AX
 	MOVQ            a+8(FP), CX
@@ -4999,6 +5012,7 @@ word:
 	VPSHUFB         Z4, Z10, Z9
 	VPSHUFB         Z5, Z10, Z10
 	VMOVUPS         (DX), Z11
+	PREFETCHT0      4096(DX)
 	VPANDD          Z0, Z11, Z12
 	VPDPBUSD        Z7, Z12, Z1
 	VPSRLD          $0x02, Z11, Z11
@@ -5038,7 +5052,7 @@ word:
 	RET
 
 // func int8Row4x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8Row4x16AVX512(SB), NOSPLIT, $0-112
 	MOVQ            sums+0(FP), AX
 	MOVQ            a+8(FP), CX
@@ -5071,6 +5085,7 @@ word:
 	VPSHUFB      Z2, Z6, Z5
 	VPSHUFB      Z3, Z6, Z6
 	VMOVUPS      (DX), Z7
+	PREFETCHT0   4096(DX)
 	VPANDD       Z0, Z7, Z8
 	VPDPBUSD     Z5, Z8, Z1
 	VPSRLD       $0x04, Z7, Z7
@@ -5104,7 +5119,7 @@ word:
 	RET
 
 // func int8Row8x16AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8Row8x16AVX512(SB), NOSPLIT, $0-112
 	MOVQ    sums+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5129,6 +5144,7 @@ block:
 word:
 	VPBROADCASTD (CX), Z2
 	VMOVUPS      (DX), Z3
+	PREFETCHT0   4096(DX)
 	VPDPBUSD     Z2, Z3, Z1
 	ADDQ         $0x00000004, CX
 	ADDQ         $0x00000040, DX
@@ -5158,7 +5174,7 @@ word:
 	RET
 
 // func quantizedRowInt4x32AVX512(sums *float32, a *float32, values *byte, valuesPanel int, blocks int, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·quantizedRowInt4x32AVX512(SB), NOSPLIT, $256-88
 	MOVQ            sums+0(FP), AX
 	MOVQ            a+8(FP), CX
@@ -5193,12 +5209,14 @@ block:
 
 word:
 	VMOVUPS         (DX), Z5
+	PREFETCHT0      4096(DX)
 	VPSRLD          $0x04, Z5, Z6
 	VPANDD          Z0, Z5, Z5
 	VPSUBB          128(SP), Z5, Z5
 	VPANDD          Z0, Z6, Z6
 	VPSUBB          128(SP), Z6, Z6
 	VMOVUPS         (DX)(SI*1), Z7
+	PREFETCHT0      4096(DX)(SI*1)
 	VPSRLD          $0x04, Z7, Z8
 	VPANDD          Z0, Z7, Z7
 	VPSUBB          192(SP), Z7, Z7
@@ -5294,7 +5312,7 @@ word:
 	RET
 
 // func int8Row2x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8Row2x32AVX512(SB), NOSPLIT, $0-112
 	MOVQ            sums+0(FP), AX
 	MOVQ            a+8(FP), CX
@@ -5333,6 +5351,7 @@ word:
 	VPSHUFB         Z5, Z12, Z11
 	VPSHUFB         Z6, Z12, Z12
 	VMOVUPS         (DX), Z13
+	PREFETCHT0      4096(DX)
 	VPANDD          Z0, Z13, Z14
 	VPDPBUSD        Z9, Z14, Z1
 	VPSRLD          $0x02, Z13, Z13
@@ -5345,6 +5364,7 @@ word:
 	VPANDD          Z0, Z13, Z13
 	VPDPBUSD        Z12, Z13, Z1
 	VMOVUPS         (DX)(R8*1), Z13
+	PREFETCHT0      4096(DX)(R8*1)
 	VPANDD          Z0, Z13, Z14
 	VPDPBUSD        Z9, Z14, Z2
 	VPSRLD          $0x02, Z13, Z13
@@ -5395,7 +5415,7 @@ word:
 	RET
 
 // func int8Row4x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8Row4x32AVX512(SB), NOSPLIT, $0-112
 	MOVQ            sums+0(FP), AX
 	MOVQ            a+8(FP), CX
@@ -5430,12 +5450,14 @@ word:
 	VPSHUFB      Z3, Z8, Z7
 	VPSHUFB      Z4, Z8, Z8
 	VMOVUPS      (DX), Z9
+	PREFETCHT0   4096(DX)
 	VPANDD       Z0, Z9, Z10
 	VPDPBUSD     Z7, Z10, Z1
 	VPSRLD       $0x04, Z9, Z9
 	VPANDD       Z0, Z9, Z9
 	VPDPBUSD     Z8, Z9, Z1
 	VMOVUPS      (DX)(R8*1), Z9
+	PREFETCHT0   4096(DX)(R8*1)
 	VPANDD       Z0, Z9, Z10
 	VPDPBUSD     Z7, Z10, Z2
 	VPSRLD       $0x04, Z9, Z9
@@ -5480,7 +5502,7 @@ word:
 	RET
 
 // func int8Row8x32AVX512(sums *float32, a *byte, aScale *float32, aSum *float32, values *byte, valuesPanel int, blocks int, words int, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock int, zeroPanel int)
-// Requires: AVX, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8Row8x32AVX512(SB), NOSPLIT, $0-112
 	MOVQ    sums+0(FP), AX
 	MOVQ    a+8(FP), CX
@@ -5507,8 +5529,10 @@ block:
 word:
 	VPBROADCASTD (CX), Z4
 	VMOVUPS      (DX), Z5
+	PREFETCHT0   4096(DX)
 	VPDPBUSD     Z4, Z5, Z2
 	VMOVUPS      (DX)(R8*1), Z5
+	PREFETCHT0   4096(DX)(R8*1)
 	VPDPBUSD     Z4, Z5, Z3
 	ADDQ         $0x00000004, CX
 	ADDQ         $0x00000040, DX

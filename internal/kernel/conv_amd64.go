@@ -44,12 +44,12 @@ func packLanesAtSet2AVX2(dst *float32, x *float32, rows int, at *int32, back int
 //go:noescape
 func packLanesAtKeep2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
 
-// weightRows1AVX2 sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.
+// weightRows1AVX2 needs FMA; it sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.
 //
 //go:noescape
 func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
 
-// weightRows4AVX2 sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.
+// weightRows4AVX2 needs FMA; it sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.
 //
 //go:noescape
 func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
@@ -88,11 +88,6 @@ func depthwiseSignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *i
 //
 //go:noescape
 func depthwiseUnsignedAVX2(dst *byte, x *byte, twice int, step int, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
-
-// depthwiseFloatAVX2 computes 16·groups channels; to and from in bytes; taps are pairs of offsets; positions, count and groups > 0.
-//
-//go:noescape
-func depthwiseFloatAVX2(y *float32, to int, x *float32, from int, positions int, taps *int, count int, w *float32, first *float32, groups int)
 
 // maxPairsAVX2 needs n%8 == 0 and rows > 0.
 //

@@ -333,7 +333,7 @@ rowsEnd:
 	RET
 
 // func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
-// Requires: AVX
+// Requires: AVX, FMA3
 TEXT ·weightRows1AVX2(SB), NOSPLIT, $0-68
 	MOVQ         y+0(FP), AX
 	MOVQ         to+8(FP), CX
@@ -362,22 +362,14 @@ taps8:
 	MOVQ         (BX)(R8*8), R9
 	VBROADCASTSS (SI)(R8*4), Y9
 	LEAQ         (CX)(R9*4), CX
-	VMULPS       (CX), Y9, Y10
-	VADDPS       Y10, Y1, Y1
-	VMULPS       32(CX), Y9, Y10
-	VADDPS       Y10, Y2, Y2
-	VMULPS       64(CX), Y9, Y10
-	VADDPS       Y10, Y3, Y3
-	VMULPS       96(CX), Y9, Y10
-	VADDPS       Y10, Y4, Y4
-	VMULPS       128(CX), Y9, Y10
-	VADDPS       Y10, Y5, Y5
-	VMULPS       160(CX), Y9, Y10
-	VADDPS       Y10, Y6, Y6
-	VMULPS       192(CX), Y9, Y10
-	VADDPS       Y10, Y7, Y7
-	VMULPS       224(CX), Y9, Y9
-	VADDPS       Y9, Y8, Y8
+	VFMADD231PS  (CX), Y9, Y1
+	VFMADD231PS  32(CX), Y9, Y2
+	VFMADD231PS  64(CX), Y9, Y3
+	VFMADD231PS  96(CX), Y9, Y4
+	VFMADD231PS  128(CX), Y9, Y5
+	VFMADD231PS  160(CX), Y9, Y6
+	VFMADD231PS  192(CX), Y9, Y7
+	VFMADD231PS  224(CX), Y9, Y8
 	NEGQ         R9
 	LEAQ         (CX)(R9*4), CX
 	INCQ         R8
@@ -409,8 +401,7 @@ taps1:
 	MOVQ         (BX)(R8*8), R9
 	VBROADCASTSS (SI)(R8*4), Y2
 	LEAQ         (CX)(R9*4), CX
-	VMULPS       (CX), Y2, Y2
-	VADDPS       Y2, Y1, Y1
+	VFMADD231PS  (CX), Y2, Y1
 	NEGQ         R9
 	LEAQ         (CX)(R9*4), CX
 	INCQ         R8
@@ -428,7 +419,7 @@ narrowEnd:
 	RET
 
 // func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
-// Requires: AVX
+// Requires: AVX, FMA3
 TEXT ·weightRows4AVX2(SB), NOSPLIT, $0-68
 	MOVQ         y+0(FP), AX
 	MOVQ         to+8(FP), CX
@@ -462,22 +453,14 @@ taps2:
 	VBROADCASTSS (R10)(R12*4), Y9
 	LEAQ         (BX)(R13*4), BX
 	LEAQ         (DI)(R13*4), DI
-	VMULPS       (BX), Y9, Y10
-	VADDPS       Y10, Y1, Y1
-	VMULPS       32(BX), Y9, Y10
-	VADDPS       Y10, Y2, Y2
-	VMULPS       (BX)(SI*1), Y9, Y10
-	VADDPS       Y10, Y3, Y3
-	VMULPS       32(BX)(SI*1), Y9, Y10
-	VADDPS       Y10, Y4, Y4
-	VMULPS       (BX)(SI*2), Y9, Y10
-	VADDPS       Y10, Y5, Y5
-	VMULPS       32(BX)(SI*2), Y9, Y10
-	VADDPS       Y10, Y6, Y6
-	VMULPS       (DI), Y9, Y10
-	VADDPS       Y10, Y7, Y7
-	VMULPS       32(DI), Y9, Y9
-	VADDPS       Y9, Y8, Y8
+	VFMADD231PS  (BX), Y9, Y1
+	VFMADD231PS  32(BX), Y9, Y2
+	VFMADD231PS  (BX)(SI*1), Y9, Y3
+	VFMADD231PS  32(BX)(SI*1), Y9, Y4
+	VFMADD231PS  (BX)(SI*2), Y9, Y5
+	VFMADD231PS  32(BX)(SI*2), Y9, Y6
+	VFMADD231PS  (DI), Y9, Y7
+	VFMADD231PS  32(DI), Y9, Y8
 	NEGQ         R13
 	LEAQ         (BX)(R13*4), BX
 	LEAQ         (DI)(R13*4), DI
@@ -516,14 +499,10 @@ taps1:
 	VBROADCASTSS (R10)(R12*4), Y5
 	LEAQ         (BX)(R13*4), BX
 	LEAQ         (DI)(R13*4), DI
-	VMULPS       (BX), Y5, Y6
-	VADDPS       Y6, Y1, Y1
-	VMULPS       (BX)(SI*1), Y5, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       (BX)(SI*2), Y5, Y6
-	VADDPS       Y6, Y3, Y3
-	VMULPS       (DI), Y5, Y5
-	VADDPS       Y5, Y4, Y4
+	VFMADD231PS  (BX), Y5, Y1
+	VFMADD231PS  (BX)(SI*1), Y5, Y2
+	VFMADD231PS  (BX)(SI*2), Y5, Y3
+	VFMADD231PS  (DI), Y5, Y4
 	NEGQ         R13
 	LEAQ         (BX)(R13*4), BX
 	LEAQ         (DI)(R13*4), DI
@@ -1311,127 +1290,6 @@ pair:
 	LEAQ           (AX)(BX*2), AX
 	DECQ           DX
 	JNZ            position
-	VZEROUPPER
-	RET
-
-// func depthwiseFloatAVX2(y *float32, to int, x *float32, from int, positions int, taps *int, count int, w *float32, first *float32, groups int)
-// Requires: AVX
-TEXT ·depthwiseFloatAVX2(SB), NOSPLIT, $0-80
-	MOVQ y+0(FP), AX
-	MOVQ to+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ from+24(FP), BX
-	MOVQ positions+32(FP), SI
-	SUBQ $0x00000003, SI
-	JLT  threeEnd
-
-three:
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ first+64(FP), R9
-	MOVQ w+56(FP), R10
-	MOVQ groups+72(FP), R11
-
-groups3:
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	MOVQ    taps+40(FP), R12
-	MOVQ    count+48(FP), R13
-
-taps3:
-	MOVQ    (R12), R14
-	LEAQ    (R8)(R14*4), R14
-	MOVQ    8(R12), R15
-	LEAQ    (R10)(R15*4), R15
-	VMOVUPS (R15), Y6
-	VMOVUPS 32(R15), Y7
-	VMULPS  (R14), Y6, Y8
-	VADDPS  Y8, Y0, Y0
-	VMULPS  32(R14), Y7, Y8
-	VADDPS  Y8, Y1, Y1
-	VMULPS  (R14)(BX*1), Y6, Y8
-	VADDPS  Y8, Y2, Y2
-	VMULPS  32(R14)(BX*1), Y7, Y8
-	VADDPS  Y8, Y3, Y3
-	VMULPS  (R14)(BX*2), Y6, Y6
-	VADDPS  Y6, Y4, Y4
-	VMULPS  32(R14)(BX*2), Y7, Y6
-	VADDPS  Y6, Y5, Y5
-	ADDQ    $0x00000010, R12
-	DECQ    R13
-	JNZ     taps3
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, (DI)(CX*1)
-	VMOVUPS Y3, 32(DI)(CX*1)
-	VMOVUPS Y4, (DI)(CX*2)
-	VMOVUPS Y5, 32(DI)(CX*2)
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, R9
-	ADDQ    $0x00000040, R10
-	DECQ    R11
-	JNZ     groups3
-	ADDQ    BX, DX
-	ADDQ    CX, AX
-	ADDQ    BX, DX
-	ADDQ    CX, AX
-	ADDQ    BX, DX
-	ADDQ    CX, AX
-	SUBQ    $0x00000003, SI
-	JGE     three
-
-threeEnd:
-	ADDQ $0x00000003, SI
-	SUBQ $0x00000001, SI
-	JLT  singleEnd
-
-single:
-	MOVQ AX, DI
-	MOVQ DX, R8
-	MOVQ first+64(FP), R9
-	MOVQ w+56(FP), R10
-	MOVQ groups+72(FP), R11
-
-groups1:
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	MOVQ    taps+40(FP), R12
-	MOVQ    count+48(FP), R13
-
-taps1:
-	MOVQ    (R12), R14
-	LEAQ    (R8)(R14*4), R14
-	MOVQ    8(R12), R15
-	LEAQ    (R10)(R15*4), R15
-	VMOVUPS (R15), Y2
-	VMOVUPS 32(R15), Y3
-	VMULPS  (R14), Y2, Y2
-	VADDPS  Y2, Y0, Y0
-	VMULPS  32(R14), Y3, Y2
-	VADDPS  Y2, Y1, Y1
-	ADDQ    $0x00000010, R12
-	DECQ    R13
-	JNZ     taps1
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, R9
-	ADDQ    $0x00000040, R10
-	DECQ    R11
-	JNZ     groups1
-	ADDQ    BX, DX
-	ADDQ    CX, AX
-	SUBQ    $0x00000001, SI
-	JGE     single
-
-singleEnd:
-	ADDQ $0x00000001, SI
 	VZEROUPPER
 	RET
 

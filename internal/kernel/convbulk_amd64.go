@@ -64,7 +64,7 @@ func packLanesAtBulk(dst, x []float32, at []int32, lane, n, stride int, keep boo
 // weightRowsBulk processes everything, or nothing if rows are shorter than a vector: the last vector of a row, and the last four rows, may
 // overlap the preceding ones.
 func weightRowsBulk(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) bool {
-	if whole(n) == 0 || len(at) == 0 {
+	if wholeFMA(n) == 0 || len(at) == 0 {
 		return false
 	}
 	high := 4
@@ -148,10 +148,15 @@ func (b *ByteWindow) twice(dst, x []byte, n, step, row int) {
 }
 
 func (f *FloatWindow) bulk(y []float32, to int, x []float32, from, positions int) bool {
-	if !hasAVX2 || len(f.Taps) == 0 {
+	if !hasFMA || len(f.Taps) == 0 {
 		return false
 	}
-	depthwiseFloatAVX2(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, len(f.Taps), &f.W[0], &f.First[0], len(f.First)/DepthwiseGroup)
+	count, groups := len(f.Taps), len(f.First)/DepthwiseGroup // calls by name, so that taps need not be on the heap
+	if hasAVX512 {
+		depthwiseFloatAVX512(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, count, &f.W[0], &f.First[0], groups, f.Lo, f.Hi)
+	} else {
+		depthwiseFloatAVX2(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, count, &f.W[0], &f.First[0], groups, f.Lo, f.Hi)
+	}
 	return true
 }
 

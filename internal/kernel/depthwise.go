@@ -70,11 +70,12 @@ func (b *ByteWindow) plain(dst, x []byte, positions, step, lo int) {
 type Tap struct{ X, W int }
 
 // A FloatWindow slides over images whose channels are adjacent (NHWC), each with its own weights: element c of position p of the result
-// becomes First[c] + Σ W[t.W+c]·x[p*from+t.X+c], in the order of Taps, rounded after each step like WeightRows. Channels are a multiple of
-// DepthwiseGroup.
+// becomes First[c] + Σ W[t.W+c]·x[p*from+t.X+c], a chain of fused multiply-adds in the order of Taps, bounded like Clip does by Lo and Hi.
+// Channels are a multiple of DepthwiseGroup.
 type FloatWindow struct {
 	Taps     []Tap
 	W, First []float32
+	Lo, Hi   float32
 }
 
 // Slide computes positions that are to elements of y and from elements of x apart.
@@ -101,9 +102,9 @@ func (f *FloatWindow) plain(y []float32, to int, x []float32, from, positions in
 	for p := range positions {
 		for c, sum := range f.First {
 			for _, t := range f.Taps {
-				sum += float32(f.W[t.W+c] * x[p*from+t.X+c])
+				sum = fma32(f.W[t.W+c], x[p*from+t.X+c], sum)
 			}
-			y[p*to+c] = sum
+			y[p*to+c] = clip(sum, f.Lo, f.Hi)
 		}
 	}
 }

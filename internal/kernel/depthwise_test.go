@@ -52,7 +52,7 @@ func FuzzFloatWindow(f *testing.F) {
 		channels := int(groups%8) * DepthwiseGroup
 		places, from, to := int(positions), r.IntN(70), channels+r.IntN(20)
 		x := random(r, max(places-1, 0)*from+channels+r.IntN(200))
-		b := &FloatWindow{make([]Tap, taps%26), random(r, channels+r.IntN(200)), random(r, channels)}
+		b := &FloatWindow{make([]Tap, taps%26), random(r, channels+r.IntN(200)), random(r, channels), -1.5 - r.Float32(), 2}
 		for i := range b.Taps {
 			b.Taps[i] = Tap{r.IntN(len(x) - max(places-1, 0)*from - channels + 1), r.IntN(len(b.W) - channels + 1)}
 		}

@@ -12,7 +12,9 @@ package kernel
 //go:generate go -C gen run . -family blocks -pkg kernel -out ../blocks_amd64.s -stubs ../blocks_amd64.go
 //go:generate go -C gen run . -family codebook -pkg kernel -out ../codebook_amd64.s -stubs ../codebook_amd64.go
 //go:generate go -C gen run . -family conv -pkg kernel -out ../conv_amd64.s -stubs ../conv_amd64.go
+//go:generate go -C gen run . -family depthwise -pkg kernel -out ../depthwise_amd64.s -stubs ../depthwise_amd64.go
 //go:generate go -C gen run . -family gemm -pkg kernel -out ../gemm_amd64.s -stubs ../gemm_amd64.go
+//go:generate go -C gen run . -family gemmfinish -pkg kernel -out ../gemmfinish_amd64.s -stubs ../gemmfinish_amd64.go
 //go:generate go -C gen run . -family half -pkg kernel -out ../half_amd64.s -stubs ../half_amd64.go
 //go:generate go -C gen run . -family huffman -pkg kernel -out ../huffman_amd64.s -stubs ../huffman_amd64.go
 //go:generate go -C gen run . -family math -pkg kernel -out ../math_amd64.s -stubs ../math_amd64.go

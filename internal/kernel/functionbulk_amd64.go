@@ -67,17 +67,6 @@ func erfBulk(dst, x []float32) (n int) {
 	return n
 }
 
-func geluBulk(dst, x []float32) (n int) {
-	switch n = wholeFMA(len(x)); {
-	case n == 0:
-	case hasAVX512:
-		geluAVX512(&dst[0], &x[0], n)
-	default:
-		geluAVX2(&dst[0], &x[0], n)
-	}
-	return n
-}
-
 func logBulk(dst, x []float32) (n int) {
 	if n = wholeFMA(len(x)); n > 0 {
 		logAVX2(&dst[0], &x[0], n)

@@ -32,7 +32,7 @@ var unaryFunctions = []unaryFunction{
 	{"Sigmoid", Sigmoid, sigmoidGo, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 0.6},
 	{"Silu", Silu, siluGo, limitAtMinusInf(func(x float64) float64 { return x / (1 + math.Exp(-x)) }), 3},
 	{"GeluTanh", GeluTanh, geluTanhGo, limitAtMinusInf(refGeluTanh), 0.6},
-	{"Gelu", Gelu, geluGo, limitAtMinusInf(refGelu), 0.6},
+	{"Gelu", Gelu, geluGo, limitAtMinusInf(refGelu), 5},
 	{"Erf", Erf, erfGo, math.Erf, 0.6},
 	{"Tanh", Tanh, tanhGo, math.Tanh, 0.6},
 	{"Log", Log, logGo, math.Log, 0.6},

@@ -109,45 +109,45 @@ func gemmPairs3x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel
 //go:noescape
 func gemmPairs4x16AVX2(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
 
-// gemmBytes1x16AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes1x16AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes1x64AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes1x64AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes1x64AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes1x64AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes4x16AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes4x16AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes4x32AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes4x32AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes8x16AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes8x16AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes8x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes8x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes8x32AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes8x32AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes8x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes8x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes12x16AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemmBytes12x16AVX512 stores first+a·b, a·b if first is nil; strides in bytes.
 //
 //go:noescape
-func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 
-// gemmBytes12x32AVX512 stores a·b, or adds it to c; strides in bytes. It prefetches a line for every four steps of k, ahead bytes after b.
+// gemmBytes12x32AVX512 stores first+a·b, a·b if first is nil; strides in bytes. It prefetches a line for every four steps of k, ahead bytes after b.
 //
 //go:noescape
-func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int, ahead int)
+func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int, ahead int)
 
 // gemmInt1x16AVX2 stores a·b, or adds it to c, for strips of rows; strides in bytes, strips and quads > 0.
 //
@@ -188,6 +188,11 @@ func requantizePairs4x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, 
 //
 //go:noescape
 func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
+
+// gemmAt12x16AVX512 adds products to c; strides in bytes; strips and k > 0.
+//
+//go:noescape
+func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
 
 // quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //

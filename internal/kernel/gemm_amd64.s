@@ -72,15 +72,17 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), CX
-	TESTQ  CX, CX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
@@ -230,11 +232,11 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), CX
-	TESTQ  CX, CX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS 64(AX), Y2, Y2
@@ -245,6 +247,8 @@ oneEnd:
 	VADDPS 224(AX), Y7, Y7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -342,17 +346,19 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), DX
-	TESTQ  DX, DX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS (AX)(CX*1), Y2, Y2
 	VADDPS 32(AX)(CX*1), Y3, Y3
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -482,11 +488,11 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), DX
-	TESTQ  DX, DX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS 64(AX), Y2, Y2
@@ -497,6 +503,8 @@ oneEnd:
 	VADDPS 96(AX)(CX*1), Y7, Y7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -612,11 +620,11 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), DX
-	TESTQ  DX, DX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS (AX)(CX*1), Y2, Y2
@@ -625,6 +633,8 @@ oneEnd:
 	VADDPS 32(AX)(CX*2), Y5, Y5
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -787,11 +797,11 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), DX
-	TESTQ  DX, DX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS 64(AX), Y2, Y2
@@ -806,6 +816,8 @@ oneEnd:
 	VADDPS 96(AX)(CX*2), Y11, Y11
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -952,13 +964,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS (AX)(CX*1), Y2, Y2
@@ -969,6 +981,10 @@ oneEnd:
 	VADDPS 32(DX), Y7, Y7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -1129,13 +1145,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS (AX)(CX*1), Y2, Y2
@@ -1148,6 +1164,10 @@ oneEnd:
 	VADDPS 32(DX)(CX*1), Y9, Y9
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -1328,13 +1348,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
 	VADDPS (AX)(CX*1), Y2, Y2
@@ -1349,6 +1369,10 @@ oneEnd:
 	VADDPS 32(DX)(CX*2), Y11, Y11
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -1490,13 +1514,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS (AX)(CX*1), Y1, Y1
 	VADDPS (AX)(CX*2), Y2, Y2
@@ -1505,6 +1529,10 @@ oneEnd:
 	VADDPS (DX)(CX*2), Y5, Y5
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, (AX)(CX*1)
 	VMOVUPS Y2, (AX)(CX*2)
@@ -1730,6 +1758,9 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
@@ -1738,9 +1769,6 @@ oneEnd:
 	ADDQ   CX, BX
 	LEAQ   (BX)(CX*2), SI
 	ADDQ   CX, SI
-	MOVQ   add+72(FP), DI
-	TESTQ  DI, DI
-	JZ     store
 	VADDPS (AX), Y0, Y0
 	VADDPS (AX)(CX*1), Y1, Y1
 	VADDPS (AX)(CX*2), Y2, Y2
@@ -1755,6 +1783,14 @@ oneEnd:
 	VADDPS (SI)(CX*2), Y11, Y11
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
+	LEAQ    (BX)(CX*2), SI
+	ADDQ    CX, SI
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, (AX)(CX*1)
 	VMOVUPS Y2, (AX)(CX*2)
@@ -1872,19 +1908,23 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VADDPS (AX), Z0, Z0
 	VADDPS (AX)(CX*1), Z1, Z1
 	VADDPS (AX)(CX*2), Z2, Z2
 	VADDPS (DX), Z3, Z3
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (AX)(CX*1)
 	VMOVUPS Z2, (AX)(CX*2)
@@ -2027,13 +2067,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VADDPS (AX), Z0, Z0
 	VADDPS 64(AX), Z1, Z1
 	VADDPS (AX)(CX*1), Z2, Z2
@@ -2044,6 +2084,10 @@ oneEnd:
 	VADDPS 64(DX), Z7, Z7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, (AX)(CX*1)
@@ -2214,15 +2258,15 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
 	LEAQ   (DX)(CX*2), BX
 	ADDQ   CX, BX
-	MOVQ   add+72(FP), SI
-	TESTQ  SI, SI
-	JZ     store
 	VADDPS (AX), Z0, Z0
 	VADDPS (AX)(CX*1), Z1, Z1
 	VADDPS (AX)(CX*2), Z2, Z2
@@ -2233,6 +2277,12 @@ oneEnd:
 	VADDPS (BX)(CX*1), Z7, Z7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (AX)(CX*1)
 	VMOVUPS Z2, (AX)(CX*2)
@@ -2464,15 +2514,15 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
 	LEAQ   (DX)(CX*2), BX
 	ADDQ   CX, BX
-	MOVQ   add+72(FP), SI
-	TESTQ  SI, SI
-	JZ     store
 	VADDPS (AX), Z0, Z0
 	VADDPS 64(AX), Z1, Z1
 	VADDPS (AX)(CX*1), Z2, Z2
@@ -2491,6 +2541,12 @@ oneEnd:
 	VADDPS 64(BX)(CX*1), Z15, Z15
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, (AX)(CX*1)
@@ -2726,6 +2782,9 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
@@ -2734,9 +2793,6 @@ oneEnd:
 	ADDQ   CX, BX
 	LEAQ   (BX)(CX*2), SI
 	ADDQ   CX, SI
-	MOVQ   add+72(FP), DI
-	TESTQ  DI, DI
-	JZ     store
 	VADDPS (AX), Z0, Z0
 	VADDPS (AX)(CX*1), Z1, Z1
 	VADDPS (AX)(CX*2), Z2, Z2
@@ -2751,6 +2807,14 @@ oneEnd:
 	VADDPS (SI)(CX*2), Z11, Z11
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
+	LEAQ    (BX)(CX*2), SI
+	ADDQ    CX, SI
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (AX)(CX*1)
 	VMOVUPS Z2, (AX)(CX*2)
@@ -3075,6 +3139,9 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
@@ -3083,9 +3150,6 @@ oneEnd:
 	ADDQ   CX, BX
 	LEAQ   (BX)(CX*2), SI
 	ADDQ   CX, SI
-	MOVQ   add+72(FP), DI
-	TESTQ  DI, DI
-	JZ     store
 	VADDPS (AX), Z0, Z0
 	VADDPS 64(AX), Z1, Z1
 	VADDPS (AX)(CX*1), Z2, Z2
@@ -3112,6 +3176,14 @@ oneEnd:
 	VADDPS 64(SI)(CX*2), Z23, Z23
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
+	LEAQ    (BX)(CX*2), SI
+	ADDQ    CX, SI
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, (AX)(CX*1)
@@ -3230,15 +3302,17 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), CX
-	TESTQ  CX, CX
-	JZ     store
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
@@ -3373,17 +3447,19 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), DX
-	TESTQ  DX, DX
-	JZ     store
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
 	VPADDD (AX)(CX*1), Y2, Y2
 	VPADDD 32(AX)(CX*1), Y3, Y3
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -3558,11 +3634,11 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), DX
-	TESTQ  DX, DX
-	JZ     store
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
 	VPADDD (AX)(CX*1), Y2, Y2
@@ -3571,6 +3647,8 @@ oneEnd:
 	VPADDD 32(AX)(CX*2), Y5, Y5
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -3794,13 +3872,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
 	MOVQ   c+56(FP), AX
 	MOVQ   cRow+64(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
 	VPADDD (AX)(CX*1), Y2, Y2
@@ -3811,6 +3889,10 @@ oneEnd:
 	VPADDD 32(DX), Y7, Y7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, (AX)(CX*1)
@@ -3822,9 +3904,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes1x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes1x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	PREFETCHT0 (AX)
@@ -3879,21 +3961,23 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), CX
-	TESTQ  CX, CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
 	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	VPADDD (AX), Z0, Z0
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Z0, (AX)
 	VZEROUPPER
 	RET
 
-// func gemmBytes1x64AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes1x64AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes1x64AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes1x64AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	PREFETCHT0 (AX)
@@ -3991,17 +4075,19 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
-	MOVQ   add+72(FP), CX
-	TESTQ  CX, CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
 	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	VPADDD (AX), Z0, Z0
 	VPADDD 64(AX), Z1, Z1
 	VPADDD 128(AX), Z2, Z2
 	VPADDD 192(AX), Z3, Z3
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4009,9 +4095,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes4x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes4x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -4111,19 +4197,23 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VPADDD (AX), Z0, Z0
 	VPADDD (AX)(CX*1), Z1, Z1
 	VPADDD (AX)(CX*2), Z2, Z2
 	VPADDD (DX), Z3, Z3
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (AX)(CX*1)
 	VMOVUPS Z2, (AX)(CX*2)
@@ -4131,9 +4221,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes4x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes4x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -4266,13 +4356,13 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
-	MOVQ   add+72(FP), BX
-	TESTQ  BX, BX
-	JZ     store
 	VPADDD (AX), Z0, Z0
 	VPADDD 64(AX), Z1, Z1
 	VPADDD (AX)(CX*1), Z2, Z2
@@ -4283,6 +4373,10 @@ oneEnd:
 	VPADDD 64(DX), Z7, Z7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, (AX)(CX*1)
@@ -4294,9 +4388,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes8x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes8x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes8x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes8x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -4453,15 +4547,15 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
 	LEAQ   (DX)(CX*2), BX
 	ADDQ   CX, BX
-	MOVQ   add+72(FP), SI
-	TESTQ  SI, SI
-	JZ     store
 	VPADDD (AX), Z0, Z0
 	VPADDD (AX)(CX*1), Z1, Z1
 	VPADDD (AX)(CX*2), Z2, Z2
@@ -4472,6 +4566,12 @@ oneEnd:
 	VPADDD (BX)(CX*1), Z7, Z7
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (AX)(CX*1)
 	VMOVUPS Z2, (AX)(CX*2)
@@ -4483,9 +4583,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes8x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes8x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes8x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes8x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -4703,15 +4803,15 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
 	LEAQ   (DX)(CX*2), BX
 	ADDQ   CX, BX
-	MOVQ   add+72(FP), SI
-	TESTQ  SI, SI
-	JZ     store
 	VPADDD (AX), Z0, Z0
 	VPADDD 64(AX), Z1, Z1
 	VPADDD (AX)(CX*1), Z2, Z2
@@ -4730,6 +4830,12 @@ oneEnd:
 	VPADDD 64(BX)(CX*1), Z15, Z15
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, (AX)(CX*1)
@@ -4749,9 +4855,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes12x16AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemmBytes12x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -4965,17 +5071,17 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
 	LEAQ   (DX)(CX*2), BX
 	ADDQ   CX, BX
 	LEAQ   (BX)(CX*2), SI
 	ADDQ   CX, SI
-	MOVQ   add+72(FP), DI
-	TESTQ  DI, DI
-	JZ     store
 	VPADDD (AX), Z0, Z0
 	VPADDD (AX)(CX*1), Z1, Z1
 	VPADDD (AX)(CX*2), Z2, Z2
@@ -4990,6 +5096,14 @@ oneEnd:
 	VPADDD (SI)(CX*2), Z11, Z11
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
+	LEAQ    (BX)(CX*2), SI
+	ADDQ    CX, SI
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (AX)(CX*1)
 	VMOVUPS Z2, (AX)(CX*2)
@@ -5005,9 +5119,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int, ahead int)
+// func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, first *int32, firstRow int, ahead int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·gemmBytes12x32AVX512(SB), NOSPLIT, $0-88
+TEXT ·gemmBytes12x32AVX512(SB), NOSPLIT, $0-96
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -5077,7 +5191,7 @@ TEXT ·gemmBytes12x32AVX512(SB), NOSPLIT, $0-88
 	VPXORD     Z21, Z21, Z21
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
-	MOVQ       ahead+80(FP), R12
+	MOVQ       ahead+88(FP), R12
 	ADDQ       R8, R12
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
@@ -5314,17 +5428,17 @@ one:
 
 oneEnd:
 	ADDQ   $0x00000001, AX
-	MOVQ   c+56(FP), AX
-	MOVQ   cRow+64(FP), CX
+	MOVQ   first+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	MOVQ   first+72(FP), AX
+	MOVQ   firstRow+80(FP), CX
 	LEAQ   (AX)(CX*2), DX
 	ADDQ   CX, DX
 	LEAQ   (DX)(CX*2), BX
 	ADDQ   CX, BX
 	LEAQ   (BX)(CX*2), SI
 	ADDQ   CX, SI
-	MOVQ   add+72(FP), DI
-	TESTQ  DI, DI
-	JZ     store
 	VPADDD (AX), Z0, Z0
 	VPADDD 64(AX), Z1, Z1
 	VPADDD (AX)(CX*1), Z2, Z2
@@ -5351,6 +5465,14 @@ oneEnd:
 	VPADDD 64(SI)(CX*2), Z23, Z23
 
 store:
+	MOVQ    c+56(FP), AX
+	MOVQ    cRow+64(FP), CX
+	LEAQ    (AX)(CX*2), DX
+	ADDQ    CX, DX
+	LEAQ    (DX)(CX*2), BX
+	ADDQ    CX, BX
+	LEAQ    (BX)(CX*2), SI
+	ADDQ    CX, SI
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, (AX)(CX*1)
@@ -6159,102 +6281,212 @@ oneEnd:
 	RET
 
 // func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·gemmAt6x16AVX2(SB), NOSPLIT, $0-64
 	MOVQ x+8(FP), AX
 	MOVQ row+16(FP), CX
-	LEAQ (AX)(CX*2), DX
-	ADDQ CX, DX
-	MOVQ c+48(FP), BX
-	MOVQ cRow+56(FP), SI
-	LEAQ (BX)(SI*2), DI
-	ADDQ SI, DI
-	MOVQ strips+0(FP), R8
+	MOVQ c+48(FP), DX
+	MOVQ cRow+56(FP), BX
+	MOVQ strips+0(FP), SI
 
 strip:
-	MOVQ       at+24(FP), R9
-	MOVQ       b+40(FP), R10
-	MOVQ       k+32(FP), R11
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	PREFETCHT0 (BX)
-	PREFETCHT0 (BX)(SI*1)
-	PREFETCHT0 (BX)(SI*2)
-	PREFETCHT0 (DI)
-	PREFETCHT0 (DI)(SI*1)
-	PREFETCHT0 (DI)(SI*2)
+	MOVQ   at+24(FP), DI
+	MOVQ   b+40(FP), R8
+	MOVQ   k+32(FP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
 
 step:
-	MOVQ         (R9), R12
-	LEAQ         (AX)(R12*4), R13
-	LEAQ         (DX)(R12*4), R12
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VBROADCASTSS (R13), Y14
+	MOVQ         (DI), R10
+	LEAQ         (AX)(R10*4), R10
+	LEAQ         (R10)(CX*2), R11
+	ADDQ         CX, R11
+	VMOVUPS      (R8), Y12
+	VMOVUPS      32(R8), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R13)(CX*1), Y14
+	VBROADCASTSS (R10)(CX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R13)(CX*2), Y14
+	VBROADCASTSS (R10)(CX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R11), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R12)(CX*1), Y14
+	VBROADCASTSS (R11)(CX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R12)(CX*2), Y14
+	VBROADCASTSS (R11)(CX*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         $0x00000008, R9
-	ADDQ         $0x00000040, R10
-	DECQ         R11
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000040, R8
+	DECQ         R9
 	JNZ          step
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VADDPS       (BX)(SI*1), Y2, Y2
-	VMOVUPS      Y2, (BX)(SI*1)
-	VADDPS       32(BX)(SI*1), Y3, Y3
-	VMOVUPS      Y3, 32(BX)(SI*1)
-	VADDPS       (BX)(SI*2), Y4, Y4
-	VMOVUPS      Y4, (BX)(SI*2)
-	VADDPS       32(BX)(SI*2), Y5, Y5
-	VMOVUPS      Y5, 32(BX)(SI*2)
-	VADDPS       (DI), Y6, Y6
-	VMOVUPS      Y6, (DI)
-	VADDPS       32(DI), Y7, Y7
-	VMOVUPS      Y7, 32(DI)
-	VADDPS       (DI)(SI*1), Y8, Y8
-	VMOVUPS      Y8, (DI)(SI*1)
-	VADDPS       32(DI)(SI*1), Y9, Y9
-	VMOVUPS      Y9, 32(DI)(SI*1)
-	VADDPS       (DI)(SI*2), Y10, Y10
-	VMOVUPS      Y10, (DI)(SI*2)
-	VADDPS       32(DI)(SI*2), Y11, Y11
-	VMOVUPS      Y11, 32(DI)(SI*2)
-	LEAQ         (DX)(CX*2), AX
+	MOVQ         DX, DI
+	LEAQ         (DI)(BX*2), R8
+	ADDQ         BX, R8
+	VADDPS       (DI), Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VADDPS       32(DI), Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       (DI)(BX*1), Y2, Y2
+	VMOVUPS      Y2, (DI)(BX*1)
+	VADDPS       32(DI)(BX*1), Y3, Y3
+	VMOVUPS      Y3, 32(DI)(BX*1)
+	VADDPS       (DI)(BX*2), Y4, Y4
+	VMOVUPS      Y4, (DI)(BX*2)
+	VADDPS       32(DI)(BX*2), Y5, Y5
+	VMOVUPS      Y5, 32(DI)(BX*2)
+	VADDPS       (R8), Y6, Y6
+	VMOVUPS      Y6, (R8)
+	VADDPS       32(R8), Y7, Y7
+	VMOVUPS      Y7, 32(R8)
+	VADDPS       (R8)(BX*1), Y8, Y8
+	VMOVUPS      Y8, (R8)(BX*1)
+	VADDPS       32(R8)(BX*1), Y9, Y9
+	VMOVUPS      Y9, 32(R8)(BX*1)
+	VADDPS       (R8)(BX*2), Y10, Y10
+	VMOVUPS      Y10, (R8)(BX*2)
+	VADDPS       32(R8)(BX*2), Y11, Y11
+	VMOVUPS      Y11, 32(R8)(BX*2)
+	LEAQ         (AX)(CX*2), AX
 	ADDQ         CX, AX
-	LEAQ         (AX)(CX*2), DX
-	ADDQ         CX, DX
-	LEAQ         (DI)(SI*2), BX
-	ADDQ         SI, BX
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	DECQ         R8
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          strip
+	VZEROUPPER
+	RET
+
+// func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
+// Requires: AVX, AVX512F
+TEXT ·gemmAt12x16AVX512(SB), NOSPLIT, $0-64
+	MOVQ x+8(FP), AX
+	MOVQ row+16(FP), CX
+	MOVQ c+48(FP), DX
+	MOVQ cRow+56(FP), BX
+	MOVQ strips+0(FP), SI
+
+strip:
+	MOVQ   at+24(FP), DI
+	MOVQ   b+40(FP), R8
+	MOVQ   k+32(FP), R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+step:
+	MOVQ         (DI), R10
+	LEAQ         (AX)(R10*4), R10
+	LEAQ         (R10)(CX*2), R11
+	ADDQ         CX, R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	VMOVUPS      (R8), Z12
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (R10)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS (R10)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (R11), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R11)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R11)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS (R12), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R12)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R12)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R13), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS (R13)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R13)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z11
+	ADDQ         $0x00000008, DI
+	ADDQ         $0x00000040, R8
+	DECQ         R9
+	JNZ          step
+	MOVQ         DX, DI
+	LEAQ         (DI)(BX*2), R8
+	ADDQ         BX, R8
+	LEAQ         (R8)(BX*2), R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(BX*2), R10
+	ADDQ         BX, R10
+	VADDPS       (DI), Z0, Z0
+	VMOVUPS      Z0, (DI)
+	VADDPS       (DI)(BX*1), Z1, Z1
+	VMOVUPS      Z1, (DI)(BX*1)
+	VADDPS       (DI)(BX*2), Z2, Z2
+	VMOVUPS      Z2, (DI)(BX*2)
+	VADDPS       (R8), Z3, Z3
+	VMOVUPS      Z3, (R8)
+	VADDPS       (R8)(BX*1), Z4, Z4
+	VMOVUPS      Z4, (R8)(BX*1)
+	VADDPS       (R8)(BX*2), Z5, Z5
+	VMOVUPS      Z5, (R8)(BX*2)
+	VADDPS       (R9), Z6, Z6
+	VMOVUPS      Z6, (R9)
+	VADDPS       (R9)(BX*1), Z7, Z7
+	VMOVUPS      Z7, (R9)(BX*1)
+	VADDPS       (R9)(BX*2), Z8, Z8
+	VMOVUPS      Z8, (R9)(BX*2)
+	VADDPS       (R10), Z9, Z9
+	VMOVUPS      Z9, (R10)
+	VADDPS       (R10)(BX*1), Z10, Z10
+	VMOVUPS      Z10, (R10)(BX*1)
+	VADDPS       (R10)(BX*2), Z11, Z11
+	VMOVUPS      Z11, (R10)(BX*2)
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	LEAQ         (AX)(CX*2), AX
+	ADDQ         CX, AX
+	LEAQ         (DX)(BX*2), DX
+	ADDQ         BX, DX
+	DECQ         SI
 	JNZ          strip
 	VZEROUPPER
 	RET

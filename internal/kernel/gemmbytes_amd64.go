@@ -37,37 +37,56 @@ func (g *gemmInt) high(left int) int {
 // bytes computes a tile that starts at row top and is stored from row i on, through a buffer if that is not all of it.
 func (g *gemmInt) bytes(top, i, j, rows, wide int) {
 	if top == i && j+wide <= g.n {
-		g.multiplyBytes(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
+		var first *int32
+		if g.first != nil {
+			first = &g.first[i*g.ldFirst+j]
+		}
+		g.multiplyBytes(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, first)
 		return
 	}
 	var tile [12 * 2 * GemmPanel]int32
-	g.multiplyBytes(top, j, rows, wide, &tile[0], wide, 0)
-	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[(i-top)*wide:], wide, rows-(i-top), min(wide, g.n-j), g.add)
+	g.multiplyBytes(top, j, rows, wide, &tile[0], wide, nil)
+	g.take(i, j, tile[(i-top)*wide:], wide, rows-(i-top), min(wide, g.n-j))
+}
+
+// take stores the first rows and columns of a tile, plus first, from element (i, j) on.
+func (g *gemmInt) take(i, j int, tile []int32, wide, rows, cols int) {
+	for r := range rows {
+		to, from := g.c[(i+r)*g.ldc+j:][:cols], tile[r*wide:][:cols]
+		if g.first == nil {
+			copy(to, from)
+			continue
+		}
+		first := g.first[(i+r)*g.ldFirst+j:][:cols]
+		for x, v := range from {
+			to[x] = first[x] + v
+		}
+	}
 }
 
 // multiplyBytes calls by name, like multiply of float32.
-func (g *gemmInt) multiplyBytes(i, j, rows, wide int, c *int32, ldc, add int) {
+func (g *gemmInt) multiplyBytes(i, j, rows, wide int, c *int32, ldc int, first *int32) {
 	a, b := &g.a[i*g.lda], &g.b[j/GemmPanel*g.panel]
 	const aK, bK = GemmQuad, GemmQuad * GemmPanel
-	k, aRow, bPanel, cRow := g.k/GemmQuad, g.lda, g.panel, 4*ldc
+	k, aRow, bPanel, cRow, firstRow := g.k/GemmQuad, g.lda, g.panel, 4*ldc, 4*g.ldFirst
 	switch (tileShape{rows, wide}) {
 	case tileShape{1, 16}:
-		gemmBytes1x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes1x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	case tileShape{1, 64}:
-		gemmBytes1x64AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes1x64AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	case tileShape{4, 16}:
-		gemmBytes4x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes4x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	case tileShape{4, 32}:
-		gemmBytes4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	case tileShape{8, 16}:
-		gemmBytes8x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes8x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	case tileShape{8, 32}:
-		gemmBytes8x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes8x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	case tileShape{12, 16}:
-		gemmBytes12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemmBytes12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow)
 	default:
 		ahead := nextPanels(i/rows, 2*g.panel, 64*(k/4))
-		gemmBytes12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, ahead)
+		gemmBytes12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, first, firstRow, ahead)
 	}
 }
 

@@ -11,13 +11,21 @@ const GemmQuad = 4
 // GemmIntWidth is the size in bytes of an element of A in GemmInt: 1 if the CPU multiplies uint8 by int8, 2 if only int16.
 func GemmIntWidth() int { return gemmIntWidth() }
 
-// GemmInt stores the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart, or adds it to them. It is exact
-// modulo 2^32; k is a multiple of 4.
+// GemmInt stores first plus the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart. Rows of first are ldFirst
+// elements apart, 0 for the same one; first is nil for zeros, and may be c. It is exact modulo 2^32; k is a multiple of 4.
 //
 // Rows of a are lda bytes apart and are written by GemmIntRows. b is panels of 16 columns that are panel bytes apart, written by PackQuads:
 // element (k, j) is the int8 b[j/16*panel+k/4*64+j%16*4+k%4].
-func GemmInt(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
-	(&gemmInt{c, ldc, a, lda, GemmIntWidth(), b, panel, m, n, k, add}).run()
+func GemmInt(c []int32, ldc int, first []int32, ldFirst int, a []byte, lda int, b []byte, panel int, m, n, k int) {
+	(&gemmInt{c, ldc, first, ldFirst, a, lda, GemmIntWidth(), b, panel, m, n, k}).run()
+}
+
+// addedTo are the sums that a product is added to: those of c, or zeros.
+func addedTo(c []int32, ldc int, add bool) (first []int32, ldFirst int) {
+	if add {
+		return c, ldc
+	}
+	return nil, 0
 }
 
 // run computes the product.
@@ -35,21 +43,25 @@ func (g *gemmInt) run() {
 type gemmInt struct {
 	c       []int32
 	ldc     int
+	first   []int32
+	ldFirst int
 	a       []byte
 	lda     int
 	width   int // of an element of a, in bytes
 	b       []byte
 	panel   int
 	m, n, k int
-	add     bool
 }
 
 // check panics unless all accessed elements exist.
 func (g *gemmInt) check() {
-	if g.k < 0 || g.k%GemmQuad != 0 || g.ldc < 0 || g.lda < 0 || g.panel < 0 {
+	if g.k < 0 || g.k%GemmQuad != 0 || g.ldc < 0 || g.ldFirst < 0 || g.lda < 0 || g.panel < 0 {
 		panic(fmt.Sprintf("kernel: integer GEMM of k=%d: want multiples of %d and non-negative strides", g.k, GemmQuad))
 	}
 	within("c", len(g.c), (g.m-1)*g.ldc+g.n)
+	if g.first != nil {
+		within("first", len(g.first), (g.m-1)*g.ldFirst+g.n)
+	}
 	if g.k > 0 {
 		within("a", len(g.a), (g.m-1)*g.lda+g.k*g.width)
 		within("b", len(g.b), (g.n-1)/GemmPanel*g.panel+g.k*GemmPanel)
@@ -63,12 +75,23 @@ func (g *gemmInt) plain() {
 		g.left(row, i)
 		for j := range g.n {
 			var sum int32
-			if g.add {
-				sum = g.c[i*g.ldc+j]
+			if g.first != nil {
+				sum = g.first[i*g.ldFirst+j]
 			}
 			g.c[i*g.ldc+j] = sum + g.dot(row, j)
 		}
 	}
+}
+
+// copyFirst copies first to c, for kernels that add to c.
+func (g *gemmInt) copyFirst() {
+	if g.first == nil || &g.first[0] == &g.c[0] && g.ldFirst == g.ldc {
+		return
+	}
+	for i := range g.m {
+		copy(g.c[i*g.ldc:][:g.n], g.first[i*g.ldFirst:])
+	}
+	g.first, g.ldFirst = g.c, g.ldc
 }
 
 // left reads row i of a.

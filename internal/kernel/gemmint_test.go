@@ -17,6 +17,7 @@ type intProduct struct {
 	zero         int32
 	a, b         []byte // row-major: m×k, k×n
 	c            []int32
+	row          []int32 // first sums of every row, if not nil, instead of c
 }
 
 func newIntProduct(r *rand.Rand, m, n, k int) *intProduct {
@@ -47,7 +48,10 @@ func randomBytes(r *rand.Rand, n int) []byte {
 // kernel returns the call for p, with its own c and elements of b as int8, and the remaining offset of a.
 func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 	k4 := (p.k + GemmQuad - 1) / GemmQuad * GemmQuad
-	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, lda: k4 * width, width: width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
+	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, first: p.row, lda: k4 * width, width: width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4}
+	if p.row == nil {
+		g.first, g.ldFirst = addedTo(g.c, g.ldc, p.add)
+	}
 	g.a, g.b = make([]byte, p.m*g.lda), make([]byte, (p.n+GemmPanel-1)/GemmPanel*g.panel)
 	for i := range p.m {
 		dst, src := g.a[i*g.lda:][:p.k*width], p.a[i*p.k:][:p.k]
@@ -63,7 +67,10 @@ func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 
 func (p *intProduct) want(i, j int) int32 {
 	var sum int32
-	if p.add {
+	switch {
+	case p.row != nil:
+		sum = p.row[j]
+	case p.add:
 		sum = p.c[i*p.ldc+j]
 	}
 	for k := range p.k {
@@ -95,8 +102,11 @@ func FuzzGemmInt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint8) {
 		p := newIntProduct(rand.New(rand.NewPCG(seed, 0)), 1+int(m%40), 1+int(n), int(k))
+		if seed%3 == 0 {
+			p.row = slices.Clone(p.c[:p.n])
+		}
 		g, left := p.kernel(GemmIntWidth())
-		GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
+		GemmInt(g.c, g.ldc, g.first, g.ldFirst, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k)
 		p.check(t, g, left)
 		for width := 1; width <= 2; width++ {
 			twin, left := p.kernel(width)
@@ -187,7 +197,7 @@ func FuzzGemmPairs(f *testing.F) {
 		p := newIntProduct(rand.New(rand.NewPCG(seed, 0)), 1+int(m%40), 1+int(n), int(k))
 		p.halvePairs()
 		g, left := p.kernel(1)
-		GemmPairs(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
+		GemmPairs(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, p.add)
 		p.check(t, g, left)
 	})
 }
@@ -334,14 +344,15 @@ func integers(r *rand.Rand, n int) []int32 {
 func TestGemmIntPanicsOnShortSlices(t *testing.T) {
 	p := newIntProduct(rand.New(rand.NewPCG(5, 6)), 7, 20, 12)
 	for name, spoil := range map[string]func(g *gemmInt){
-		"a": func(g *gemmInt) { g.a = g.a[1:] },
-		"b": func(g *gemmInt) { g.b = g.b[1:] },
-		"c": func(g *gemmInt) { g.c = g.c[:6*g.ldc+19] },
-		"k": func(g *gemmInt) { g.k = 11 },
+		"a":     func(g *gemmInt) { g.a = g.a[1:] },
+		"b":     func(g *gemmInt) { g.b = g.b[1:] },
+		"c":     func(g *gemmInt) { g.c = g.c[:6*g.ldc+19] },
+		"k":     func(g *gemmInt) { g.k = 11 },
+		"first": func(g *gemmInt) { g.first, g.ldFirst = make([]int32, 19), 0 },
 	} {
 		g, _ := p.kernel(GemmIntWidth())
 		spoil(g)
-		if !panics(func() { GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add) }) {
+		if !panics(func() { GemmInt(g.c, g.ldc, g.first, g.ldFirst, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k) }) {
 			t.Errorf("a wrong %s is accepted", name)
 		}
 	}

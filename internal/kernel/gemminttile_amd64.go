@@ -20,8 +20,10 @@ func (g *gemmInt) bulk() bool {
 	case hasVNNI:
 		g.byBytes()
 	case hasAVX2 && g.width == 1:
+		g.copyFirst()
 		g.byPairs()
 	case hasAVX2:
+		g.copyFirst()
 		g.byWords()
 	default:
 		return false
@@ -50,13 +52,13 @@ func (g *gemmInt) strips(i, down, high, j, end int) {
 	}
 	for ; j < end; j += wide {
 		if j+wide <= g.n {
-			g.multiplyWords(i, j, high, (down-i)/high, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
+			g.multiplyWords(i, j, high, (down-i)/high, &g.c[i*g.ldc+j], g.ldc, asInt(g.first != nil))
 			continue
 		}
 		var tile [gemmTall * GemmPanel]int32
 		for i := i; i < down; i += high {
 			g.multiplyWords(i, j, high, 1, &tile[0], wide, 0)
-			takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, high, g.n-j, g.add)
+			takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, high, g.n-j, g.first != nil)
 		}
 	}
 }

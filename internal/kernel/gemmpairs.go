@@ -17,7 +17,8 @@ func PairFits(x, y int8) bool {
 // GemmPairs is GemmInt for elements of a of one byte on all CPUs, written by PairRows. Steps 2i and 2i+1 of k of every column of b must
 // satisfy PairFits, as VPMADDUBSW sums pairs of products in 16 bits.
 func GemmPairs(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
-	(&gemmInt{c, ldc, a, lda, 1, b, panel, m, n, k, add}).run()
+	first, ldFirst := addedTo(c, ldc, add)
+	(&gemmInt{c, ldc, first, ldFirst, a, lda, 1, b, panel, m, n, k}).run()
 }
 
 // RequantizePairs requantizes first + a·b, the product of GemmPairs, of whose columns q has the scales. Rows of first are ldFirst elements
@@ -28,8 +29,7 @@ func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirs
 		return
 	}
 	q.check(dst, to, m*n)
-	within("first", len(first), (m-1)*ldFirst+n)
-	p := &requantizedPairs{gemmInt{work, n, a, lda, 1, b, panel, m, n, k, true}, dst, to, q, first, ldFirst}
+	p := &requantizedPairs{gemmInt{work, n, first, ldFirst, a, lda, 1, b, panel, m, n, k}, dst, to, q}
 	p.check()
 	done := p.bulk()
 	if done == n {
@@ -46,11 +46,9 @@ func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirs
 // requantizedPairs is one call of RequantizePairs.
 type requantizedPairs struct {
 	gemmInt
-	dst     []byte
-	to      int
-	q       Requantization
-	first   []int32
-	ldFirst int
+	dst []byte
+	to  int
+	q   Requantization
 }
 
 // PairRows copies rows of n int8 or uint8 elements for A of GemmPairs: row r of src, from bytes apart, becomes row r of dst, to bytes apart,

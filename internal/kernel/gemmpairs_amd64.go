@@ -15,12 +15,12 @@ func (g *gemmInt) byPairs() {
 // pairs computes a tile, through a buffer if it has fewer columns than a panel.
 func (g *gemmInt) pairs(i, j, rows int) {
 	if j+GemmPanel <= g.n {
-		g.multiplyPairs(i, j, rows, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
+		g.multiplyPairs(i, j, rows, &g.c[i*g.ldc+j], g.ldc, asInt(g.first != nil))
 		return
 	}
 	var tile [4 * GemmPanel]int32
 	g.multiplyPairs(i, j, rows, &tile[0], GemmPanel, 0)
-	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], GemmPanel, rows, g.n-j, g.add)
+	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], GemmPanel, rows, g.n-j, g.first != nil)
 }
 
 // multiplyPairs calls by name, like multiply of float32.

@@ -62,8 +62,8 @@ func packLanesAtGo(dst, x []float32, at []int32, lane, n, stride int, keep bool)
 	}
 }
 
-// WeightRows sums a window over one channel: element i of row r, y[r*to+i] for i < n, becomes first + Σ w[t]·x[r*from+at[t]+i], in the
-// order of t, rounded after each step.
+// WeightRows sums a window over one channel: element i of row r, y[r*to+i] for i < n, becomes first + Σ w[t]·x[r*from+at[t]+i], a
+// chain of fused multiply-adds in the order of t.
 func WeightRows(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) {
 	if rows <= 0 || n <= 0 {
 		return
@@ -89,7 +89,7 @@ func weightRowsGo(y []float32, to int, x []float32, from, rows, n int, at []int6
 		for i := range row {
 			sum := first
 			for t, a := range at {
-				sum += float32(w[t] * x[r*from+int(a)+i])
+				sum = fma32(w[t], x[r*from+int(a)+i], sum)
 			}
 			row[i] = sum
 		}

@@ -184,16 +184,6 @@ func erfAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func erfAVX512(dst *float32, x *float32, n int)
 
-// geluAVX2 needs FMA and n%8 == 0.
-//
-//go:noescape
-func geluAVX2(dst *float32, x *float32, n int)
-
-// geluAVX512 needs FMA and n%8 == 0.
-//
-//go:noescape
-func geluAVX512(dst *float32, x *float32, n int)
-
 // softplusAVX2 needs FMA and n%8 == 0.
 //
 //go:noescape

@@ -28,19 +28,28 @@ const (
 // subnormal results are as precise as possible.
 func siluGo(x float32) float32 {
 	x = max32(x, siluLeast)
-	z := max32(-abs(x), siluLeast)
-	k := fma32(z, log2e, singleShift) - singleShift
-	r := fma32(-k, siluTable[4], fma32(-k, siluTable[3], z))
-	series := siluTable[siluSeries:]
-	p := series[len(series)-1]
-	for i := len(series) - 2; i >= 0; i-- {
-		p = fma32(p, r, series[i])
-	}
+	r, k := reduce32(max32(-abs(x), siluLeast))
+	p := horner32(r, siluTable[siluSeries:])
 	t := 1 + scaled(p, k)
 	if !math.Signbit(float64(x)) {
 		return x / t
 	}
 	return scaled(float32(x*p)/t, k)
+}
+
+// reduce32 returns k and r with z = k·ln(2)+r.
+func reduce32(z float32) (r, k float32) {
+	k = fma32(z, log2e, singleShift) - singleShift
+	return fma32(-k, siluTable[4], fma32(-k, siluTable[3], z)), k
+}
+
+// horner32 is the polynomial with these coefficients, least power first.
+func horner32(x float32, c []float32) float32 {
+	p := c[len(c)-1]
+	for i := len(c) - 2; i >= 0; i-- {
+		p = fma32(p, x, c[i])
+	}
+	return p
 }
 
 // max32 compares so that NaN is kept, like MAXPS.

@@ -236,6 +236,7 @@ func multiplyAt(sums, x []float32, cols int) {
 func FuzzSparseRows(f *testing.F) {
 	f.Add(uint64(1), uint8(7), uint8(33), uint8(5), uint8(20))
 	f.Add(uint64(2), uint8(13), uint8(0), uint8(255), uint8(200))
+	f.Add(uint64(3), uint8(9), uint8(20), uint8(100), uint8(60)) // 21 and 22 columns: three vectors of eight
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, density uint8) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		newSparseProduct(r, 1+int(m), 1+int(n%SparseCols), 1+int(k), float64(density)/255, sparseTypes[seed%3]).check(t)

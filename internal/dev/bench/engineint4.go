@@ -115,7 +115,9 @@ func readSeconds(paths []string) (float64, error) {
 	return best.Seconds(), nil
 }
 
-// wordSum is the sum of the words of 64 bits, eight at a time.
+// wordSum is the sum of the words of 64 bits, eight at a time. Inlined, it would read nothing, as its result is not used.
+//
+//go:noinline
 func wordSum(b []byte) (sum uint64) {
 	for ; len(b) >= 64; b = b[64:] {
 		for i := 0; i < 64; i += 8 {

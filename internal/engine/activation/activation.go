@@ -5,6 +5,7 @@ package activation
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 )
@@ -38,6 +39,20 @@ func Of(name string, params []float32) (func(row []float32), error) {
 		return func(x []float32) { kernel.HardSwish(x, x) }, nil
 	}
 	return nil, fmt.Errorf("unknown activation %q", name)
+}
+
+// Bounds are the bounds of kernel.Clip that equal the function of that name, infinite for an empty name; ok is false if there are none.
+func Bounds(name string, params []float32) (lo, hi float32, ok bool) {
+	inf := float32(math.Inf(1))
+	switch name {
+	case "":
+		return -inf, inf, true
+	case "Relu":
+		return 0, inf, true
+	case "Clip":
+		return at(params, 0), at(params, 1), true
+	}
+	return -inf, inf, false
 }
 
 func at(params []float32, i int) float32 {

@@ -2,6 +2,7 @@ package conv
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/activation"
@@ -159,8 +160,19 @@ type job struct {
 	w, bias  []float32
 	add      bool
 	activate func(row []float32) // nil for none
+	bounds   *limits             // nil unless activate does nothing but bound sums
 
 	lastX, lastY bool // x, and y, has channels last
+}
+
+type limits struct{ lo, hi float32 }
+
+// bounded returns bounds of the sums, for kernels that apply them, and the activation that is left, nil for none.
+func (j *job) bounded() (b limits, activate func(row []float32)) {
+	if j.bounds != nil {
+		return *j.bounds, nil
+	}
+	return limits{float32(math.Inf(-1)), float32(math.Inf(1))}, j.activate
 }
 
 // convolve is Conv and FusedConv of float32.
@@ -171,8 +183,12 @@ func convolve(c *op.Call) error {
 	}
 	j := job{x: ImagesOf[float32](c.In[0], false), w: ir.View[float32](c.In[1]), y: ImagesOf[float32](c.Out[0], c.Bool("exceeds", false))}
 	j.lastX, j.lastY = c.LastIn, c.LastOut
-	if j.activate, err = activation.Of(c.Text("activation", ""), c.Floats("activation_params")); err != nil {
+	name, params := c.Text("activation", ""), c.Floats("activation_params")
+	if j.activate, err = activation.Of(name, params); err != nil {
 		return err
+	}
+	if lo, hi, ok := activation.Bounds(name, params); ok {
+		j.bounds = &limits{lo, hi}
 	}
 	if b := c.Opt(2); b != nil {
 		j.bias = ir.View[float32](b)

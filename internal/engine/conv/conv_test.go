@@ -363,7 +363,7 @@ func TestWinogradPaysOffForManyChannels(t *testing.T) {
 	for _, c := range []struct {
 		inC, outC int
 		want      bool
-	}{{16, 16, false}, {64, 16, false}, {32, 16, false}, {24, 24, true}, {16, 64, true}, {64, 64, true}} {
+	}{{3, 64, false}, {12, 16, false}, {8, 16, false}, {8, 64, true}, {16, 16, true}, {24, 24, true}, {32, 4, false}, {32, 16, true}, {64, 8, true}} {
 		if got := winogradPays(c.inC, c.outC); got != c.want {
 			t.Errorf("%d to %d channels: %v, want %v", c.inC, c.outC, got, c.want)
 		}

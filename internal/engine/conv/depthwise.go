@@ -77,7 +77,7 @@ func (d *Depthwise) work(workers int, h Halves) int64 {
 	if c := d.channels(); c != nil {
 		size = max(size, c.slot())
 	}
-	return max(int64(workers)*size, d.lastWork())
+	return max(int64(workers)*size, d.lastWork(workers))
 }
 
 // slot is the size of a worker's scratch memory for rows.

@@ -82,13 +82,14 @@ func (c *depthwiseChannels) run(p *op.Pool, work []byte, j job) {
 		c.fill(band, spare, j.x.Values[plane*c.inLen():], n, o)
 		rows := min(c.rows, c.out[0]-o)
 		sums := spare[:rows*c.out[1]*channelsWidth]
-		window := &kernel.FloatWindow{Taps: c.taps, W: w, First: first}
+		limits, activate := j.bounded()
+		window := &kernel.FloatWindow{Taps: c.taps, W: w, First: first, Lo: limits.lo, Hi: limits.hi}
 		for r := range rows {
 			row := part(sums, r, c.out[1]*channelsWidth)
 			window.Slide(row, channelsWidth, band[r*c.stride[0]*c.line*channelsWidth:], c.stride[1]*channelsWidth, c.out[1])
 		}
-		if j.activate != nil {
-			j.activate(sums)
+		if activate != nil {
+			activate(sums)
 		}
 		kernel.TransposeInto(j.y.Values[plane*c.OutArea()+o*c.out[1]:], c.OutArea(), sums, channelsWidth, rows*c.out[1], n)
 	})

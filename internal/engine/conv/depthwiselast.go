@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// layouts are those that a convolution supports: any for packed weights of 1×1 kernels, any of the output for other packed weights, and equal ones if it is depthwise, with whole vectors
+// layouts are those that a convolution supports: any for packed weights of 1×1 kernels and Winograd's algorithm, any of the output for other packed weights, and equal ones if it is depthwise, with whole vectors
 // of channels. Results are bit-identical to those of images with channels first.
 func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	w := op.Opt(in, 1)
@@ -14,7 +14,10 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 		return op.ChannelsFirst
 	}
 	_, isPacked := n.State.(packedWeights)
+	_, transformed := n.State.(winogradWeights)
 	switch {
+	case transformed && groupsOf(n) == 1 && w.Shape[0]%panel == 0 && w.Shape[1]%panel == 0:
+		return op.AnyLayouts
 	case isPacked && isPointwise(n, w):
 		return op.AnyLayouts
 	case isPacked:
@@ -26,32 +29,94 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 }
 
 // lastWork is the size of the scratch memory of runLast.
-func (d *Depthwise) lastWork() int64 {
-	return aligned(4*int64(d.Groups*d.kernelSize())) + aligned(4*int64(d.Groups))
+func (d *Depthwise) lastWork(workers int) int64 {
+	return int64(workers)*d.lastSlot() + aligned(4*int64(d.Groups))
 }
 
-// runLast computes images with channels last, row by row. Windows slide over the input where it is: columns of the output whose windows exceed
-// the image are computed one by one, from the taps inside it.
+// lastSlot is the size of a worker's weights.
+func (d *Depthwise) lastSlot() int64 { return aligned(4 * int64(d.Groups*d.kernelSize())) }
+
+// runLast computes images with channels last, row by row, or channels of all rows. Windows slide over the input where it is: columns of the
+// output whose windows exceed the image are computed one by one, from the taps inside it. Each worker transposes the weights that it needs, as
+// those of another worker would be in the cache of another processor.
 func (d *Depthwise) runLast(p *op.Pool, work []byte, j job) {
-	channels, buf := d.Groups, scratch[float32](work)
-	w, first := buf.take(channels*d.kernelSize()), j.bias
-	kernel.TransposeInto(w, channels, j.w, d.kernelSize(), channels, d.kernelSize())
+	channels, rows, size := d.Groups, d.Batch*d.out[0], int(d.lastSlot())
+	first := j.bias
 	if first == nil {
-		first = buf.take(channels)
+		rest := scratch[float32](work[p.Workers()*size:])
+		first = rest.take(channels)
 		clear(first)
 	}
-	rows, wide := d.out[0], d.out[1]*channels
-	grain := max(minTileWork/(wide*d.kernelSize()), 1)
-	p.Rows(d.Batch*rows, grain, func(from, to int) {
-		window := &kernel.FloatWindow{W: w, First: first}
-		for r := from; r < to; r++ {
-			row := part(j.y.Values, r, wide)
-			d.slideRow(window, row, part(j.x.Values, r/rows, d.inLen()*channels), r%rows)
-			if j.activate != nil {
-				j.activate(row)
-			}
+	products := d.out[1] * channels * d.kernelSize() // of a row
+	some := func(slot, from, to int) channelRange {
+		buf := scratch[float32](work[slot*size:])
+		return channelRange{Depthwise: d, job: j, w: buf.take(channels * d.kernelSize()), first: first, from: from, to: to}
+	}
+	if dividesChannels(depthwiseExpansion*d.inLen(), channels) {
+		groups := channels / kernel.DepthwiseGroup
+		tasks := min(max(rows*products/leastWindowWork, 1), groups)
+		p.Slots(tasks, func(i, slot int) {
+			from, to := bounded(i, tasks, kernel.DepthwiseGroup, channels)
+			c := some(slot, from, to)
+			c.transpose()
+			c.run(0, rows)
+		})
+		return
+	}
+	tasks, ready := min(max(rows*products/leastWindowWork, 1), rows), make([]bool, p.Workers())
+	p.Slots(tasks, func(i, slot int) {
+		c := some(slot, 0, channels)
+		if !ready[slot] {
+			c.transpose()
+			ready[slot] = true
 		}
+		c.run(i*rows/tasks, (i+1)*rows/tasks)
 	})
+}
+
+const (
+	leastWindowWork    = 1 << 15 // products, a microsecond
+	depthwiseExpansion = 4       // the usual ratio of the channels of a depthwise convolution to those of the 1×1 layers around it
+)
+
+// A channelRange is channels from to to-1 of a depthwise convolution of images with channels last.
+type channelRange struct {
+	*Depthwise
+	job
+	w, first []float32 // w is transposed
+	from, to int
+}
+
+// transpose makes the weights of the channels adjacent.
+func (c channelRange) transpose() {
+	size := c.kernelSize()
+	kernel.TransposeInto(c.w[c.from:], c.Groups, c.job.w[c.from*size:], size, c.to-c.from, size)
+}
+
+// run computes rows lo to hi-1 of all images.
+func (c channelRange) run(lo, hi int) {
+	rows, wide, channels := c.out[0], c.out[1]*c.Groups, c.to-c.from
+	limits, activate := c.bounded()
+	var taps [5 * 5]kernel.Tap // enough for usual kernels, without an allocation for each task
+	window := &kernel.FloatWindow{Taps: taps[:0], W: c.w[c.from:], First: c.first[c.from:c.to], Lo: limits.lo, Hi: limits.hi}
+	for r := lo; r < hi; r++ {
+		row := part(c.y.Values, r, wide)
+		c.slideRow(window, row[c.from:], part(c.x.Values, r/rows, c.inLen()*c.Groups)[c.from:], r%rows)
+		if activate != nil {
+			eachRow(row[c.from:], c.Groups, channels, c.out[1], activate)
+		}
+	}
+}
+
+// eachRow calls f for rows of n elements that are stride apart, or once if they are contiguous.
+func eachRow(x []float32, stride, n, rows int, f func(row []float32)) {
+	if stride == n {
+		f(x[:rows*n])
+		return
+	}
+	for i := range rows {
+		f(x[i*stride:][:n])
+	}
 }
 
 // slideRow computes row o of an image.

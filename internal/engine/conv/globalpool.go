@@ -2,13 +2,14 @@ package conv
 
 import (
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
 // globalPools pool each channel into one number.
 func globalPools() []op.Op {
 	return wide(
-		op.Op{Type: "GlobalAveragePool", Since: 1, Shape: globalAverage().global, Run: globalAverage().run},
+		op.Op{Type: "GlobalAveragePool", Since: 1, Shape: globalAverage().global, ChannelsLast: averageLayouts, Run: runGlobalAverage},
 		op.Op{Type: "GlobalMaxPool", Since: 1, Shape: globalMax().global, Run: globalMax().run},
 		op.Op{Type: "GlobalLpPool", Since: 2, Shape: globalLpShape, Run: globalLp().run},
 	)
@@ -16,6 +17,40 @@ func globalPools() []op.Op {
 
 func globalAverage() byType {
 	return byType{ir.Float: averageAll[float32], ir.Double: averageAll[float64]}
+}
+
+// averageLayouts: an output of one pixel has equal elements in both layouts, and an input with channels last is float32.
+func averageLayouts(*op.Node, []*ir.Array) op.Layouts { return op.AnyLayouts }
+
+func runGlobalAverage(c *op.Call) error {
+	if c.LastIn {
+		averageLast(c)
+		return nil
+	}
+	return globalAverage().run(c)
+}
+
+// averageLast sums pixels of several channels at once, in the lanes of total: results are bit-identical.
+func averageLast(c *op.Call) {
+	const several = 128
+	x, y, channels := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0]), int(c.In[0].Shape[1])
+	if len(y) == 0 {
+		return
+	}
+	pieces, area := ceilDiv(channels, several), len(x)/len(y)
+	c.Pool.For(len(y)/channels*pieces, func(i int) {
+		var lane [8][several]float32
+		image, from := i/pieces, i%pieces*several
+		n := min(several, channels-from)
+		for p := range area {
+			row := x[(image*area+p)*channels+from:][:n]
+			kernel.Add(lane[p%8][:n], lane[p%8][:n], row)
+		}
+		for _, pair := range [][2]int{{0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {0, 2}} {
+			kernel.Add(lane[pair[0]][:n], lane[pair[0]][:n], lane[pair[1]][:n])
+		}
+		kernel.DivScalar(y[image*channels+from:][:n], lane[0][:n], float32(area))
+	})
 }
 
 func globalMax() byType {

@@ -46,9 +46,11 @@ func preparePacked(w *ir.Array, p *op.Pool) *op.Prepared {
 // A packed product is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are read less often.
 type packed struct {
 	*Geometry
-	joined           int // images whose pixels are joined: all, or each alone
-	pixels, channels int // of a tile
-	depth            int // summed at once
+	joined           int  // images whose pixels are joined: all, or each alone
+	down, across     int  // tiles over the pixels of joined images, and over the channels
+	byChannels       bool // tiles of the same channels follow each other, so that a worker reads few of the weights
+	pixels, channels int  // of the largest tile
+	depth            int  // summed at once
 }
 
 // packedRows is the number of pixels whose patches are packed at once: whole strips of the kernels of all CPUs.
@@ -64,25 +66,57 @@ const (
 	conflictingArea = 256 // channels at a multiple of so many pixels are in few sets of the L1 cache
 )
 
-// packedOf divides the product into tiles, of fewer channels if there are few tiles for the workers.
+// packedOf divides the product into tiles. Those of a worker are contiguous pixels, as in other steps, or channels if the weights are
+// larger than the images.
 func packedOf(g *Geometry, workers int) *packed {
 	p := &packed{Geometry: g, joined: 1, depth: min(g.Depth(), gemm.Depth)}
 	if g.OutArea() <= packedRows {
 		p.joined = max(g.Batch, 1)
 	}
 	all := p.joined * g.OutArea()
-	p.pixels = ceilDiv(ceilDiv(all, max(ceilDiv(all, maxTilePixels), 1)), packedRows) * packedRows
-	p.channels = min(ceilDiv(g.OutC, panel)*panel, maxTileChannels)
-	for workers > 1 && p.tiles() < tilesPerWorker*workers && p.channels > panel && p.pixels*p.channels*g.Depth() >= 2*minTileWork {
-		p.channels = ceilDiv(p.channels/2, panel) * panel
+	p.byChannels = workers > 1 && g.Pointwise() && dividesChannels(all, min(g.InC, g.OutC))
+	p.down, p.across = max(ceilDiv(all, maxTilePixels), 1), ceilDiv(g.OutC, maxTileChannels)
+	strips, panels := max(ceilDiv(all, packedRows), 1), ceilDiv(g.OutC, panel)
+	split := func(n *int, limit int) {
+		for p.tiles() < tilesPerWorker*workers && *n < limit && all*g.OutC*g.Depth() >= 2*minTileWork*p.down*p.across {
+			*n = min(2**n, limit)
+		}
 	}
+	if workers > 1 {
+		if !p.byChannels && g.Pointwise() {
+			split(&p.down, strips)
+		}
+		split(&p.across, panels)
+	}
+	p.pixels, p.channels = ceilDiv(strips, p.down)*packedRows, ceilDiv(panels, p.across)*panel
 	return p
 }
 
-// across and down are the numbers of tiles over the channels and the pixels of joined images.
-func (p *packed) across() int { return ceilDiv(p.OutC, p.channels) }
-func (p *packed) down() int   { return ceilDiv(p.joined*p.OutArea(), p.pixels) }
-func (p *packed) tiles() int  { return p.Batch / p.joined * p.down() * p.across() }
+// dividesChannels reports whether workers divide the channels of a layer with weights for each pair of so many channels, instead of the
+// pixels of its images: those of another worker are in the cache of another processor, but weights are read by all.
+func dividesChannels(pixels, channels int) bool { return pixels < channels }
+
+func (p *packed) tiles() int { return p.Batch / p.joined * p.down * p.across }
+
+// tile returns the pixels of all images and the channels of a tile.
+func (p *packed) tile(task int) (from, to, first, last int) {
+	across, rest := task%p.across, task/p.across
+	down, images := rest%p.down, rest/p.down
+	if p.byChannels {
+		rest, down = task/p.down, task%p.down
+		across, images = rest%p.across, rest/p.across
+	}
+	all := p.joined * p.OutArea()
+	from, to = bounded(down, p.down, packedRows, all)
+	first, last = bounded(across, p.across, panel, p.OutC)
+	return images*all + from, images*all + to, first, last
+}
+
+// bounded are the bounds of part i of n of a length, which are multiples of unit.
+func bounded(i, n, unit, length int) (from, to int) {
+	units := ceilDiv(length, unit)
+	return i * units / n * unit, min((i+1)*units/n*unit, length)
+}
 
 // slots are the numbers of elements of a worker's scratch memory: strips, patches, those of a further image, sums, and sums of a Float16
 // output by channel.
@@ -162,12 +196,8 @@ func (weights packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j
 	}
 	size := int(p.slot(j.y.isHalf()))
 	pool.Slots(p.tiles(), func(task, slot int) {
-		rest, all := task/p.across(), p.joined*p.OutArea()
 		t := packedTile{packed: p, job: j, weights: weights, patches: images}
-		t.from = rest/p.down()*all + rest%p.down()*p.pixels
-		t.to = min(t.from+p.pixels, (rest/p.down()+1)*all)
-		t.first = task % p.across() * p.channels
-		t.last = min(t.first+p.channels, p.OutC)
+		t.from, t.to, t.first, t.last = p.tile(task)
 		t.run(scratch[float32](work[g.TableSize():][slot*size:][:size]))
 	})
 }
@@ -190,34 +220,21 @@ func (t *packedTile) run(buf scratch[float32]) {
 	if t.lastY {
 		sums, stride = t.y.Values[t.from*t.OutC+t.first:t.to*t.OutC], t.OutC
 	}
-	first := t.bias != nil && !t.add && t.Depth() <= t.depth // sums start at the bias
-	switch {
-	case first && stride == channels:
-		repeat(sums, t.bias[t.first:t.last])
-	case first:
-		for i := range pixels {
-			copy(sums[i*stride:], t.bias[t.first:t.last])
-		}
-	}
 	if t.add && !t.lastY {
 		t.eachOutput(sums, func(at int, sums []float32) {
 			kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, len(sums)/channels)
 		})
 	}
+	limits, activate := t.bounded()
+	finish := kernel.GemmFinish{Lo: limits.lo, Hi: limits.hi}
+	if t.bias != nil {
+		finish.Bias = t.bias[t.first:t.last]
+	}
 	for k := 0; k < t.Depth(); k += t.depth {
-		t.multiply(sums, stride, left, block, further, k, min(k+t.depth, t.Depth()), first || t.add || k > 0)
+		t.multiply(sums, stride, left, block, further, k, min(k+t.depth, t.Depth()), finish)
 	}
-	for i := range pixels {
-		row := sums[i*stride:][:channels]
-		if t.bias != nil && !first {
-			kernel.Add(row, row, t.bias[t.first:t.last])
-		}
-		if t.activate != nil && stride > channels {
-			t.activate(row)
-		}
-	}
-	if t.activate != nil && stride == channels {
-		t.activate(sums)
+	if activate != nil {
+		eachRow(sums, stride, channels, pixels, activate)
 	}
 	if t.lastY {
 		return
@@ -247,9 +264,9 @@ func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) 
 	})
 }
 
-// multiply adds the products k to end-1 to rows of sums. Patches are packed into the strips of the kernel, but pixels with channels
+// multiply adds the products k to end-1 to rows of sums, and finishes them after the last ones. Patches are packed into the strips of the kernel, but pixels with channels
 // last, and those of large images, are multiplied where they are.
-func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int, add bool) {
+func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int, finish kernel.GemmFinish) {
 	depth, high := end-k, kernel.GemmRows()
 	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
 	switch area := t.OutArea(); {
@@ -262,7 +279,12 @@ func (t *packedTile) multiply(sums []float32, stride int, left, block, further [
 	}
 	size := panel * t.Depth()
 	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
-	kernel.GemmFloat(sums, stride, a, b, t.to-t.from, t.last-t.first, depth, add)
+	pixels, channels, add := t.to-t.from, t.last-t.first, t.add || k > 0
+	if end < t.Depth() {
+		kernel.GemmFloat(sums, stride, a, b, pixels, channels, depth, add)
+	} else {
+		kernel.GemmFinished(sums, stride, a, b, pixels, channels, depth, add, finish)
+	}
 }
 
 // pack packs elements k to end-1 of the patches into the strips of the kernel.

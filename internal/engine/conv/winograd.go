@@ -1,6 +1,7 @@
 package conv
 
 import (
+	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -27,7 +28,7 @@ type winograd struct {
 type winogradWeights []float32
 
 const (
-	manyKernels   = 1 << 17 // above which reading the weights costs more than it saves
+	manyKernels   = 1 << 18 // above which reading the weights costs more than it saves
 	winogradDepth = 256     // products summed at once
 )
 
@@ -47,10 +48,15 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 	return winogradPays(int(w.Shape[1]), int(w.Shape[0]/groups)) && w.Shape[0]*w.Shape[1] <= manyKernels
 }
 
-// winogradPays reports whether transforms take less time than they save, for so many channels of a group and large images: those of an input
-// channel take as long as is saved with 14 output channels, those of an output channel as with 9 input channels. This cost model is fitted to
+// winogradPays reports whether transforms take less time than they save, for so many channels of a group and large images. Windows of more input
+// channels than denseWindows supports have to be copied for a product, which takes as long as transforming them. This cost model is fitted to
 // measurements (docs/decisions/kernels.md).
-func winogradPays(inC, outC int) bool { return 14*inC+9*outC < inC*outC }
+func winogradPays(inC, outC int) bool {
+	if 9*inC > gemm.Depth {
+		return outC >= panel/2
+	}
+	return 12*wholePanels(inC)+3*outC < inC*outC
+}
 
 // convStates are the types of results of prepareConv.
 func convStates() []any { return []any{winogradWeights(nil), packedWeights(nil), sparseWeights(nil)} }
@@ -111,9 +117,10 @@ func transformWeights(p *op.Pool, u, w []float32, groups, outC, inC int) {
 
 // Limits of a block: its tiles fill whole strips of the kernels, and its scratch memory is in the L2 cache.
 const (
-	winogradTiles  = 96
-	winogradMemory = 1 << 18 // elements of transformed input and sums
-	winogradSlab   = 64      // output channels
+	minWinogradTiles = 48
+	maxWinogradTiles = 96
+	winogradMemory   = 1 << 18 // elements of transformed input and sums
+	winogradSlab     = 64      // output channels
 )
 
 // winogradOf is the plan for images of this size.
@@ -121,7 +128,7 @@ func winogradOf(g *Geometry, weights winogradWeights, workers int) *winograd {
 	w := &winograd{Geometry: g, weights: weights, inC: wholePanels(g.InC), outC: wholePanels(g.OutC)}
 	w.down, w.across = ceilDiv(g.out[0], 2), ceilDiv(g.out[1], 2)
 	w.slab = min(w.outC, winogradSlab)
-	tiles := min(max(winogradMemory/(kernel.WinogradTile*(w.inC+w.slab)), 2*panel), winogradTiles)
+	tiles := min(max(winogradMemory/(kernel.WinogradTile*(w.inC+w.slab)), minWinogradTiles), maxWinogradTiles)
 	w.images, w.rows, w.wide = 1, w.down, w.across
 	if image := w.down * w.across; image <= tiles {
 		w.images = max(balanced(g.Batch, tiles/max(image, 1)), 1)

@@ -71,9 +71,9 @@ func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.res
 
 func (g tiling) intSlot(packed, finish bool) intSlot {
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
-	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line)}
+	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line), cols: roundUp(4*g.cols, line)}
 	if !packed {
-		s.right, s.cols = roundUp(g.cols, kernel.GemmPanel)*k, roundUp(4*g.cols, line)
+		s.right = roundUp(g.cols, kernel.GemmPanel) * k
 	}
 	if finish {
 		s.result = roundUp(4*g.rows*g.cols, line)

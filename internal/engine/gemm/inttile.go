@@ -18,6 +18,8 @@ type intTile struct {
 	zeros   []int32 // of A's rows, in left
 	right   []byte  // B, packed
 	colSums []int32 // of B, as int8
+	starts  []int32 // scratch memory of a prepacked B, for start
+	started bool    // the zero point of A is subtracted
 	result  []int32 // C, starting at the tile's first element
 	stride  int
 }
@@ -32,13 +34,12 @@ func (t *intTile) cut(work []byte, s intSlot) {
 	t.left = take(s.left)
 	rows := kernel.Words[int32](take(s.rows))
 	t.rowSums, t.zeros = rows[:t.rows.len()], rows[len(rows)-t.rows.len():]
-	t.right, t.colSums = take(s.right), kernel.Words[int32](take(s.cols))
+	t.right, t.colSums = take(s.right), kernel.Words[int32](take(s.cols))[:t.cols.len()]
 	if t.Packed != nil {
-		t.colSums = t.Packed.sums[t.cols.from:]
+		t.colSums, t.starts = t.Packed.sums[t.cols.from:t.cols.to], t.colSums
 	} else {
 		clear(t.colSums)
 	}
-	t.colSums = t.colSums[:t.cols.len()]
 	if t.finishes() {
 		t.result, t.stride = kernel.Words[int32](take(s.result)), t.cols.len()
 	} else {
@@ -71,12 +72,32 @@ func (t *intTile) run() {
 
 func (t *intTile) multiply() {
 	clear(t.rowSums)
+	var first []int32
 	for ks := range (span{0, t.depth}).blocks(intDepth) {
-		k := roundUp(ks.len(), kernel.GemmQuad)
+		k, stride := roundUp(ks.len(), kernel.GemmQuad), 0
 		a, row := t.rowsOfA(ks, k)
 		b, panel := t.panels(ks, k)
-		kernel.GemmInt(t.result, t.stride, a, row, b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
+		if ks.from == 0 {
+			first = t.start()
+		} else {
+			first, stride = t.result, t.stride
+		}
+		kernel.GemmInt(t.result, t.stride, first, stride, a, row, b, panel, t.rows.len(), t.cols.len(), k)
 	}
+	if t.started {
+		clear(t.zeros)
+	}
+}
+
+// start is the sums that all rows start with: minus the contribution of A's zero point, if that is the same for all rows and the sums of B's columns
+// are known, else nil.
+func (t *intTile) start() []int32 {
+	if t.started = t.Packed != nil && len(t.AZero) == 1 && t.zeros[0] != 0; !t.started {
+		return nil
+	}
+	clear(t.starts)
+	kernel.LessTimes(t.starts, t.colSums, 0, t.zeros[0])
+	return t.starts
 }
 
 // rowsOfA is the block of A, rows of k elements, and the distance of rows: where it is, or a copy that is padded with zeros.

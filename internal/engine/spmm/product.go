@@ -20,12 +20,16 @@ func Work(rows, cols, workers int) int64 {
 	return 4 * int64(workers) * int64(slot(rows, cols))
 }
 
-// slot is the number of elements of scratch memory per worker: sums, decoded values, panels of the dense operand, and rows of it to be
-// transposed.
+// slot is the number of elements of scratch memory per worker: panels of the dense operand, which start at cache lines if the memory does, rows
+// of it to be transposed, sums, and decoded values.
 func slot(rows, cols int) int {
-	cols = min(cols, kernel.SparseCols)
-	panels := (cols+kernel.GemmPanel-1)/kernel.GemmPanel + 1
-	return min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(cols) + kernel.SparseWork + panels*panel
+	n := panels(cols)*panel + min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(min(cols, kernel.SparseCols)) + kernel.SparseWork
+	return (n + kernel.GemmPanel - 1) / kernel.GemmPanel * kernel.GemmPanel
+}
+
+// panels is the number of panels of a task of this number of columns or more, with one for rows to be transposed.
+func panels(cols int) int {
+	return (min(cols, kernel.SparseCols)+kernel.GemmPanel-1)/kernel.GemmPanel + 1
 }
 
 // Right computes products A·W: their right operand is the transposed matrix w, of N rows and K columns, their left one A.
@@ -86,9 +90,9 @@ type task struct {
 func (t *task) run(work []float32) {
 	stride, cols := kernel.SparseStride(t.to-t.from), t.to-t.from
 	first, last := t.groups[0].from, t.groups[len(t.groups)-1].to
-	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
-	sums := work[:(last-first+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad*stride]
-	work = work[len(sums):]
+	work, decoded := work[:len(work)-kernel.SparseWork], work[len(work)-kernel.SparseWork:]
+	work, sums := work[:panels(cols)*panel], work[panels(cols)*panel:]
+	sums = sums[:(last-first+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad*stride]
 	if t.Accumulate {
 		for i := first; i < last; i++ {
 			copy(sums[(i-first)*stride:][:cols], t.C[i*t.Stride+t.from:])

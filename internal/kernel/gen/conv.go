@@ -24,7 +24,6 @@ func convFamily() {
 	table := roundingTable()
 	depthwiseBytes("depthwiseSignedAVX2", signedBytes, table)
 	depthwiseBytes("depthwiseUnsignedAVX2", unsignedBytes, table)
-	depthwiseFloat()
 	maxWindows("maxPairsAVX2", false)
 	maxWindows("maxTriplesAVX2", true)
 }
@@ -116,12 +115,11 @@ func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
 	return v[:2]
 }
 
-// weightRows sums elements of one channel with weights, for several rows of the output at once. Products and sums are rounded like in plain
-// Go. Eight sums are computed at once if possible, to hide latencies.
+// weightRows sums elements of one channel with weights, for several rows of the output at once, by fused multiply-adds. Eight sums are computed at once if possible, to hide latencies.
 func weightRows(rows, vectors int) {
 	name := fmt.Sprintf("weightRows%dAVX2", rows)
 	function(name, "func(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)",
-		name+" sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.")
+		name+" needs FMA; it sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.")
 	t := tile{rows: rows}
 	y, x, n := t.operand("y", "to", rows), t.operand("x", "from", rows), pointer("n")
 	offsets, w, taps, first := pointer("at"), pointer("w"), pointer("taps"), spread("first")
@@ -142,9 +140,7 @@ func weightRows(rows, vectors int) {
 				LEAQ(Mem{Base: p, Index: off, Scale: 4}, p)
 			}
 			for k, s := range sums {
-				v := YMM()
-				VMULPS(x.at(k/vectors, k%vectors*vector), weight, v)
-				VADDPS(v, s, s)
+				VFMADD231PS(x.at(k/vectors, k%vectors*vector), weight, s)
 			}
 			NEGQ(off)
 			for _, p := range x.base {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -87,75 +85,4 @@ func unsignedBytes(unpack func(...Op), both, zero, y VecVirtual) { unpack(zero, 
 func signedBytes(unpack func(...Op), both, zero, y VecVirtual) {
 	unpack(both, zero, y)
 	VPSRAW(U8(8), y, y)
-}
-
-// depthwiseFloat sums two vectors of eight channels for three positions at once, to hide latencies. Products and sums are rounded like in
-// plain Go.
-func depthwiseFloat() {
-	function("depthwiseFloatAVX2", "func(y *float32, to int, x *float32, from, positions int, taps *int, count int, w, first *float32, groups int)",
-		"depthwiseFloatAVX2 computes 16·groups channels; to and from in bytes; taps are pairs of offsets; positions, count and groups > 0.")
-	y, to, x, from, positions := pointer("y"), pointer("to"), pointer("x"), pointer("from"), pointer("positions")
-	sums, input, init, weights, groups := GP64(), GP64(), GP64(), GP64(), GP64()
-	tap, count, source, weight := GP64(), GP64(), GP64(), GP64()
-	several := func(high int) func() {
-		return func() {
-			MOVQ(y, sums)
-			MOVQ(x, input)
-			Load(Param("first"), init)
-			Load(Param("w"), weights)
-			Load(Param("groups"), groups)
-			group := fmt.Sprintf("groups%d", high)
-			Label(group)
-			total := each(2*high, func(i int) VecVirtual {
-				s := YMM()
-				VMOVUPS(at(init, i%2), s)
-				return s
-			})
-			Load(Param("taps"), tap)
-			Load(Param("count"), count)
-			taps := fmt.Sprintf("taps%d", high)
-			Label(taps)
-			MOVQ(Mem{Base: tap}, source)
-			LEAQ(Mem{Base: input, Index: source, Scale: 4}, source)
-			MOVQ(Mem{Base: tap, Disp: 8}, weight)
-			LEAQ(Mem{Base: weights, Index: weight, Scale: 4}, weight)
-			w := each(2, func(i int) VecVirtual {
-				v := YMM()
-				VMOVUPS(at(weight, i), v)
-				return v
-			})
-			for i, s := range total {
-				v := YMM()
-				VMULPS(position(source, from, i), w[i%2], v)
-				VADDPS(v, s, s)
-			}
-			advance(tap, 2*8)
-			DECQ(count)
-			JNZ(LabelRef(taps))
-			for i, s := range total {
-				VMOVUPS(s, position(sums, to, i))
-			}
-			for _, p := range []Register{sums, input, init, weights} {
-				advance(p, 2*vector)
-			}
-			DECQ(groups)
-			JNZ(LabelRef(group))
-			for range high {
-				ADDQ(from, x)
-				ADDQ(to, y)
-			}
-		}
-	}
-	strips("three", positions, 3, several(3))
-	strips("single", positions, 1, several(1))
-	finish()
-}
-
-// position is vector i%2 of position i/2, of positions that are step bytes apart.
-func position(p, step Register, i int) Mem {
-	m := at(p, i%2)
-	if i > 1 {
-		m.Index, m.Scale = step, uint8(i/2)
-	}
-	return m
 }

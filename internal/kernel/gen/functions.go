@@ -22,7 +22,6 @@ func functions() []float64Function {
 		{"geluTanh", geluTanh},
 		{"tanh", func(w width) func(pair) pair { return oddRatio(w, "tanhTable", 5, 6, tanhLeast) }},
 		{"erf", func(w width) func(pair) pair { return oddRatio(w, "erfTable", 7, 6, erfLeast) }},
-		{"gelu", gelu},
 		{"softplus", softplus},
 	}
 }
@@ -85,21 +84,6 @@ func oddRatio(w width, t table, above, below, least int) func(x pair) pair {
 		v := atMost(atLeast(x, lo), hi)
 		z := mul(v, v)
 		return div(mul(v, horner(z, t, 0, above)), horner(z, t, above, below))
-	}
-}
-
-func gelu(w width) func(x pair) pair {
-	const t = table("millsTable")
-	lo, hi, sign := w.bound(geluLeast), w.bound(geluGreatest), w.signBit()
-	one, minusHalf := w.number(1), w.number(-0.5)
-	return func(x pair) pair {
-		v := atLeast(x, lo)
-		a := atMost(magnitudes(v, sign), hi)
-		e := expPair(mul(mul(a, a), both(minusHalf)))
-		phi := div(mul(e, horner(a, t, 0, 6)), horner(a, t, 6, 7))
-		other := sub(both(one), phi)
-		negative(other, phi, v, sign)
-		return mul(v, other)
 	}
 }
 

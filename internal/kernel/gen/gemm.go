@@ -25,7 +25,8 @@ func gemmFamily() {
 		t.emit()
 	}
 	requantizePairs()
-	gemmAt()
+	gemmAt(tile{6, 16, ymm, floats})
+	gemmAt(tile{12, 16, zmm, floats})
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)
@@ -100,6 +101,15 @@ func (w width) or(a, b, to Op) {
 	}
 }
 
+// andNot is b without the bits of a.
+func (w width) andNot(a, b, to Op) {
+	if w.wide() {
+		VPANDND(b, a, to)
+	} else {
+		VPANDN(b, a, to)
+	}
+}
+
 // constant64 fills all 64-bit lanes with v.
 func (w width) constant64(v uint64) VecVirtual {
 	y := constant64(v)
@@ -169,12 +179,13 @@ type numbers struct {
 	word           int // bytes
 	repeat, addTwo func(...Op)
 	multiplier     func() func(...Op) // loads constants and returns the multiplication
+	first          bool               // sums to start with have a parameter
 }
 
 var (
-	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VADDPS, instruction(VFMADD231PS)}
-	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, instruction(VPDPBUSD)}
-	pairs  = numbers{"gemmPairs", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, multiplyPairs}
+	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VADDPS, instruction(VFMADD231PS), false}
+	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, instruction(VPDPBUSD), true}
+	pairs  = numbers{"gemmPairs", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, multiplyPairs, false}
 )
 
 func instruction(f func(...Op)) func() func(...Op) { return func() func(...Op) { return f } }
@@ -192,13 +203,16 @@ func multiplyPairs() func(...Op) {
 
 // emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are bit-identical.
 func (t tile) emit() {
-	name, parameters, doc := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name), "", ""
+	name, added, doc := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name), ", add int", "a·b, or adds it to c; strides in bytes."
+	if t.numbers.first {
+		added, doc = ", first "+t.numbers.c+", firstRow int", "first+a·b, a·b if first is nil; strides in bytes."
+	}
 	if t.prefetches() {
-		parameters, doc = ", ahead int", " It prefetches a line for every four steps of k, ahead bytes after b."
+		added, doc = added+", ahead int", doc+" It prefetches a line for every four steps of k, ahead bytes after b."
 	}
 	function(name,
-		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow, add int%s)", t.numbers.a, t.numbers.b, t.numbers.c, parameters),
-		name+" stores a·b, or adds it to c; strides in bytes."+doc)
+		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow int%s)", t.numbers.a, t.numbers.b, t.numbers.c, added),
+		name+" stores "+doc)
 	t.touch(t.operand("c", "cRow", t.rows))
 	k := pointer("k")
 	a, b := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes)
@@ -224,6 +238,7 @@ func (t tile) emit() {
 		}
 	})
 	strips("one", k, 1, step)
+	t.addTo(sums)
 	t.store(t.operand("c", "cRow", t.rows), sums)
 	finish()
 }
@@ -297,16 +312,25 @@ func (t tile) touch(c strided) {
 	}
 }
 
-func (t tile) store(c strided, sums [][]VecVirtual) {
-	add := pointer("add")
+// addTo adds the sums that are there: those of c, or first.
+func (t tile) addTo(sums [][]VecVirtual) {
+	from, row, added := "c", "cRow", "add"
+	if t.numbers.first {
+		from, row, added = "first", "firstRow", "first"
+	}
+	add := pointer(added)
 	TESTQ(add, add)
 	JZ(LabelRef("store"))
+	m := t.operand(from, row, t.rows)
 	for r, row := range sums {
 		for i, s := range row {
-			t.numbers.addTwo(c.at(r, i*t.width.bytes), s, s)
+			t.numbers.addTwo(m.at(r, i*t.width.bytes), s, s)
 		}
 	}
 	Label("store")
+}
+
+func (t tile) store(c strided, sums [][]VecVirtual) {
 	for r, row := range sums {
 		for i, s := range row {
 			VMOVUPS(s, c.at(r, i*t.width.bytes))

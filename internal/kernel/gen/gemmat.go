@@ -1,49 +1,58 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gemmAt multiplies strips of six rows by a panel of 16 columns; elements of a row are at the offsets of a table.
-func gemmAt() {
-	function("gemmAt6x16AVX2", "func(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)",
-		"gemmAt6x16AVX2 adds products to c; strides in bytes; strips and k > 0.")
-	t := tile{6, 16, ymm, floats}
-	x, c, strips := t.operand("x", "row", t.rows), t.operand("c", "cRow", t.rows), pointer("strips")
-	offsets, b, k, off := GP64(), GP64(), GP64(), GP64()
+// gemmAt multiplies strips of rows by a panel of 16 columns; elements of a row are at the offsets of a table.
+func gemmAt(t tile) {
+	name := fmt.Sprintf("gemmAt%dx%d%s", t.rows, t.cols, t.width.name)
+	function(name, "func(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)",
+		name+" adds products to c; strides in bytes; strips and k > 0.")
+	x, row, c, cRow, strips := pointer("x"), pointer("row"), pointer("c"), pointer("cRow"), pointer("strips")
+	offsets, b, k := GP64(), GP64(), GP64()
+	tiles := strided{stride: cRow}
+	windows := strided{stride: row}
+	for range t.rows / 3 {
+		tiles.base, windows.base = append(tiles.base, GP64()), append(windows.base, GP64())
+	}
 	Label("strip")
 	Load(Param("at"), offsets)
 	Load(Param("b"), b)
 	Load(Param("k"), k)
 	sums, multiply := t.zeros(), t.numbers.multiplier()
-	t.touch(c)
 	Label("step")
-	MOVQ(Mem{Base: offsets}, off)
-	a := strided{stride: x.stride}
-	for _, base := range x.base {
-		p := GP64()
-		LEAQ(Mem{Base: base, Index: off, Scale: 4}, p)
-		a.base = append(a.base, p)
-	}
-	t.step(a, strided{base: []GPVirtual{b}}, sums, multiply)
+	MOVQ(Mem{Base: offsets}, windows.base[0])
+	LEAQ(Mem{Base: x, Index: windows.base[0], Scale: 4}, windows.base[0])
+	windows.from(windows.base[0])
+	t.step(windows, strided{base: []GPVirtual{b}}, sums, multiply)
 	advance(offsets, 8)
 	advance(b, panelBytes)
 	DECQ(k)
 	JNZ(LabelRef("step"))
+	MOVQ(c, tiles.base[0])
+	tiles.from(tiles.base[0])
 	for r, row := range sums {
 		for i, s := range row {
-			VADDPS(c.at(r, i*vector), s, s)
-			VMOVUPS(s, c.at(r, i*vector))
+			VADDPS(tiles.at(r, i*t.width.bytes), s, s)
+			VMOVUPS(s, tiles.at(r, i*t.width.bytes))
 		}
 	}
-	for _, s := range []strided{x, c} {
-		LEAQ(Mem{Base: s.base[1], Index: s.stride, Scale: 2}, s.base[0])
-		ADDQ(s.stride, s.base[0])
-		s.from(s.base[0])
+	for range t.rows / 3 {
+		skipThree(x, row)
+		skipThree(c, cRow)
 	}
 	DECQ(strips)
 	JNZ(LabelRef("strip"))
 	finish()
+}
+
+// skipThree advances by three rows.
+func skipThree(p, stride Register) {
+	LEAQ(Mem{Base: p, Index: stride, Scale: 2}, p)
+	ADDQ(stride, p)
 }

@@ -87,9 +87,6 @@ func atMost(x pair, hi VecVirtual) pair  { return lanewise(VMINPD3, both(hi), x)
 func xor(x pair, y VecVirtual) pair { return lanewise(VXORPD3, x, both(y)) }
 func or(x pair, y VecVirtual) pair  { return lanewise(VORPD3, x, both(y)) }
 
-// magnitudes clears the signs.
-func magnitudes(x pair, sign VecVirtual) pair { return lanewise(VANDNPD3, both(sign), x) }
-
 func lanewise(op func(y, x, z Op), x, y pair) pair {
 	z := x.like()
 	if len(y) > len(x) {
@@ -101,19 +98,6 @@ func lanewise(op func(y, x, z Op), x, y pair) pair {
 	return z
 }
 
-// negative sets the elements of y to those of x where sign is set in v.
-func negative(y, x, v pair, sign VecVirtual) {
-	for i := range y {
-		if !y.width().wide() {
-			VBLENDVPD(v[i], x[i], y[i], y[i])
-			continue
-		}
-		mask := K()
-		VPTESTMQ(sign, v[i], mask)
-		VBLENDMPD(x[i], y[i], mask, y[i])
-	}
-}
-
 func VADDPD3(y, x, z Op) { VADDPD(y, x, z) }
 func VSUBPD3(y, x, z Op) { VSUBPD(y, x, z) }
 func VMULPD3(y, x, z Op) { VMULPD(y, x, z) }
@@ -122,9 +106,8 @@ func VMAXPD3(y, x, z Op) { VMAXPD(y, x, z) }
 func VMINPD3(y, x, z Op) { VMINPD(y, x, z) }
 
 // The logic of AVX-512F has integers.
-func VXORPD3(y, x, z Op)  { logic(VXORPD, VPXORQ, y, x, z) }
-func VORPD3(y, x, z Op)   { logic(VORPD, VPORQ, y, x, z) }
-func VANDNPD3(y, x, z Op) { logic(VANDNPD, VPANDNQ, y, x, z) }
+func VXORPD3(y, x, z Op) { logic(VXORPD, VPXORQ, y, x, z) }
+func VORPD3(y, x, z Op)  { logic(VORPD, VPORQ, y, x, z) }
 
 func logic(narrow, wide func(...Op), y, x, z Op) {
 	if (pair{z.(VecVirtual)}).width().wide() {

@@ -8,8 +8,10 @@ import (
 
 // activationFamily is activations in float32.
 func activationFamily() {
-	silu(ymm)
-	silu(zmm)
+	for _, w := range []width{ymm, zmm} {
+		silu(w)
+		gelu(w)
+	}
 }
 
 // siluSteps are the constants of siluGo, and the width of its registers. Those of entry are loaded where they are used if registers are few.
@@ -49,23 +51,36 @@ func newSiluSteps(w width) *siluSteps {
 // compute is one chain of instructions; those of several vectors overlap in the processor.
 func (s *siluSteps) compute(x VecVirtual) VecVirtual {
 	VMAXPS(x, s.least, x)
-	z, shifted, k := s.new(), s.new(), s.new()
+	z := s.new()
 	s.or(x, s.sign, z)
 	VMAXPS(z, s.least, z)
+	shifted, k := s.reduce(z)
+	p := s.series(z)
+	if s.wide() {
+		return s.finishWide(x, p, k)
+	}
+	return s.finishNarrow(x, p, shifted)
+}
+
+// reduce subtracts k·ln(2) from z; k is in the low bits of shifted, too.
+func (s *siluSteps) reduce(z VecVirtual) (shifted, k VecVirtual) {
+	shifted, k = s.new(), s.new()
 	VMOVAPS(s.shift, shifted)
 	VFMADD231PS(s.entry(1), z, shifted)
 	VSUBPS(s.shift, shifted, k)
 	VFNMADD231PS(s.entry(3), k, z)
 	VFNMADD231PS(s.entry(4), k, z)
+	return shifted, k
+}
+
+// series is e^z of what reduce leaves.
+func (s *siluSteps) series(z VecVirtual) VecVirtual {
 	p := s.new()
 	VMOVAPS(s.entry(11), p)
 	for i := 10; i >= 5; i-- {
 		VFMADD213PS(s.entry(i), z, p)
 	}
-	if s.wide() {
-		return s.finishWide(x, p, k)
-	}
-	return s.finishNarrow(x, p, shifted)
+	return p
 }
 
 func (s *siluSteps) finishWide(x, p, k VecVirtual) VecVirtual {
@@ -81,14 +96,8 @@ func (s *siluSteps) finishWide(x, p, k VecVirtual) VecVirtual {
 
 // finishNarrow multiplies by 2^k as two powers, so that a subnormal result is rounded once.
 func (s *siluSteps) finishNarrow(x, p, shifted VecVirtual) VecVirtual {
-	half, rest, t, y := s.new(), s.new(), s.new(), s.new()
-	VPSUBD(s.shift, shifted, rest) // k
-	VPSRAD(U8(1), rest, half)
-	VPSUBD(half, rest, rest)
-	for _, power := range []VecVirtual{half, rest} {
-		VPSLLD(U8(23), power, power)
-		VPADDD(s.one, power, power)
-	}
+	t, y := s.new(), s.new()
+	half, rest := s.powers(shifted)
 	VMULPS(half, p, t)
 	VMULPS(rest, t, t)
 	VADDPS(s.one, t, t)
@@ -99,4 +108,17 @@ func (s *siluSteps) finishNarrow(x, p, shifted VecVirtual) VecVirtual {
 	VMULPS(rest, y, y)
 	VBLENDVPS(x, y, t, y)
 	return y
+}
+
+// powers are two numbers whose product is 2^k.
+func (s *siluSteps) powers(shifted VecVirtual) (half, rest VecVirtual) {
+	half, rest = s.new(), s.new()
+	VPSUBD(s.shift, shifted, rest) // k
+	VPSRAD(U8(1), rest, half)
+	VPSUBD(half, rest, rest)
+	for _, power := range []VecVirtual{half, rest} {
+		VPSLLD(U8(23), power, power)
+		VPADDD(s.one, power, power)
+	}
+	return half, rest
 }
