@@ -30,6 +30,7 @@ func rules() []rule {
 		{"residual", fuseResidual},
 		{"activation", fuseActivation},
 		{"transposed operand", fuseTranspose},
+		{"slice of a slice", fuseSlices},
 		{"cast of quantized values", fuseQuantizeCast},
 		{"quantized convolution", fuseQDQConv},
 		{"quantized addition", fuseQDQAdd},

@@ -134,6 +134,11 @@ func transposeBytes16AVX2(dst *byte, dstStride int, src *byte, srcStride int, ro
 //go:noescape
 func transposeWords8AVX2(dst *uint32, dstStride int, src *uint32, srcStride int, rows int)
 
+// everySecondAVX2 copies n elements that are two apart; n%8 == 0.
+//
+//go:noescape
+func everySecondAVX2(dst *uint32, src *uint32, n int)
+
 // nonZero1AVX2 needs whole steps of its loop.
 //
 //go:noescape

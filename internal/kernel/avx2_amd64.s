@@ -2623,6 +2623,30 @@ squareEnd:
 	VZEROUPPER
 	RET
 
+// func everySecondAVX2(dst *uint32, src *uint32, n int)
+// Requires: AVX, AVX2
+TEXT ·everySecondAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000008, DX
+	JLT  copyEnd
+
+copy:
+	VMOVUPS (CX), Y0
+	VSHUFPS $0xd8, 28(CX), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000008, DX
+	JGE     copy
+
+copyEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
 // func nonZero1AVX2(mask *byte, data *byte, n int) int
 // Requires: AVX, AVX2, POPCNT
 TEXT ·nonZero1AVX2(SB), NOSPLIT, $0-32

@@ -292,6 +292,15 @@ func transposeWordsBulk[T any](dst []T, dstStride int, src []T, srcStride, rows,
 	return doneRows, doneCols
 }
 
+// everySecondBulk copies whole vectors of elements of four bytes.
+func everySecondBulk[T any](dst, src []T) (n int) {
+	if n = whole(len(dst)); n == 0 || unsafe.Sizeof(*new(T)) != 4 {
+		return 0
+	}
+	everySecondAVX2((*uint32)(unsafe.Pointer(&dst[0])), (*uint32)(unsafe.Pointer(&src[0])), n)
+	return n
+}
+
 func nonZeroBulk(mask, data []byte, size int) (n, set int) {
 	n = whole(len(data) / size)
 	if size < 4 {

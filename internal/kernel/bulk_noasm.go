@@ -51,6 +51,8 @@ func transposeWordsBulk[T any](_ []T, _ int, _ []T, _, _, _ int) (doneRows, done
 	return 0, 0
 }
 
+func everySecondBulk[T any](_, _ []T) (n int) { return 0 }
+
 func transposeBytesBulk(_ []byte, _ int, _ []byte, _, _, _ int) (rows, cols int) { return 0, 0 }
 
 func nonZeroBulk(_, _ []byte, _ int) (n, set int) { return 0, 0 }

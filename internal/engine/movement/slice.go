@@ -14,6 +14,7 @@ func cuts() []op.Op {
 	return []op.Op{
 		{Type: "Slice", Since: 1, Shape: sliceShape(listAttribute), Run: runSlice(listAttribute)},
 		{Type: "Slice", Since: 10, Shape: sliceShape(listInput), Run: runSlice(listInput), Pack: packSlice},
+		{Domain: "mcompress", Type: "Slice", Since: 1, Shape: sliceShape(listAttribute), Run: runSlice(listAttribute)},
 	}
 }
 

@@ -98,6 +98,8 @@ func split[T any](axes []axis) (outer []axis, rows, cols axis, inner loop[T]) {
 	switch {
 	case cols.dst == 1 && cols.src == 1:
 		return outer, rows, cols, straight[T]
+	case cols.dst == 1 && cols.src == 2:
+		return outer, rows, cols, halved[T]
 	case cols.dst == 1 && cols.src == 0:
 		return outer, rows, cols, repeated[T]
 	}
@@ -117,6 +119,12 @@ func straight[T any](dst, src []T, so int, rows, cols axis) {
 func repeated[T any](dst, src []T, so int, rows, cols axis) {
 	for i := range rows.n {
 		fillWith(dst[i*rows.dst:i*rows.dst+cols.n], src[so+i*rows.src])
+	}
+}
+
+func halved[T any](dst, src []T, so int, rows, cols axis) {
+	for i := range rows.n {
+		kernel.EverySecond(dst[i*rows.dst:][:cols.n], src[so+i*rows.src:])
 	}
 }
 

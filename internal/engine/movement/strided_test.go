@@ -132,7 +132,7 @@ func TestPackingRoundTrip(t *testing.T) {
 func TestRowsAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range Ops() {
-		key := fmt.Sprint(o.Type, o.Since)
+		key := fmt.Sprint(o.Domain, o.Type, o.Since)
 		if seen[key] || o.Since < 1 {
 			t.Errorf("%s since %d", o.Type, o.Since)
 		}

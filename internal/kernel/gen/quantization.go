@@ -29,6 +29,7 @@ func quantizationFamily() {
 	errorLanes()
 	transposeBytes()
 	transposeWords()
+	everySecond()
 	nonZero1()
 	nonZero2()
 	nonZero4()
