@@ -55,8 +55,9 @@ type planner struct {
 	before    *plan // of earlier types, whose parts it reuses; may be nil
 	pool      *op.Pool
 	account   *op.Account
-	firstStep []int // by buffer: the first step of its lifetime
-	lastStep  []int // by buffer: the last step that reads any slot in it
+	firstStep []int   // by buffer: the first step of its lifetime
+	lastStep  []int   // by buffer: the last step that reads any slot in it
+	offset    []int64 // by slot: where it begins in its buffer
 	scratch   []int64
 }
 
@@ -69,7 +70,7 @@ func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *
 			prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps)),
 			buffer: make([]int, n), lastRead: p.lastReads(),
 		},
-		before: before, pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
+		before: before, pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), offset: make([]int64, n), scratch: make([]int64, len(p.steps)),
 	}
 	for i, s := range p.slots {
 		pl.buffer[i] = absent
@@ -86,6 +87,7 @@ func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *
 			return nil, err
 		}
 	}
+	pl.concatenate()
 	return pl.plan, pl.layout()
 }
 
@@ -368,7 +370,7 @@ func (pl *planner) regions() {
 	sharers := make([]int, len(pl.prog.slots))
 	for o, h := range pl.buffer {
 		if h != absent {
-			pl.place[o] = region{pl.place[h].off, pl.values[o].Bytes()}
+			pl.place[o] = region{pl.place[h].off + pl.offset[o], pl.values[o].Bytes()}
 			sharers[h]++
 		}
 	}

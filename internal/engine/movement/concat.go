@@ -71,9 +71,14 @@ func concat(p *op.Pool, dst *ir.Array, parts []*ir.Array, axis int) {
 	for _, part := range parts {
 		s := newStrided(part.Shape, strides, op.Strides(part.Shape))
 		s.dst = int(at * strides[axis])
-		if part.Elems() > 0 {
+		if part.Elems() > 0 && !inPlace(dst, part, s.dst) {
 			move(p, s, dst, part)
 		}
 		at += part.Shape[axis]
 	}
+}
+
+// inPlace reports whether part is already in the memory of dst, from that element on.
+func inPlace(dst, part *ir.Array, at int) bool {
+	return len(part.Data) > 0 && &part.Data[0] == &dst.Data[at*int(dst.DType.Bits())/8]
 }
