@@ -1,22 +1,57 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
+
+// concatReach is the number of steps before a Concat in which its inputs may be computed in its output, so that planning takes time in proportion to the graph.
+const concatReach = 1000
+
+// A moved buffer is in another one, at an offset.
+type moved struct {
+	buffer, to int
+	at         int64
+}
 
 // concatenate lets steps compute the inputs of a Concat in the memory of its output, if they are contiguous there and nothing else reads them
 // later. The output's lifetime begins with the first of them, which must not raise the peak.
 func (pl *planner) concatenate() {
 	var live []int64
+	var peak int64
+	var moves []moved
 	for i, s := range pl.prog.steps {
 		if pl.modes[i] != placed || !s.is("Concat") || !pl.joins(s) {
 			continue
 		}
 		if live == nil {
 			live = pl.live()
+			peak = slices.Max(live)
 		}
-		pl.join(i, s, live)
+		moves = append(moves, pl.join(i, s, live, peak)...)
+	}
+	pl.move(moves)
+}
+
+// move updates the slots whose buffers move. A buffer moves into that of a later step, which may move, too.
+func (pl *planner) move(moves []moved) {
+	last := make(map[int]moved, len(moves))
+	for _, m := range slices.Backward(moves) {
+		if next, ok := last[m.to]; ok {
+			m.to, m.at = next.to, m.at+next.at
+		}
+		last[m.buffer] = m
+	}
+	if len(last) == 0 {
+		return
+	}
+	for slot, h := range pl.buffer {
+		if m, ok := last[h]; ok {
+			pl.buffer[slot] = m.to
+			pl.offset[slot] += m.at
+		}
 	}
 }
 
@@ -36,54 +71,47 @@ func (pl *planner) joins(s *step) bool {
 	return true
 }
 
-// join moves the buffers of inputs of Concat i into that of its output.
-func (pl *planner) join(i int, s *step, live []int64) {
+// join is the moves of inputs of Concat i into its output.
+func (pl *planner) join(i int, s *step, live []int64, peak int64) []moved {
 	o, at := s.out[0], int64(0)
-	offsets, first := map[int]int64{}, i
+	var moves []moved
+	taken, first := map[int]bool{}, i
 	for _, j := range s.in {
 		h, n := pl.buffer[j], pl.values[j].Bytes()
-		if _, twice := offsets[h]; !twice && at%ir.Alignment == 0 && pl.joinable(i, h, n) {
-			offsets[h] = at
+		if !taken[h] && at%ir.Alignment == 0 && pl.joinable(i, h, n) {
+			taken[h] = true
+			moves = append(moves, moved{h, o, at})
 			first = min(first, pl.firstStep[h])
 		}
 		at += n
 	}
-	changed := pl.joined(i, first, at, offsets)
-	peak := int64(0)
-	for _, n := range live {
-		peak = max(peak, n)
-	}
+	changed := pl.joined(i, first, at, moves)
 	for k, n := range changed {
 		if live[first+k]+n > peak {
-			return
+			return nil
 		}
 	}
 	for k, n := range changed {
 		live[first+k] += n
 	}
-	for slot, h := range pl.buffer {
-		if off, ok := offsets[h]; ok {
-			pl.buffer[slot] = o
-			pl.offset[slot] += off
-		}
-	}
 	pl.firstStep[o] = first
+	return moves
 }
 
-// joinable reports whether buffer h can move into that of the output of step i: it has n bytes and is read there for the last time.
+// joinable reports whether buffer h can move into that of the output of step i: it has n bytes, is computed not long before, and is read there for the last time.
 func (pl *planner) joinable(i, h int, n int64) bool {
-	return h != absent && n > 0 && pl.lastStep[h] == i && pl.prog.slots[h].constant == nil && pl.values[h].Bytes() == n
+	return h != absent && n > 0 && pl.lastStep[h] == i && i-pl.firstStep[h] <= concatReach && pl.prog.slots[h].constant == nil && pl.values[h].Bytes() == n
 }
 
 // joined is the change of the live bytes of the steps first to i if buffers move into one of n bytes that begins with step first.
-func (pl *planner) joined(i, first int, n int64, offsets map[int]int64) []int64 {
+func (pl *planner) joined(i, first int, n int64, moves []moved) []int64 {
 	changed := make([]int64, i+1-first)
 	for k := range changed[:i-first] {
 		changed[k] = n
 	}
-	for h := range offsets {
-		for k := pl.firstStep[h]; k <= i; k++ {
-			changed[k-first] -= pl.values[h].Bytes()
+	for _, m := range moves {
+		for k := pl.firstStep[m.buffer]; k <= i; k++ {
+			changed[k-first] -= pl.values[m.buffer].Bytes()
 		}
 	}
 	return changed
