@@ -119,7 +119,7 @@ func eachRow(x []float32, stride, n, rows int, f func(row []float32)) {
 	}
 }
 
-// slideRow computes row o of an image, with the window's memory for taps. Behind a pointer, it would be on the heap.
+// slideRow computes row o of an image, with the window's memory for taps. If the window were a pointer, they would be on the heap.
 func (d *Depthwise) slideRow(window kernel.FloatWindow, y, x []float32, o int) {
 	channels, wide, n := d.Groups, d.kernel[1], 0
 	for column := 0; column < d.out[1]; column += n {
