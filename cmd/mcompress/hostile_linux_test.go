@@ -30,7 +30,7 @@ var hostileRuns = []string{
 }
 
 // Models that need more memory, steps or nodes than there are end each command with a documented exit code and without temporary files. The
-// process has 2 GiB of address space, so that memory that is taken before it is planned ends it, and few threads, as their stacks take some of it.
+// process has 4 GiB of address space, so that memory that is taken before it is planned ends it, and few threads, as their stacks take some of it.
 func TestHostileModelsInLimitedProcesses(t *testing.T) {
 	program := ownProgram(t)
 	for _, name := range slices.Sorted(maps.Keys(hostileModels)) {
@@ -97,7 +97,7 @@ func runLimited(t *testing.T, program, dir, args string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	words := append([]string{"-c", `ulimit -v 2097152 && exec "$@"`, "sh", program, "-q", "--max-steps", "20000"}, strings.Fields(args)...)
+	words := append([]string{"-c", `ulimit -v 4194304 && exec "$@"`, "sh", program, "-q", "--max-steps", "20000"}, strings.Fields(args)...)
 	cmd := exec.CommandContext(ctx, "sh", words...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOMAXPROCS=4")
 	var stderr bytes.Buffer
