@@ -58,7 +58,7 @@ func (in *instance) rebind(pl *plan) {
 		}
 	}
 	for i := range in.calls {
-		in.calls[i].Work = in.region(pl.scratch[i])
+		in.calls[i].Work, in.calls[i].Kept = in.region(pl.scratch[i]), nil
 	}
 	in.reset()
 }

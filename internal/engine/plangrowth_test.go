@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -61,4 +63,40 @@ func TestRunsOfGrowingSizes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A plan that gets the arena of another one has nothing that operators kept for its types.
+func TestKeptOfAnotherSize(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	c := chain{m.Graph, rand.New(rand.NewPCG(1, 2))}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1}, {N: 16}, {N: -1}, {N: -1}}}
+	m.Graph.Inputs = []*ir.Value{x}
+	m.Graph.AddOutput(c.op("Relu", c.pointwise(c.depthwise(c.op("Neg", x), 16, 3), 16, 32)))
+	e := openChain(t, m, 2)
+	for _, n := range []int64{40, 41, 42, 40} {
+		in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, 1, 16, n, 82-n)}
+		for i := range ir.View[float32](in["x"]) {
+			ir.View[float32](in["x"])[i] = float32(c.NormFloat64())
+		}
+		want := runChain(t, openChain(t, m, 2), in)
+		for range 2 {
+			if got := runChain(t, e, in); !bytes.Equal(got.Data, want.Data) {
+				t.Errorf("images of %d rows: the output differs from that of a session with one size", n)
+			}
+		}
+	}
+	if entries := e.prog.plans.entries; entries[1].plan.capacity != entries[2].plan.capacity {
+		t.Error("no plan had the arena of another one")
+	}
+}
+
+func runChain(t *testing.T, e *Interpreter, in map[string]*ir.Array) *ir.Array {
+	t.Helper()
+	out, err := e.Run(t.Context(), in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[e.Outputs()[0].Name]
 }

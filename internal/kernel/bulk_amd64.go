@@ -281,15 +281,16 @@ func transposeWordsBulk[T any](dst []T, dstStride int, src []T, srcStride, rows,
 	if unsafe.Sizeof(*new(T)) != size || !hasAVX2 || rows < square || cols < square {
 		return 0, 0
 	}
-	doneRows, doneCols = rows&^(square-1), cols&^(square-1)
+	doneRows = rows &^ (square - 1)
 	for r := 0; r < doneRows; r += transposeRows {
 		n := min(transposeRows, doneRows-r)
-		for c := 0; c < doneCols; c += square {
+		for next := 0; next < cols; next += square {
+			c := min(next, cols-square) // the last square may overlap the one before
 			to, from := (*uint32)(unsafe.Pointer(&dst[c*dstStride+r])), (*uint32)(unsafe.Pointer(&src[r*srcStride+c]))
 			transposeWords8AVX2(to, size*dstStride, from, size*srcStride, n)
 		}
 	}
-	return doneRows, doneCols
+	return doneRows, cols
 }
 
 // everySecondBulk copies whole vectors of elements of four bytes.

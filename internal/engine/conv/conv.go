@@ -177,19 +177,16 @@ func (j *job) bounded() (b limits, activate func(row []float32)) {
 
 // convolve is Conv and FusedConv of float32.
 func convolve(c *op.Call) error {
-	g, err := geometry(c.Node, c.In)
-	if err != nil || c.Out[0].Elems() == 0 {
+	if c.Out[0].Elems() == 0 {
+		return nil
+	}
+	l, err := invariantsOf(c)
+	if err != nil {
 		return err
 	}
 	j := job{x: ImagesOf[float32](c.In[0], false), w: ir.View[float32](c.In[1]), y: ImagesOf[float32](c.Out[0], c.Bool("exceeds", false))}
 	j.lastX, j.lastY = c.LastIn, c.LastOut
-	name, params := c.Text("activation", ""), c.Floats("activation_params")
-	if j.activate, err = activation.Of(name, params); err != nil {
-		return err
-	}
-	if lo, hi, ok := activation.Bounds(name, params); ok {
-		j.bounds = &limits{lo, hi}
-	}
+	j.activate, j.bounds = l.activate, l.bounds
 	if b := c.Opt(2); b != nil {
 		j.bias = ir.View[float32](b)
 	}
@@ -197,29 +194,8 @@ func convolve(c *op.Call) error {
 		copy(j.y.Values, ir.View[float32](z)) // does nothing if they share memory
 		j.add = true
 	}
-	g.convolve(c, c.Work, j)
+	l.run(c.Pool, c.Work, j)
 	return nil
-}
-
-// convolve runs j with the weights of call c; g may be that of a part of the images.
-func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
-	weights, transformed := c.State.(winogradWeights)
-	packed, isPacked := c.State.(packedWeights)
-	sparse, _ := c.State.(sparseWeights)
-	switch {
-	case transformed:
-		winogradOf(g, weights, c.Pool.Workers()).run(c.Pool, work, j)
-	case isPacked:
-		packed.convolve(g, c.Pool, work, j)
-	case sparse != nil:
-		sparse.convolve(g, c.Pool, work, j)
-	case c.IsFixed(1) && isSparse(c.Node, c.In[1]): // this and the next: bit-identical to constant weights
-		g.multiply(c.Pool, work, j)
-	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]):
-		g.transformed(c.Pool, work, j)
-	default:
-		g.convolveComputed(c.Pool, work, j)
-	}
 }
 
 // multiply multiplies the weights with the patches.

@@ -11,8 +11,9 @@ import (
 // outputs are rows a stride apart, and each tap has an offset. Results are bit-identical to those of multiply.
 type denseWindows struct {
 	*Geometry
-	rows int // output rows of a band
-	wide int // columns of a row of the band
+	rows int     // output rows of a band
+	wide int     // columns of a row of the band
+	at   []int64 // offsets of the elements of a patch in the band
 }
 
 // denseWindowsOf is nil if sums are deeper than those of one block, if rows of the output are shorter than a strip, or if windows leave gaps,
@@ -28,6 +29,7 @@ func denseWindowsOf(g *Geometry, workers int) *denseWindows {
 	d.wide = (ceilDiv(g.out[1], kernel.GemmAtRows)*kernel.GemmAtRows-1)*g.stride[1] + g.span(1)
 	d.rows = max((bandSize/(g.InC*d.wide)-g.span(0))/g.stride[0]+1, 1)
 	d.rows = min(d.rows, max(ceilDiv(g.Batch*g.out[0], tilesPerWorker*workers), 1), g.out[0])
+	d.at = d.taps()
 	return d
 }
 
@@ -48,7 +50,7 @@ func (d *denseWindows) slot() (size int64) {
 }
 
 func (d *denseWindows) run(p *op.Pool, work []byte, j job, weights packedWeights) {
-	bands, size, at := ceilDiv(d.out[0], d.rows), int(d.slot()), d.taps()
+	bands, size := ceilDiv(d.out[0], d.rows), int(d.slot())
 	p.Slots(d.Batch*bands, func(task, slot int) {
 		buf := scratch[float32](work[slot*size:][:size])
 		band, row := buf.take(d.parts()[0]), buf.take(d.parts()[1])
@@ -59,7 +61,7 @@ func (d *denseWindows) run(p *op.Pool, work []byte, j job, weights packedWeights
 			if j.lastY {
 				row = part(y, o, len(row))
 			}
-			d.multiply(row, band[(o-first)*d.stride[0]*d.wide:], at, weights, j.bias)
+			d.multiply(row, band[(o-first)*d.stride[0]*d.wide:], weights, j.bias)
 			if j.activate != nil {
 				j.activate(row)
 			}
@@ -70,7 +72,6 @@ func (d *denseWindows) run(p *op.Pool, work []byte, j job, weights packedWeights
 	})
 }
 
-// taps are the offsets of the elements of a patch in the band.
 func (d *denseWindows) taps() []int64 {
 	at := make([]int64, 0, d.Depth())
 	for c := range d.InC {
@@ -99,13 +100,13 @@ func (d *denseWindows) fill(band, x []float32, o int) {
 }
 
 // multiply computes a row of the output.
-func (d *denseWindows) multiply(row, band []float32, at []int64, weights packedWeights, bias []float32) {
+func (d *denseWindows) multiply(row, band []float32, weights packedWeights, bias []float32) {
 	if bias != nil {
 		repeat(row, bias)
 	} else {
 		clear(row)
 	}
 	for m := 0; m < d.OutC; m += panel {
-		kernel.GemmAt(row[m:], d.OutC, band, d.stride[1], at, part(weights, m/panel, panel*d.Depth()), d.out[1], min(panel, d.OutC-m))
+		kernel.GemmAt(row[m:], d.OutC, band, d.stride[1], d.at, part(weights, m/panel, panel*d.Depth()), d.out[1], min(panel, d.OutC-m))
 	}
 }

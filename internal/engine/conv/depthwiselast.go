@@ -98,7 +98,7 @@ func (c channelRange) run(lo, hi int) {
 	rows, wide, channels := c.out[0], c.out[1]*c.Groups, c.to-c.from
 	limits, activate := c.bounded()
 	var taps [5 * 5]kernel.Tap // enough for usual kernels, without an allocation for each task
-	window := &kernel.FloatWindow{Taps: taps[:0], W: c.w[c.from:], First: c.first[c.from:c.to], Lo: limits.lo, Hi: limits.hi}
+	window := kernel.FloatWindow{Taps: taps[:0], W: c.w[c.from:], First: c.first[c.from:c.to], Lo: limits.lo, Hi: limits.hi}
 	for r := lo; r < hi; r++ {
 		row := part(c.y.Values, r, wide)
 		c.slideRow(window, row[c.from:], part(c.x.Values, r/rows, c.inLen()*c.Groups)[c.from:], r%rows)
@@ -119,8 +119,8 @@ func eachRow(x []float32, stride, n, rows int, f func(row []float32)) {
 	}
 }
 
-// slideRow computes row o of an image.
-func (d *Depthwise) slideRow(window *kernel.FloatWindow, y, x []float32, o int) {
+// slideRow computes row o of an image, with the window's memory for taps. If the window were a pointer, they would be on the heap.
+func (d *Depthwise) slideRow(window kernel.FloatWindow, y, x []float32, o int) {
 	channels, wide, n := d.Groups, d.kernel[1], 0
 	for column := 0; column < d.out[1]; column += n {
 		lo, hi := d.inside(1, column)

@@ -33,7 +33,7 @@ func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x Images[T], w [
 		return
 	}
 	if y, ok := any(y).(Images[float32]); ok {
-		g.convolveComputed(p, work, job{x: any(x).(Images[float32]), w: any(w).([]float32), y: y})
+		g.computed()(p, work, job{x: any(x).(Images[float32]), w: any(w).([]float32), y: y})
 		return
 	}
 	p.For(g.Products(), func(i int) {

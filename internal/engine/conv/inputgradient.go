@@ -153,7 +153,7 @@ func (a *adjoint) run(p *op.Pool, work []byte, dx, dy Images[float32], w, turned
 		ph.weights(p, weights[i], w)
 	}
 	if a.whole() {
-		a.phases[0].convolveComputed(p, buf, job{x: dy, w: weights[0], y: dx})
+		a.phases[0].computed()(p, buf, job{x: dy, w: weights[0], y: dx})
 		return
 	}
 	for i, ph := range a.phases {
@@ -169,7 +169,7 @@ func (a *adjoint) run(p *op.Pool, work []byte, dx, dy Images[float32], w, turned
 		n := min(a.images, a.Batch-image)
 		for i, ph := range a.phases {
 			in := dy.from(image * a.Groups * a.OutC * a.OutArea())
-			ph.of(n).convolveComputed(p, buf, job{x: in, w: weights[i], y: Images[float32]{Values: sums[i][:ph.elements(n)]}})
+			ph.of(n).computed()(p, buf, job{x: in, w: weights[i], y: Images[float32]{Values: sums[i][:ph.elements(n)]}})
 		}
 		to, grain := dx.from(image*a.Groups*a.InC*a.InArea()), 1<<13/a.InArea()+1
 		p.Slots(ceilDiv(n*a.Groups*a.InC, grain), func(task, slot int) {

@@ -161,7 +161,7 @@ func (weights packedWeights) unpack(p *op.Pool, w []float32, depth int) {
 // isSmall reports whether patches are the left operand if weights are packed.
 func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
 
-// packedWork is the size of packedWeights.convolve's scratch memory.
+// packedWork is the size of the scratch memory for packed weights.
 func (g *Geometry) packedWork(workers int, h Halves) int64 {
 	size := g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
 	if !g.isSmall() {
@@ -173,33 +173,43 @@ func (g *Geometry) packedWork(workers int, h Halves) int64 {
 	return size
 }
 
-// convolve multiplies the patches with the weights, of large images as rows.
-func (weights packedWeights) convolve(g *Geometry, pool *op.Pool, work []byte, j job) {
-	if d := denseWindowsOf(g, pool.Workers()); d != nil && !j.add && !j.x.isHalf() && !j.y.isHalf() {
-		d.run(pool, work, j, weights)
-		return
-	}
-	if !g.isSmall() && !j.lastX && !j.lastY {
-		buf := scratch[float32](work)
-		j.w = buf.take(g.OutC * g.Depth())
-		weights.unpack(pool, j.w, g.Depth())
-		g.multiply(pool, buf, j)
-		return
-	}
-	p, patches := packedOf(g, pool.Workers()), PatchesOf(g, work[:g.TableSize()])
-	images := func(image int) gemm.Panels[float32] {
-		x := j.x.from(image * p.InC * p.InArea())
-		if p.Pointwise() {
-			return pixelPanels(x, p.OutArea())
+// algorithm multiplies the patches with the weights, of large images as rows.
+func (weights packedWeights) algorithm(g *Geometry, workers int) algorithm {
+	dense, small := denseWindowsOf(g, workers), packedOf(g, workers)
+	return func(pool *op.Pool, work []byte, j job) {
+		switch {
+		case dense != nil && !j.add && !j.x.isHalf() && !j.y.isHalf():
+			dense.run(pool, work, j, weights)
+		case !g.isSmall() && !j.lastX && !j.lastY:
+			buf := scratch[float32](work)
+			j.w = buf.take(g.OutC * g.Depth())
+			weights.unpack(pool, j.w, g.Depth())
+			g.multiply(pool, buf, j)
+		default:
+			small.run(pool, work, j, weights)
 		}
-		return patches.Of(x)
 	}
+}
+
+func (p *packed) run(pool *op.Pool, work []byte, j job, weights packedWeights) {
+	table, rest := work[:p.TableSize()], work[p.TableSize():]
+	images := p.images(j.x, table)
 	size := int(p.slot(j.y.isHalf()))
 	pool.Slots(p.tiles(), func(task, slot int) {
 		t := packedTile{packed: p, job: j, weights: weights, patches: images}
 		t.from, t.to, t.first, t.last = p.tile(task)
-		t.run(scratch[float32](work[g.TableSize():][slot*size:][:size]))
+		t.run(scratch[float32](rest[slot*size:][:size]))
 	})
+}
+
+// images returns a function for the patches of an image. table is that of PatchesOf.
+func (p *packed) images(x Images[float32], table []byte) func(image int) gemm.Panels[float32] {
+	size := p.InC * p.InArea()
+	if p.Pointwise() {
+		return func(image int) gemm.Panels[float32] { return pixelPanels(x.from(image*size), p.OutArea()) }
+	}
+	patches := PatchesOf(p.Geometry, table)
+	return func(image int) gemm.Panels[float32] { return patches.Of(x.from(image * size)) }
 }
 
 // A packedTile is pixels from to to-1 of all images and channels first to last-1 of the output.

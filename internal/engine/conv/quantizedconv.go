@@ -154,7 +154,7 @@ func (b band) run(c *op.Call, j job, x, y []byte, from, to codec) {
 			kernel.Dequantize(part(in32, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale, from.zero)
 		}
 	})
-	b.convolve(c, buf, j)
+	b.algorithm(c)(c.Pool, buf, j)
 	out, places := b.OutArea(), len(y)/(b.Groups*b.OutC)
 	c.Pool.Rows(b.Groups*b.OutC, 1+quantizeGrain/max(out, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {

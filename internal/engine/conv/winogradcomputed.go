@@ -22,7 +22,7 @@ func (g *Geometry) transformsComputed() bool {
 	return winogradPays(g.InC, g.OutC) && g.Groups*g.OutC*g.InC <= manyKernels
 }
 
-// computedWork is the size of convolveComputed's scratch memory.
+// computedWork is the size of computed's scratch memory.
 func (g *Geometry) computedWork(workers int, h Halves) int64 {
 	if d := DepthwiseOf(g); d != nil {
 		return d.work(workers, h)
@@ -41,17 +41,15 @@ func (g *Geometry) productWork(workers int, h Halves) int64 {
 	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
 
-// convolveComputed convolves with weights that are not prepacked.
-func (g *Geometry) convolveComputed(p *op.Pool, work []byte, j job) {
+// computed is the algorithm for weights that are not prepacked.
+func (g *Geometry) computed() algorithm {
 	if d := DepthwiseOf(g); d != nil {
-		d.run(p, work, j)
-		return
+		return d.run
 	}
 	if !g.transformsComputed() {
-		g.multiply(p, work, j)
-		return
+		return g.multiply
 	}
-	g.transformed(p, work, j)
+	return g.transformed
 }
 
 // transformedWork is the size of transformed's scratch memory.

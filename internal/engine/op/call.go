@@ -17,7 +17,10 @@ type Call struct {
 	Pool *Pool
 	// Account is checked before memory is allocated that is neither an output of the types that Shape returned nor Work.
 	Account *Account
-	Rows    io.ReaderAt // the bytes of input 0, whose Data is nil then; nil unless Op.Rows applies
+	// Kept is what Run derived from the node and the types of In, nil before: a later call with the same node and types may find it here, with
+	// other data. It must be small, as no account has it.
+	Kept any
+	Rows io.ReaderAt // the bytes of input 0, whose Data is nil then; nil unless Op.Rows applies
 }
 
 // Opt is input i, nil if absent.

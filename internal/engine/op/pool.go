@@ -135,17 +135,23 @@ func (t *task) join(slot int) {
 	}
 }
 
-// run takes the part of a slot, and then what is left of the others.
+// run takes the part of a slot, and then what is left of the others. It counts its tasks at the end: a counter that workers change after
+// each one would go to and fro between the caches of their processors.
 func (t *task) run(slot int) {
+	ran := 0
 	for i, ok := t.parts[slot].first(); ok; i, ok = t.parts[slot].first() {
 		t.one(i, slot)
+		ran++
 	}
 	for k := range t.parts {
 		other := &t.parts[(slot+k)%len(t.parts)]
 		for i, ok := other.last(); ok; i, ok = other.last() {
 			t.one(i, slot)
+			ran++
 		}
 	}
+	t.done.Add(int64(ran))
+	t.left.Add(-ran)
 }
 
 // set makes from to to-1 the indices that are left.
@@ -174,8 +180,6 @@ func (p *part) last() (int, bool) {
 }
 
 func (t *task) one(i, slot int) {
-	defer t.left.Done()
-	defer t.done.Add(1)
 	defer func() {
 		if v := recover(); v != nil {
 			t.failed.CompareAndSwap(nil, &v)
