@@ -70,7 +70,7 @@ func (b *bench) memoryRow(ctx context.Context, l load, path string) (string, err
 
 // arenas are the bytes that the plan lays out, and those that a run took.
 func (b *bench) arenas(ctx context.Context, path string, l load) (planned, measured int64, err error) {
-	args := []string{"--json", "--workers", engineThreads, "memory", path, "--measure", "--batch", strconv.Itoa(l.batch)}
+	args := []string{"--json", "--memory-limit", "4GiB", "--workers", engineThreads, "memory", path, "--measure", "--batch", strconv.Itoa(l.batch)}
 	for _, d := range l.dims {
 		args = append(args, "--dim", d)
 	}
