@@ -150,8 +150,10 @@ func (t *task) run(slot int) {
 			ran++
 		}
 	}
-	t.done.Add(int64(ran))
-	t.left.Add(-ran)
+	if ran > 0 { // else all may be done, and the caller waits no longer
+		t.done.Add(int64(ran))
+		t.left.Add(-ran)
+	}
 }
 
 // set makes from to to-1 the indices that are left.

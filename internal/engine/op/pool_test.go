@@ -1,6 +1,7 @@
 package op
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -108,5 +109,21 @@ func TestSlotsNest(t *testing.T) {
 	})
 	if got := ran.Load(); got != 35 {
 		t.Errorf("%d tasks, want 35", got)
+	}
+}
+
+// TestSlotsWithLateWorkers: workers that find nothing left do not disturb the caller, who waits for the others.
+func TestSlotsWithLateWorkers(t *testing.T) {
+	p := NewPool(16) // more than processors: the caller sleeps while it waits
+	defer p.Close()
+	for range 200_000 {
+		var ran atomic.Int32
+		p.Slots(16, func(int, int) {
+			ran.Add(1)
+			runtime.Gosched()
+		})
+		if got := ran.Load(); got != 16 {
+			t.Fatalf("%d tasks, want 16", got)
+		}
 	}
 }
