@@ -112,7 +112,7 @@ func TestSlotsNest(t *testing.T) {
 	}
 }
 
-// TestSlotsWithLateWorkers: workers that find nothing left do not disturb the caller, who waits for the others.
+// TestSlotsWithLateWorkers: workers that find nothing left do not disturb the caller, which waits for the others.
 func TestSlotsWithLateWorkers(t *testing.T) {
 	p := NewPool(16) // more than processors: the caller sleeps while it waits
 	defer p.Close()
