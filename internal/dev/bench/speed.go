@@ -270,8 +270,16 @@ func processor() string {
 		return "AVX-512 with VNNI"
 	case cpu.X86.HasAVX512BW:
 		return "AVX-512"
+	case cpu.X86.HasAVX2 && hasAVX512():
+		return "one with AVX-512, which was hidden from all programs: AVX2"
 	case cpu.X86.HasAVX2:
 		return "AVX2"
 	}
 	return runtime.GOARCH
+}
+
+// hasAVX512 is what Linux says of the processor, which neither GODEBUG nor a fault of CPUID changes.
+func hasAVX512() bool {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	return err == nil && strings.Contains(string(text), "avx512f")
 }
