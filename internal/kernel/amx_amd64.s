@@ -5,6 +5,7 @@
 #include "textflag.h"
 
 // func gemmTiles1x1AMX(config *byte, strips int, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow int, first *int32, firstRow int)
+// Requires: MMX+
 TEXT ·gemmTiles1x1AMX(SB), NOSPLIT, $0-88
 	MOVQ config+0(FP), AX
 
@@ -48,10 +49,11 @@ zero:
 
 step:
 	// TILELOADD 0(BX)(DX*1), TMM6
-	LONG $0x4b7be2c4
-	BYTE $0x74
-	BYTE $0x13
-	BYTE $0x00
+	LONG       $0x4b7be2c4
+	BYTE       $0x74
+	BYTE       $0x13
+	BYTE       $0x00
+	PREFETCHT1 4096(BX)
 
 	// TILELOADD 0(SI)(R8*1), TMM4
 	LONG $0x4b7ba2c4
@@ -92,6 +94,7 @@ step:
 	RET
 
 // func gemmTiles1x2AMX(config *byte, strips int, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow int, first *int32, firstRow int)
+// Requires: MMX+
 TEXT ·gemmTiles1x2AMX(SB), NOSPLIT, $0-88
 	MOVQ config+0(FP), AX
 
@@ -145,10 +148,11 @@ zero:
 
 step:
 	// TILELOADD 0(BX)(DX*1), TMM6
-	LONG $0x4b7be2c4
-	BYTE $0x74
-	BYTE $0x13
-	BYTE $0x00
+	LONG       $0x4b7be2c4
+	BYTE       $0x74
+	BYTE       $0x13
+	BYTE       $0x00
+	PREFETCHT1 4096(BX)
 
 	// TILELOADD 0(SI)(R8*1), TMM4
 	LONG $0x4b7ba2c4
@@ -161,10 +165,11 @@ step:
 	BYTE $0xc4
 
 	// TILELOADD 0(CX)(DX*1), TMM7
-	LONG $0x4b7be2c4
-	BYTE $0x7c
-	BYTE $0x11
-	BYTE $0x00
+	LONG       $0x4b7be2c4
+	BYTE       $0x7c
+	BYTE       $0x11
+	BYTE       $0x00
+	PREFETCHT1 4096(CX)
 
 	// TDPBUSD TMM7, TMM4, TMM1
 	LONG $0x5e41e2c4
@@ -205,6 +210,7 @@ step:
 	RET
 
 // func gemmTiles2x1AMX(config *byte, strips int, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow int, first *int32, firstRow int)
+// Requires: MMX+
 TEXT ·gemmTiles2x1AMX(SB), NOSPLIT, $0-88
 	MOVQ config+0(FP), AX
 
@@ -258,10 +264,11 @@ zero:
 
 step:
 	// TILELOADD 0(BX)(DX*1), TMM6
-	LONG $0x4b7be2c4
-	BYTE $0x74
-	BYTE $0x13
-	BYTE $0x00
+	LONG       $0x4b7be2c4
+	BYTE       $0x74
+	BYTE       $0x13
+	BYTE       $0x00
+	PREFETCHT1 4096(BX)
 
 	// TILELOADD 0(SI)(R8*1), TMM4
 	LONG $0x4b7ba2c4
@@ -318,6 +325,7 @@ step:
 	RET
 
 // func gemmTiles2x2AMX(config *byte, strips int, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow int, first *int32, firstRow int)
+// Requires: MMX+
 TEXT ·gemmTiles2x2AMX(SB), NOSPLIT, $0-88
 	MOVQ config+0(FP), AX
 
@@ -391,10 +399,11 @@ zero:
 
 step:
 	// TILELOADD 0(BX)(DX*1), TMM6
-	LONG $0x4b7be2c4
-	BYTE $0x74
-	BYTE $0x13
-	BYTE $0x00
+	LONG       $0x4b7be2c4
+	BYTE       $0x74
+	BYTE       $0x13
+	BYTE       $0x00
+	PREFETCHT1 4096(BX)
 
 	// TILELOADD 0(SI)(R8*1), TMM4
 	LONG $0x4b7ba2c4
@@ -417,10 +426,11 @@ step:
 	BYTE $0xd5
 
 	// TILELOADD 0(CX)(DX*1), TMM7
-	LONG $0x4b7be2c4
-	BYTE $0x7c
-	BYTE $0x11
-	BYTE $0x00
+	LONG       $0x4b7be2c4
+	BYTE       $0x7c
+	BYTE       $0x11
+	BYTE       $0x00
+	PREFETCHT1 4096(CX)
 
 	// TDPBUSD TMM7, TMM4, TMM1
 	LONG $0x5e41e2c4

@@ -23,6 +23,7 @@ const (
 	amxRow     = 64 // bytes of a row
 	firstTileA = 4
 	firstTileB = 6
+	amxAhead   = 4096 // bytes from B to the line that it prefetches
 )
 
 func (t amxTiles) emit() {
@@ -102,11 +103,13 @@ func (t amxTiles) start(first amxStrided) {
 	t.each(func(tile, _ int, _ int8) { raw(tileZero(tile), "TILEZERO TMM%d", tile) })
 }
 
-// multiply adds the products of one step, each as soon as its tiles are loaded.
+// multiply adds the products of one step, each as soon as its tiles are loaded. One prefetched line for each tile of B makes the hardware
+// read ahead in the next page; prefetching all lines was slower.
 func (t amxTiles) multiply(a, b amxStrided) {
 	bRows := []GPPhysical{b.base, b.second}
 	for x := range t.across {
 		loadTile(firstTileB+x, bRows[x], b.stride, 0)
+		PREFETCHT1(Mem{Base: bRows[x], Disp: amxAhead})
 		for r := range t.down {
 			if x == 0 {
 				loadTile(firstTileA+r, a.row(r), a.stride, 0)
