@@ -108,3 +108,18 @@ func gemmFinish6x8AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip i
 //
 //go:noescape
 func gemmFinish12x8AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmAt6x16AVX2 stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+
+// gemmAt12x16AVX512 stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+
+// gemmAt12x32AVX512 stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmAt12x32AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)

@@ -229,10 +229,9 @@ oneEnd:
 	ADDQ      CX, BX
 	LEAQ      (BX)(CX*2), SI
 	ADDQ      CX, SI
-	MOVQ      bias+96(FP), DI
-	MOVQ      add+88(FP), R8
+	MOVQ      add+88(FP), DI
 	KMOVW     low+112(FP), K1
-	TESTQ     R8, R8
+	TESTQ     DI, DI
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z12
 	VADDPS    Z12, Z0, Z0
@@ -260,6 +259,7 @@ oneEnd:
 	VADDPS    Z12, Z11, Z11
 
 bias:
+	MOVQ         bias+96(FP), DI
 	VBROADCASTSS lo+104(FP), Z12
 	VBROADCASTSS hi+108(FP), Z13
 	VMOVUPS.Z    (DI), K1, Z14
@@ -635,11 +635,10 @@ oneEnd:
 	ADDQ      CX, BX
 	LEAQ      (BX)(CX*2), SI
 	ADDQ      CX, SI
-	MOVQ      bias+96(FP), DI
-	MOVQ      add+88(FP), R8
+	MOVQ      add+88(FP), DI
 	KMOVW     low+112(FP), K1
 	KMOVW     high+114(FP), K2
-	TESTQ     R8, R8
+	TESTQ     DI, DI
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z24
 	VADDPS    Z24, Z0, Z0
@@ -691,6 +690,7 @@ oneEnd:
 	VADDPS    Z24, Z23, Z23
 
 bias:
+	MOVQ         bias+96(FP), DI
 	VBROADCASTSS lo+104(FP), Z24
 	VBROADCASTSS hi+108(FP), Z25
 	VMOVUPS.Z    (DI), K1, Z26
@@ -967,10 +967,9 @@ oneEnd:
 	ADDQ      CX, DX
 	LEAQ      (DX)(CX*2), BX
 	ADDQ      CX, BX
-	MOVQ      bias+96(FP), SI
-	MOVQ      add+88(FP), DI
+	MOVQ      add+88(FP), SI
 	KMOVW     low+112(FP), K1
-	TESTQ     DI, DI
+	TESTQ     SI, SI
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z8
 	VADDPS    Z8, Z0, Z0
@@ -990,6 +989,7 @@ oneEnd:
 	VADDPS    Z8, Z7, Z7
 
 bias:
+	MOVQ         bias+96(FP), SI
 	VBROADCASTSS lo+104(FP), Z8
 	VBROADCASTSS hi+108(FP), Z9
 	VMOVUPS.Z    (SI), K1, Z10
@@ -1262,11 +1262,10 @@ oneEnd:
 	ADDQ      CX, DX
 	LEAQ      (DX)(CX*2), BX
 	ADDQ      CX, BX
-	MOVQ      bias+96(FP), SI
-	MOVQ      add+88(FP), DI
+	MOVQ      add+88(FP), SI
 	KMOVW     low+112(FP), K1
 	KMOVW     high+114(FP), K2
-	TESTQ     DI, DI
+	TESTQ     SI, SI
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z16
 	VADDPS    Z16, Z0, Z0
@@ -1302,6 +1301,7 @@ oneEnd:
 	VADDPS    Z16, Z15, Z15
 
 bias:
+	MOVQ         bias+96(FP), SI
 	VBROADCASTSS lo+104(FP), Z16
 	VBROADCASTSS hi+108(FP), Z17
 	VMOVUPS.Z    (SI), K1, Z18
@@ -1487,10 +1487,9 @@ oneEnd:
 	MOVQ      cRow+80(FP), CX
 	LEAQ      (AX)(CX*2), DX
 	ADDQ      CX, DX
-	MOVQ      bias+96(FP), BX
-	MOVQ      add+88(FP), SI
+	MOVQ      add+88(FP), BX
 	KMOVW     low+112(FP), K1
-	TESTQ     SI, SI
+	TESTQ     BX, BX
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z4
 	VADDPS    Z4, Z0, Z0
@@ -1502,6 +1501,7 @@ oneEnd:
 	VADDPS    Z4, Z3, Z3
 
 bias:
+	MOVQ         bias+96(FP), BX
 	VBROADCASTSS lo+104(FP), Z4
 	VBROADCASTSS hi+108(FP), Z5
 	VMOVUPS.Z    (BX), K1, Z6
@@ -1671,11 +1671,10 @@ oneEnd:
 	MOVQ      cRow+80(FP), CX
 	LEAQ      (AX)(CX*2), DX
 	ADDQ      CX, DX
-	MOVQ      bias+96(FP), BX
-	MOVQ      add+88(FP), SI
+	MOVQ      add+88(FP), BX
 	KMOVW     low+112(FP), K1
 	KMOVW     high+114(FP), K2
-	TESTQ     SI, SI
+	TESTQ     BX, BX
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z8
 	VADDPS    Z8, Z0, Z0
@@ -1695,6 +1694,7 @@ oneEnd:
 	VADDPS    Z8, Z7, Z7
 
 bias:
+	MOVQ         bias+96(FP), BX
 	VBROADCASTSS lo+104(FP), Z8
 	VBROADCASTSS hi+108(FP), Z9
 	VMOVUPS.Z    (BX), K1, Z10
@@ -1813,10 +1813,9 @@ oneEnd:
 	ADDQ      $0x00000001, AX
 	MOVQ      c+72(FP), AX
 	MOVQ      cRow+80(FP), CX
-	MOVQ      bias+96(FP), DX
-	MOVQ      add+88(FP), BX
+	MOVQ      add+88(FP), DX
 	KMOVW     low+112(FP), K1
-	TESTQ     BX, BX
+	TESTQ     DX, DX
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z2
 	VADDPS    Z2, Z0, Z0
@@ -1824,6 +1823,7 @@ oneEnd:
 	VADDPS    Z2, Z1, Z1
 
 bias:
+	MOVQ         bias+96(FP), DX
 	VBROADCASTSS lo+104(FP), Z2
 	VBROADCASTSS hi+108(FP), Z3
 	VMOVUPS.Z    (DX), K1, Z4
@@ -1936,11 +1936,10 @@ oneEnd:
 	ADDQ      $0x00000001, AX
 	MOVQ      c+72(FP), AX
 	MOVQ      cRow+80(FP), CX
-	MOVQ      bias+96(FP), DX
-	MOVQ      add+88(FP), BX
+	MOVQ      add+88(FP), DX
 	KMOVW     low+112(FP), K1
 	KMOVW     high+114(FP), K2
-	TESTQ     BX, BX
+	TESTQ     DX, DX
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z4
 	VADDPS    Z4, Z0, Z0
@@ -1952,6 +1951,7 @@ oneEnd:
 	VADDPS    Z4, Z3, Z3
 
 bias:
+	MOVQ         bias+96(FP), DX
 	VBROADCASTSS lo+104(FP), Z4
 	VBROADCASTSS hi+108(FP), Z5
 	VMOVUPS.Z    (DX), K1, Z6
@@ -2042,15 +2042,15 @@ oneEnd:
 	ADDQ      $0x00000001, AX
 	MOVQ      c+72(FP), AX
 	MOVQ      cRow+80(FP), CX
-	MOVQ      bias+96(FP), CX
-	MOVQ      add+88(FP), DX
+	MOVQ      add+88(FP), CX
 	KMOVW     low+112(FP), K1
-	TESTQ     DX, DX
+	TESTQ     CX, CX
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
 bias:
+	MOVQ         bias+96(FP), CX
 	VBROADCASTSS lo+104(FP), Z1
 	VBROADCASTSS hi+108(FP), Z2
 	VMOVUPS.Z    (CX), K1, Z3
@@ -2140,11 +2140,10 @@ oneEnd:
 	ADDQ      $0x00000001, AX
 	MOVQ      c+72(FP), AX
 	MOVQ      cRow+80(FP), CX
-	MOVQ      bias+96(FP), CX
-	MOVQ      add+88(FP), DX
+	MOVQ      add+88(FP), CX
 	KMOVW     low+112(FP), K1
 	KMOVW     high+114(FP), K2
-	TESTQ     DX, DX
+	TESTQ     CX, CX
 	JZ        bias
 	VMOVUPS.Z (AX), K1, Z2
 	VADDPS    Z2, Z0, Z0
@@ -2152,6 +2151,7 @@ oneEnd:
 	VADDPS    Z2, Z1, Z1
 
 bias:
+	MOVQ         bias+96(FP), CX
 	VBROADCASTSS lo+104(FP), Z2
 	VBROADCASTSS hi+108(FP), Z3
 	VMOVUPS.Z    (CX), K1, Z4
@@ -2346,9 +2346,8 @@ oneEnd:
 	MOVQ    cRow+80(FP), CX
 	LEAQ    (AX)(CX*2), DX
 	ADDQ    CX, DX
-	MOVQ    bias+96(FP), BX
-	MOVQ    add+88(FP), SI
-	TESTQ   SI, SI
+	MOVQ    add+88(FP), BX
+	TESTQ   BX, BX
 	JZ      bias
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
@@ -2376,6 +2375,7 @@ oneEnd:
 	VADDPS  Y12, Y11, Y11
 
 bias:
+	MOVQ         bias+96(FP), BX
 	VBROADCASTSS lo+104(FP), Y12
 	VBROADCASTSS hi+108(FP), Y13
 	VMOVUPS      (BX), Y14
@@ -2592,9 +2592,8 @@ oneEnd:
 	MOVQ    cRow+80(FP), CX
 	LEAQ    (AX)(CX*2), DX
 	ADDQ    CX, DX
-	MOVQ    bias+96(FP), BX
-	MOVQ    add+88(FP), SI
-	TESTQ   SI, SI
+	MOVQ    add+88(FP), BX
+	TESTQ   BX, BX
 	JZ      bias
 	VMOVUPS (AX), Y10
 	VADDPS  Y10, Y0, Y0
@@ -2618,6 +2617,7 @@ oneEnd:
 	VADDPS  Y10, Y9, Y9
 
 bias:
+	MOVQ         bias+96(FP), BX
 	VBROADCASTSS lo+104(FP), Y10
 	VBROADCASTSS hi+108(FP), Y11
 	VMOVUPS      (BX), Y12
@@ -2808,9 +2808,8 @@ oneEnd:
 	MOVQ    cRow+80(FP), CX
 	LEAQ    (AX)(CX*2), DX
 	ADDQ    CX, DX
-	MOVQ    bias+96(FP), BX
-	MOVQ    add+88(FP), SI
-	TESTQ   SI, SI
+	MOVQ    add+88(FP), BX
+	TESTQ   BX, BX
 	JZ      bias
 	VMOVUPS (AX), Y8
 	VADDPS  Y8, Y0, Y0
@@ -2830,6 +2829,7 @@ oneEnd:
 	VADDPS  Y8, Y7, Y7
 
 bias:
+	MOVQ         bias+96(FP), BX
 	VBROADCASTSS lo+104(FP), Y8
 	VBROADCASTSS hi+108(FP), Y9
 	VMOVUPS      (BX), Y10
@@ -2983,9 +2983,8 @@ oneEnd:
 	ADDQ    $0x00000001, AX
 	MOVQ    c+72(FP), AX
 	MOVQ    cRow+80(FP), CX
-	MOVQ    bias+96(FP), DX
-	MOVQ    add+88(FP), BX
-	TESTQ   BX, BX
+	MOVQ    add+88(FP), DX
+	TESTQ   DX, DX
 	JZ      bias
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
@@ -3001,6 +3000,7 @@ oneEnd:
 	VADDPS  Y6, Y5, Y5
 
 bias:
+	MOVQ         bias+96(FP), DX
 	VBROADCASTSS lo+104(FP), Y6
 	VBROADCASTSS hi+108(FP), Y7
 	VMOVUPS      (DX), Y8
@@ -3195,9 +3195,8 @@ oneEnd:
 	ADDQ    $0x00000001, AX
 	MOVQ    c+72(FP), AX
 	MOVQ    cRow+80(FP), CX
-	MOVQ    bias+96(FP), DX
-	MOVQ    add+88(FP), BX
-	TESTQ   BX, BX
+	MOVQ    add+88(FP), DX
+	TESTQ   DX, DX
 	JZ      bias
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
@@ -3225,6 +3224,7 @@ oneEnd:
 	VADDPS  Y12, Y11, Y11
 
 bias:
+	MOVQ         bias+96(FP), DX
 	VBROADCASTSS lo+104(FP), Y12
 	VBROADCASTSS hi+108(FP), Y13
 	VMOVUPS      (DX), Y14
@@ -3378,9 +3378,8 @@ oneEnd:
 	ADDQ    $0x00000001, AX
 	MOVQ    c+72(FP), AX
 	MOVQ    cRow+80(FP), CX
-	MOVQ    bias+96(FP), DX
-	MOVQ    add+88(FP), BX
-	TESTQ   BX, BX
+	MOVQ    add+88(FP), DX
+	TESTQ   DX, DX
 	JZ      bias
 	VMOVUPS (AX), Y4
 	VADDPS  Y4, Y0, Y0
@@ -3392,6 +3391,7 @@ oneEnd:
 	VADDPS  Y4, Y3, Y3
 
 bias:
+	MOVQ         bias+96(FP), DX
 	VBROADCASTSS lo+104(FP), Y4
 	VBROADCASTSS hi+108(FP), Y5
 	VMOVUPS      (DX), Y6
@@ -3547,9 +3547,8 @@ oneEnd:
 	ADDQ    $0x00000001, AX
 	MOVQ    c+72(FP), AX
 	MOVQ    cRow+80(FP), CX
-	MOVQ    bias+96(FP), DX
-	MOVQ    add+88(FP), BX
-	TESTQ   BX, BX
+	MOVQ    add+88(FP), DX
+	TESTQ   DX, DX
 	JZ      bias
 	VMOVUPS (AX), Y8
 	VADDPS  Y8, Y0, Y0
@@ -3569,6 +3568,7 @@ oneEnd:
 	VADDPS  Y8, Y7, Y7
 
 bias:
+	MOVQ         bias+96(FP), DX
 	VBROADCASTSS lo+104(FP), Y8
 	VBROADCASTSS hi+108(FP), Y9
 	VMOVUPS      (DX), Y10
@@ -3688,9 +3688,8 @@ oneEnd:
 	ADDQ    $0x00000001, AX
 	MOVQ    c+72(FP), AX
 	MOVQ    cRow+80(FP), CX
-	MOVQ    bias+96(FP), CX
-	MOVQ    add+88(FP), DX
-	TESTQ   DX, DX
+	MOVQ    add+88(FP), CX
+	TESTQ   CX, CX
 	JZ      bias
 	VMOVUPS (AX), Y2
 	VADDPS  Y2, Y0, Y0
@@ -3698,6 +3697,7 @@ oneEnd:
 	VADDPS  Y2, Y1, Y1
 
 bias:
+	MOVQ         bias+96(FP), CX
 	VBROADCASTSS lo+104(FP), Y2
 	VBROADCASTSS hi+108(FP), Y3
 	VMOVUPS      (CX), Y4
@@ -3867,9 +3867,8 @@ oneEnd:
 	ADDQ    $0x00000001, AX
 	MOVQ    c+72(FP), AX
 	MOVQ    cRow+80(FP), CX
-	MOVQ    bias+96(FP), CX
-	MOVQ    add+88(FP), DX
-	TESTQ   DX, DX
+	MOVQ    add+88(FP), CX
+	TESTQ   CX, CX
 	JZ      bias
 	VMOVUPS (AX), Y8
 	VADDPS  Y8, Y0, Y0
@@ -3889,6 +3888,7 @@ oneEnd:
 	VADDPS  Y8, Y7, Y7
 
 bias:
+	MOVQ         bias+96(FP), CX
 	VBROADCASTSS lo+104(FP), Y8
 	VBROADCASTSS hi+108(FP), Y9
 	VMOVUPS      (CX), Y10
@@ -4072,9 +4072,8 @@ oneEnd:
 	MOVQ    cRow+80(FP), CX
 	LEAQ    (AX)(CX*2), DX
 	ADDQ    CX, DX
-	MOVQ    bias+96(FP), BX
-	MOVQ    add+88(FP), SI
-	TESTQ   SI, SI
+	MOVQ    add+88(FP), BX
+	TESTQ   BX, BX
 	JZ      bias
 	VMOVUPS (AX), Y6
 	VADDPS  Y6, Y0, Y0
@@ -4090,6 +4089,7 @@ oneEnd:
 	VADDPS  Y6, Y5, Y5
 
 bias:
+	MOVQ         bias+96(FP), BX
 	VBROADCASTSS lo+104(FP), Y6
 	VBROADCASTSS hi+108(FP), Y7
 	VMOVUPS      (BX), Y8
@@ -4352,9 +4352,8 @@ oneEnd:
 	ADDQ    CX, BX
 	LEAQ    (BX)(CX*2), SI
 	ADDQ    CX, SI
-	MOVQ    bias+96(FP), DI
-	MOVQ    add+88(FP), R8
-	TESTQ   R8, R8
+	MOVQ    add+88(FP), DI
+	TESTQ   DI, DI
 	JZ      bias
 	VMOVUPS (AX), Y12
 	VADDPS  Y12, Y0, Y0
@@ -4382,6 +4381,7 @@ oneEnd:
 	VADDPS  Y12, Y11, Y11
 
 bias:
+	MOVQ         bias+96(FP), DI
 	VBROADCASTSS lo+104(FP), Y12
 	VBROADCASTSS hi+108(FP), Y13
 	VMOVUPS      (DI), Y14
@@ -4438,6 +4438,464 @@ bias:
 	MOVQ         cRow+80(FP), AX
 	IMUL3Q       $0x0c, AX, AX
 	ADDQ         AX, c+72(FP)
+	DECQ         strips+0(FP)
+	JNZ          strip
+	VZEROUPPER
+	RET
+
+// func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+// Requires: AVX, FMA3
+TEXT ·gemmAt6x16AVX2(SB), NOSPLIT, $0-88
+strip:
+	MOVQ   x+8(FP), AX
+	MOVQ   at+24(FP), CX
+	MOVQ   k+32(FP), DX
+	MOVQ   b+40(FP), BX
+	MOVQ   bPanel+48(FP), SI
+	MOVQ   row+16(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+step:
+	MOVQ         (CX), DI
+	LEAQ         (AX)(DI*4), DI
+	LEAQ         (DI)(SI*2), R8
+	ADDQ         SI, R8
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (DI)(SI*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (DI)(SI*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R8)(SI*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R8)(SI*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, BX
+	DECQ         DX
+	JNZ          step
+	MOVQ         c+56(FP), AX
+	MOVQ         cRow+64(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	MOVQ         bias+72(FP), BX
+	VBROADCASTSS lo+80(FP), Y12
+	VBROADCASTSS hi+84(FP), Y13
+	VMOVUPS      (BX), Y14
+	VADDPS       Y14, Y0, Y0
+	VMAXPS       Y0, Y12, Y0
+	VMINPS       Y0, Y13, Y0
+	VMOVUPS      Y0, (AX)
+	VADDPS       Y14, Y2, Y2
+	VMAXPS       Y2, Y12, Y2
+	VMINPS       Y2, Y13, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VADDPS       Y14, Y4, Y4
+	VMAXPS       Y4, Y12, Y4
+	VMINPS       Y4, Y13, Y4
+	VMOVUPS      Y4, (AX)(CX*2)
+	VADDPS       Y14, Y6, Y6
+	VMAXPS       Y6, Y12, Y6
+	VMINPS       Y6, Y13, Y6
+	VMOVUPS      Y6, (DX)
+	VADDPS       Y14, Y8, Y8
+	VMAXPS       Y8, Y12, Y8
+	VMINPS       Y8, Y13, Y8
+	VMOVUPS      Y8, (DX)(CX*1)
+	VADDPS       Y14, Y10, Y10
+	VMAXPS       Y10, Y12, Y10
+	VMINPS       Y10, Y13, Y10
+	VMOVUPS      Y10, (DX)(CX*2)
+	VMOVUPS      32(BX), Y0
+	VADDPS       Y0, Y1, Y1
+	VMAXPS       Y1, Y12, Y1
+	VMINPS       Y1, Y13, Y1
+	VMOVUPS      Y1, 32(AX)
+	VADDPS       Y0, Y3, Y3
+	VMAXPS       Y3, Y12, Y3
+	VMINPS       Y3, Y13, Y3
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VADDPS       Y0, Y5, Y5
+	VMAXPS       Y5, Y12, Y5
+	VMINPS       Y5, Y13, Y5
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VADDPS       Y0, Y7, Y7
+	VMAXPS       Y7, Y12, Y7
+	VMINPS       Y7, Y13, Y7
+	VMOVUPS      Y7, 32(DX)
+	VADDPS       Y0, Y9, Y9
+	VMAXPS       Y9, Y12, Y9
+	VMINPS       Y9, Y13, Y9
+	VMOVUPS      Y9, 32(DX)(CX*1)
+	VADDPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y12, Y11
+	VMINPS       Y11, Y13, Y11
+	VMOVUPS      Y11, 32(DX)(CX*2)
+	MOVQ         row+16(FP), AX
+	IMUL3Q       $0x06, AX, AX
+	ADDQ         AX, x+8(FP)
+	MOVQ         cRow+64(FP), AX
+	IMUL3Q       $0x06, AX, AX
+	ADDQ         AX, c+56(FP)
+	DECQ         strips+0(FP)
+	JNZ          strip
+	VZEROUPPER
+	RET
+
+// func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+// Requires: AVX, AVX512F
+TEXT ·gemmAt12x16AVX512(SB), NOSPLIT, $0-88
+strip:
+	MOVQ   x+8(FP), AX
+	MOVQ   at+24(FP), CX
+	MOVQ   k+32(FP), DX
+	MOVQ   b+40(FP), BX
+	MOVQ   bPanel+48(FP), SI
+	MOVQ   row+16(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+step:
+	MOVQ         (CX), DI
+	LEAQ         (AX)(DI*4), DI
+	LEAQ         (DI)(SI*2), R8
+	ADDQ         SI, R8
+	LEAQ         (R8)(SI*2), R9
+	ADDQ         SI, R9
+	LEAQ         (R9)(SI*2), R10
+	ADDQ         SI, R10
+	VMOVUPS      (BX), Z12
+	VBROADCASTSS (DI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (DI)(SI*1), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS (DI)(SI*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (R8)(SI*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (R8)(SI*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R9)(SI*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R9)(SI*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R10), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS (R10)(SI*1), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R10)(SI*2), Z13
+	VFMADD231PS  Z12, Z13, Z11
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, BX
+	DECQ         DX
+	JNZ          step
+	MOVQ         c+56(FP), AX
+	MOVQ         cRow+64(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	LEAQ         (DX)(CX*2), BX
+	ADDQ         CX, BX
+	LEAQ         (BX)(CX*2), SI
+	ADDQ         CX, SI
+	MOVQ         bias+72(FP), DI
+	VBROADCASTSS lo+80(FP), Z12
+	VBROADCASTSS hi+84(FP), Z13
+	VMOVUPS      (DI), Z14
+	VADDPS       Z14, Z0, Z0
+	VMAXPS       Z0, Z12, Z0
+	VMINPS       Z0, Z13, Z0
+	VMOVUPS      Z0, (AX)
+	VADDPS       Z14, Z1, Z1
+	VMAXPS       Z1, Z12, Z1
+	VMINPS       Z1, Z13, Z1
+	VMOVUPS      Z1, (AX)(CX*1)
+	VADDPS       Z14, Z2, Z2
+	VMAXPS       Z2, Z12, Z2
+	VMINPS       Z2, Z13, Z2
+	VMOVUPS      Z2, (AX)(CX*2)
+	VADDPS       Z14, Z3, Z3
+	VMAXPS       Z3, Z12, Z3
+	VMINPS       Z3, Z13, Z3
+	VMOVUPS      Z3, (DX)
+	VADDPS       Z14, Z4, Z4
+	VMAXPS       Z4, Z12, Z4
+	VMINPS       Z4, Z13, Z4
+	VMOVUPS      Z4, (DX)(CX*1)
+	VADDPS       Z14, Z5, Z5
+	VMAXPS       Z5, Z12, Z5
+	VMINPS       Z5, Z13, Z5
+	VMOVUPS      Z5, (DX)(CX*2)
+	VADDPS       Z14, Z6, Z6
+	VMAXPS       Z6, Z12, Z6
+	VMINPS       Z6, Z13, Z6
+	VMOVUPS      Z6, (BX)
+	VADDPS       Z14, Z7, Z7
+	VMAXPS       Z7, Z12, Z7
+	VMINPS       Z7, Z13, Z7
+	VMOVUPS      Z7, (BX)(CX*1)
+	VADDPS       Z14, Z8, Z8
+	VMAXPS       Z8, Z12, Z8
+	VMINPS       Z8, Z13, Z8
+	VMOVUPS      Z8, (BX)(CX*2)
+	VADDPS       Z14, Z9, Z9
+	VMAXPS       Z9, Z12, Z9
+	VMINPS       Z9, Z13, Z9
+	VMOVUPS      Z9, (SI)
+	VADDPS       Z14, Z10, Z10
+	VMAXPS       Z10, Z12, Z10
+	VMINPS       Z10, Z13, Z10
+	VMOVUPS      Z10, (SI)(CX*1)
+	VADDPS       Z14, Z11, Z11
+	VMAXPS       Z11, Z12, Z11
+	VMINPS       Z11, Z13, Z11
+	VMOVUPS      Z11, (SI)(CX*2)
+	MOVQ         row+16(FP), AX
+	IMUL3Q       $0x0c, AX, AX
+	ADDQ         AX, x+8(FP)
+	MOVQ         cRow+64(FP), AX
+	IMUL3Q       $0x0c, AX, AX
+	ADDQ         AX, c+56(FP)
+	DECQ         strips+0(FP)
+	JNZ          strip
+	VZEROUPPER
+	RET
+
+// func gemmAt12x32AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+// Requires: AVX, AVX512F
+TEXT ·gemmAt12x32AVX512(SB), NOSPLIT, $0-88
+strip:
+	MOVQ   x+8(FP), AX
+	MOVQ   at+24(FP), CX
+	MOVQ   k+32(FP), DX
+	MOVQ   b+40(FP), BX
+	MOVQ   bPanel+48(FP), SI
+	MOVQ   row+16(FP), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+
+step:
+	MOVQ         (CX), R8
+	LEAQ         (AX)(R8*4), R8
+	LEAQ         (R8)(DI*2), R9
+	ADDQ         DI, R9
+	LEAQ         (R9)(DI*2), R10
+	ADDQ         DI, R10
+	LEAQ         (R10)(DI*2), R11
+	ADDQ         DI, R11
+	VMOVUPS      (BX), Z24
+	VMOVUPS      (BX)(SI*1), Z25
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (R8)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (R8)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (R9)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (R9)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R10), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R10)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R10)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R11), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R11)(DI*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R11)(DI*2), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
+	ADDQ         $0x00000008, CX
+	ADDQ         $0x00000040, BX
+	DECQ         DX
+	JNZ          step
+	MOVQ         c+56(FP), AX
+	MOVQ         cRow+64(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	LEAQ         (DX)(CX*2), BX
+	ADDQ         CX, BX
+	LEAQ         (BX)(CX*2), SI
+	ADDQ         CX, SI
+	MOVQ         bias+72(FP), DI
+	VBROADCASTSS lo+80(FP), Z24
+	VBROADCASTSS hi+84(FP), Z25
+	VMOVUPS      (DI), Z26
+	VADDPS       Z26, Z0, Z0
+	VMAXPS       Z0, Z24, Z0
+	VMINPS       Z0, Z25, Z0
+	VMOVUPS      Z0, (AX)
+	VADDPS       Z26, Z2, Z2
+	VMAXPS       Z2, Z24, Z2
+	VMINPS       Z2, Z25, Z2
+	VMOVUPS      Z2, (AX)(CX*1)
+	VADDPS       Z26, Z4, Z4
+	VMAXPS       Z4, Z24, Z4
+	VMINPS       Z4, Z25, Z4
+	VMOVUPS      Z4, (AX)(CX*2)
+	VADDPS       Z26, Z6, Z6
+	VMAXPS       Z6, Z24, Z6
+	VMINPS       Z6, Z25, Z6
+	VMOVUPS      Z6, (DX)
+	VADDPS       Z26, Z8, Z8
+	VMAXPS       Z8, Z24, Z8
+	VMINPS       Z8, Z25, Z8
+	VMOVUPS      Z8, (DX)(CX*1)
+	VADDPS       Z26, Z10, Z10
+	VMAXPS       Z10, Z24, Z10
+	VMINPS       Z10, Z25, Z10
+	VMOVUPS      Z10, (DX)(CX*2)
+	VADDPS       Z26, Z12, Z12
+	VMAXPS       Z12, Z24, Z12
+	VMINPS       Z12, Z25, Z12
+	VMOVUPS      Z12, (BX)
+	VADDPS       Z26, Z14, Z14
+	VMAXPS       Z14, Z24, Z14
+	VMINPS       Z14, Z25, Z14
+	VMOVUPS      Z14, (BX)(CX*1)
+	VADDPS       Z26, Z16, Z16
+	VMAXPS       Z16, Z24, Z16
+	VMINPS       Z16, Z25, Z16
+	VMOVUPS      Z16, (BX)(CX*2)
+	VADDPS       Z26, Z18, Z18
+	VMAXPS       Z18, Z24, Z18
+	VMINPS       Z18, Z25, Z18
+	VMOVUPS      Z18, (SI)
+	VADDPS       Z26, Z20, Z20
+	VMAXPS       Z20, Z24, Z20
+	VMINPS       Z20, Z25, Z20
+	VMOVUPS      Z20, (SI)(CX*1)
+	VADDPS       Z26, Z22, Z22
+	VMAXPS       Z22, Z24, Z22
+	VMINPS       Z22, Z25, Z22
+	VMOVUPS      Z22, (SI)(CX*2)
+	VMOVUPS      64(DI), Z26
+	VADDPS       Z26, Z1, Z1
+	VMAXPS       Z1, Z24, Z1
+	VMINPS       Z1, Z25, Z1
+	VMOVUPS      Z1, 64(AX)
+	VADDPS       Z26, Z3, Z3
+	VMAXPS       Z3, Z24, Z3
+	VMINPS       Z3, Z25, Z3
+	VMOVUPS      Z3, 64(AX)(CX*1)
+	VADDPS       Z26, Z5, Z5
+	VMAXPS       Z5, Z24, Z5
+	VMINPS       Z5, Z25, Z5
+	VMOVUPS      Z5, 64(AX)(CX*2)
+	VADDPS       Z26, Z7, Z7
+	VMAXPS       Z7, Z24, Z7
+	VMINPS       Z7, Z25, Z7
+	VMOVUPS      Z7, 64(DX)
+	VADDPS       Z26, Z9, Z9
+	VMAXPS       Z9, Z24, Z9
+	VMINPS       Z9, Z25, Z9
+	VMOVUPS      Z9, 64(DX)(CX*1)
+	VADDPS       Z26, Z11, Z11
+	VMAXPS       Z11, Z24, Z11
+	VMINPS       Z11, Z25, Z11
+	VMOVUPS      Z11, 64(DX)(CX*2)
+	VADDPS       Z26, Z13, Z13
+	VMAXPS       Z13, Z24, Z13
+	VMINPS       Z13, Z25, Z13
+	VMOVUPS      Z13, 64(BX)
+	VADDPS       Z26, Z15, Z15
+	VMAXPS       Z15, Z24, Z15
+	VMINPS       Z15, Z25, Z15
+	VMOVUPS      Z15, 64(BX)(CX*1)
+	VADDPS       Z26, Z17, Z17
+	VMAXPS       Z17, Z24, Z17
+	VMINPS       Z17, Z25, Z17
+	VMOVUPS      Z17, 64(BX)(CX*2)
+	VADDPS       Z26, Z19, Z19
+	VMAXPS       Z19, Z24, Z19
+	VMINPS       Z19, Z25, Z19
+	VMOVUPS      Z19, 64(SI)
+	VADDPS       Z26, Z21, Z21
+	VMAXPS       Z21, Z24, Z21
+	VMINPS       Z21, Z25, Z21
+	VMOVUPS      Z21, 64(SI)(CX*1)
+	VADDPS       Z26, Z23, Z23
+	VMAXPS       Z23, Z24, Z23
+	VMINPS       Z23, Z25, Z23
+	VMOVUPS      Z23, 64(SI)(CX*2)
+	MOVQ         row+16(FP), AX
+	IMUL3Q       $0x0c, AX, AX
+	ADDQ         AX, x+8(FP)
+	MOVQ         cRow+64(FP), AX
+	IMUL3Q       $0x0c, AX, AX
+	ADDQ         AX, c+56(FP)
 	DECQ         strips+0(FP)
 	JNZ          strip
 	VZEROUPPER

@@ -18,6 +18,9 @@ func gemmFinishFamily() {
 	for _, t := range [][2]int{{6, 16}, {5, 16}, {4, 16}, {3, 16}, {3, 32}, {2, 16}, {2, 32}, {1, 16}, {1, 64}, {6, 8}, {12, 8}} {
 		finishedTile{tile{t[0], t[1], ymm, floats}}.emit()
 	}
+	for _, t := range []tile{{6, 16, ymm, floats}, {12, 16, zmm, floats}, {12, 32, zmm, floats}} {
+		finishedTile{t}.emitAt()
+	}
 }
 
 // A finishedTile adds a bias to each column and bounds the sums before they are stored. It runs over strips of rows, as sums of few products
@@ -56,8 +59,7 @@ func (t finishedTile) emit() {
 
 // finish adds to the sums, bounds and stores them.
 func (t finishedTile) finish(sums [][]VecVirtual) {
-	c, bias, add := t.operand("c", "cRow", t.rows), pointer("bias"), pointer("add")
-	masks := t.masks()
+	c, add, masks := t.operand("c", "cRow", t.rows), pointer("add"), t.masks()
 	TESTQ(add, add)
 	JZ(LabelRef("bias"))
 	for r, row := range sums {
@@ -66,7 +68,12 @@ func (t finishedTile) finish(sums [][]VecVirtual) {
 		}
 	}
 	Label("bias")
-	lo, hi := t.width.new(), t.width.new()
+	t.bound(sums, c, masks)
+}
+
+// bound adds the bias to the sums, bounds and stores them.
+func (t finishedTile) bound(sums [][]VecVirtual, c strided, masks []Register) {
+	bias, lo, hi := pointer("bias"), t.width.new(), t.width.new()
 	VBROADCASTSS(parameter("lo"), lo)
 	VBROADCASTSS(parameter("hi"), hi)
 	for i := range t.vectors() {
@@ -118,9 +125,14 @@ func (t finishedTile) save(v VecVirtual, to Mem, masks []Register, i int) {
 func (t finishedTile) next() {
 	step := pointer("aStrip")
 	ADDQ(step, parameter("a"))
-	row := pointer("cRow")
-	IMUL3Q(U8(t.rows), row, row)
-	ADDQ(row, parameter("c"))
+	t.nextRows("c", "cRow")
 	DECQ(parameter("strips"))
 	JNZ(LabelRef("strip"))
+}
+
+// nextRows advances the pointer in a parameter by the rows of the tile, which are a stride apart.
+func (t finishedTile) nextRows(p, stride string) {
+	row := pointer(stride)
+	IMUL3Q(U8(t.rows), row, row)
+	ADDQ(row, parameter(p))
 }
