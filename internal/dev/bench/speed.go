@@ -266,6 +266,8 @@ Seconds differ from machine to machine; only ratios within one run are comparabl
 // processor is the instruction set that tables were measured with, which decides about kernels of the engine and of its peers.
 func processor() string {
 	switch {
+	case cpu.X86.HasAMXInt8 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW:
+		return "AVX-512 with VNNI, and AMX"
 	case cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW:
 		return "AVX-512 with VNNI"
 	case cpu.X86.HasAVX512BW:
