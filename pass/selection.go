@@ -69,9 +69,10 @@ func (s *Selection) Reason(v *ir.Value, consumers []*ir.Node) Reason {
 	switch {
 	case v.Const.Elems() < s.MinSize:
 		return Reason{Code: Small, Detail: fmt.Sprint(s.MinSize)}
-	case len(s.Only) > 0 && !s.Only.match(v, consumers) && s.searched:
-		return Reason{Code: NotChosen}
 	case len(s.Only) > 0 && !s.Only.match(v, consumers):
+		if s.searched {
+			return Reason{Code: NotChosen}
+		}
 		return Reason{Code: NotSelected}
 	case s.Skip.match(v, consumers):
 		return Reason{Code: Deselected}
@@ -110,6 +111,9 @@ func (g *Globs) Patterns() []string { return *g }
 
 // glob matches names as flat strings: a * also matches slashes, which separate nested modules in names.
 func glob(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, `*?[{\`) {
+		return pattern == name
+	}
 	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && ok
 }
