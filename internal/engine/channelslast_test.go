@@ -14,10 +14,17 @@ type chain struct {
 	*rand.Rand
 }
 
-func (c chain) weights(shape ...int64) *ir.Value {
+func (c chain) weights(shape ...int64) *ir.Value { return c.weightsOf(1, shape...) }
+
+// sparseWeights has nine zeros in ten elements.
+func (c chain) sparseWeights(shape ...int64) *ir.Value { return c.weightsOf(0.1, shape...) }
+
+func (c chain) weightsOf(density float64, shape ...int64) *ir.Value {
 	a := ir.NewArray(ir.Float, shape...)
 	for i := range ir.View[float32](a) {
-		ir.View[float32](a)[i] = float32(c.NormFloat64()) / 4
+		if c.Float64() < density {
+			ir.View[float32](a)[i] = float32(c.NormFloat64()) / 4
+		}
 	}
 	return c.AddConst("w", &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
 }
@@ -90,6 +97,29 @@ func TestChannelsLastOfMaxPool(t *testing.T) {
 	c.AddOutput(c.pointwise(pool(x, 1), 7, 16))
 	c.AddOutput(c.pointwise(pool(c.pointwise(a, 24, 16), 4, ir.IntsAttr("pads", 2, 2, 2, 2)), 16, 16))
 	c.compareLayouts(t, m, 4)
+}
+
+// Sparse weights are multiplied with both layouts, in 1×1 kernels and larger ones, with strides, residuals and activations.
+func TestChannelsLastOfSparseWeights(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	c := chain{m.Graph, rand.New(rand.NewPCG(1, 4))}
+	x := c.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1}, {N: 7}, {N: -1}, {N: -1}}}
+	c.Inputs = []*ir.Value{x}
+	sparse := func(x *ir.Value, from, to, size int64, attrs ...*ir.Attr) *ir.Value {
+		return c.Insert(nil, "Conv", []*ir.Value{x, c.sparseWeights(to, from, size, size)}, attrs...)
+	}
+	pads := ir.IntsAttr("pads", 1, 1, 1, 1)
+	a := sparse(x, 7, 130, 3, pads)                                                       // last
+	b := c.op("Relu", sparse(a, 130, 150, 1))                                             // last
+	a = c.op("Relu", c.op("Add", sparse(b, 150, 130, 1), a))                              // last, both
+	b = c.op("Relu", sparse(a, 130, 35, 3, pads))                                         // last
+	a = c.op("Relu", c.op("Add", sparse(b, 35, 130, 3, pads), a))                         // last, both
+	a = c.pointwise(sparse(a, 130, 144, 3, pads, ir.IntsAttr("strides", 2, 2)), 144, 130) // last, both
+	c.AddOutput(sparse(a, 130, 128, 1))
+	c.AddOutput(c.op("Sigmoid", sparse(sparse(c.op("Sigmoid", sparse(a, 130, 128, 1)), 128, 131, 1), 131, 4, 5, ir.IntsAttr("pads", 2, 2, 2, 2)))) // last
+	c.compareLayouts(t, m, 9)
 }
 
 // compareLayouts compares the results of a model, so many images of which have channels last, with those of channels first.

@@ -281,16 +281,18 @@ func transposeWordsBulk[T any](dst []T, dstStride int, src []T, srcStride, rows,
 	if unsafe.Sizeof(*new(T)) != size || !hasAVX2 || rows < square || cols < square {
 		return 0, 0
 	}
-	doneRows = rows &^ (square - 1)
-	for r := 0; r < doneRows; r += transposeRows {
-		n := min(transposeRows, doneRows-r)
+	for next := 0; next < rows; {
+		n := min(transposeRows, (rows-next)&^(square-1))
+		r := min(next, rows-square) // the last squares may overlap those before, in both directions
+		n = max(n, square)
 		for next := 0; next < cols; next += square {
-			c := min(next, cols-square) // the last square may overlap the one before
+			c := min(next, cols-square)
 			to, from := (*uint32)(unsafe.Pointer(&dst[c*dstStride+r])), (*uint32)(unsafe.Pointer(&src[r*srcStride+c]))
 			transposeWords8AVX2(to, size*dstStride, from, size*srcStride, n)
 		}
+		next = r + n
 	}
-	return doneRows, cols
+	return rows, cols
 }
 
 // everySecondBulk copies whole vectors of elements of four bytes.

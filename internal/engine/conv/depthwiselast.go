@@ -15,7 +15,10 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	}
 	_, isPacked := n.State.(packedWeights)
 	_, transformed := n.State.(winogradWeights)
+	_, sparse := n.State.(sparseWeights)
 	switch {
+	case sparse && groupsOf(n) == 1:
+		return op.AnyLayouts
 	case transformed && groupsOf(n) == 1 && w.Shape[0]%panel == 0 && w.Shape[1]%panel == 0:
 		return op.AnyLayouts
 	case isPacked && isPointwise(n, w):

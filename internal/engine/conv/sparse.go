@@ -99,15 +99,20 @@ func packSparse(n *op.Node, w *ir.Array, source spmm.Source, values kernel.Spars
 
 // sparseWork is the size of sparseWeights.convolve's scratch memory.
 func (g *Geometry) sparseWork(workers int) int64 {
+	size := g.TableSize() + spmm.Work(g.OutC, g.Batch*g.OutArea(), workers)
 	if w := sparseWindowsOf(g); w != nil {
-		return w.work(workers)
+		size = max(size, w.work(workers))
 	}
-	return g.TableSize() + spmm.Work(g.OutC, g.OutArea(), workers)
+	return size
 }
 
 // convolve convolves with sparse weights.
 func (weights sparseWeights) convolve(g *Geometry, p *op.Pool, work []byte, j job) {
-	if w := sparseWindowsOf(g); w != nil {
+	switch w := sparseWindowsOf(g); {
+	case g.Pointwise() && (j.lastX || j.lastY):
+		weights.pixels(g, p, work, j)
+		return
+	case w != nil:
 		w.run(p, work, j, weights)
 		return
 	}
@@ -123,5 +128,38 @@ func (weights sparseWeights) convolve(g *Geometry, p *op.Pool, work []byte, j jo
 			own = append(own, products[i])
 		}
 		spmm.Left(p, m, g.Product(), work[g.TableSize():], own...)
+	}
+}
+
+// pixels is convolve for 1×1 kernels, one group, and an image with channels last: products of pixels, of all images at once if both have.
+func (weights sparseWeights) pixels(g *Geometry, p *op.Pool, work []byte, j job) {
+	shape, products := g.Product(), make([]gemm.FloatProduct, g.Batch)
+	if j.lastX && j.lastY {
+		shape.N, products = g.Batch*shape.N, products[:1]
+	}
+	for i := range products {
+		x, y := j.x.from(i*g.InC*shape.N), j.y.Values[i*g.OutC*shape.N:]
+		q := gemm.FloatProduct{C: y, Stride: shape.N, Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
+		pixels, bias := gemm.Matrix[float32]{Data: x.Values, Row: 1, Col: shape.N}, gemm.Matrix[float32]{Data: j.bias, Row: 1}
+		if j.lastX {
+			pixels.Row, pixels.Col = g.InC, 1
+		} else {
+			q.Panels = pixelPanels(x, shape.N)
+		}
+		if j.lastY {
+			q.A, q.Stride, bias.Row, bias.Col = pixels, g.OutC, 0, 1
+		} else {
+			q.B = pixels.T()
+		}
+		if j.bias != nil {
+			q.Epilogue.Bias = bias
+		}
+		products[i] = q
+	}
+	if j.lastY {
+		shape.M, shape.N = shape.N, shape.M
+		spmm.Right(p, weights[0], shape, work, products...)
+	} else {
+		spmm.Left(p, weights[0], shape, work, products...)
 	}
 }

@@ -91,7 +91,7 @@ func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWid
 
 // slot is the number of scratch elements of a worker: sums, decoded values, and a row.
 func (w *sparseWindows) slot() int {
-	return spmm.PartSums(w.OutC, kernel.SparseWide) + kernel.SparseWork + max(w.in[1], w.out[1])
+	return spmm.PartSums(w.OutC, kernel.SparseWide) + kernel.SparseWork + max(w.in[1], w.out[1], w.stripSize())
 }
 
 func (w *sparseWindows) work(workers int) int64 {
@@ -124,12 +124,16 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 	clear(copied[len(copied)-w.slack():])
 	for first := 0; first < w.units(); first += w.together() {
 		n := min(w.together(), w.units()-first)
-		const channels = 8
-		pieces := ceilDiv(w.InC, channels)
+		pieces := ceilDiv(w.InC, stripChannels)
 		p.Slots(n*pieces, func(i, slot int) {
-			u := w.at(first + i/pieces)
-			for c := i % pieces * channels; c < min(w.InC, (i%pieces+1)*channels); c++ {
-				u.copy(part(copied, i/pieces*w.InC+c, w.channel()), j.x, c, slots[slot])
+			u, c := w.at(first+i/pieces), i%pieces*stripChannels
+			end, to := min(w.InC, c+stripChannels), part(copied, i/pieces, w.unit())[c*w.channel():]
+			if j.lastX {
+				u.copyLast(to, j.x.Values, c, end-c, slots[slot])
+				return
+			}
+			for i := range end - c {
+				u.copy(part(to, i, w.channel()), j.x, c+i, slots[slot])
 			}
 		})
 		w.multiply(p, j, weights, first, n, copied, rows, slots)
@@ -200,18 +204,16 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 
 // multiply computes the outputs of a part of the channels from place first of the grid on, and applies bias, addend and activation.
 func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int, work []float32) {
-	channels, area := p.To-p.From, u.OutArea()
 	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
-	sums := work[:ceilDiv(channels, kernel.SparseQuad)*kernel.SparseQuad*cols]
-	y := j.y.from((u.product*u.OutC + p.From) * area)
+	b := sparseBlock{u, first, cols, p.From, p.To - p.From, j.lastY, nil}
+	sums := work[:ceilDiv(b.channels, kernel.SparseQuad)*kernel.SparseQuad*cols]
+	b.strip = work[len(sums):]
 	if j.add {
-		u.spans(first, cols, func(lane, at, n int) {
-			kernel.CopyRows(sums[lane:], cols, y.Values[at:], area, channels, n)
-		})
+		b.load(sums, j.y)
 	}
 	p.MultiplyAt(sums, x, rows, cols, j.add, decoded)
 	if j.bias != nil {
-		for m := range channels {
+		for m := range b.channels {
 			row := part(sums, m, cols)
 			kernel.AddScalar(row, row, j.bias[u.group*u.OutC+p.From+m])
 		}
@@ -219,23 +221,57 @@ func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.Spar
 	if j.activate != nil {
 		j.activate(sums)
 	}
-	u.spans(first, cols, func(lane, at, n int) {
-		if !y.isHalf() {
-			kernel.CopyRows(y.Values[at:], area, sums[lane:], cols, channels, n)
-			return
-		}
-		for m := range channels {
-			put(y, m*area+at, sums[m*cols+lane:][:n])
+	b.store(sums, j.y)
+}
+
+// A sparseBlock is cols places of a unit from place first of the grid on, and consecutive output channels.
+type sparseBlock struct {
+	sparseUnit
+	first, cols       int
+	channel, channels int
+	last              bool      // the output has channels last
+	strip             []float32 // scratch memory
+}
+
+// load sets sums to outputs.
+func (b *sparseBlock) load(sums []float32, y Images[float32]) {
+	if b.last {
+		b.loadLast(sums, y.Values)
+		return
+	}
+	b.spans(func(lane, at, n int) {
+		kernel.CopyRows(sums[lane:], b.cols, y.Values[b.output()+at:], b.OutArea(), b.channels, n)
+	})
+}
+
+// store stores sums as outputs.
+func (b *sparseBlock) store(sums []float32, y Images[float32]) {
+	switch {
+	case b.last:
+		b.storeLast(sums, y.Values)
+		return
+	case !y.isHalf():
+		b.spans(func(lane, at, n int) {
+			kernel.CopyRows(y.Values[b.output()+at:], b.OutArea(), sums[lane:], b.cols, b.channels, n)
+		})
+		return
+	}
+	b.spans(func(lane, at, n int) {
+		for m := range b.channels {
+			put(y, b.output()+m*b.OutArea()+at, sums[m*b.cols+lane:][:n])
 		}
 	})
 }
 
+// output is where the first channel of the output is.
+func (b *sparseBlock) output() int { return (b.product*b.OutC + b.channel) * b.OutArea() }
+
 // spans calls f for the outputs in a block, a row at a time: n of them from lane on are at an index of a channel.
-func (u sparseUnit) spans(first, cols int, f func(lane, at, n int)) {
-	for row := first / u.wide; row < u.end-u.row && row*u.wide < first+cols; row++ {
-		from, to := max(row*u.wide, first), min(row*u.wide+u.out[1], first+cols)
+func (b *sparseBlock) spans(f func(lane, at, n int)) {
+	for row := b.first / b.wide; row < b.end-b.row && row*b.wide < b.first+b.cols; row++ {
+		from, to := max(row*b.wide, b.first), min(row*b.wide+b.out[1], b.first+b.cols)
 		if from < to {
-			f(from-first, (u.row+row)*u.out[1]+from-row*u.wide, to-from)
+			f(from-b.first, (b.row+row)*b.out[1]+from-row*b.wide, to-from)
 		}
 	}
 }

@@ -93,10 +93,11 @@ func (t *task) run(work []float32) {
 	work, decoded := work[:len(work)-kernel.SparseWork], work[len(work)-kernel.SparseWork:]
 	work, sums := work[:panels(cols)*panel], work[panels(cols)*panel:]
 	sums = sums[:(last-first+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad*stride]
-	if t.Accumulate {
-		for i := first; i < last; i++ {
-			copy(sums[(i-first)*stride:][:cols], t.C[i*t.Stride+t.from:])
-		}
+	switch {
+	case t.Accumulate && t.transposed:
+		kernel.TransposeInto(sums, stride, t.C[t.from*t.Stride+first:], t.Stride, cols, last-first)
+	case t.Accumulate:
+		kernel.CopyRows(sums, stride, t.C[first*t.Stride+t.from:], t.Stride, last-first, cols)
 	}
 	for b, k := 0, 0; k < t.shape.K; b, k = b+1, k+gemm.Depth {
 		x := t.dense(work, k, min(k+gemm.Depth, t.shape.K))
@@ -194,19 +195,7 @@ func (t *task) finish(c []float32, to int, sums []float32, stride, first, last i
 	if cols := t.to - t.from; cols == 1 {
 		copy(c, sums[:last-first])
 	} else {
-		transpose(c, to, sums, stride, last-first, cols)
+		kernel.TransposeInto(c, to, sums, stride, last-first, cols)
 	}
 	t.Epilogue.Apply(c, to, t.from, t.to, first, last)
-}
-
-// transpose copies src[i*from+j] to dst[j*to+i], sixteen rows of src at a time.
-func transpose(dst []float32, to int, src []float32, from, rows, cols int) {
-	var columns [kernel.GemmPanel * kernel.SparseCols]float32
-	for i := 0; i < rows; i += kernel.GemmPanel {
-		n := min(kernel.GemmPanel, rows-i)
-		kernel.PackPanels(columns[:], len(columns), src[i*from:], 1, from, cols, n)
-		for j := range cols {
-			copy(dst[j*to+i:][:n], columns[j*kernel.GemmPanel:])
-		}
-	}
 }
