@@ -57,7 +57,7 @@ func (p *program) layouts(s *step) op.Layouts {
 	return s.op.ChannelsLast(s.Node, types)
 }
 
-// agree excludes images from channels last that need the layout of another one, which is not stored so. It reports whether there were any; a
+// agree excludes images from channels last that need another one to be stored so, which is not. It reports whether there were any; a
 // pass in each direction follows chains to their ends.
 func agree(p *program, supported []op.Layouts, last []bool) (changed bool) {
 	visit := func(i int) {
@@ -70,6 +70,9 @@ func agree(p *program, supported []op.Layouts, last []bool) (changed bool) {
 			if o != absent && (k == 0 && supported[i] == op.EqualLayouts || slices.Contains(s.op.InPlace, k)) {
 				equal = append(equal, o)
 			}
+		}
+		if supported[i] == op.LastInput && last[s.out[0]] && !last[s.in[0]] {
+			last[s.out[0]], changed = false, true
 		}
 		isLast := func(o int) bool { return last[o] }
 		isFirst := func(o int) bool { return !last[o] }

@@ -80,6 +80,25 @@ func TestChannelsLastOfWinograd(t *testing.T) {
 	c.compareLayouts(t, m, 4)
 }
 
+// A max pool of a small window reads channels last, and then writes either layout.
+func TestChannelsLastOfMaxPool(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	c := chain{m.Graph, rand.New(rand.NewPCG(1, 4))}
+	x := c.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1}, {N: 7}, {N: -1}, {N: -1}}}
+	c.Inputs = []*ir.Value{x}
+	pool := func(x *ir.Value, size int64, attrs ...*ir.Attr) *ir.Value {
+		return c.Insert(nil, "MaxPool", []*ir.Value{x}, append(attrs, ir.IntsAttr("kernel_shape", size, size))...)
+	}
+	a := pool(c.pointwise(x, 7, 24), 3, ir.IntsAttr("strides", 2, 2), ir.IntsAttr("pads", 1, 1, 1, 1))                                      // last, both
+	c.AddOutput(c.pointwise(pool(a, 2, ir.IntsAttr("dilations", 1, 2), ir.IntsAttr("pads", 0, 1, 1, 1)), 24, 16))                           // last
+	c.AddOutput(pool(c.pointwise(a, 24, 20), 3, ir.IntsAttr("strides", 1, 2), ir.IntsAttr("pads", 2, 2, 2, 2), ir.IntAttr("ceil_mode", 1))) // last
+	c.AddOutput(c.pointwise(pool(x, 1), 7, 16))
+	c.AddOutput(c.pointwise(pool(c.pointwise(a, 24, 16), 4, ir.IntsAttr("pads", 2, 2, 2, 2)), 16, 16))
+	c.compareLayouts(t, m, 4)
+}
+
 // Sparse weights are multiplied with both layouts, in 1×1 kernels and larger ones, with strides, residuals and activations.
 func TestChannelsLastOfSparseWeights(t *testing.T) {
 	m := ir.NewModel()

@@ -12,10 +12,12 @@ type GemmA struct {
 }
 
 // GemmB is a right operand: element (k, j) is Data[j/16*Panel+k*K+j%16]. Rows of a matrix have Panel = 16. The last panel is 16 columns
-// wide too, and its surplus columns are multiplied too.
+// wide too, and its surplus columns are multiplied too. The next panels are prefetched: Next, if not 0, is the index in Data of what is
+// multiplied after the last ones.
 type GemmB struct {
 	Data     []float32
 	Panel, K int
+	Next     int
 }
 
 // GemmRows is the number of rows of a strip: those multiplied at once on this CPU.

@@ -44,10 +44,10 @@ func gemm4x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPane
 //go:noescape
 func gemm5x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
-// gemm6x16AVX2 stores a·b, or adds it to c; strides in bytes.
+// gemm6x16AVX2 stores a·b, or adds it to c; strides in bytes. It prefetches 1, 2 or 4 lines of each panel for every four steps of k, the first ahead bytes after b.
 //
 //go:noescape
-func gemm6x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+func gemm6x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int, lines int)
 
 // gemm6x8AVX2 stores a·b, or adds it to c; strides in bytes.
 //
@@ -74,20 +74,20 @@ func gemm4x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPa
 //go:noescape
 func gemm8x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
-// gemm8x32AVX512 stores a·b, or adds it to c; strides in bytes.
+// gemm8x32AVX512 stores a·b, or adds it to c; strides in bytes. It prefetches 1, 2 or 4 lines of each panel for every four steps of k, the first ahead bytes after b.
 //
 //go:noescape
-func gemm8x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+func gemm8x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int, second int, lines int)
 
 // gemm12x16AVX512 stores a·b, or adds it to c; strides in bytes.
 //
 //go:noescape
 func gemm12x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
-// gemm12x32AVX512 stores a·b, or adds it to c; strides in bytes. It prefetches a line for every four steps of k, ahead bytes after b.
+// gemm12x32AVX512 stores a·b, or adds it to c; strides in bytes. It prefetches 1, 2 or 4 lines of each panel for every four steps of k, the first ahead bytes after b.
 //
 //go:noescape
-func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int)
+func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int, second int, lines int)
 
 // gemmPairs1x16AVX2 stores a·b, or adds it to c; strides in bytes.
 //

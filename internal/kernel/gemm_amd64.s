@@ -1181,9 +1181,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemm6x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+// func gemm6x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int, lines int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gemm6x16AVX2(SB), NOSPLIT, $0-80
+TEXT ·gemm6x16AVX2(SB), NOSPLIT, $0-96
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -1215,10 +1215,26 @@ TEXT ·gemm6x16AVX2(SB), NOSPLIT, $0-80
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
+	MOVQ       ahead+80(FP), R9
+	ADDQ       b+32(FP), R9
+	MOVQ       lines+88(FP), R10
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 
 four:
+	PREFETCHT1 (R9)
+	CMPQ       R10, $0x02
+	JLT        prefetched
+	PREFETCHT1 64(R9)
+	ADDQ       $0x00000040, R9
+	CMPQ       R10, $0x04
+	JLT        prefetched
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	ADDQ       $0x00000080, R9
+
+prefetched:
+	ADDQ         $0x00000040, R9
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (CX), Y14
@@ -2294,9 +2310,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemm8x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+// func gemm8x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int, second int, lines int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gemm8x32AVX512(SB), NOSPLIT, $0-80
+TEXT ·gemm8x32AVX512(SB), NOSPLIT, $0-104
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -2346,10 +2362,31 @@ TEXT ·gemm8x32AVX512(SB), NOSPLIT, $0-80
 	VPXORD     Z13, Z13, Z13
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
+	MOVQ       ahead+80(FP), R11
+	ADDQ       b+32(FP), R11
+	MOVQ       second+88(FP), R12
+	MOVQ       lines+96(FP), R13
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 
 four:
+	PREFETCHT1 (R11)
+	PREFETCHT1 (R11)(R12*1)
+	CMPQ       R13, $0x02
+	JLT        prefetched
+	PREFETCHT1 64(R11)
+	PREFETCHT1 64(R11)(R12*1)
+	ADDQ       $0x00000040, R11
+	CMPQ       R13, $0x04
+	JLT        prefetched
+	PREFETCHT1 64(R11)
+	PREFETCHT1 64(R11)(R12*1)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 128(R11)(R12*1)
+	ADDQ       $0x00000080, R11
+
+prefetched:
+	ADDQ         $0x00000040, R11
 	VMOVUPS      (DI), Z16
 	VMOVUPS      (DI)(R8*1), Z17
 	VBROADCASTSS (CX), Z18
@@ -2830,9 +2867,9 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int)
+// func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, ahead int, second int, lines int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gemm12x32AVX512(SB), NOSPLIT, $0-88
+TEXT ·gemm12x32AVX512(SB), NOSPLIT, $0-104
 	MOVQ       c+56(FP), AX
 	MOVQ       cRow+64(FP), CX
 	LEAQ       (AX)(CX*2), DX
@@ -2903,12 +2940,29 @@ TEXT ·gemm12x32AVX512(SB), NOSPLIT, $0-88
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
 	MOVQ       ahead+80(FP), R12
-	ADDQ       R8, R12
+	ADDQ       b+32(FP), R12
+	MOVQ       second+88(FP), R13
+	MOVQ       lines+96(FP), R14
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 
 four:
-	PREFETCHT1   (R12)
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(R13*1)
+	CMPQ       R14, $0x02
+	JLT        prefetched
+	PREFETCHT1 64(R12)
+	PREFETCHT1 64(R12)(R13*1)
+	ADDQ       $0x00000040, R12
+	CMPQ       R14, $0x04
+	JLT        prefetched
+	PREFETCHT1 64(R12)
+	PREFETCHT1 64(R12)(R13*1)
+	PREFETCHT1 128(R12)
+	PREFETCHT1 128(R12)(R13*1)
+	ADDQ       $0x00000080, R12
+
+prefetched:
 	ADDQ         $0x00000040, R12
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
@@ -5192,7 +5246,7 @@ TEXT ·gemmBytes12x32AVX512(SB), NOSPLIT, $0-96
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
 	MOVQ       ahead+88(FP), R12
-	ADDQ       R8, R12
+	ADDQ       b+32(FP), R12
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 

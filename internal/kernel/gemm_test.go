@@ -49,11 +49,11 @@ func (p *product) left(layout int) GemmA {
 // right is b as rows, if they are whole panels, or packed.
 func (p *product) right(packed bool) GemmB {
 	if !packed && p.n%GemmPanel == 0 {
-		return GemmB{p.b, GemmPanel, p.n}
+		return GemmB{Data: p.b, Panel: GemmPanel, K: p.n}
 	}
 	panels := make([]float32, (p.n+GemmPanel-1)/GemmPanel*GemmPanel*p.k)
 	PackPanels(panels, GemmPanel*p.k, p.b, p.n, 1, p.k, p.n)
-	return GemmB{panels, GemmPanel * p.k, GemmPanel}
+	return GemmB{Data: panels, Panel: GemmPanel * p.k, K: GemmPanel}
 }
 
 // run returns the kernel's c.
@@ -157,7 +157,9 @@ func TestGemmFloatPanicsOnShortSlices(t *testing.T) {
 		"a": func() {
 			GemmFloat(p.c, p.ldc, GemmA{p.a[:len(p.a)-1], GemmRows() * p.k, p.k, 1}, p.right(false), 8, 32, 9, false)
 		},
-		"b": func() { GemmFloat(p.c, p.ldc, p.left(0), GemmB{p.b[:len(p.b)-1], 16, 32}, 8, 32, 9, false) },
+		"b": func() {
+			GemmFloat(p.c, p.ldc, p.left(0), GemmB{Data: p.b[:len(p.b)-1], Panel: 16, K: 32}, 8, 32, 9, false)
+		},
 		"c": func() { GemmFloat(p.c[:7*p.ldc+31], p.ldc, p.left(0), p.right(false), 8, 32, 9, false) },
 	} {
 		if !panics(call) {

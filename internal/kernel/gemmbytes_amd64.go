@@ -111,3 +111,12 @@ func takeTile[T int32 | float32](c []T, ldc int, tile []T, wide, rows, cols int,
 		}
 	}
 }
+
+// nextPanels is the offset from B of the lines that a strip prefetches: its part of the next two panels, size bytes after the first line of
+// these; 0 if the strips before prefetch all of them.
+func nextPanels(strip, size, part int) int {
+	if strip*part >= size {
+		return 0
+	}
+	return size + strip*part
+}

@@ -12,7 +12,7 @@ func gemmFinish12x16AVX512(strips int, k int, a *float32, aRow int, aK int, aStr
 // gemmFinish12x32AVX512 stores a·b, plus c if add is set, plus bias, between lo and hi, in the columns of two masks; strides in bytes; strips, k > 0.
 //
 //go:noescape
-func gemmFinish12x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16)
+func gemmFinish12x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16, ahead int, second int, lines int)
 
 // gemmFinish8x16AVX512 stores a·b, plus c if add is set, plus bias, between lo and hi, in the columns of two masks; strides in bytes; strips, k > 0.
 //
@@ -22,7 +22,7 @@ func gemmFinish8x16AVX512(strips int, k int, a *float32, aRow int, aK int, aStri
 // gemmFinish8x32AVX512 stores a·b, plus c if add is set, plus bias, between lo and hi, in the columns of two masks; strides in bytes; strips, k > 0.
 //
 //go:noescape
-func gemmFinish8x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16)
+func gemmFinish8x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16, ahead int, second int, lines int)
 
 // gemmFinish4x16AVX512 stores a·b, plus c if add is set, plus bias, between lo and hi, in the columns of two masks; strides in bytes; strips, k > 0.
 //
@@ -57,7 +57,7 @@ func gemmFinish1x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStri
 // gemmFinish6x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
 //
 //go:noescape
-func gemmFinish6x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+func gemmFinish6x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, ahead int, lines int)
 
 // gemmFinish5x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
 //

@@ -321,9 +321,9 @@ bias:
 	VZEROUPPER
 	RET
 
-// func gemmFinish12x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16)
+// func gemmFinish12x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16, ahead int, second int, lines int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gemmFinish12x32AVX512(SB), NOSPLIT, $8-116
+TEXT ·gemmFinish12x32AVX512(SB), NOSPLIT, $8-144
 strip:
 	MOVQ       k+8(FP), AX
 	MOVQ       a+16(FP), CX
@@ -394,10 +394,31 @@ strip:
 	PREFETCHT0 64(BP)(R13*1)
 	PREFETCHT0 (BP)(R13*2)
 	PREFETCHT0 64(BP)(R13*2)
+	MOVQ       ahead+120(FP), R12
+	ADDQ       b+48(FP), R12
+	MOVQ       second+128(FP), R13
+	MOVQ       lines+136(FP), R14
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 
 four:
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(R13*1)
+	CMPQ       R14, $0x02
+	JLT        prefetched
+	PREFETCHT1 64(R12)
+	PREFETCHT1 64(R12)(R13*1)
+	ADDQ       $0x00000040, R12
+	CMPQ       R14, $0x04
+	JLT        prefetched
+	PREFETCHT1 64(R12)
+	PREFETCHT1 64(R12)(R13*1)
+	PREFETCHT1 128(R12)
+	PREFETCHT1 128(R12)(R13*1)
+	ADDQ       $0x00000080, R12
+
+prefetched:
+	ADDQ         $0x00000040, R12
 	VMOVUPS      (R8), Z24
 	VMOVUPS      (R8)(R9*1), Z25
 	VBROADCASTSS (CX), Z26
@@ -796,6 +817,10 @@ bias:
 	MOVQ         cRow+80(FP), AX
 	IMUL3Q       $0x0c, AX, AX
 	ADDQ         AX, c+72(FP)
+	MOVQ         lines+136(FP), AX
+	IMULQ        k+8(FP), AX
+	SHLQ         $0x04, AX
+	ADDQ         AX, ahead+120(FP)
 	DECQ         strips+0(FP)
 	JNZ          strip
 	VZEROUPPER
@@ -1035,9 +1060,9 @@ bias:
 	VZEROUPPER
 	RET
 
-// func gemmFinish8x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16)
+// func gemmFinish8x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16, ahead int, second int, lines int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·gemmFinish8x32AVX512(SB), NOSPLIT, $0-116
+TEXT ·gemmFinish8x32AVX512(SB), NOSPLIT, $0-144
 strip:
 	MOVQ       k+8(FP), AX
 	MOVQ       a+16(FP), CX
@@ -1088,10 +1113,31 @@ strip:
 	PREFETCHT0 64(R14)
 	PREFETCHT0 (R14)(R12*1)
 	PREFETCHT0 64(R14)(R12*1)
+	MOVQ       ahead+120(FP), R11
+	ADDQ       b+48(FP), R11
+	MOVQ       second+128(FP), R12
+	MOVQ       lines+136(FP), R13
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 
 four:
+	PREFETCHT1 (R11)
+	PREFETCHT1 (R11)(R12*1)
+	CMPQ       R13, $0x02
+	JLT        prefetched
+	PREFETCHT1 64(R11)
+	PREFETCHT1 64(R11)(R12*1)
+	ADDQ       $0x00000040, R11
+	CMPQ       R13, $0x04
+	JLT        prefetched
+	PREFETCHT1 64(R11)
+	PREFETCHT1 64(R11)(R12*1)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 128(R11)(R12*1)
+	ADDQ       $0x00000080, R11
+
+prefetched:
+	ADDQ         $0x00000040, R11
 	VMOVUPS      (DI), Z16
 	VMOVUPS      (DI)(R8*1), Z17
 	VBROADCASTSS (CX), Z18
@@ -1375,6 +1421,10 @@ bias:
 	MOVQ         cRow+80(FP), AX
 	IMUL3Q       $0x08, AX, AX
 	ADDQ         AX, c+72(FP)
+	MOVQ         lines+136(FP), AX
+	IMULQ        k+8(FP), AX
+	SHLQ         $0x04, AX
+	ADDQ         AX, ahead+120(FP)
 	DECQ         strips+0(FP)
 	JNZ          strip
 	VZEROUPPER
@@ -2174,9 +2224,9 @@ bias:
 	VZEROUPPER
 	RET
 
-// func gemmFinish6x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+// func gemmFinish6x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, ahead int, lines int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gemmFinish6x16AVX2(SB), NOSPLIT, $0-112
+TEXT ·gemmFinish6x16AVX2(SB), NOSPLIT, $0-128
 strip:
 	MOVQ       k+8(FP), AX
 	MOVQ       a+16(FP), CX
@@ -2209,10 +2259,26 @@ strip:
 	PREFETCHT0 (R11)
 	PREFETCHT0 (R11)(R10*1)
 	PREFETCHT0 (R11)(R10*2)
+	MOVQ       ahead+112(FP), R9
+	ADDQ       b+48(FP), R9
+	MOVQ       lines+120(FP), R10
 	SUBQ       $0x00000004, AX
 	JLT        fourEnd
 
 four:
+	PREFETCHT1 (R9)
+	CMPQ       R10, $0x02
+	JLT        prefetched
+	PREFETCHT1 64(R9)
+	ADDQ       $0x00000040, R9
+	CMPQ       R10, $0x04
+	JLT        prefetched
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	ADDQ       $0x00000080, R9
+
+prefetched:
+	ADDQ         $0x00000040, R9
 	VMOVUPS      (SI), Y12
 	VMOVUPS      32(SI), Y13
 	VBROADCASTSS (CX), Y14
@@ -2433,6 +2499,10 @@ bias:
 	MOVQ         cRow+80(FP), AX
 	IMUL3Q       $0x06, AX, AX
 	ADDQ         AX, c+72(FP)
+	MOVQ         lines+120(FP), AX
+	IMULQ        k+8(FP), AX
+	SHLQ         $0x04, AX
+	ADDQ         AX, ahead+112(FP)
 	DECQ         strips+0(FP)
 	JNZ          strip
 	VZEROUPPER

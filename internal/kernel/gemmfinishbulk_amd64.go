@@ -35,8 +35,12 @@ func (g *gemm) finishMasked(f GemmFinish) {
 		if f.Bias != nil {
 			t.bias = &f.Bias[j]
 		}
-		if whole > 0 {
-			t.rows(0, high, whole)
+		first := g.split(whole)
+		if first > 0 {
+			t.rows(0, high, first)
+		}
+		if first < whole {
+			t.rows(first*high, high, whole-first)
 		}
 		for i, rows := whole*high, 8; i < g.m; rows /= 2 {
 			if i+rows <= g.m {
@@ -67,15 +71,16 @@ func (t *finishedTile) rows(i, rows, strips int) {
 	if t.cols > GemmPanel {
 		wide = 2 * GemmPanel
 	}
+	next := t.ahead(i, t.j, wide)
 	switch (tileShape{rows, wide}) {
 	case tileShape{12, 16}:
 		gemmFinish12x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
 	case tileShape{12, 32}:
-		gemmFinish12x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
+		gemmFinish12x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1, next.at, next.second, next.lines)
 	case tileShape{8, 16}:
 		gemmFinish8x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
 	case tileShape{8, 32}:
-		gemmFinish8x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
+		gemmFinish8x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1, next.at, next.second, next.lines)
 	case tileShape{4, 16}:
 		gemmFinish4x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
 	case tileShape{4, 32}:

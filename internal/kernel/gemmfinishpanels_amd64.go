@@ -28,7 +28,11 @@ func (p finishedPanels) rows(i, rows, strips int) {
 		}
 		switch left := p.n - j; {
 		case left >= wide:
-			p.tiles(tileShape{rows, wide}, i, j, strips)
+			first := p.split(strips)
+			p.tiles(tileShape{rows, wide}, i, j, first)
+			if first < strips {
+				p.tiles(tileShape{rows, wide}, i+first*rows, j, strips-first)
+			}
 		case left == gemmHalf && rows == gemmTall:
 			p.half(i, j, strips)
 		default:
@@ -94,7 +98,8 @@ func (p finishedPanels) call(shape tileShape, i, j, strips int, c *float32, ldc,
 	k, aRow, aK, bK, bPanel, cRow, lo, hi := p.k, 4*p.a.Row, 4*p.a.K, 4*p.b.K, 4*p.b.Panel, 4*ldc, p.finish.Lo, p.finish.Hi
 	switch shape {
 	case tileShape{6, 16}:
-		gemmFinish6x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi)
+		next := p.ahead(i, j, GemmPanel)
+		gemmFinish6x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, next.at, next.lines)
 	case tileShape{5, 16}:
 		gemmFinish5x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi)
 	case tileShape{4, 16}:

@@ -142,43 +142,72 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	case tileShape{5, 16}:
 		gemm5x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{6, 16}:
-		gemm6x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		next := g.ahead(i, j, wide)
+		gemm6x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, next.at, next.lines)
 	case tileShape{6, 8}:
 		gemm6x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{12, 8}:
 		gemm12x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
-		ahead := 0
-		if g.b.K == GemmPanel && g.b.Panel == GemmPanel*g.k {
-			ahead = nextPanels(i/high, 8*g.b.Panel, 64*(g.k/4))
-		}
-		gemmWideTile(shape, k, a, aRow, aK, b, bK, bPanel, c, cRow, add, ahead)
+		gemmWideTile(shape, k, a, aRow, aK, b, bK, bPanel, c, cRow, add, g.ahead(i, j, wide))
 	}
 }
 
 // gemmWideTile calls the tile of this shape in AVX-512.
-func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add, ahead int) {
+func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add int, next ahead) {
 	switch shape {
 	case tileShape{4, 32}:
 		gemm4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{8, 16}:
 		gemm8x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{8, 32}:
-		gemm8x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+		gemm8x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, next.at, next.second, next.lines)
 	case tileShape{12, 16}:
 		gemm12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
-		gemm12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, ahead)
+		gemm12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, next.at, next.second, next.lines)
 	}
 }
 
-// nextPanels is the offset from B of the lines that a strip prefetches: its part of the next two panels, size bytes after the first line of
-// these; 0 if the strips before prefetch all of them.
-func nextPanels(strip, size, part int) int {
-	if strip*part >= size {
-		return 0
+// An ahead is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of a panel for four steps of k.
+type ahead struct{ at, second, lines int }
+
+// ahead divides the panels that are multiplied next among the first strips: the more there are, the more time memory has. Nothing is left for others: lines
+// of B itself take no time.
+func (g *gemm) ahead(i, j, wide int) ahead {
+	next, second, strip, several := wide/GemmPanel*g.b.Panel, 4*g.b.Panel, i/gemmRows(), g.prefetchingStrips()
+	if j+wide >= g.n && g.b.Next != 0 {
+		next = g.b.Next - j/GemmPanel*g.b.Panel
 	}
-	return size + strip*part
+	part := GemmPanel / 4 * g.k // of a panel, in elements
+	switch {
+	case g.b.K != GemmPanel:
+	case g.m >= 8*gemmRows() && strip < 8: // one panel after the other
+		return ahead{4 * (next + strip/4*g.b.Panel + strip%4*part), 0, 1}
+	case strip < several:
+		return ahead{4 * (next + strip*4/several*part), second, 4 / several}
+	}
+	return ahead{}
+}
+
+// prefetchingStrips is the number of strips that prefetch if there are fewer than eight: 1, 2 or 4.
+func (g *gemm) prefetchingStrips() int {
+	switch strips := g.m / gemmRows(); {
+	case strips >= 4:
+		return 4
+	case strips >= 2:
+		return 2
+	}
+	return 1
+}
+
+// split is how many of so many strips prefetch: all if the products are too short for another call.
+func (g *gemm) split(strips int) int {
+	const short = 64
+	if g.k < short {
+		return strips
+	}
+	return min(strips, g.prefetchingStrips())
 }
 
 // A tileShape is a tile with an assembly function.

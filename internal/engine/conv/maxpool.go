@@ -9,7 +9,7 @@ import (
 
 // maxPools are MaxPool of all versions: 8 added Indices, 10 dilations and ceil_mode, 12 integers; the defaults equal the earlier semantics.
 func maxPools() []op.Op {
-	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, Run: maxPoolTypes().run})
+	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, ChannelsLast: maxPoolLayouts, Run: maxPoolTypes().run})
 }
 
 func maxPoolTypes() byType {
@@ -58,6 +58,10 @@ func maxPool[T pooled](c *op.Call) error {
 	}
 	if len(c.Out) > 1 && c.Out[1] != nil {
 		maxPoolIndices(c, w, x, y, ir.View[int64](c.Out[1]))
+		return nil
+	}
+	if c.LastIn {
+		maxPoolLast(c, w, x, y)
 		return nil
 	}
 	channels := make([]func(y, x []T), c.Pool.Workers())

@@ -288,7 +288,10 @@ func (t *packedTile) multiply(sums []float32, stride int, left, block, further [
 		t.pack(left, block[:panel*depth], further, k, end)
 	}
 	size := panel * t.Depth()
-	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel}
+	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel, Next: depth * panel}
+	if end == t.Depth() { // those of further channels
+		b.Next = ceilDiv(t.last-t.first, panel)*size - k*panel
+	}
 	pixels, channels, add := t.to-t.from, t.last-t.first, t.add || k > 0
 	if end < t.Depth() {
 		kernel.GemmFloat(sums, stride, a, b, pixels, channels, depth, add)

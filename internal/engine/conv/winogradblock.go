@@ -126,7 +126,10 @@ func (b *winogradBlock) multiply(number, first, channels int) {
 	for k := 0; k < b.InC; k += winogradDepth {
 		depth := min(winogradDepth, b.InC-k)
 		left := kernel.GemmA{Data: v[k:], Strip: kernel.GemmRows() * b.inC, Row: b.inC, K: 1}
-		right := kernel.GemmB{Data: u[k*panel:], Panel: panel * b.InC, K: panel}
+		right := kernel.GemmB{Data: u[k*panel:], Panel: panel * b.InC, K: panel, Next: depth * panel}
+		if k+depth == b.InC {
+			right.Next = b.outC*b.InC - k*panel // those of the next number
+		}
 		kernel.GemmFloat(sums, channels, left, right, tiles, channels, depth, k > 0)
 	}
 }

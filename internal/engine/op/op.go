@@ -73,6 +73,7 @@ const (
 	ChannelsFirst Layouts = iota // no other one
 	LastOutput                   // the output with channels first or last (NHWC)
 	EqualLayouts                 // both images with channels last, or none
+	LastInput                    // the output with channels first or last if the input has channels last
 	AnyLayouts                   // each image with channels first or last
 )
 

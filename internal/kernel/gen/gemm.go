@@ -205,8 +205,12 @@ func (t tile) emit() {
 	if t.numbers.first {
 		added, doc = ", first "+t.numbers.c+", firstRow int", "first+a·b, a·b if first is nil; strides in bytes."
 	}
-	if t.prefetches() {
+	switch {
+	case !t.prefetches():
+	case t.numbers.first:
 		added, doc = added+", ahead int", doc+" It prefetches a line for every four steps of k, ahead bytes after b."
+	default:
+		added, doc = added+t.prefetched(), doc+" It prefetches 1, 2 or 4 lines of each panel for every four steps of k, the first ahead bytes after b."
 	}
 	function(name,
 		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow int%s)", t.numbers.a, t.numbers.b, t.numbers.c, added),
@@ -216,10 +220,9 @@ func (t tile) emit() {
 	a, b := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes)
 	aK, bK := pointer("aK"), pointer("bK")
 	sums, multiply := t.zeros(), t.numbers.multiplier()
-	var ahead GPVirtual
+	prefetch := func() {}
 	if t.prefetches() {
-		ahead = pointer("ahead")
-		ADDQ(b.base[0], ahead)
+		prefetch = t.prefetch()
 	}
 	step := func() {
 		t.step(a, b, sums, multiply)
@@ -227,10 +230,7 @@ func (t tile) emit() {
 		b.advance(bK)
 	}
 	strips("four", k, 4, func() {
-		if t.prefetches() {
-			PREFETCHT1(Mem{Base: ahead})
-			advance(ahead, panelBytes)
-		}
+		prefetch()
 		for range 4 {
 			step()
 		}
@@ -241,8 +241,58 @@ func (t tile) emit() {
 	finish()
 }
 
-// prefetches reports whether the tile is that of whole strips, which read all of B.
-func (t tile) prefetches() bool { return t.width.wide() && t.rows == 12 && t.cols == 32 }
+// prefetches reports whether the tile is that of the first rows of most products, which read all of B.
+func (t tile) prefetches() bool {
+	switch {
+	case !t.width.wide():
+		return t.rows == 6 && t.cols == 16
+	case t.numbers.first:
+		return t.rows == 12 && t.cols == 32
+	}
+	return t.rows >= 8 && t.cols == 32
+}
+
+// prefetched are the parameters of what a tile prefetches: an offset from b, that of the second panel from there, and the number of lines.
+func (t tile) prefetched() string {
+	if t.row() > panelBytes {
+		return ", ahead, second, lines int"
+	}
+	return ", ahead, lines int"
+}
+
+// prefetch returns a function that prefetches for four steps of k.
+func (t tile) prefetch() func() {
+	ahead := strided{base: []GPVirtual{pointer("ahead")}}
+	ADDQ(parameter("b"), ahead.base[0])
+	if t.numbers.first {
+		return func() {
+			PREFETCHT1(ahead.at(0, 0))
+			advance(ahead.base[0], panelBytes)
+		}
+	}
+	if t.row() > panelBytes {
+		ahead.stride = pointer("second")
+	}
+	lines := pointer("lines")
+	line := func(i int) {
+		for panel := range t.row() / panelBytes {
+			PREFETCHT1(ahead.at(panel, i*panelBytes))
+		}
+	}
+	return func() {
+		line(0)
+		for _, more := range []int{1, 2} {
+			CMPQ(lines, U8(2*more))
+			JLT(LabelRef("prefetched"))
+			for i := range more {
+				line(1 + i)
+			}
+			advance(ahead.base[0], more*panelBytes)
+		}
+		Label("prefetched")
+		advance(ahead.base[0], panelBytes)
+	}
+}
 
 // row is the size in bytes of a row of the tile.
 func (t tile) row() int { return t.numbers.word * t.cols }

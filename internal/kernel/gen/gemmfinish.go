@@ -32,8 +32,12 @@ func (t finishedTile) emit() {
 	if t.width.wide() {
 		masks, columns = ", low, high uint16", ", in the columns of two masks"
 	}
+	ahead := ""
+	if t.prefetches() {
+		ahead = t.prefetched()
+	}
 	name := fmt.Sprintf("gemmFinish%dx%d%s", t.rows, t.cols, t.width.name)
-	function(name, "func(strips, k int, a *float32, aRow, aK, aStrip int, b *float32, bK, bPanel int, c *float32, cRow, add int, bias *float32, lo, hi float32"+masks+")",
+	function(name, "func(strips, k int, a *float32, aRow, aK, aStrip int, b *float32, bK, bPanel int, c *float32, cRow, add int, bias *float32, lo, hi float32"+masks+ahead+")",
 		name+" stores a·b, plus c if add is set, plus bias, between lo and hi"+columns+"; strides in bytes; strips, k > 0.")
 	Label("strip")
 	k := pointer("k")
@@ -41,12 +45,17 @@ func (t finishedTile) emit() {
 	aK, bK := pointer("aK"), pointer("bK")
 	sums, multiply := t.zeros(), t.numbers.multiplier()
 	t.touch(t.operand("c", "cRow", t.rows))
+	prefetch := func() {}
+	if t.prefetches() {
+		prefetch = t.prefetch()
+	}
 	step := func() {
 		t.step(a, b, sums, multiply)
 		a.advance(aK)
 		b.advance(bK)
 	}
 	strips("four", k, 4, func() {
+		prefetch()
 		for range 4 {
 			step()
 		}
@@ -126,6 +135,12 @@ func (t finishedTile) next() {
 	step := pointer("aStrip")
 	ADDQ(step, parameter("a"))
 	t.nextRows("c", "cRow")
+	if t.prefetches() {
+		prefetched := pointer("lines")
+		IMULQ(parameter("k"), prefetched)
+		SHLQ(U8(4), prefetched)
+		ADDQ(prefetched, parameter("ahead"))
+	}
 	DECQ(parameter("strips"))
 	JNZ(LabelRef("strip"))
 }
