@@ -95,7 +95,7 @@ test-cluster: .cluster/controlplane .cluster/slurm
 test-avx512: .avx512/vmlinuz
 	MCOMPRESS_AVX512=1 go test -vet=off -count=1 -v -timeout 2h ./internal/dev/avx512
 
-# With AVX2=1, a benchmark runs the kernels for AVX2 of all programs on a processor with AVX-512; internal/dev/bench/cpuid/avx2.c says how.
+# With AVX2=1, a benchmark runs the AVX2 kernels of all programs on a processor with AVX-512, see internal/dev/bench/cpuid/avx2.c.
 ifdef AVX2
 hide_avx512 := $(CC) -O2 -Wall -shared -fPIC -o .bench/avx2.so internal/dev/bench/cpuid/avx2.c && \
   GODEBUG=cpu.avx512f=off,cpu.avx512bw=off,cpu.avx512vnni=off NM_ARCH=avx2 LD_PRELOAD=$(CURDIR)/.bench/avx2.so

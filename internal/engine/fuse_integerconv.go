@@ -45,22 +45,22 @@ func convolveIntegers(p *program) {
 // convolve appends the integer form of s, if there is one.
 func (l *integerLayout) convolve(s *step) bool {
 	w, _ := l.producer(s.in[1])
-	if !multipliesIntegers(l.fusion, w, s.in[2]) || !l.bounds(s) {
+	if !l.multipliesIntegers(w, s.in[2]) || !l.bounds(s) {
 		return false
 	}
-	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], zeroPointSlot(l.fusion, w), s.in[5], s.in[6]}
+	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], l.zeroPointSlot(w), s.in[5], s.in[6]}
 	l.replaced(s, s.with(integerConvID, in, nil))
 	return true
 }
 
 // multipliesIntegers reports whether IntegerConv multiplies the weights that w dequantizes, and adds this bias.
-func multipliesIntegers(f *fusion, w *step, bias int) bool {
-	return w.is("DequantizeLinear") && isPerChannel8(f, w) && (bias == absent || f.weight(bias) != nil)
+func (f *fusion) multipliesIntegers(w *step, bias int) bool {
+	return w.is("DequantizeLinear") && f.isPerChannel8(w) && (bias == absent || f.weight(bias) != nil)
 }
 
 // zeroPointSlot is the slot of the zero points of s, absent if they are 0.
-func zeroPointSlot(f *fusion, s *step) int {
-	if len(s.in) > 2 && !isZeroConstant(f, s.in[2]) {
+func (f *fusion) zeroPointSlot(s *step) int {
+	if len(s.in) > 2 && !f.isZeroConstant(s.in[2]) {
 		return s.in[2]
 	}
 	return absent
@@ -83,13 +83,13 @@ func fuseQDQGemm(f *fusion, i int) bool {
 	if len(g.in) > 2 {
 		bias = g.in[2]
 	}
-	if y, known := f.scalar(to.in[1]); !known || y <= 0 || !multipliesIntegers(f, w, bias) || len(f.constant(w.in[0]).Shape) != 2 {
+	if y, known := f.scalar(to.in[1]); !known || y <= 0 || !f.multipliesIntegers(w, bias) || len(f.constant(w.in[0]).Shape) != 2 {
 		return false
 	}
 	if b := f.weight(bias); bias != absent && (b.DType != ir.Float || len(b.Shape) != 1 || b.Elems() != f.constant(w.in[0]).Shape[0]) {
 		return false
 	}
-	s := fused(integerConvID, 1, g, []int{from.in[0], w.in[0], bias, from.in[1], from.in[2], w.in[1], zeroPointSlot(f, w), to.in[1], to.in[2]}, to.out)
+	s := fused(integerConvID, 1, g, []int{from.in[0], w.in[0], bias, from.in[1], from.in[2], w.in[1], f.zeroPointSlot(w), to.in[1], to.in[2]}, to.out)
 	if s == nil {
 		return false
 	}
@@ -108,7 +108,7 @@ func (l *integerLayout) bounds(s *step) bool {
 }
 
 // isPerChannel8 reports whether s dequantizes constant 8-bit weights to float32, per tensor or per output channel.
-func isPerChannel8(f *fusion, s *step) bool {
+func (f *fusion) isPerChannel8(s *step) bool {
 	w, scale := f.constant(s.in[0]), f.constant(s.in[1])
 	if w == nil || scale == nil || scale.DType != ir.Float || w.DType != ir.Int8 && w.DType != ir.Uint8 || s.Has("output_dtype") || s.Int("block_size", 0) != 0 {
 		return false
@@ -121,7 +121,7 @@ func isPerChannel8(f *fusion, s *step) bool {
 }
 
 // isZeroConstant reports whether slot o is absent, or a constant of zeros.
-func isZeroConstant(f *fusion, o int) bool {
+func (f *fusion) isZeroConstant(o int) bool {
 	return o == absent || !slices.ContainsFunc(f.array(o).Data, func(b byte) bool { return b != 0 })
 }
 

@@ -88,7 +88,7 @@ func fuseQDQMaxPool(f *fusion, i int) bool {
 	}
 	from, iFrom := f.producer(pool.in[0])
 	to, iTo := f.onlyConsumer(pool.out[0])
-	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || !sameQuantization(f, from, to) {
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || !f.sameQuantization(from, to) {
 		return false
 	}
 	s := pool.with(quantizedMaxPoolID, from.in[:1], to.out)
@@ -104,7 +104,7 @@ func fuseQDQMaxPool(f *fusion, i int) bool {
 }
 
 // sameQuantization reports whether both steps have the same scale, of a size that makes dequantized values exact multiples, and zero point.
-func sameQuantization(f *fusion, a, b *step) bool {
+func (f *fusion) sameQuantization(a, b *step) bool {
 	x, hasX := f.scalar(a.in[1])
 	y, hasY := f.scalar(b.in[1])
 	z, w := f.array(a.in[2]), f.array(b.in[2])

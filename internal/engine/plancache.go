@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -149,20 +148,26 @@ func (e *planned) free(account *op.Account) {
 	}
 }
 
+// typesOf identifies the types of args.
 func typesOf(args []*ir.Array) string {
-	var b strings.Builder
+	b := make([]byte, 0, 32*len(args))
 	for _, a := range args {
 		switch {
 		case a == nil:
-			b.WriteString("?;")
+			b = append(b, '?')
 		case a.Kind != ir.Dense:
-			fmt.Fprintf(&b, "kind %d;", a.Kind)
+			b = append(b, 'k')
+			b = strconv.AppendInt(b, int64(a.Kind), 10)
 		default:
-			b.WriteString(a.String())
-			b.WriteByte(';')
+			b = strconv.AppendInt(b, int64(a.DType), 10)
+			for _, n := range a.Shape {
+				b = append(b, ',')
+				b = strconv.AppendInt(b, n, 10)
+			}
 		}
+		b = append(b, ';')
 	}
-	return b.String()
+	return string(b)
 }
 
 // unknown are the types of args without their data.

@@ -7,6 +7,7 @@
 package kernel
 
 //go:generate go -C gen run . -family activation -pkg kernel -out ../activation_amd64.s -stubs ../activation_amd64.go
+//go:generate go -C gen run . -family amx -pkg kernel -out ../amx_amd64.s -stubs ../amx_amd64.go
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
 //go:generate go -C gen run . -family bits -pkg kernel -out ../bits_amd64.s -stubs ../bits_amd64.go
 //go:generate go -C gen run . -family blocks -pkg kernel -out ../blocks_amd64.s -stubs ../blocks_amd64.go

@@ -121,6 +121,14 @@ func dotBulk(l *sumLanes, a, b []float32) (n int) {
 	return n
 }
 
+func dotRowsBulk(dst, a, rows []float32, stride int, factor float32) (n int) {
+	if n = len(dst) &^ 3; !hasFMA || n == 0 || len(a) == 0 || len(a)%8 != 0 {
+		return 0
+	}
+	dotRowsAVX2(&dst[0], &a[0], &rows[0], 4*stride, len(a), n, factor)
+	return n
+}
+
 func squaresBulk(l *sumLanes, x []float32, center float64) (n int) {
 	if n = wholeFMA(len(x)); n > 0 {
 		squaresAVX2(&l[0], &x[0], n, center)

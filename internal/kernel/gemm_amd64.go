@@ -184,16 +184,6 @@ func gemmInt6x8AVX2(strips int, quads int, a *byte, aRow int, b *byte, c *int32,
 //go:noescape
 func requantizePairs4x16AVX2(strips int, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale *float32, bias *float32, offset int32, lo uint32, hi uint32)
 
-// gemmAt6x16AVX2 adds products to c; strides in bytes; strips and k > 0.
-//
-//go:noescape
-func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
-
-// gemmAt12x16AVX512 adds products to c; strides in bytes; strips and k > 0.
-//
-//go:noescape
-func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, c *float32, cRow int)
-
 // quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //
 //go:noescape

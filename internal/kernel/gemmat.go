@@ -1,52 +1,69 @@
 package kernel
 
-// GemmAtRows is the number of rows that GemmAt reads at once.
+import "fmt"
+
+// GemmAtRows is the minimum number of rows of GemmAt.
 const GemmAtRows = 6
 
-// GemmAt adds the product of m rows of x and a panel b of up to 16 columns to rows of c that are ldc elements apart: n sums over k of
-// x[i*row+at[k]] · b[k*16+j]. So windows over an image are multiplied where they are. It reads m rows rounded up to a multiple of GemmAtRows.
+// GemmAt stores the product of m rows of x and n columns of b as rows of c that are ldc elements apart: sums over k of
+// x[i*row+at[k]] · b[(j/16*len(at)+k)*16+j%16], finished like those of GemmFinished. So windows over an image are multiplied where they are.
 // Sums are those of GemmFloat.
-func GemmAt(c []float32, ldc int, x []float32, row int, at []int64, b []float32, m, n int) {
-	if m <= 0 || n <= 0 || len(at) == 0 {
+func GemmAt(c []float32, ldc int, x []float32, row int, at []int64, b []float32, m, n int, f GemmFinish) {
+	if m < GemmAtRows || row < 0 || ldc < 0 || len(at) == 0 {
+		panic(fmt.Sprintf("kernel: %d rows of %d products, %d and %d elements apart", m, len(at), row, ldc))
+	}
+	if n <= 0 {
 		return
 	}
 	within("c", len(c), (m-1)*ldc+n)
-	within("b", len(b), len(at)*GemmPanel)
-	last := (m+GemmAtRows-1)/GemmAtRows*GemmAtRows - 1
+	within("b", len(b), (n+GemmPanel-1)/GemmPanel*GemmPanel*len(at))
+	if f.Bias != nil {
+		checkLen("bias", len(f.Bias), n)
+	}
 	for _, off := range at {
-		if off < 0 || row < 0 {
+		if off < 0 {
 			panic("kernel: negative offset")
 		}
-		within("x", len(x), last*row+int(off)+1)
+		within("x", len(x), (m-1)*row+int(off)+1)
 	}
-	whole := gemmAtBulk(c, ldc, x, row, at, b, m, n)
-	if whole == m {
-		return
-	}
-	var strip [GemmAtRows * GemmPanel]float32
-	for i := whole; i < m; i += GemmAtRows {
-		clear(strip[:])
-		if gemmAtBulk(strip[:], GemmPanel, x[i*row:], row, at, b, GemmAtRows, GemmPanel) == 0 {
-			gemmAtGo(strip[:], x[i*row:], row, at, b)
-		}
-		for r := range min(GemmAtRows, m-i) {
-			sums := c[(i+r)*ldc:][:n]
-			for j := range sums {
-				sums[j] += strip[r*GemmPanel+j]
-			}
-		}
+	g := gemmAt{c, ldc, x, row, at, b, m, n, f}
+	if !g.bulk() {
+		g.plain()
 	}
 }
 
-// gemmAtGo adds a strip, with rounded products.
-func gemmAtGo(c, x []float32, row int, at []int64, b []float32) {
-	for r := range GemmAtRows {
-		sums := c[r*GemmPanel:][:GemmPanel]
-		for k, off := range at {
-			v := x[r*row+int(off)]
-			for j, w := range b[k*GemmPanel:][:GemmPanel] {
-				sums[j] += float32(v * w)
+// gemmAt is one call of GemmAt.
+type gemmAt struct {
+	c      []float32
+	ldc    int
+	x      []float32
+	row    int
+	at     []int64
+	b      []float32
+	m, n   int
+	finish GemmFinish
+}
+
+// panel is that of columns from j on.
+func (g *gemmAt) panel(j int) []float32 { return g.b[j*len(g.at):] }
+
+// plain is the twin, with rounded products.
+func (g *gemmAt) plain() {
+	for i := range g.m {
+		row := g.c[i*g.ldc:][:g.n]
+		for j := 0; j < g.n; j += GemmPanel {
+			sums, b := row[j:min(j+GemmPanel, g.n)], g.panel(j)
+			clear(sums)
+			for k, off := range g.at {
+				v := g.x[i*g.row+int(off)]
+				for j, w := range b[k*GemmPanel:][:len(sums)] {
+					sums[j] += float32(v * w)
+				}
 			}
 		}
+		if g.finish.Bias != nil {
+			Add(row, row, g.finish.Bias)
+		}
+		Clip(row, row, g.finish.Lo, g.finish.Hi)
 	}
 }

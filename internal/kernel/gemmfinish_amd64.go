@@ -53,3 +53,73 @@ func gemmFinish1x16AVX512(strips int, k int, a *float32, aRow int, aK int, aStri
 //
 //go:noescape
 func gemmFinish1x32AVX512(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32, low uint16, high uint16)
+
+// gemmFinish6x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish6x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish5x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish5x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish4x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish4x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish3x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish3x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish3x32AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish3x32AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish2x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish2x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish2x32AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish2x32AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish1x16AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish1x16AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish1x64AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish1x64AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish6x8AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish6x8AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmFinish12x8AVX2 stores a·b, plus c if add is set, plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmFinish12x8AVX2(strips int, k int, a *float32, aRow int, aK int, aStrip int, b *float32, bK int, bPanel int, c *float32, cRow int, add int, bias *float32, lo float32, hi float32)
+
+// gemmAt6x16AVX2 stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmAt6x16AVX2(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+
+// gemmAt12x16AVX512 stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmAt12x16AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)
+
+// gemmAt12x32AVX512 stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.
+//
+//go:noescape
+func gemmAt12x32AVX512(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo float32, hi float32)

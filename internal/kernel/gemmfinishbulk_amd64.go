@@ -14,11 +14,21 @@ func negativeZeros() (z [2 * GemmPanel]float32) {
 	return z
 }
 
-// finishBulk computes everything and reports true if the CPU has AVX-512. Columns that are outside of c are masked.
+// finishBulk computes everything and reports true if the CPU has the instructions.
 func (g *gemm) finishBulk(f GemmFinish) bool {
-	if !hasAVX512 {
+	switch {
+	case hasAVX512:
+		g.finishMasked(f)
+	case hasFMA:
+		g.finishPanels(f)
+	default:
 		return false
 	}
+	return true
+}
+
+// finishMasked computes everything in AVX-512. Columns that are outside of c are masked.
+func (g *gemm) finishMasked(f GemmFinish) {
 	high, whole := gemmRows(), g.m/gemmRows()
 	for j := 0; j < g.n; j += 2 * GemmPanel {
 		t := finishedTile{gemm: g, j: j, cols: min(2*GemmPanel, g.n-j), bias: &noBias[0], lo: f.Lo, hi: f.Hi}
@@ -35,7 +45,6 @@ func (g *gemm) finishBulk(f GemmFinish) bool {
 			}
 		}
 	}
-	return true
 }
 
 // A finishedTile is some columns of the result.

@@ -17,6 +17,8 @@ func gemmIntWidth() int {
 // bulk computes everything and reports true if the CPU has the instructions.
 func (g *gemmInt) bulk() bool {
 	switch {
+	case hasAMX && g.m >= amxLeastRows && g.k >= amxLeastK:
+		g.byTiles()
 	case hasVNNI:
 		g.byBytes()
 	case hasAVX2 && g.width == 1:

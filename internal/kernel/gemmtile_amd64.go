@@ -223,19 +223,3 @@ func gemvTail(sums, a []float32, step int, b []float32, row, k int) {
 	}
 	copy(sums, wide[:])
 }
-
-// gemmAtBulk adds whole strips of whole panels, and returns the number of rows.
-func gemmAtBulk(c []float32, ldc int, x []float32, row int, at []int64, b []float32, m, n int) (done int) {
-	if !hasFMA || n < GemmPanel {
-		return 0
-	}
-	if strips := m / (2 * GemmAtRows); hasAVX512 && strips > 0 {
-		gemmAt12x16AVX512(strips, &x[0], 4*row, &at[0], len(at), &b[0], &c[0], 4*ldc)
-		done = strips * 2 * GemmAtRows
-	}
-	if strips := (m - done) / GemmAtRows; strips > 0 {
-		gemmAt6x16AVX2(strips, &x[done*row], 4*row, &at[0], len(at), &b[0], &c[done*ldc], 4*ldc)
-		done += strips * GemmAtRows
-	}
-	return done
-}

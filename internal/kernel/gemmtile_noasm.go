@@ -34,6 +34,4 @@ func lessTimesBulk(_, _ []int32, _, _ int32) (n int) { return 0 }
 
 func gemvBulk(_, _ []float32, _ int, _ []float32, _, _ int) (n int) { return 0 }
 
-func gemmAtBulk(_ []float32, _ int, _ []float32, _ int, _ []int64, _ []float32, _, _ int) (rows int) {
-	return 0
-}
+func (g *gemmAt) bulk() bool { return false }

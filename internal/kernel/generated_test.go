@@ -18,6 +18,9 @@ func TestAssemblyIsGenerated(t *testing.T) {
 		}
 		t.Skipf("the modules of internal/kernel/gen cannot be downloaded: %v\n%s", err, out)
 	}
+	if out, err := run(t, "test", "."); err != nil {
+		t.Errorf("tests of the generator: %v\n%s", err, out)
+	}
 	files, err := filepath.Glob("*_amd64.s")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found no assembly: %v", err)

@@ -259,6 +259,11 @@ func scaleAboutAVX2(dst *float32, x *float32, gamma *float32, n int, center floa
 //go:noescape
 func scaleShiftAboutAVX2(dst *float32, x *float32, gamma *float32, beta *float32, n int, center float64, scale float64)
 
+// dotRowsAVX2 needs FMA, and sets n numbers to the products of a with rows that are stride bytes apart, times factor; k%8 == 0, n%4 == 0, both not 0.
+//
+//go:noescape
+func dotRowsAVX2(dst *float32, a *float32, rows *float32, stride int, k int, n int, factor float32)
+
 // adamAVX2 needs n%8 == 0.
 //
 //go:noescape

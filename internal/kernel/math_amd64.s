@@ -3557,6 +3557,74 @@ loopEnd:
 	VZEROUPPER
 	RET
 
+// func dotRowsAVX2(dst *float32, a *float32, rows *float32, stride int, k int, n int, factor float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         stride+24(FP), DX
+	MOVQ         n+40(FP), BX
+	VBROADCASTSS factor+48(FP), X0
+	LEAQ         (DX)(DX*2), SI
+
+rows:
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  a+8(FP), DI
+	MOVQ  k+32(FP), R8
+	MOVQ  CX, R9
+
+products:
+	VCVTPS2PD   (DI), Y9
+	VCVTPS2PD   (R9), Y10
+	VFMADD231PD Y9, Y10, Y1
+	VCVTPS2PD   (R9)(DX*1), Y10
+	VFMADD231PD Y9, Y10, Y3
+	VCVTPS2PD   (R9)(DX*2), Y10
+	VFMADD231PD Y9, Y10, Y5
+	VCVTPS2PD   (R9)(SI*1), Y10
+	VFMADD231PD Y9, Y10, Y7
+	VCVTPS2PD   16(DI), Y9
+	VCVTPS2PD   16(R9), Y10
+	VFMADD231PD Y9, Y10, Y2
+	VCVTPS2PD   16(R9)(DX*1), Y10
+	VFMADD231PD Y9, Y10, Y4
+	VCVTPS2PD   16(R9)(DX*2), Y10
+	VFMADD231PD Y9, Y10, Y6
+	VCVTPS2PD   16(R9)(SI*1), Y10
+	VFMADD231PD Y9, Y10, Y8
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R9
+	SUBQ        $0x08, R8
+	JNZ         products
+	VADDPD      Y2, Y1, Y1
+	VADDPD      Y4, Y3, Y3
+	VADDPD      Y6, Y5, Y5
+	VADDPD      Y8, Y7, Y7
+	VPERM2F128  $0x31, Y3, Y1, Y2
+	VPERM2F128  $0x20, Y3, Y1, Y1
+	VADDPD      Y2, Y1, Y1
+	VPERM2F128  $0x31, Y7, Y5, Y6
+	VPERM2F128  $0x20, Y7, Y5, Y5
+	VADDPD      Y6, Y5, Y5
+	VHADDPD     Y5, Y1, Y1
+	VCVTPD2PSY  Y1, X1
+	VPERMILPS   $0xd8, X1, X1
+	VMULPS      X0, X1, X1
+	VMOVUPS     X1, (AX)
+	ADDQ        $0x00000010, AX
+	LEAQ        (CX)(DX*4), CX
+	SUBQ        $0x04, BX
+	JNZ         rows
+	VZEROUPPER
+	RET
+
 // func adamAVX2(w *float32, grad *float32, m *float32, v *float32, n int, coupled float32, rest1 float32, rest2 float32, beta2 float32, correction float32, epsilon float32, shrink float32, rate float32)
 // Requires: AVX
 TEXT ·adamAVX2(SB), NOSPLIT, $0-72

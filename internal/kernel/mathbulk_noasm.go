@@ -36,6 +36,8 @@ func scaleShiftBulk(_, _ []float32, _, _ float32) (n int) { return 0 }
 
 func absBulk(_, _ []float32) (n int) { return 0 }
 
+func dotRowsBulk(_, _, _ []float32, _ int, _ float32) (n int) { return 0 }
+
 func negBulk(_, _ []float32) (n int) { return 0 }
 
 func reluBulk(_, _ []float32) (n int) { return 0 }

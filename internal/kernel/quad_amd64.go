@@ -44,6 +44,11 @@ func quadConv1x32AVX512(strips int, a *byte, aRow int, runs *int64, count int, b
 //go:noescape
 func quadConv1x16AVX512(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
 
+// quadRowsAVX512 stores rows of 32 sums as bytes, of the columns of the mask; it reads an even number of rows; rows > 0.
+//
+//go:noescape
+func quadRowsAVX512(rows int, sums *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+
 // quadWindowAVX512 computes blocks of 64 channels, of the last one those of the mask, of positions that are to and step bytes apart; quads, positions, blocks > 0.
 //
 //go:noescape

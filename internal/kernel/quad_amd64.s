@@ -1536,6 +1536,72 @@ oneEnd:
 	VZEROUPPER
 	RET
 
+// func quadRowsAVX512(rows int, sums *int32, dst *byte, to int, mask uint32, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·quadRowsAVX512(SB), NOSPLIT, $0-72
+	MOVQ         rows+0(FP), AX
+	MOVQ         sums+8(FP), CX
+	MOVQ         dst+16(FP), DX
+	MOVQ         to+24(FP), BX
+	VBROADCASTSS zero+56(FP), Z0
+	VBROADCASTSS lo+60(FP), Z1
+	VBROADCASTSS hi+64(FP), Z2
+	VBROADCASTSS flip+68(FP), Z3
+	MOVL         mask+32(FP), SI
+	KMOVD        SI, K1
+	MOVQ         scale+40(FP), SI
+	VMOVUPS      (SI), Z4
+	VMOVUPS      64(SI), Z5
+	MOVQ         bias+48(FP), SI
+	VMOVUPS      (SI), Z6
+	VMOVUPS      64(SI), Z7
+	VMOVDQU32    quadOrder<>+0(SB), Z8
+
+pair:
+	VMOVUPS       (CX), Z9
+	VMOVUPS       64(CX), Z10
+	VMOVUPS       128(CX), Z11
+	VMOVUPS       192(CX), Z12
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        Z4, Z9, Z9
+	VADDPS        Z6, Z9, Z9
+	VCVTPS2DQ     Z9, Z9
+	VCVTDQ2PS     Z10, Z10
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z7, Z10, Z10
+	VCVTPS2DQ     Z10, Z10
+	VCVTDQ2PS     Z11, Z11
+	VMULPS        Z4, Z11, Z11
+	VADDPS        Z6, Z11, Z11
+	VCVTPS2DQ     Z11, Z11
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        Z5, Z12, Z12
+	VADDPS        Z7, Z12, Z12
+	VCVTPS2DQ     Z12, Z12
+	VPACKSSDW     Z10, Z9, Z9
+	VPADDSW       Z0, Z9, Z9
+	VPACKSSDW     Z12, Z11, Z10
+	VPADDSW       Z0, Z10, Z10
+	VPACKUSWB     Z10, Z9, Z9
+	VPERMD        Z9, Z8, Z9
+	VPMINUB       Z2, Z9, Z9
+	VPMAXUB       Z1, Z9, Z9
+	VPXORD        Z3, Z9, Z9
+	VMOVDQU8      Y9, K1, (DX)
+	DECQ          AX
+	JZ            end
+	ADDQ          BX, DX
+	VEXTRACTI64X4 $0x01, Z9, Y9
+	VMOVDQU8      Y9, K1, (DX)
+	ADDQ          BX, DX
+	ADDQ          $0x00000100, CX
+	DECQ          AX
+	JNZ           pair
+
+end:
+	VZEROUPPER
+	RET
+
 // func quadWindowAVX512(dst *byte, to int, x *byte, step int, positions int, at *int64, quads int, w *byte, first *int32, blocks int, mask uint64, scale *float32, bias *float32, zero uint32, lo uint32, hi uint32, flip uint32)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, CMOV
 TEXT ·quadWindowAVX512(SB), NOSPLIT, $0-120

@@ -8,7 +8,7 @@ import (
 
 // Quantized convolutions of MobileNetV2 whose operands are in the L1 cache: outputs per second.
 func BenchmarkQuadConv(b *testing.B) {
-	for _, s := range []struct{ k, n, positions int }{{16, 96, 256}, {96, 32, 256}, {192, 64, 64}, {960, 160, 32}} {
+	for _, s := range []struct{ k, n, positions int }{{16, 96, 256}, {96, 32, 256}, {192, 64, 64}, {960, 160, 32}, {144, 32, 784}, {576, 64, 56}, {576, 128, 28}, {384, 64, 196}, {512, 256, 14}, {512, 512, 7}} {
 		b.Run(fmt.Sprintf("%dx%dx%d", s.positions, s.n, s.k), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			all := roundTo(s.n, QuadBlock)

@@ -25,7 +25,11 @@ func (q *QuadConv) bulk(dst []byte, to int, x []byte, positions, step, lo, hi in
 		return false
 	}
 	for j := lo; j < hi; j += 2 * GemmPanel {
-		q.columns(e, dst, to, x, positions, step, j, min(hi-j, 2*GemmPanel))
+		if cols := min(hi-j, 2*GemmPanel); q.fillsTiles(positions, cols) {
+			q.byTiles(e, dst, to, x, positions, step, j, cols)
+		} else {
+			q.columns(e, dst, to, x, positions, step, j, cols)
+		}
 	}
 	return true
 }

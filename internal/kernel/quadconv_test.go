@@ -20,15 +20,15 @@ func quadRequantization(r *rand.Rand, n int, signed bool) Requantization {
 
 func FuzzQuadConv(f *testing.F) {
 	for n := range uint8(80) {
-		f.Add(uint64(n), n*3, n%21, n%4, n%2 == 0)
+		f.Add(uint64(n), n*3, n*7, n/2%4, n%4 < 2)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, channels, positions, runs uint8, signed bool) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		n, places, step := 1+int(channels), int(positions%40), r.IntN(100)
+		n, places, step := 1+int(channels), int(positions%80), r.IntN(100)
 		q := &QuadConv{Channels: n, Runs: make([]Run, 1+runs%4), First: integers(r, roundTo(n, QuadBlock))}
-		last, quads := 0, 0
+		last, quads, least := 0, 0, 1+40*int64(seed%2) // long runs are multiplied in tiles
 		for i := range q.Runs {
-			q.Runs[i] = Run{int64(r.IntN(300)), 1 + int64(r.IntN(20))}
+			q.Runs[i] = Run{int64(r.IntN(300)), least + int64(r.IntN(20))}
 			last, quads = max(last, int(q.Runs[i].At+GemmQuad*q.Runs[i].Quads)), quads+int(q.Runs[i].Quads)
 		}
 		q.W, q.Q = randomBytes(r, roundTo(n, GemmPanel)*GemmQuad*quads), quadRequantization(r, len(q.First), signed)

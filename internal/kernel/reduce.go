@@ -25,6 +25,18 @@ func Dot(a, b []float32) float64 {
 	return l.fold()
 }
 
+// DotRows sets the elements of dst to the products of a with rows of as many elements that are stride elements apart, rounded to float32,
+// times factor.
+func DotRows(dst, a, rows []float32, stride int, factor float32) {
+	if len(dst) == 0 {
+		return
+	}
+	within("rows", len(rows), (len(dst)-1)*stride+len(a))
+	for j := dotRowsBulk(dst, a, rows, stride, factor); j < len(dst); j++ {
+		dst[j] = factor * float32(Dot(a, rows[j*stride:][:len(a)]))
+	}
+}
+
 // MeanVariance returns the mean of x and the mean of the squared distances from it, in two
 // passes. x must not be empty.
 func MeanVariance(x []float32) (mean, variance float64) {

@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -111,5 +113,42 @@ func TestReduceMaxFindsNaNOfEitherSign(t *testing.T) {
 		if most, least := ReduceMax(x), ReduceMin(x); most == most || least == least {
 			t.Errorf("%#08x: got %g and %g", b, most, least)
 		}
+	}
+}
+
+// Products with rows are those of Dot with each row.
+func TestDotRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 400 {
+		k, n := r.IntN(40)*(1+r.IntN(8)), r.IntN(30)
+		stride := k + r.IntN(20)
+		a, rows, got := gaussian(r, k), gaussian(r, n*stride+k), make([]float32, n)
+		factor := r.Float32()
+		DotRows(got, a, rows, stride, factor)
+		for j, g := range got {
+			var l sumLanes
+			l.addProductsGo(a, rows[j*stride:][:k])
+			if want := factor * float32(l.fold()); g != want {
+				t.Fatalf("%d elements, row %d of %d: %v, want %v", k, j, n, g, want)
+			}
+		}
+	}
+}
+
+func TestDotRowsPanicsOnShortRows(t *testing.T) {
+	if !panics(func() { DotRows(make([]float32, 4), make([]float32, 8), make([]float32, 31), 8, 1) }) {
+		t.Error("short rows are accepted")
+	}
+}
+
+func BenchmarkDotRows(b *testing.B) {
+	for _, k := range []int{16, 64, 128} {
+		b.Run(fmt.Sprint(k), func(b *testing.B) {
+			a, keys, dst := make([]float32, k), make([]float32, 512*k), make([]float32, 512)
+			b.SetBytes(int64(4 * len(keys)))
+			for b.Loop() {
+				DotRows(dst, a, keys, k, 1)
+			}
+		})
 	}
 }

@@ -4,7 +4,17 @@
 
 package kernel
 
-// roundSumsAVX2 sums over rows for 8 columns: the weighted squared rounding errors, x·q and q·q; stride in bytes, rows > 0.
+// roundSearchAVX2 finds the scales of one register of columns; stride in bytes, and rows, n and refits not 0.
 //
 //go:noescape
-func roundSumsAVX2(sums *float32, x *float32, stride int, weight *float32, rows int, grid *float32)
+func roundSearchAVX2(state *float32, space *float32, x *float32, stride int, weight *float32, rows int, fractions *float32, n int, refits int, symmetric bool)
+
+// roundSearchAVX512 finds the scales of one register of columns; stride in bytes, and rows, n and refits not 0.
+//
+//go:noescape
+func roundSearchAVX512(state *float32, space *float32, x *float32, stride int, weight *float32, rows int, fractions *float32, n int, refits int, symmetric bool)
+
+// roundErrorsAVX2 quantizes x, and subtracts the dequantized values from w; n%8 == 0.
+//
+//go:noescape
+func roundErrorsAVX2(dst *byte, errors *float32, x *float32, w *float32, n int, scale *float32, zero *int32, lo int32, hi int32)

@@ -4,46 +4,344 @@
 
 #include "textflag.h"
 
-// func roundSumsAVX2(sums *float32, x *float32, stride int, weight *float32, rows int, grid *float32)
+// func roundSearchAVX2(state *float32, space *float32, x *float32, stride int, weight *float32, rows int, fractions *float32, n int, refits int, symmetric bool)
 // Requires: AVX, AVX2
-TEXT ·roundSumsAVX2(SB), NOSPLIT, $0-48
-	MOVQ    sums+0(FP), AX
-	MOVQ    x+8(FP), CX
-	MOVQ    stride+16(FP), DX
-	MOVQ    weight+24(FP), BX
-	MOVQ    rows+32(FP), SI
-	MOVQ    grid+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
+TEXT ·roundSearchAVX2(SB), NOSPLIT, $0-73
+	MOVQ   state+0(FP), AX
+	MOVQ   space+8(FP), CX
+	MOVQ   x+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+40(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+range:
+	VMINPS       (DX), Y0, Y0
+	VMAXPS       (DX), Y1, Y1
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          range
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 64(AX)
+	MOVL         $0x7fc00000, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      Y0, 128(AX)
+	MOVQ         fractions+48(FP), DX
+	MOVQ         n+56(FP), BX
+
+fraction:
+	VBROADCASTSS (DX), Y1
+	VMULPS       64(AX), Y1, Y2
+	VMULPS       (AX), Y1, Y1
+	VXORPS       Y0, Y0, Y0
+	VSUBPS       Y1, Y0, Y0
+	MOVB         symmetric+72(FP), SI
+	TESTB        SI, SI
+	JZ           asymmetric
+	VCMPPS       $0x1d, Y2, Y0, Y0
+	VBROADCASTSS 12(CX), Y3
+	VBROADCASTSS 16(CX), Y4
+	VBLENDVPS    Y0, Y3, Y4, Y3
+	VBLENDVPS    Y0, Y1, Y2, Y1
+	VDIVPS       Y3, Y1, Y1
+	VBROADCASTSS 8(CX), Y3
+	JMP          started
+
+asymmetric:
+	VSUBPS       Y1, Y2, Y1
+	VBROADCASTSS 20(CX), Y2
+	VDIVPS       Y2, Y1, Y1
+	VDIVPS       Y1, Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VBROADCASTSS (CX), Y0
+	VADDPS       Y0, Y3, Y3
+	VBROADCASTSS (CX), Y0
+	VMAXPS       Y0, Y3, Y3
+	VBROADCASTSS 4(CX), Y0
+	VMINPS       Y0, Y3, Y3
+
+started:
+	MOVL         $0x3f800000, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	VDIVPS       Y1, Y0, Y0
+	VBROADCASTSS (CX), Y2
+	VSUBPS       Y3, Y2, Y2
+	VBROADCASTSS 4(CX), Y4
+	VSUBPS       Y3, Y4, Y3
+	MOVQ         refits+64(FP), SI
+
+refit:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   x+16(FP), DI
+	MOVQ   stride+24(FP), R8
+	MOVQ   weight+32(FP), R9
+	MOVQ   rows+40(FP), R10
 
 row:
-	VMOVUPS      (CX), Y7
-	VBROADCASTSS (BX), Y9
+	VBROADCASTSS (R9), Y10
+	VMOVUPS      (DI), Y7
 	VMULPS       Y0, Y7, Y8
 	VROUNDPS     $0x00, Y8, Y8
 	VMAXPS       Y2, Y8, Y8
 	VMINPS       Y3, Y8, Y8
-	VMULPS       Y1, Y8, Y10
-	VSUBPS       Y10, Y7, Y10
-	VMULPS       Y10, Y10, Y10
-	VMULPS       Y9, Y10, Y10
-	VADDPS       Y10, Y4, Y4
-	VMULPS       Y8, Y9, Y9
-	VMULPS       Y7, Y9, Y7
+	VMULPS       Y1, Y8, Y9
+	VSUBPS       Y9, Y7, Y9
+	VMULPS       Y9, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VMULPS       Y8, Y10, Y10
+	VMULPS       Y7, Y10, Y7
 	VADDPS       Y7, Y5, Y5
-	VMULPS       Y8, Y9, Y9
-	VADDPS       Y9, Y6, Y6
-	ADDQ         DX, CX
-	ADDQ         $0x00000004, BX
-	DECQ         SI
+	VMULPS       Y8, Y10, Y10
+	VADDPS       Y10, Y6, Y6
+	ADDQ         R8, DI
+	ADDQ         $0x00000004, R9
+	DECQ         R10
 	JNZ          row
-	VMOVUPS      Y4, (AX)
-	VMOVUPS      Y5, 32(AX)
-	VMOVUPS      Y6, 64(AX)
+	VMOVUPS      128(AX), Y7
+	VBROADCASTSS (CX), Y8
+	VCMPPS       $0x19, Y7, Y4, Y7
+	VSUBPS       Y2, Y8, Y8
+	VMOVUPS      128(AX), Y9
+	VBLENDVPS    Y7, Y4, Y9, Y9
+	VMOVUPS      Y9, 128(AX)
+	VMOVUPS      192(AX), Y4
+	VBLENDVPS    Y7, Y1, Y4, Y4
+	VMOVUPS      Y4, 192(AX)
+	VMOVUPS      256(AX), Y4
+	VBLENDVPS    Y7, Y8, Y4, Y4
+	VMOVUPS      Y4, 256(AX)
+	VDIVPS       Y6, Y5, Y5
+	MOVL         $0x7fffffff, DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, Y4
+	VPAND        Y4, Y5, Y4
+	MOVL         $0x00800000, DI
+	VMOVD        DI, X6
+	VPBROADCASTD X6, Y6
+	VCMPPS       $0x1d, Y6, Y4, Y6
+	MOVL         $0x7e800000, DI
+	VMOVD        DI, X7
+	VPBROADCASTD X7, Y7
+	VCMPPS       $0x12, Y7, Y4, Y7
+	MOVL         $0x3f800000, DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VBLENDVPS    Y6, Y5, Y1, Y5
+	VBLENDVPS    Y7, Y5, Y1, Y1
+	VBLENDVPS    Y6, Y4, Y0, Y4
+	VBLENDVPS    Y7, Y4, Y0, Y0
+	DECQ         SI
+	JNZ          refit
+	ADDQ         $0x00000004, DX
+	DECQ         BX
+	JNZ          fraction
+	VZEROUPPER
+	RET
+
+// func roundSearchAVX512(state *float32, space *float32, x *float32, stride int, weight *float32, rows int, fractions *float32, n int, refits int, symmetric bool)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·roundSearchAVX512(SB), NOSPLIT, $0-73
+	MOVQ   state+0(FP), AX
+	MOVQ   space+8(FP), CX
+	MOVQ   x+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+40(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z2, Z2, Z2
+
+range:
+	VMINPS       (DX), Z0, Z0
+	VMAXPS       (DX), Z2, Z2
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          range
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z2, 64(AX)
+	MOVL         $0x7fc00000, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      Z0, 128(AX)
+	MOVQ         fractions+48(FP), DX
+	MOVQ         n+56(FP), BX
+
+fraction:
+	VBROADCASTSS (DX), Z0
+	VMULPS       64(AX), Z0, Z2
+	VMULPS       (AX), Z0, Z0
+	VPXORD       Z4, Z4, Z4
+	VSUBPS       Z0, Z4, Z4
+	MOVB         symmetric+72(FP), SI
+	TESTB        SI, SI
+	JZ           asymmetric
+	VCMPPS       $0x1d, Z2, Z4, K1
+	VBROADCASTSS 12(CX), Z3
+	VBROADCASTSS 16(CX), Z9
+	VBLENDMPS    Z3, Z9, K1, Z5
+	VBLENDMPS    Z0, Z2, K1, Z1
+	VDIVPS       Z5, Z1, Z1
+	VBROADCASTSS 8(CX), Z3
+	JMP          started
+
+asymmetric:
+	VSUBPS       Z0, Z2, Z1
+	VBROADCASTSS 20(CX), Z0
+	VDIVPS       Z0, Z1, Z1
+	VDIVPS       Z1, Z4, Z3
+	VRNDSCALEPS  $0x00, Z3, Z3
+	VBROADCASTSS (CX), Z0
+	VADDPS       Z0, Z3, Z3
+	VBROADCASTSS (CX), Z0
+	VMAXPS       Z0, Z3, Z3
+	VBROADCASTSS 4(CX), Z0
+	VMINPS       Z0, Z3, Z3
+
+started:
+	MOVL         $0x3f800000, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	VPBROADCASTD X0, Z0
+	VDIVPS       Z1, Z0, Z0
+	VBROADCASTSS (CX), Z2
+	VSUBPS       Z3, Z2, Z2
+	VBROADCASTSS 4(CX), Z9
+	VSUBPS       Z3, Z9, Z3
+	MOVQ         refits+64(FP), SI
+
+refit:
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   x+16(FP), DI
+	MOVQ   stride+24(FP), R8
+	MOVQ   weight+32(FP), R9
+	MOVQ   rows+40(FP), R10
+
+row:
+	VBROADCASTSS (R9), Z12
+	VMOVUPS      (DI), Z9
+	VMULPS       Z0, Z9, Z10
+	VRNDSCALEPS  $0x00, Z10, Z10
+	VMAXPS       Z2, Z10, Z10
+	VMINPS       Z3, Z10, Z10
+	VMULPS       Z1, Z10, Z11
+	VSUBPS       Z11, Z9, Z11
+	VMULPS       Z11, Z11, Z11
+	VMULPS       Z12, Z11, Z11
+	VADDPS       Z11, Z6, Z6
+	VMULPS       Z10, Z12, Z12
+	VMULPS       Z9, Z12, Z9
+	VADDPS       Z9, Z7, Z7
+	VMULPS       Z10, Z12, Z12
+	VADDPS       Z12, Z8, Z8
+	ADDQ         R8, DI
+	ADDQ         $0x00000004, R9
+	DECQ         R10
+	JNZ          row
+	VMOVUPS      128(AX), Z9
+	VBROADCASTSS (CX), Z10
+	VCMPPS       $0x19, Z9, Z6, K1
+	VSUBPS       Z2, Z10, Z10
+	VMOVUPS      128(AX), Z9
+	VBLENDMPS    Z6, Z9, K1, Z9
+	VMOVUPS      Z9, 128(AX)
+	VMOVUPS      192(AX), Z9
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, 192(AX)
+	VMOVUPS      256(AX), Z9
+	VBLENDMPS    Z10, Z9, K1, Z9
+	VMOVUPS      Z9, 256(AX)
+	VDIVPS       Z8, Z7, Z7
+	MOVL         $0x7fffffff, DI
+	VMOVD        DI, X9
+	VPBROADCASTD X9, Y9
+	VPBROADCASTD X9, Z9
+	VPANDD       Z9, Z7, Z9
+	MOVL         $0x00800000, DI
+	VMOVD        DI, X10
+	VPBROADCASTD X10, Y10
+	VPBROADCASTD X10, Z10
+	VCMPPS       $0x1d, Z10, Z9, K1
+	MOVL         $0x7e800000, DI
+	VMOVD        DI, X10
+	VPBROADCASTD X10, Y10
+	VPBROADCASTD X10, Z10
+	VCMPPS       $0x12, Z10, Z9, K2
+	MOVL         $0x3f800000, DI
+	VMOVD        DI, X9
+	VPBROADCASTD X9, Y9
+	VPBROADCASTD X9, Z9
+	VDIVPS       Z7, Z9, Z9
+	VBLENDMPS    Z7, Z1, K1, Z7
+	VBLENDMPS    Z7, Z1, K2, Z1
+	VBLENDMPS    Z9, Z0, K1, Z9
+	VBLENDMPS    Z9, Z0, K2, Z0
+	DECQ         SI
+	JNZ          refit
+	ADDQ         $0x00000004, DX
+	DECQ         BX
+	JNZ          fraction
+	VZEROUPPER
+	RET
+
+// func roundErrorsAVX2(dst *byte, errors *float32, x *float32, w *float32, n int, scale *float32, zero *int32, lo int32, hi int32)
+// Requires: AVX, AVX2
+TEXT ·roundErrorsAVX2(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+32(FP), CX
+	MOVQ         zero+48(FP), DX
+	MOVQ         errors+8(FP), BX
+	MOVQ         x+16(FP), SI
+	MOVQ         w+24(FP), DI
+	MOVQ         scale+40(FP), R8
+	VBROADCASTSS lo+56(FP), Y0
+	VBROADCASTSS hi+60(FP), Y1
+	MOVL         $0x3f800000, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x000000ff, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+	SUBQ         $0x00000008, CX
+	JLT          columnsEnd
+
+columns:
+	VDIVPS       (R8), Y2, Y4
+	VMULPS       (SI), Y4, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VPSUBD       (DX), Y0, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VPSUBD       (DX), Y1, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMINPS       Y5, Y4, Y4
+	VMULPS       (R8), Y4, Y6
+	VMOVUPS      (DI), Y5
+	VSUBPS       Y6, Y5, Y6
+	VMOVUPS      Y6, (BX)
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       (DX), Y4, Y4
+	VPAND        Y3, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X5
+	VPACKUSWB    X5, X5, X5
+	VMOVQ        X5, (AX)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x00000008, CX
+	JGE          columns
+
+columnsEnd:
+	ADDQ $0x00000008, CX
 	VZEROUPPER
 	RET

@@ -2,4 +2,8 @@
 
 package kernel
 
-func roundCostBulk(*RoundSums, []float32, int, []float32, *RoundGrid) bool { return false }
+func roundSearchBulk(*RoundResult, []float32, int, []float32, RoundSpace) bool { return false }
+
+func roundErrorsBulk(dst []byte, errors, x, w, scale []float32, zero []int32, c IntRange) (n int) {
+	return 0
+}

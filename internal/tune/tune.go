@@ -191,8 +191,13 @@ func (t *tuner) activationBytes(ctx context.Context, s *engine.Interpreter) (mad
 	return 0, 0, errors.New("the data has no samples")
 }
 
+// session opens m with all workers, and runs it with those of one of the concurrent runs.
 func (t *tuner) session(ctx context.Context, m *ir.Model) (*engine.Interpreter, error) {
-	return engine.Open(ctx, m, engine.Options{Workers: t.Workers / t.concurrent, Limits: t.Limits})
+	s, err := engine.Open(ctx, m, engine.Options{Workers: t.Workers, Limits: t.Limits})
+	if err == nil {
+		s.SetWorkers(t.Workers / t.concurrent)
+	}
+	return s, err
 }
 
 func (t *tuner) progress(what string) {

@@ -25,34 +25,45 @@ func (s *sums) add(want, got *ir.Array) {
 		k := min(n-at, readBlock)
 		number.Read(w[:k], want, at)
 		number.Read(g[:k], got, at)
-		for i := range k {
-			s.pair(w[i], g[i])
-		}
+		s.block(w[:k], g[:k])
 	}
 }
 
-// pair accumulates one element. The conversions around products forbid a fused multiply-add, so
-// that sums are the same on all CPUs.
-func (s *sums) pair(w, g float64) {
-	s.elements++
-	if !finite(w) || !finite(g) {
-		if !finite(w) {
-			s.sourceNonFinite++
+// block accumulates elements. The conversions around products forbid a fused multiply-add, so that sums are the same on all CPUs. Sums are
+// variables, which the compiler holds in registers: in memory, each addition waits for the one before to be stored.
+func (s *sums) block(want, got []float64) {
+	signal, got2, dot, noise, maxError := s.signal, s.got2, s.dot, s.noise, s.maxError
+	got = got[:len(want)]
+	for i, w := range want {
+		g := got[i]
+		if !finite(w) || !finite(g) {
+			s.skip(w, g)
+			continue
 		}
-		if w != g && !(math.IsNaN(w) && math.IsNaN(g)) {
-			s.nonFinite++
+		d := w - g
+		signal += float64(w * w)
+		got2 += float64(g * g)
+		dot += float64(w * g)
+		noise += float64(d * d)
+		if d = math.Abs(d); d > maxError {
+			maxError = d
 		}
-		return
 	}
-	d := w - g
-	s.signal += float64(w * w)
-	s.got2 += float64(g * g)
-	s.dot += float64(w * g)
-	s.noise += float64(d * d)
-	s.maxError = max(s.maxError, math.Abs(d))
+	s.elements += int64(len(want))
+	s.signal, s.got2, s.dot, s.noise, s.maxError = signal, got2, dot, noise, maxError
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+// skip counts an element that is not finite in one of the tensors.
+func (s *sums) skip(w, g float64) {
+	if !finite(w) {
+		s.sourceNonFinite++
+	}
+	if w != g && !(math.IsNaN(w) && math.IsNaN(g)) {
+		s.nonFinite++
+	}
+}
+
+func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // errors rounds to digits that do not depend on the CPU.
 func (s *sums) errors() verification.Errors {

@@ -11,7 +11,8 @@ import (
 // such a system that a worker solves at a time.
 const leaf, piece = 64, 256
 
-// cholesky replaces the upper triangle of h by R, H = RᵀR, and reports whether H is positive definite. Nearly all of the work is products of
+// cholesky replaces the upper triangle of -H by R, H = RᵀR, and reports whether H is positive definite: what is left of -H is added to, as
+// products are. Nearly all of the work is products of
 // float32 matrices; the factor of a damped Hessian does not need more: its error is that of a dampening of about 1e-6.
 func (h *Hessian) cholesky() bool { return h.factorBlock(0, h.K) }
 
@@ -50,16 +51,10 @@ func (h *Hessian) solve(at, n, from, to int) {
 }
 
 // subtract subtracts from the rows [top, bottom), in the columns [from, to), the product of the n rows from at on: transposed, of the columns
-// [top, bottom), and of the columns [from, to).
+// [top, bottom), and of the columns [from, to). As these rows of -H are negated, it is added.
 func (h *Hessian) subtract(at, n, top, bottom, from, to int) {
-	negated := func(dst []float32, i0, i1, k0, k1 int) {
-		for k := k0; k < k1; k++ {
-			for i, v := range h.sum[(at+k)*h.K+top+i0:][:i1-i0] {
-				dst[i*(k1-k0)+k-k0] = -v
-			}
-		}
-	}
-	h.accumulate(top, from, gemm.Shape{M: bottom - top, N: to - from, K: n}, gemm.FloatProduct{Rows: negated, B: gemm.Rows(h.sum[at*h.K+from:], h.K)})
+	left, right := gemm.Rows(h.sum[at*h.K+top:], h.K), gemm.Rows(h.sum[at*h.K+from:], h.K)
+	h.accumulate(top, from, gemm.Shape{M: bottom - top, N: to - from, K: n}, gemm.FloatProduct{A: left.T(), B: right})
 }
 
 // factorLeaf is factorBlock for up to leaf rows, in float64.
@@ -67,7 +62,7 @@ func (h *Hessian) factorLeaf(at, n int) bool {
 	var r [leaf][leaf]float64
 	for i := range n {
 		for j, v := range h.sum[(at+i)*h.K+at:][:n] {
-			r[i][j] = float64(v)
+			r[i][j] = -float64(v)
 		}
 	}
 	for i := range n {
@@ -100,9 +95,6 @@ func (h *Hessian) solveLeaf(at, n, from, to int) {
 		cols := min(piece, to-col)
 		for i := range n {
 			row, diagonal := h.sum[(at+i)*h.K+col:][:cols], h.sum[(at+i)*h.K+at+i]
-			for j := range row {
-				row[j] = -row[j]
-			}
 			kernel.GemvFloat(row, h.sum[at*h.K+at+i:], h.K, h.sum[at*h.K+col:], h.K, i)
 			for j := range row {
 				row[j] /= -diagonal

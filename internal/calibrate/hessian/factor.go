@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
 )
 
 // A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which rows are solved: the last row of R
@@ -38,13 +40,13 @@ func (h *Hessian) Factor(o Options) (*Factor, error) {
 	h.rows = nil // up to a sixteenth of a large Hessian
 	h.permute(f.Order)
 	for i := range h.K {
-		h.sum[i*h.K+i] += float32(o.Damp * mean)
+		h.sum[i*h.K+i] -= float32(o.Damp * mean)
 		if mean == 0 {
-			h.sum[i*h.K+i] = 1 // the input is always zero: any rounding is exact
+			h.sum[i*h.K+i] = -1 // the input is always zero: any rounding is exact
 		}
 	}
 	ok := h.cholesky()
-	f.divide(h.sum)
+	f.divide(h.pool, h.sum)
 	if !ok || slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, errSingular
 	}
@@ -83,7 +85,7 @@ func (h *Hessian) order(o Options) []int {
 	return rows
 }
 
-// permute applies order to the columns, a row at a time, and then to the rows, cycle by cycle.
+// permute negates h, and applies order to its columns, a row at a time, and then to its rows, cycle by cycle.
 func (h *Hessian) permute(order []int) {
 	h.mirror()
 	blocks := (h.K + square - 1) / square
@@ -93,7 +95,7 @@ func (h *Hessian) permute(order []int) {
 			row := h.row(i)
 			copy(copied, row)
 			for j, from := range order {
-				row[j] = copied[from]
+				row[j] = -copied[from]
 			}
 		}
 	})
@@ -134,14 +136,14 @@ func (h *Hessian) mirror() {
 }
 
 // divide divides the rows of R by their diagonal, in place, and extracts the squared diagonal.
-func (f *Factor) divide(r []float32) {
+func (f *Factor) divide(p gemm.Pool, r []float32) {
 	f.Loss, f.Unit = make([]float64, f.K), r
-	for i := range f.K {
+	p.For(f.K, func(i int) {
 		row := r[i*f.K+i : (i+1)*f.K]
 		d := row[0]
 		f.Loss[i] = float64(d) * float64(d)
 		for j := range row {
 			row[j] /= d
 		}
-	}
+	})
 }

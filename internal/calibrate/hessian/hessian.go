@@ -55,12 +55,17 @@ func (h *Hessian) Add(x []float32) {
 
 // count updates the statistics for Shrinkage.
 func (h *Hessian) count(x []float32) {
-	for ; len(x) > 0; x = x[h.K:] {
+	squares := make([]float64, len(x)/h.K)
+	h.pool.For(len(squares), func(i int) {
 		square := 0.0
-		for _, v := range x[:h.K] {
+		for _, v := range x[i*h.K:][:h.K] {
 			square += float64(v) * float64(v)
 		}
-		h.n, h.fourth = h.n+1, h.fourth+float64(square*square)
+		squares[i] = square
+	})
+	h.n += len(squares)
+	for _, square := range squares {
+		h.fourth += float64(square * square)
 	}
 }
 

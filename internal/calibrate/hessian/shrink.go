@@ -14,13 +14,10 @@ const mostShrunk = 0.99
 // covariance matrices, 2004), up to a common factor that does not change the rounding.
 func (h *Hessian) Shrinkage() float64 {
 	mean, apart := h.mean(), 0.0 // squared distance from the multiple of the identity
-	for i := range h.K {
-		row := h.sum[i*h.K+i : (i+1)*h.K]
-		off := float64(row[0]) - mean
-		apart += float64(off * off)
-		for _, v := range row[1:] {
-			apart += float64(2 * float64(v) * float64(v))
-		}
+	rows := make([]float64, h.K)
+	h.pool.For(h.K, func(i int) { rows[i] = squaresOf(h.sum[i*h.K+i:(i+1)*h.K], mean) })
+	for _, r := range rows {
+		apart += r
 	}
 	norm := apart + float64(h.K)*mean*mean
 	chance := h.fourth - norm/float64(h.n) // of that, the expected sampling noise
@@ -29,4 +26,13 @@ func (h *Hessian) Shrinkage() float64 {
 		return 0 // also without samples
 	}
 	return alike * fraction / (1 - fraction)
+}
+
+// squaresOf is the sum of squares of a row of the upper triangle and of the same column of the lower, with mean subtracted on the diagonal.
+func squaresOf(row []float32, mean float64) float64 {
+	off, sum := float64(row[0])-mean, 0.0
+	for _, v := range row[1:] {
+		sum += float64(float64(v) * float64(v))
+	}
+	return float64(off*off) + 2*sum
 }

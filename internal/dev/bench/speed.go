@@ -278,7 +278,7 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// hasAVX512 is what Linux says of the processor, which neither GODEBUG nor a fault of CPUID changes.
+// hasAVX512 is what Linux reports of the processor, which neither GODEBUG nor a fault of CPUID changes.
 func hasAVX512() bool {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	return err == nil && strings.Contains(string(text), "avx512f")

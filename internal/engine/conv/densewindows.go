@@ -26,7 +26,7 @@ func denseWindowsOf(g *Geometry, workers int) *denseWindows {
 		return nil
 	}
 	d := &denseWindows{Geometry: g}
-	d.wide = (ceilDiv(g.out[1], kernel.GemmAtRows)*kernel.GemmAtRows-1)*g.stride[1] + g.span(1)
+	d.wide = (g.out[1]-1)*g.stride[1] + g.span(1)
 	d.rows = max((bandSize/(g.InC*d.wide)-g.span(0))/g.stride[0]+1, 1)
 	d.rows = min(d.rows, max(ceilDiv(g.Batch*g.out[0], tilesPerWorker*workers), 1), g.out[0])
 	d.at = d.taps()
@@ -57,13 +57,15 @@ func (d *denseWindows) run(p *op.Pool, work []byte, j job, weights packedWeights
 		image, first := task/bands, task%bands*d.rows
 		d.fill(band, part(j.x.Values, image, d.InC*d.InArea()), first)
 		y := part(j.y.Values, image, d.OutC*d.OutArea())
+		limits, activate := j.bounded()
+		finish := kernel.GemmFinish{Bias: j.bias, Lo: limits.lo, Hi: limits.hi}
 		for o := first; o < min(first+d.rows, d.out[0]); o++ {
 			if j.lastY {
 				row = part(y, o, len(row))
 			}
-			d.multiply(row, band[(o-first)*d.stride[0]*d.wide:], weights, j.bias)
-			if j.activate != nil {
-				j.activate(row)
+			kernel.GemmAt(row, d.OutC, band[(o-first)*d.stride[0]*d.wide:], d.stride[1], d.at, weights, d.out[1], d.OutC, finish)
+			if activate != nil {
+				activate(row)
 			}
 			if !j.lastY {
 				kernel.TransposeInto(y[o*d.out[1]:], d.OutArea(), row, d.OutC, d.out[1], d.OutC)
@@ -96,17 +98,5 @@ func (d *denseWindows) fill(band, x []float32, o int) {
 				columns.copy(row, part(x, c*d.in[0]+at, d.in[1]), 1)
 			}
 		}
-	}
-}
-
-// multiply computes a row of the output.
-func (d *denseWindows) multiply(row, band []float32, weights packedWeights, bias []float32) {
-	if bias != nil {
-		repeat(row, bias)
-	} else {
-		clear(row)
-	}
-	for m := 0; m < d.OutC; m += panel {
-		kernel.GemmAt(row[m:], d.OutC, band, d.stride[1], d.at, part(weights, m/panel, panel*d.Depth()), d.out[1], min(panel, d.OutC-m))
 	}
 }

@@ -25,8 +25,6 @@ func gemmFamily() {
 		t.emit()
 	}
 	requantizePairs()
-	gemmAt(tile{6, 16, ymm, floats})
-	gemmAt(tile{12, 16, zmm, floats})
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)

@@ -14,6 +14,7 @@ import (
 func families() map[string]func() {
 	return map[string]func(){
 		"activation": activationFamily,
+		"amx":        amxFamily,
 		"avx2":       quantizationFamily,
 		"bits":       bitsFamily,
 		"blocks":     blocksFamily,

@@ -31,6 +31,7 @@ func mathFamily() {
 	subTwice()
 	scaleAbout("scaleAboutAVX2", false)
 	scaleAbout("scaleShiftAboutAVX2", true)
+	dotRows()
 	adam()
 }
 

@@ -16,6 +16,7 @@ func quadFamily() {
 		quadConv(rows, 32, order)
 		quadConv(rows, 16, order)
 	}
+	quadRows(order)
 	quadWindow()
 	maxBytes("maxUnsignedAVX2", VPMAXUB)
 	maxBytes("maxSignedAVX2", VPMAXSB)
@@ -142,6 +143,40 @@ func storeRows(y VecVirtual, rows, cols int, to strided, mask Register) {
 		VMOVDQU8(part, mask, Mem{Base: to.base[0]})
 		ADDQ(to.stride, to.base[0])
 	}
+}
+
+// quadRows requantizes sums that are in memory: two rows at once, of which the last may not be stored.
+func quadRows(order Mem) {
+	function("quadRowsAVX512", "func(rows int, sums *int32, dst *byte, to int, mask uint32, "+quadParameters+")",
+		"quadRowsAVX512 stores rows of 32 sums as bytes, of the columns of the mask; it reads an even number of rows; rows > 0.")
+	rows, sums, dst, to, mask, c := pointer("rows"), pointer("sums"), pointer("dst"), pointer("to"), K(), newQuadCoder()
+	KMOVD(Load(Param("mask"), GP32()), mask)
+	parameters := func(name string) []VecVirtual {
+		from := pointer(name)
+		return each(2, func(i int) VecVirtual { return zmm.loaded(from, i) })
+	}
+	scale, bias, places := parameters("scale"), parameters("bias"), ZMM()
+	VMOVDQU32(order, places)
+	Label("pair")
+	v := each(4, func(i int) VecVirtual { return zmm.loaded(sums, i) })
+	for i := range v {
+		c.integer(v[i], scale[i%2], bias[i%2])
+	}
+	both, second := c.join(v), YMM()
+	VPERMD(both, places, both)
+	c.saturate(both)
+	VMOVDQU8(both.AsY(), mask, Mem{Base: dst})
+	DECQ(rows)
+	JZ(LabelRef("end"))
+	ADDQ(to, dst)
+	VEXTRACTI64X4(U8(1), both, second)
+	VMOVDQU8(second, mask, Mem{Base: dst})
+	ADDQ(to, dst)
+	advance(sums, 4*panelBytes)
+	DECQ(rows)
+	JNZ(LabelRef("pair"))
+	Label("end")
+	finish()
 }
 
 // quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a channel. Loads with a

@@ -5,15 +5,16 @@ import (
 
 	"github.com/mcompress/mcompress/internal/calibrate/hessian"
 	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
 )
 
 // GPTQ quantizes w, K×N, row by row with error feedback: each row is rounded to nearest at the value that compensates the errors of
 // the rows before, see hessian.Columns. Pruned elements, none if nil, become zero, and the others compensate their errors, too, as in
 // SparseGPT.
 func GPTQ(p gemm.Pool, w []float32, n int, f *hessian.Factor, g Spec, pruned []bool) *Quantized {
-	c := newQuantized(f.K, n, g)
+	c, space := newQuantized(f.K, n, g), g.space()
 	p.For((n+wide-1)/wide, func(i int) {
-		s := &sweep{Quantized: c, Columns: f.Columns(w, n, i*wide), pruned: pruned}
+		s := &sweep{Quantized: c, Columns: f.Columns(w, n, i*wide), space: space, pruned: pruned}
 		s.u = make([]float32, max(g.Block, hessian.Lazy)*wide)
 		s.run()
 	})
@@ -26,6 +27,7 @@ const wide = hessian.Wide
 type sweep struct {
 	*Quantized
 	*hessian.Columns
+	space  kernel.RoundSpace
 	u      []float32 // of the current block, rows of wide
 	pruned []bool    // K×N; nil for none
 }
@@ -93,12 +95,8 @@ func (s *sweep) place(i int, u []float32, to int) {
 		}
 	}
 	scale, zero := s.affine(row / s.Spec.Block)
-	quantized, errors := s.Values[row*s.Columns.N+s.First:][:s.Cols], s.Errors[i*wide:]
-	for j, w := range s.Row(i) {
-		value := s.Spec.round(u[j], 1/scale[j], zero[j])
-		quantized[j] = byte(value + zero[j])
-		errors[j] = w - float32(value)*scale[j]
-	}
+	quantized := s.Values[row*s.Columns.N+s.First:][:s.Cols]
+	kernel.RoundErrors(quantized, s.Errors[i*wide:], u, s.Row(i), scale, zero, s.Spec.levels())
 }
 
 func (s *sweep) affine(block int) (scale []float32, zero []int32) {
@@ -108,16 +106,10 @@ func (s *sweep) affine(block int) (scale []float32, zero []int32) {
 
 // fit chooses the scales of a block for u, with rows weighted by loss.
 func (s *sweep) fit(block int, u []float32, loss []float64) {
-	f := search{Spec: s.Spec, weight: relative(loss)}
+	weight := relative(loss)
 	scale, zero := s.affine(block)
-	for j := 0; j < s.Cols; j += lanes {
-		f.x = u[j:]
-		f.run()
-		for i, best := range f.scale {
-			f.scale[i] = s.Spec.stored(best)
-		}
-		copy(scale[j:], f.scale[:])
-		copy(zero[j:], f.best[:])
+	for j := 0; j < s.Cols; j += kernel.RoundLanes {
+		s.Spec.best(scale[j:], zero[j:], u[j:], weight, s.space)
 	}
 }
 

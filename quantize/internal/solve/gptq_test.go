@@ -356,3 +356,9 @@ func TestGPTQOfColumns(t *testing.T) {
 		t.Error("results differ from those of all columns")
 	}
 }
+
+// round is x rounded to nearest, minus the zero point.
+func (g Spec) round(x, inverse float32, zero int32) int32 {
+	v := math.RoundToEven(float64(x * inverse))
+	return int32(min(max(v, float64(g.Low-zero)), float64(g.High-zero)))
+}

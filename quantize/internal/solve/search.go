@@ -1,26 +1,9 @@
 package solve
 
-import (
-	"math"
+import "github.com/mcompress/mcompress/internal/kernel"
 
-	"github.com/mcompress/mcompress/internal/kernel"
-)
-
-const lanes = kernel.RoundLanes
-
-// A search finds the scales, and zero points, of some columns with minimum weighted squared error, the sum of weight·(x-q)²: over
-// clipping ranges from the full range of x down, each followed by the optimal scale for its quantized values.
-type search struct {
-	Spec
-	x      []float32 // rows of wide
-	weight []float32
-	spec   kernel.RoundGrid
-	zero   [lanes]int32
-
-	least, scale [lanes]float32
-	best         [lanes]int32
-}
-
+// The search of scales with minimum weighted squared error tries this number of clipping ranges, from the full range of a column down, each
+// followed by the optimal scale for its quantized values.
 const (
 	tries    = 12
 	narrower = 0.04
@@ -30,64 +13,23 @@ const (
 // tiny is the range below which a scale is not a normal float32.
 const tiny = 256 * 0x1p-126
 
-// run computes scale and best.
-func (s *search) run() {
-	low, high := s.ranges()
-	for j := range lanes {
-		s.least[j] = float32(math.Inf(1))
-	}
-	var sums kernel.RoundSums
+// space is the search space of g.
+func (g Spec) space() kernel.RoundSpace {
+	s := kernel.RoundSpace{Low: float32(g.Low), High: float32(g.High), Middle: float32(g.middle()), Symmetric: g.Symmetric, Refits: refits}
 	for t := range tries {
-		s.start(&low, &high, 1-narrower*float32(t))
-		for range refits {
-			kernel.RoundCost(&sums, s.x, wide, s.weight, &s.spec)
-			s.take(&sums)
-		}
+		s.Fractions = append(s.Fractions, 1-float32(narrower*float32(t)))
 	}
-	for j := range lanes {
-		if max(high[j], -low[j]) < tiny {
-			s.scale[j], s.best[j] = 1, s.middle()
-		}
-	}
+	return s
 }
 
-// ranges are those of the columns.
-func (s *search) ranges() (low, high [lanes]float32) {
-	for i := range s.weight {
-		for j, v := range s.x[i*wide:][:lanes] {
-			low[j], high[j] = min(low[j], v), max(high[j], v)
+// best sets the scales and zero points of the first columns of u, up to kernel.RoundLanes.
+func (g Spec) best(scale []float32, zero []int32, u []float32, weight []float32, space kernel.RoundSpace) {
+	var r kernel.RoundResult
+	kernel.RoundSearch(&r, u, wide, weight, space)
+	for j := range min(len(scale), kernel.RoundLanes) {
+		scale[j], zero[j] = g.stored(r.Scale[j]), int32(r.Zero[j])
+		if max(r.High[j], -r.Low[j]) < tiny {
+			scale[j], zero[j] = g.stored(1), g.middle()
 		}
 	}
-	return low, high
-}
-
-// start sets scales and zero points for a fraction of the ranges.
-func (s *search) start(low, high *[lanes]float32, part float32) {
-	for j := range lanes {
-		scale, zero := float32(1), s.middle()
-		if max(high[j], -low[j]) >= tiny {
-			scale, zero = s.over(low[j]*part, high[j]*part)
-		}
-		s.zero[j] = zero
-		s.spec.Scale[j], s.spec.Inverse[j] = scale, 1/scale
-		s.spec.Low[j], s.spec.High[j] = float32(s.Low-zero), float32(s.High-zero)
-	}
-}
-
-// take keeps the scales that are better than those before, and continues with the optimal scales for their quantized values.
-func (s *search) take(sums *kernel.RoundSums) {
-	for j := range lanes {
-		if sums.Cost[j] < s.least[j] {
-			s.least[j], s.scale[j], s.best[j] = sums.Cost[j], s.spec.Scale[j], s.zero[j]
-		}
-		if better := sums.Dot[j] / sums.Square[j]; normal(better) {
-			s.spec.Scale[j], s.spec.Inverse[j] = better, 1/better
-		}
-	}
-}
-
-// normal reports whether a scale is a normal, finite, non-zero float32.
-func normal(scale float32) bool {
-	m := math.Abs(float64(scale))
-	return m >= 0x1p-126 && m <= 0x1p126
 }

@@ -69,12 +69,6 @@ func (c *Quantized) Weights(p gemm.Pool, dst []float32) {
 	})
 }
 
-// round is x rounded to nearest, minus the zero point.
-func (g Spec) round(x, inverse float32, zero int32) int32 {
-	v := math.RoundToEven(float64(x * inverse))
-	return int32(min(max(v, float64(g.Low-zero)), float64(g.High-zero)))
-}
-
 // levels is the range of quantized values.
 func (g Spec) levels() kernel.IntRange { return kernel.IntRange{Lo: g.Low, Hi: g.High} }
 

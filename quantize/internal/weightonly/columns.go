@@ -3,6 +3,7 @@ package weightonly
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -12,33 +13,42 @@ import (
 // columns reads columns of a matrix.
 type columns struct {
 	*matrix
-	floats    *pass.Floats
+	r         io.ReaderAt
+	workers   int
 	w, turned []float32
 }
 
 func (s *gptqRun) columns(ctx context.Context, l *matrix) (*columns, error) {
 	r, err := s.step.Eval.Open(ctx, l.weight.Const)
-	return &columns{matrix: l, floats: pass.NewFloats(r, l.weight.Const.DType)}, err
+	return &columns{matrix: l, r: r, workers: s.step.Env.Workers}, err
 }
+
+// readAtOnce is the number of elements that a worker reads at a time, if they are contiguous.
+const readAtOnce = 256 << 10
 
 // read is n columns from col on, K×n, until the next call.
 func (c *columns) read(ctx context.Context, col, n int) ([]float32, error) {
 	c.w = slices.Grow(c.w[:0], c.k*n)[:c.k*n]
-	rows, cols, from, stride := c.k, n, col, c.matrix.n
-	if c.transposed {
-		rows, cols, from = 1, c.k*n, col*c.k
+	run, from, stride := n, col, c.matrix.n
+	switch {
+	case c.transposed:
+		run, from, stride = readAtOnce, col*c.k, readAtOnce
+	case n == c.matrix.n:
+		run, stride = readAtOnce, readAtOnce
 	}
-	for i := range rows {
-		if err := c.floats.Read(c.w[i*cols:][:cols], int64(from+i*stride)); err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", c.weight.Const.Name, err)
-		}
+	err := pass.Parallel(ctx, c.workers, (len(c.w)+run-1)/run, func(_ context.Context, i int) error {
+		floats := pass.NewFloats(c.r, c.weight.Const.DType)
+		return floats.Read(c.w[i*run:min((i+1)*run, len(c.w))], int64(from+i*stride))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", c.weight.Const.Name, err)
 	}
 	if !c.transposed {
-		return c.w, ctx.Err()
+		return c.w, nil
 	}
 	c.turned = slices.Grow(c.turned[:0], c.k*n)[:c.k*n]
 	kernel.Transpose(c.turned, c.w, n, c.k)
-	return c.turned, ctx.Err()
+	return c.turned, nil
 }
 
 // read is the matrix K×N.

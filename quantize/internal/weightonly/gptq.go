@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/calibrate/hessian"
@@ -194,7 +194,7 @@ func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err
 		return [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros}, nil
 	})
 	if err == nil && s.Sequential {
-		s.walk.Replace(l.weight, l.dequantized(s.pool))
+		s.walk.Replace(l.weight, l.dequantized(s.step.Env.Workers))
 	}
 	return err
 }
@@ -216,14 +216,21 @@ func (s *gptqRun) quantize(ctx context.Context, l *matrix, f *hessian.Factor) (*
 		if err != nil {
 			return nil, err
 		}
-		quantized.SetColumns(col, solve.GPTQ(s.pool, w, n, f, l.spec, zerosOf(w)))
+		quantized.SetColumns(col, solve.GPTQ(s.pool, w, n, f, l.spec, zerosOf(s.pool, w)))
 	}
 	return quantized, nil
 }
 
 // zerosOf marks the zeros of w; nil if there are none.
-func zerosOf(w []float32) (zeros []bool) {
-	if !slices.Contains(w, 0) {
+func zerosOf(p *op.Pool, w []float32) (zeros []bool) {
+	const grain = 64 << 10
+	var some atomic.Bool
+	p.Rows(len(w), grain, func(from, to int) {
+		if slices.Contains(w[from:to], 0) {
+			some.Store(true)
+		}
+	})
+	if !some.Load() {
 		return nil
 	}
 	zeros = make([]bool, len(w))
@@ -231,36 +238,6 @@ func zerosOf(w []float32) (zeros []bool) {
 		zeros[i] = v == 0
 	}
 	return zeros
-}
-
-// dequantized is the constant of the quantized matrix. It is computed when it is read, which holds less memory than its values.
-func (l *matrix) dequantized(p *op.Pool) *ir.Tensor {
-	r := &ir.Recipe{Name: "GPTQ", Out: []ir.Spec{l.weight.Const.Spec}, Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
-		quantized := solve.NewQuantized(l.k, l.n, l.spec)
-		if err := l.load(quantized, 0, 0); err != nil {
-			return err
-		}
-		w := make([]float32, l.weight.Const.Elems())
-		quantized.Weights(p, w)
-		_, err := out[0].Write(l.constant(w))
-		return err
-	}}
-	return r.Derive()[0]
-}
-
-// constant is the payload of the constant for matrix w.
-func (l *matrix) constant(w []float32) []byte {
-	if l.transposed {
-		turned := make([]float32, len(w))
-		kernel.Transpose(turned, w, l.k, l.n)
-		w = turned
-	}
-	if l.weight.Const.DType == ir.Float16 {
-		half := make([]uint16, len(w))
-		kernel.F16FromF32(half, w)
-		return kernel.Bytes(half)
-	}
-	return kernel.Bytes(w)
 }
 
 // load reads the result of matrix from (row, col) on into c.

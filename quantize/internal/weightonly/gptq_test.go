@@ -44,7 +44,7 @@ func sqnr(t *testing.T, s *pass.Step, ls []*matrix, quantized func(l *matrix) *s
 		original := l.weight.Const
 		w := make([]float32, original.Elems())
 		quantized(l).Weights(pool, w)
-		l.weight.SetConst(&ir.Tensor{Spec: original.Spec, Source: ir.Mem(l.constant(w))})
+		l.weight.SetConst(&ir.Tensor{Spec: original.Spec, Source: ir.Mem(l.constant(w, l.k, l.n))})
 		defer l.weight.SetConst(original)
 	}
 	var signal, noise float64

@@ -53,10 +53,8 @@ const fewQueries = 4
 
 func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []float32, stride int, factor float32) {
 	if s.M <= fewQueries && q.Col == 1 && k.Col == 1 {
-		for j := range s.N {
-			for i := range s.M {
-				c[i*stride+j] = factor * float32(kernel.Dot(q.Data[i*q.Row:][:s.K], k.Data[j*k.Row:][:s.K]))
-			}
+		for i := range s.M {
+			kernel.DotRows(c[i*stride:][:s.N], q.Data[i*q.Row:][:s.K], k.Data, k.Row, factor)
 		}
 		return
 	}
