@@ -149,7 +149,7 @@ func (q sparseQuads) plain(sums, x []float32, panel, cols int, add bool) {
 
 // sum stores or adds the sums of step for the elements of each row.
 func (q sparseQuads) sum(sums []float32, stride, cols int, add bool, step func(acc []float32, v float32, k int)) {
-	var memory [SparseWide]float32
+	var memory [maxSparseWide]float32
 	acc, index, values := memory[:cols], q.index, q.values
 	for range q.quads {
 		head := index[:quadHead]

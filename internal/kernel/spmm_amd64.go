@@ -114,6 +114,36 @@ func spmmAt7AVX512(sums *float32, index *byte, quads int, values *float32, x *fl
 //go:noescape
 func spmmAt8AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
 
+// spmmAt9AVX512 stores products of quads and 72 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt9AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt10AVX512 stores products of quads and 80 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt10AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt11AVX512 stores products of quads and 88 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt11AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt12AVX512 stores products of quads and 96 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt12AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt13AVX512 stores products of quads and 104 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt13AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
+// spmmAt14AVX512 stores products of quads and 112 columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.
+//
+//go:noescape
+func spmmAt14AVX512(sums *float32, index *byte, quads int, values *float32, x *float32, offsets *int32, add int)
+
 // spmvAVX2 stores products of quads and a vector, or adds them to sums; quads > 0.
 //
 //go:noescape

@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-// SparseWide is the maximum number of columns of MultiplyAt.
-const SparseWide = 64
+// SparseWide is the maximum number of columns of MultiplyAt on this CPU: as many sums of a quad as registers hold, or eight vectors.
+func SparseWide() int { return sparseWide() }
+
+const maxSparseWide = 112 // of all CPUs
 
 // SparseOffsets are where the rows of a dense matrix start in memory; rows may overlap, as the taps of a convolution do.
 type SparseOffsets struct {
@@ -26,12 +28,12 @@ func NewSparseOffsets(at []int32) SparseOffsets {
 }
 
 // MultiplyAt is Multiply with a dense matrix that is not packed: element (k, j) is x[offset k + j]. The number of columns is a multiple of
-// eight, at most SparseWide, and the distance of rows of sums.
+// eight, at most SparseWide(), and the distance of rows of sums.
 func (s *SparseRows) MultiplyAt(sums, x []float32, rows SparseOffsets, cols int, add bool, work []float32) {
 	if s.quads == 0 {
 		return
 	}
-	if cols < 8 || cols > SparseWide || cols%8 != 0 {
+	if cols < 8 || cols > SparseWide() || cols%8 != 0 {
 		panic(fmt.Sprintf("kernel: sparse product of %d columns", cols))
 	}
 	within("sums", len(sums), s.rows*cols)

@@ -34,16 +34,26 @@ func (q sparseQuads) bulkAt(sums, x []float32, at []int32, cols int, add bool) b
 	if !hasFMA {
 		return false
 	}
-	multiply := [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
-		spmmAt1AVX2, spmmAt2AVX2, spmmAt3AVX2, spmmAt4AVX2, spmmAt5AVX2, spmmAt6AVX2, spmmAt7AVX2, spmmAt8AVX2,
-	}[cols/8-1]
+	var multiply func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int)
 	if hasAVX512 {
 		multiply = [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
 			spmmAt1AVX2, spmmAt2AVX512, spmmAt3AVX512, spmmAt4AVX512, spmmAt5AVX512, spmmAt6AVX512, spmmAt7AVX512, spmmAt8AVX512,
+			spmmAt9AVX512, spmmAt10AVX512, spmmAt11AVX512, spmmAt12AVX512, spmmAt13AVX512, spmmAt14AVX512,
+		}[cols/8-1]
+	} else {
+		multiply = [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
+			spmmAt1AVX2, spmmAt2AVX2, spmmAt3AVX2, spmmAt4AVX2, spmmAt5AVX2, spmmAt6AVX2, spmmAt7AVX2, spmmAt8AVX2,
 		}[cols/8-1]
 	}
 	multiply(&sums[0], &q.index[0], q.quads, q.first(), &x[0], &at[0], asInt(add))
 	return true
+}
+
+func sparseWide() int {
+	if hasAVX512 {
+		return maxSparseWide
+	}
+	return 64
 }
 
 // first is the first value, or a zero if there are none.

@@ -7,12 +7,13 @@ import (
 // Images with channels last are transposed a strip of channels at a time: a line of the cache of each pixel.
 const (
 	stripChannels = 16
-	stripPixels   = 256 // at once, unless a row is longer
+	stripPixels   = 256 // at once
+	minTransposed = 8   // pixels of a row that is transposed alone: a vector
 )
 
 // stripSize is the number of elements of a strip: pixels of the input, or a block of sums.
 func (w *sparseWindows) stripSize() int {
-	return stripChannels * max(stripPixels, w.in[1])
+	return stripChannels * stripPixels
 }
 
 // copyLast copies n channels, from channel c on, of an input with channels last by phases, with its padding.
@@ -37,19 +38,35 @@ func (u sparseUnit) copyPhase(to, x []float32, rows, columns tap, n int, strip [
 	if wide == 0 {
 		return
 	}
-	step := max(stripPixels/wide, 1)
-	for r := rows.lo; r < rows.hi; r += step {
-		high := min(step, rows.hi-r)
-		from := ((rows.from+(r-rows.lo)*u.stride[0])*u.in[1] + columns.from) * u.InC
+	if wide < minTransposed {
+		u.copyShort(to, x, rows, columns, n, strip)
+		return
+	}
+	for r := range rows.hi - rows.lo {
+		kernel.TransposeInto(to[(r+rows.lo)*u.wide+columns.lo:], u.channel(), x[u.pixel(rows, columns, r):], u.stride[1]*u.InC, wide, n)
+	}
+}
+
+// pixel is where row r of a phase is in the input.
+func (u sparseUnit) pixel(rows, columns tap, r int) int {
+	return ((rows.from+r*u.stride[0])*u.in[1] + columns.from) * u.InC
+}
+
+// copyShort is copyPhase of short rows: pixels of several rows are transposed together.
+func (u sparseUnit) copyShort(to, x []float32, rows, columns tap, n int, strip []float32) {
+	wide := columns.hi - columns.lo
+	step := stripPixels / wide
+	for r := 0; r < rows.hi-rows.lo; r += step {
+		high := min(step, rows.hi-rows.lo-r)
 		if wide == u.in[1] && u.stride[0] == 1 {
-			kernel.TransposeInto(strip, step*wide, x[from:], u.InC, high*wide, n)
+			kernel.TransposeInto(strip, step*wide, x[u.pixel(rows, columns, r):], u.InC, high*wide, n)
 		} else {
 			for i := range high {
-				kernel.TransposeInto(strip[i*wide:], step*wide, x[from+i*u.stride[0]*u.in[1]*u.InC:], u.stride[1]*u.InC, wide, n)
+				kernel.TransposeInto(strip[i*wide:], step*wide, x[u.pixel(rows, columns, r+i):], u.stride[1]*u.InC, wide, n)
 			}
 		}
 		for i := range n {
-			kernel.CopyRows(to[i*u.channel()+r*u.wide+columns.lo:], u.wide, strip[i*step*wide:], wide, high, wide)
+			kernel.CopyRows(to[i*u.channel()+(r+rows.lo)*u.wide+columns.lo:], u.wide, strip[i*step*wide:], wide, high, wide)
 		}
 	}
 }
@@ -58,7 +75,7 @@ func (u sparseUnit) copyPhase(to, x []float32, rows, columns tap, n int, strip [
 func (b *sparseBlock) loadLast(sums, y []float32) {
 	b.strips(func(c, n int) {
 		b.spans(func(lane, at, pixels int) {
-			kernel.CopyRows(b.strip[lane*stripChannels:], stripChannels, y[b.pixel(at, c):], b.OutC, pixels, n)
+			kernel.CopyRows(b.strip[lane*stripChannels:], stripChannels, y[b.place(at, c):], b.OutC, pixels, n)
 		})
 		kernel.TransposeInto(sums[c*b.cols:], b.cols, b.strip, stripChannels, b.cols, n)
 	})
@@ -66,10 +83,21 @@ func (b *sparseBlock) loadLast(sums, y []float32) {
 
 // storeLast is store of an output with channels last.
 func (b *sparseBlock) storeLast(sums, y []float32) {
+	if b.out[1] < minTransposed {
+		b.storeShort(sums, y)
+		return
+	}
+	b.spans(func(lane, at, pixels int) {
+		kernel.TransposeInto(y[b.place(at, 0):], b.OutC, sums[lane:], b.cols, b.channels, pixels)
+	})
+}
+
+// storeShort is storeLast of short rows.
+func (b *sparseBlock) storeShort(sums, y []float32) {
 	b.strips(func(c, n int) {
 		kernel.TransposeInto(b.strip, stripChannels, sums[c*b.cols:], b.cols, n, b.cols)
 		b.spans(func(lane, at, pixels int) {
-			kernel.CopyRows(y[b.pixel(at, c):], b.OutC, b.strip[lane*stripChannels:], stripChannels, pixels, n)
+			kernel.CopyRows(y[b.place(at, c):], b.OutC, b.strip[lane*stripChannels:], stripChannels, pixels, n)
 		})
 	})
 }
@@ -81,7 +109,7 @@ func (b *sparseBlock) strips(f func(c, n int)) {
 	}
 }
 
-// pixel is where channel c of the block of an output is.
-func (b *sparseBlock) pixel(at, c int) int {
+// place is where channel c of the block of an output is.
+func (b *sparseBlock) place(at, c int) int {
 	return (b.product*b.OutArea()+at)*b.OutC + b.channel + c
 }

@@ -87,11 +87,11 @@ func (w *sparseWindows) together() int { return min(max(sparseCopy/max(w.unit(),
 func (w *sparseWindows) unit() int     { return w.InC * w.channel() }
 
 // slack is the number of elements after a copy that are read: zeros for the last row, and surplus outputs.
-func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWide }
+func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWide() }
 
 // slot is the number of scratch elements of a worker: sums, decoded values, and a row.
 func (w *sparseWindows) slot() int {
-	return spmm.PartSums(w.OutC, kernel.SparseWide) + kernel.SparseWork + max(w.in[1], w.out[1], w.stripSize())
+	return spmm.PartSums(w.OutC, kernel.SparseWide()) + kernel.SparseWork + max(w.in[1], w.out[1], w.stripSize())
 }
 
 func (w *sparseWindows) work(workers int) int64 {
@@ -142,7 +142,7 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 
 // multiply computes the outputs of n units, from the first one on.
 func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first, n int, copied []float32, rows []kernel.SparseOffsets, slots [][]float32) {
-	blocks := ceilDiv(w.rows*w.wide, kernel.SparseWide)
+	blocks := ceilDiv(w.rows*w.wide, kernel.SparseWide())
 	cols := (ceilDiv(w.rows*w.wide, blocks) + 7) &^ 7
 	const perWorker = 4
 	wanted := ceilDiv(perWorker*p.Workers(), n*blocks)

@@ -19,7 +19,7 @@ func spmmFamily() {
 	for vectors := 2; vectors <= 4; vectors++ {
 		spmm(vectorRow{vectors, zmm})
 	}
-	for vectors := 2; vectors <= 8; vectors++ {
+	for vectors := 2; vectors <= 14; vectors++ {
 		spmmAt(vectorRow{vectors, zmm})
 	}
 	spmv()
