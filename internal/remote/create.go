@@ -35,10 +35,7 @@ func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader
 	err = s.retry(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, partTimeout)
 		defer cancel()
-		if _, err := r.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		_, err := minio.Core{Client: c}.PutObject(ctx, loc.bucket, loc.key, struct{ io.ReadSeeker }{r}, r.Size(), "", "", o)
+		_, err := minio.Core{Client: c}.PutObject(ctx, loc.bucket, loc.key, body(r), r.Size(), "", "", o)
 		return libraryError(err)
 	})
 	if errors.Is(err, ErrChanged) { // or an earlier attempt wrote it, whose response was lost

@@ -180,14 +180,16 @@ func (u *upload) part(ctx context.Context, i int, r *io.SectionReader) error {
 	return u.settings.retry(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, partTimeout)
 		defer cancel()
-		if _, err := r.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		// The reader is not the file itself: the library would close it.
-		p, err := u.core.PutObjectPart(ctx, u.loc.bucket, u.loc.key, u.id, i+1, struct{ io.ReadSeeker }{r}, r.Size(), minio.PutObjectPartOptions{})
+		p, err := u.core.PutObjectPart(ctx, u.loc.bucket, u.loc.key, u.id, i+1, body(r), r.Size(), minio.PutObjectPartOptions{})
 		u.parts[i] = minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag}
 		return libraryError(err)
 	})
+}
+
+// body is what one attempt sends of r. Each attempt has a position of its own, as the transport may read for the one before until later. It is
+// not a file, which the library would close.
+func body(r *io.SectionReader) io.ReadSeeker {
+	return struct{ io.ReadSeeker }{io.NewSectionReader(r, 0, r.Size())}
 }
 
 // copyPart makes the server copy n bytes from off as the part of index i.
