@@ -17,12 +17,18 @@
 
 enum { arch_set_cpuid = 0x1012 };
 
-static struct sigaction former;
-static atomic_int masked;
+static struct sigaction former; // the handler of SIGSEGV of the program
+static atomic_int masked;       // threads in which CPUID faults
 
 static void die(const char *what) {
   fprintf(stderr, "avx2.c: %s: %s\n", what, strerror(errno));
   _exit(1);
+}
+
+static int next_sigaction(int sig, const struct sigaction *a, struct sigaction *old) {
+  static int (*next)(int, const struct sigaction *, struct sigaction *);
+  if (!next) next = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+  return next(sig, a, old);
 }
 
 // Bits of Intel's Software Developer's Manual, volume 2A, CPUID, leaf 7.
@@ -56,7 +62,7 @@ static void answer(int sig, siginfo_t *info, void *context) {
   } else if (former.sa_flags & SA_SIGINFO) { // another fault: to the former handler, or to the end
     former.sa_sigaction(sig, info, context);
   } else {
-    sigaction(SIGSEGV, &former, 0);
+    next_sigaction(SIGSEGV, &former, 0);
   }
   errno = kept;
 }
@@ -64,7 +70,7 @@ static void answer(int sig, siginfo_t *info, void *context) {
 // Lets CPUID fault in the threads that there are; threads that they start inherit it. SIGSEGV is the signal that none blocks.
 static void mask_all(void) {
   struct sigaction a = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-  if (sigaction(SIGSEGV, &a, &former)) die("sigaction");
+  if (next_sigaction(SIGSEGV, &a, &former)) die("sigaction");
   DIR *threads = opendir("/proc/self/task");
   if (!threads) die("threads");
   int sent = 0;
@@ -82,4 +88,17 @@ void *dlopen(const char *path, int flags) {
   if (!next) next = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
   if (path && !atomic_load(&masked) && (strstr(path, "onnxruntime") || strstr(path, "deepsparse"))) mask_all();
   return next(path, flags);
+}
+
+// DeepSparse installs a handler of SIGSEGV.
+int sigaction(int sig, const struct sigaction *a, struct sigaction *old) {
+  if (sig != SIGSEGV || !atomic_load(&masked)) return next_sigaction(sig, a, old);
+  if (old) *old = former;
+  if (a) former = *a;
+  return 0;
+}
+
+sighandler_t signal(int sig, sighandler_t handler) {
+  struct sigaction a = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+  return sigaction(sig, &a, &old) ? SIG_ERR : old.sa_handler;
 }
