@@ -1,20 +1,14 @@
 package conv
 
-import (
-	"github.com/mcompress/mcompress/internal/kernel"
-)
+import "github.com/mcompress/mcompress/internal/kernel"
 
 // Images with channels last are transposed a strip of channels at a time: a line of the cache of each pixel.
 const (
 	stripChannels = 16
 	stripPixels   = 256 // at once
-	minTransposed = 8   // pixels of a row that is transposed alone: a vector
+	stripSize     = stripChannels * stripPixels
+	minTransposed = 8 // pixels of a row that is transposed alone: a vector
 )
-
-// stripSize is the number of elements of a strip: pixels of the input, or a block of sums.
-func (w *sparseWindows) stripSize() int {
-	return stripChannels * stripPixels
-}
 
 // copyLast copies n channels, from channel c on, of an input with channels last by phases, with its padding.
 func (u sparseUnit) copyLast(to, x []float32, c, n int, strip []float32) {

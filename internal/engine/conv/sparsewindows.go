@@ -91,7 +91,7 @@ func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWid
 
 // slot is the number of scratch elements of a worker: sums, decoded values, and a row.
 func (w *sparseWindows) slot() int {
-	return spmm.PartSums(w.OutC, kernel.SparseWide()) + kernel.SparseWork + max(w.in[1], w.out[1], w.stripSize())
+	return spmm.PartSums(w.OutC, kernel.SparseWide()) + kernel.SparseWork + max(w.in[1], w.out[1], stripSize)
 }
 
 func (w *sparseWindows) work(workers int) int64 {
