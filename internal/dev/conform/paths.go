@@ -1,9 +1,14 @@
 package conform
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -72,6 +77,22 @@ func Root() (string, error) {
 		}
 		at = filepath.Dir(at)
 	}
+}
+
+// Tracked returns the files below root that git tracks and that exist, with slashes: results of commands, environments and notes of a
+// developer in a checkout are no sources.
+func Tracked(root string) ([]string, error) {
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files in %s: %w", root, err)
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\x00"), func(name string) bool {
+		if name == "" {
+			return true
+		}
+		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name)))
+		return errors.Is(err, fs.ErrNotExist)
+	}), nil
 }
 
 func pythonPath() (string, error) {

@@ -1,7 +1,6 @@
 package doctest
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 // link matches the target of a Markdown link.
@@ -41,21 +42,11 @@ func TestLinksHaveTargets(t *testing.T) {
 // pages are the hand-written Markdown files, without test data.
 func pages(t *testing.T, top string) []string {
 	t.Helper()
-	var list []string
-	err := fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || name != "." && strings.HasPrefix(d.Name(), ".")):
-			return fs.SkipDir
-		case path.Ext(name) == ".md" && !outputs.MatchString(name):
-			list = append(list, name)
-		}
-		return nil
-	})
+	names, err := conform.Tracked(top)
 	if err != nil {
 		t.Fatal(err)
 	}
+	list := slices.DeleteFunc(names, func(name string) bool { return path.Ext(name) != ".md" || strings.Contains(name, "testdata/") })
 	if !slices.Contains(list, "README.md") {
 		t.Fatal("no README.md")
 	}

@@ -41,35 +41,22 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Text)
 }
 
-// Read reads the sources below root. Hidden folders are left out, but for those that
-// hold our own scripts.
-func Read(root fs.FS) (*Tree, error) {
+// Read reads the sources among the named files of root.
+func Read(root fs.FS, names []string) (*Tree, error) {
 	t := &Tree{fset: token.NewFileSet()}
-	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			return enter(name)
-		}
+	for _, name := range names {
 		if !isSource(name) {
-			return nil
+			continue
 		}
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return t.add(name, string(text))
-	})
-	return t, err
-}
-
-func enter(folder string) error {
-	base := path.Base(folder)
-	if folder != "." && strings.HasPrefix(base, ".") && base != ".ci" && base != ".github" {
-		return fs.SkipDir
+		if err := t.add(name, string(text)); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return t, nil
 }
 
 func isSource(name string) bool {

@@ -12,7 +12,11 @@ func TestTreeKeepsTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := Read(os.DirFS(root))
+	names, err := conform.Tracked(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Read(os.DirFS(root), names)
 	if err != nil {
 		t.Fatal(err)
 	}
