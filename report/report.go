@@ -184,7 +184,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Request:       in.Request,
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
-		Verification:  markTrained(ranOnly(in.Verification), in.Data),
+		Verification:  markUses(ranOnly(in.Verification), in.Data),
 		Copied:        in.Copied,
 		Removed:       in.Removed,
 		Config:        in.Config,
