@@ -32,6 +32,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	}
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
+	changes := 0
 	for i, o := range steps {
 		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts}
 		if err := s.run(ctx, o); err != nil {
@@ -48,8 +49,15 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		res.Steps = append(res.Steps, o)
 		ledgers = append(ledgers, s.Ledger.rows)
 		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
-		res.Layers = append(res.Layers, s.Ledger.layers...)
-		res.Config = append(res.Config, s.Ledger.config...)
+		for _, l := range s.Ledger.layers {
+			l.Change += changes
+			res.Layers = append(res.Layers, l)
+		}
+		for _, v := range s.Ledger.config {
+			v.Change += changes
+			res.Config = append(res.Config, v)
+		}
+		changes += s.Ledger.changes
 		res.Data = append(res.Data, s.Ledger.data...)
 	}
 	res.Rows = slices.Concat(ledgers...)

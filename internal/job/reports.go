@@ -172,7 +172,7 @@ func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.
 func (r *run) input() report.Input {
 	var copied *report.Copied
 	if r.folder != nil && r.path == r.Output {
-		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Intervals: r.folder.Intervals}
+		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Stale: r.folder.Stale}
 	}
 	in := report.Input{
 		Copied: copied,
