@@ -40,6 +40,7 @@ func TestFindingsOfGeneratedModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := modelgen.New(seed)
 			g := &generatedCase{testCase: &testCase{dir: t.TempDir(), random: rand.New(rand.NewPCG(1, 1))}, worker: conform.Start(t), model: m}
+			g.args = []string{"quantize", "--method", "weight-int8"}
 			if err := g.write(); err != nil {
 				t.Fatal(err)
 			}

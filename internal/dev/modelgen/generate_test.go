@@ -15,7 +15,7 @@ import (
 // Generated models are valid, run in ONNX Runtime at the opsets that it implements, and depend on their seed only.
 func TestModelsAreValid(t *testing.T) {
 	w := conform.Start(t)
-	n := uint64(60)
+	n := uint64(40)
 	if conform.Exhaustive() {
 		n = 2000
 	}
@@ -53,7 +53,7 @@ func TestModelsAreValid(t *testing.T) {
 func TestModelsVary(t *testing.T) {
 	seen := map[string]bool{}
 	ops := map[string]bool{}
-	for seed := range uint64(1500) {
+	for seed := range uint64(500) {
 		m := New(seed)
 		for _, trait := range m.Traits {
 			seen[trait] = true
@@ -85,7 +85,7 @@ func TestModelsVary(t *testing.T) {
 func TestRelationsKeepOutputs(t *testing.T) {
 	w := conform.Start(t)
 	seen := map[string]int{}
-	for seed := range uint64(40) {
+	for seed := range uint64(30) {
 		m := New(seed)
 		r := rand.New(rand.NewPCG(1, seed))
 		name, other := Relate(r, m)
@@ -117,7 +117,7 @@ func TestRelationsKeepOutputs(t *testing.T) {
 func TestReductions(t *testing.T) {
 	w := conform.Start(t)
 	valid, all := 0, 0
-	for seed := range uint64(6) {
+	for seed := range uint64(4) {
 		m := New(seed)
 		for c := range Reductions(m) {
 			if all++; all%9 > 0 {
