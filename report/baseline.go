@@ -10,6 +10,7 @@ import (
 // A Baseline is the figures of an earlier result, such as the model that is deployed, which gates compare a result with.
 type Baseline struct {
 	Name    string          `json:"name"`                      // of its report, or the reference of a registry
+	None    bool            `json:"none,omitempty"`            // there is none yet: gates relative to it are not evaluated, and the rest is empty
 	Digest  string          `json:"digest,omitempty"`          // of its report
 	Source  string          `json:"source_sha256,omitempty"`   // of its source
 	Bytes   int64           `json:"bytes"`                     // of its files
@@ -49,6 +50,14 @@ func NewBaseline(name string, r *Report) *Baseline {
 	return b
 }
 
+// text names the baseline.
+func (b *Baseline) text() string {
+	if b.None {
+		return b.Name + " (there is none yet: the result is the first champion)"
+	}
+	return b.Name
+}
+
 // samplesOf identifies the samples of a verification; nil if they are not from files.
 func samplesOf(v *verification.Result) *BaselineData {
 	if v.Data == nil || v.Data.SHA256 == "" {
@@ -82,9 +91,9 @@ func (r *Report) metric() *BaselineMetric {
 // baselineRules are the gates that compare a result with a baseline.
 func baselineRules() []rule {
 	return []rule{
-		{name: "max-baseline-size-ratio", value: (*Report).baselineSize, atMost: true, show: factor},
-		{name: "max-baseline-metric-drop", value: (*Report).baselineDrop, atMost: true, kind: OnOutputs, show: numberText},
-		{name: "max-baseline-latency-ratio", value: (*Report).baselineLatency, atMost: true, kind: OnTime, show: factor},
+		{name: "max-baseline-size-ratio", value: (*Report).baselineSize, atMost: true, relative: true, show: factor},
+		{name: "max-baseline-metric-drop", value: (*Report).baselineDrop, atMost: true, relative: true, kind: OnOutputs, show: numberText},
+		{name: "max-baseline-latency-ratio", value: (*Report).baselineLatency, atMost: true, relative: true, kind: OnTime, show: factor},
 	}
 }
 
@@ -106,6 +115,8 @@ func (r *Report) baselineDrop() (float64, string) {
 		return math.NaN(), noBaseline
 	case m == nil:
 		return math.NaN(), "no metric was measured: it needs samples with labels, --metric or --evaluator"
+	case r.Baseline.Metric != nil && m.HigherIsBetter && r.Baseline.Metric.Value == 0 && m.Value == 0:
+		return math.NaN(), "the " + m.Name + " of both is 0, which no model can miss: check the labels"
 	case r.Baseline.Metric == nil || r.Baseline.Metric.Name != m.Name:
 		return math.NaN(), "the baseline has no " + m.Name
 	case r.Baseline.Data == nil || samplesOf(r.Verification) == nil || *samplesOf(r.Verification) != *r.Baseline.Data:

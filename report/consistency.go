@@ -27,6 +27,9 @@ func (r *Report) Inconsistencies() []string {
 	if want := NewVerdict(r.Gates, r.Verification); !reflect.DeepEqual(r.Verdict, want) {
 		add("the verdict is %s on %s, its gates and samples give %s on %s", r.Verdict.Text(), r.Verdict.Evidence, want.Text(), want.Evidence)
 	}
+	if v := r.Verification; v != nil && v.Accuracy != nil && !v.Accuracy.Consistent() {
+		add("the accuracy %s is not that of its numbers of samples", v.Accuracy.Text())
+	}
 	for _, g := range r.Gates {
 		if text := r.inconsistency(g); text != "" {
 			add("gate %s: %s", g.Name, text)

@@ -21,16 +21,18 @@ type Gate struct {
 	Value  *float64 `json:"value,omitempty"`  // absent where it is infinite or not known
 	Reason string   `json:"reason,omitempty"` // why there is no value
 	Held   bool     `json:"held"`
-	Open   bool     `json:"open,omitempty"` // not evaluated, as nothing was written that could be run
+	Open   bool     `json:"open,omitempty"`  // not evaluated, as nothing was written that could be run, or as there is no baseline
+	First  bool     `json:"first,omitempty"` // not evaluated, as there is no baseline yet: the result is the first one
 }
 
 // A rule is the quantity of a gate, and whether its bound is a maximum.
 type rule struct {
-	name   string
-	value  func(*Report) (v float64, why string) // as verification.Rule's
-	atMost bool
-	kind   GateKind
-	show   func(float64) string // in enough digits to see why it failed
+	name     string
+	value    func(*Report) (v float64, why string) // as verification.Rule's
+	atMost   bool
+	kind     GateKind
+	relative bool                 // to a baseline
+	show     func(float64) string // in enough digits to see why it failed
 }
 
 func rules() []rule {
@@ -112,6 +114,10 @@ func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 
 func (rule rule) evaluate(r *Report, l Limit) Gate {
 	g := Gate{Name: l.Name, Bound: l.Bound}
+	if rule.relative && r.Baseline != nil && r.Baseline.None {
+		g.Open, g.First, g.Reason = true, true, "there is no baseline yet"
+		return g
+	}
 	if rule.kind != OnFiles && r.Verification == nil {
 		if g.Open, g.Reason = r.Result.Planned, "the models were not run"; g.Open {
 			g.Reason = "dry run, the models were not run"
@@ -144,6 +150,12 @@ func (r *Report) Evaluate(limits []Limit, b *Baseline) ([]Gate, error) {
 // EvaluateGates evaluates limits on the comparison of two models without a report.
 func EvaluateGates(v *verification.Result, limits []Limit) ([]Gate, error) {
 	return evaluate(&Report{Verification: v}, limits)
+}
+
+// Relative reports whether the gate of that name is relative to a baseline.
+func Relative(gate string) bool {
+	rule, err := ruleOf(gate)
+	return err == nil && rule.relative
 }
 
 // Passed reports whether every evaluated gate passed.

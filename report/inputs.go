@@ -73,6 +73,9 @@ func (r *Report) provenance() []origin {
 			list = append(list, origin{"Labels", d.Labels.Name, "", d.Labels.SHA256})
 		}
 	}
+	if b := r.Baseline; b != nil {
+		list = append(list, origin{"Baseline", b.text(), "", b.Digest})
+	}
 	if v := r.Verification; v != nil && v.Data != nil {
 		d := v.Data
 		list = append(list, origin{"Verification data", nameOfSamples(d.Name, d.Generated, d.Seed), count(int64(d.Samples)) + " samples", d.SHA256})

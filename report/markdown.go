@@ -107,7 +107,7 @@ func (m *markdown) summary(r *Report) {
 func bold(s string) string { return "**" + s + "**" }
 
 func (m *markdown) verdict(v Verdict) {
-	if v.Gates > 0 {
+	if v.Gates+v.First > 0 {
 		m.line("**Verdict: %s.** Evidence: %s.", v.Text(), prose(v.Evidence))
 	}
 }

@@ -21,6 +21,9 @@ func (d Verdict) outcome() outcome {
 	default:
 		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), notHeld(d.Failed, d.Gates)
 	}
+	if d.First > 0 {
+		o.Text += fmt.Sprintf(" There is no baseline yet (first champion): %s not evaluated.", plural(int64(d.First), "gate"))
+	}
 	if d.Qualifier() != "" && o.Class == "passed" {
 		o.Class = "passed qualified" // neither green nor red
 	}
@@ -73,6 +76,9 @@ func facts(r *Report) []fact {
 	}
 	for _, d := range r.Data {
 		fs = append(fs, fact{usesOfData[d.Use], visible(nameOfSamples(d.Name, d.Random, d.Seed)) + ", " + plural(int64(d.Samples), "sample"), d.SHA256})
+	}
+	if b := r.Baseline; b != nil {
+		fs = append(fs, fact{"Baseline", visible(b.text()), b.Digest})
 	}
 	for _, t := range r.Teachers {
 		fs = append(fs, fact{"Teacher", visible(main(t.Side)), t.sum()})

@@ -11,6 +11,7 @@ type Verdict struct {
 	Passed       *bool  `json:"passed,omitempty"`         // absent without gates, and while a gate is open that no other one's failure decides
 	Gates        int    `json:"gates"`                    // all of them
 	Failed       int    `json:"failed"`                   // those that do not hold
+	First        int    `json:"first,omitempty"`          // gates besides them that are not evaluated, as there is no baseline yet
 	Evidence     string `json:"evidence"`                 // the samples with their digest, or "not run" and why
 	RandomInputs bool   `json:"random_inputs"`            // a gate on outputs was evaluated on random inputs, which are no evidence of accuracy
 	Reused       bool   `json:"reused_samples,omitempty"` // a gate on outputs was evaluated on samples that the result was also trained, calibrated or chosen on
@@ -21,6 +22,11 @@ func NewVerdict(gates []Gate, v *verification.Result) Verdict {
 	d := Verdict{Gates: len(gates), Evidence: v.Evidence()}
 	open := false
 	for _, g := range gates {
+		if g.First {
+			d.Gates--
+			d.First++
+			continue
+		}
 		open = open || g.Open
 		if !g.Held && !g.Open {
 			d.Failed++
@@ -48,6 +54,14 @@ func (d Verdict) Qualifier() string {
 
 // Text is the verdict in words, without the evidence.
 func (d Verdict) Text() string {
+	if d.First > 0 {
+		return fmt.Sprintf("%s; %s not evaluated, as there is no baseline yet (first champion)", d.evaluated(), plural(int64(d.First), "gate"))
+	}
+	return d.evaluated()
+}
+
+// evaluated is the result of the evaluated gates in words.
+func (d Verdict) evaluated() string {
 	switch {
 	case d.Gates == 0:
 		return "no gates"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/evidence"
@@ -13,14 +14,53 @@ import (
 )
 
 // baselineFlag is the flag --baseline.
-type baselineFlag struct{ source string }
-
-func (b *baselineFlag) declare(fs *flag.FlagSet) {
-	fs.StringVar(&b.source, "baseline", "", "`report` of an earlier result, the path of its model, or a reference such as mlflow://HOST/NAME@champion, for the gates that name a baseline")
+type baselineFlag struct {
+	source   string
+	policy   bool // the policy names it: it may not exist yet
+	recorded bool // the command reads reports, which have their baselines: that of the policy, which may be out of reach, is not read
 }
 
-// load reads the baseline; nil for none. A gate without its baseline is a usage error.
+// noBaseline is the value of --baseline for the first result, which has none.
+const noBaseline = "none"
+
+func (b *baselineFlag) declare(flags *flag.FlagSet) {
+	flags.Var(b, "baseline", "`report` of an earlier result, the path of its model, or a reference such as mlflow://HOST/NAME@champion, for the gates that name a baseline; none leaves them out")
+}
+
+// Set implements flag.Value.
+func (b *baselineFlag) Set(text string) error {
+	b.source, b.policy = text, false
+	return nil
+}
+
+// String implements flag.Value.
+func (b *baselineFlag) String() string { return b.source }
+
+// load reads the baseline; nil for none. A gate without its baseline is a usage error. One that the policy names and that does not exist yet, and
+// the value none, are a baseline without figures.
 func (b *baselineFlag) load(ctx context.Context, t *tool, command string, r *registryFlags, gates []report.Limit) (*report.Baseline, error) {
+	switch {
+	case b.source == noBaseline:
+		return &report.Baseline{Name: noBaseline, None: true}, nil
+	case b.source == "" && b.recorded:
+		return nil, nil
+	}
+	found, err := b.read(ctx, t, command, r, gates)
+	if !b.policy || !errors.Is(err, registry.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
+		return found, err
+	}
+	if !t.quiet {
+		fmt.Fprintf(t.stderr, "mcompress: %s: %v: gates relative to the baseline of the policy are not evaluated\n", command, err)
+	}
+	name := b.source
+	if !registry.IsReference(name) {
+		name = filepath.Base(name)
+	}
+	return &report.Baseline{Name: name, None: true}, nil
+}
+
+// read reads the report of the baseline.
+func (b *baselineFlag) read(ctx context.Context, t *tool, command string, r *registryFlags, gates []report.Limit) (*report.Baseline, error) {
 	if b.source == "" {
 		if gate := relativeGate(gates); gate != "" {
 			return nil, usagef("--%s requires --baseline", gate)

@@ -118,9 +118,14 @@ func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 		}
 		relative = relative || gateFlags[i].relative
 	}
-	if p.Baseline != "" && relative {
-		if err := add("baseline", p.Baseline); err != nil {
-			return nil, err
+	if f := fs.Lookup("baseline"); p.Baseline != "" && relative && f != nil && !given["baseline"] {
+		b, ok := f.Value.(*baselineFlag)
+		if !ok {
+			return nil, fmt.Errorf("%T is not the flag of a baseline", f.Value)
+		}
+		if !b.recorded {
+			set = append(set, "baseline "+p.Baseline)
+			b.source, b.policy = p.Baseline, true
 		}
 	}
 	if p.AllowRandom {

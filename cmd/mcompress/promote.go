@@ -101,6 +101,10 @@ func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, al
 // relative to it are left out.
 func (p *promotion) against(ctx context.Context, t *tool, ref registry.Reference, alias string) (evidence.Limits, error) {
 	limits := evidence.Limits{Gates: p.gates, AllowRandomInputs: p.allowRandom}
+	if p.source == noBaseline {
+		limits.Baseline = &report.Baseline{Name: noBaseline, None: true}
+		return limits, nil
+	}
 	if p.source != "" || relativeGate(p.gates) == "" {
 		var err error
 		limits.Baseline, err = p.load(ctx, t, "promote", &p.registryFlags, p.gates)
@@ -111,7 +115,7 @@ func (p *promotion) against(ctx context.Context, t *tool, ref registry.Reference
 	_, rep, err := storedReport(ctx, p.connection(), champion)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		limits.Gates = slices.DeleteFunc(slices.Clone(p.gates), func(l report.Limit) bool { return relativeGate([]report.Limit{l}) != "" })
+		limits.Baseline = &report.Baseline{Name: champion.String(), None: true}
 		if !t.quiet {
 			fmt.Fprintf(t.stderr, "mcompress: promote: no model is %s yet: gates relative to it are not evaluated\n", champion)
 		}

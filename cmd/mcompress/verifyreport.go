@@ -31,13 +31,13 @@ type evidenceFlags struct {
 }
 
 func verifyReportCommand(t *tool) *cli.Command {
-	var f evidenceFlags
+	f := evidenceFlags{baselineFlag: baselineFlag{recorded: true}}
 	return &cli.Command{
 		Name:      "verify-report",
 		Usage:     "compare reports with the models that they are about",
 		ArgsUsage: "MODEL|REPORT|DIR|REFERENCE...",
 		Description: `Recomputes the digest of each file that a report names, of the report and of its recipe, and compares
-the metadata of the model and the figures of the report. Exit code 3, with one line for each mismatch, also if a gate of the report
+the metadata of the model, the figures of the report, and its Markdown and HTML. Exit code 3, with one line for each mismatch, also if a gate of the report
 did not hold or a model has no report. A folder is searched for reports. A pointer of Git LFS has the digest of its file. A reference,
 such as oci://HOST/REPOSITORY:TAG, is verified by the digests of the registry, without downloading the model.`,
 		Flags: slices.Concat(group("evidence", func(fs *flag.FlagSet) {
@@ -103,8 +103,8 @@ func (f *evidenceFlags) verify(ctx context.Context, t *tool, arg string) ([]*evi
 		return nil, err
 	case st.IsDir():
 		return f.folder(ctx, arg)
-	case strings.HasSuffix(arg, report.JSONSuffix):
-		return f.report(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)), filepath.Base(arg))
+	case reportNamed(arg) != "":
+		return f.report(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)), filepath.Base(reportNamed(arg)))
 	}
 	files := evidence.Folder(filepath.Dir(arg))
 	documents := files
@@ -121,6 +121,16 @@ func (f *evidenceFlags) verify(ctx context.Context, t *tool, arg string) ([]*evi
 		return []*evidence.Result{r}, f.unreported(ctx, arg, arg+": no report names it", r)
 	}
 	return f.report(ctx, files, documents, name)
+}
+
+// reportNamed is the JSON form of the report that path is a form of; "" if it is none.
+func reportNamed(path string) string {
+	for _, format := range report.Formats() {
+		if stem, ok := strings.CutSuffix(path, format.Suffix); ok {
+			return stem + report.JSONSuffix
+		}
+	}
+	return ""
 }
 
 // folder verifies the reports of a folder, and the signature of the folder or those of its models.
@@ -227,7 +237,11 @@ func one(ctx context.Context, files, documents evidence.Files, name string, limi
 	if err != nil {
 		return nil, err
 	}
-	return evidence.Verify(ctx, files, name, text, limits)
+	r, err := evidence.Verify(ctx, files, name, text, limits)
+	if err == nil {
+		err = r.Rendered(ctx, documents, text)
+	}
+	return r, err
 }
 
 // printEvidence prints a line for each mismatch, and the list of comparisons.

@@ -243,7 +243,7 @@ func unscaled(row report.Row) bool { return row.Reason.Code == pass.AWQUnscaled 
 
 // gates adds the verdict and each gate.
 func gates(t *textTable, s Style, gs []report.Gate, v report.Verdict) {
-	if v.Gates > 0 {
+	if v.Gates+v.First > 0 {
 		t.add("verdict", verdictText(s, v))
 	}
 	for i, g := range gs {

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 // Limits are gates in addition to those of a report.
 type Limits struct {
 	Gates    []report.Limit
-	Baseline *report.Baseline // of gates; nil for none
+	Baseline *report.Baseline // of gates; nil for that of the report
 
 	AllowRandomInputs bool // gates on outputs hold for reports whose models were compared on random inputs
 }
@@ -106,7 +107,16 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 		res.mismatch(name, "%s", line)
 	}
 	res.Checked = append(res.Checked, "figures")
-	gates, err := r.Evaluate(limits.Gates, limits.Baseline)
+	baseline := cmp.Or(limits.Baseline, r.Baseline)
+	var wanted []report.Limit
+	for _, l := range limits.Gates {
+		if baseline == nil && report.Relative(l.Name) {
+			res.Unchecked = append(res.Unchecked, "gate "+l.Name+": the report has no baseline; name one with --baseline")
+			continue
+		}
+		wanted = append(wanted, l)
+	}
+	gates, err := r.Evaluate(wanted, baseline)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,20 @@ func wilson(k, n float64) (low, high float64) {
 	return max(0, (center-half)/(1+z2)), min(1, (center+half)/(1+z2))
 }
 
+// Consistent reports whether the accuracies are those of the numbers of samples in a.Drop, and its interval follows from them.
+func (a *Accuracy) Consistent() bool {
+	d := a.Drop
+	if d == nil {
+		return true
+	}
+	if a.Before == nil || d.Samples < 1 {
+		return false
+	}
+	n, before := float64(d.Samples), math.Round(*a.Before*float64(d.Samples))
+	const digits = 1e-8 // accuracies have 9
+	return math.Abs(before/n-*a.Before) < digits && math.Abs((before-float64(d.Lost-d.Gained))/n-a.After) < digits && *NewDrop(d.Samples, int64(before), d.Lost, d.Gained) == *d
+}
+
 // Text is the interval of the change in points, as accuracies are compared; d may be nil.
 func (d *Drop) Text() string {
 	if d == nil {

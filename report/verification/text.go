@@ -61,7 +61,7 @@ func (r *Result) Evidence() string {
 	if r.Data.SHA256 != "" {
 		text += fmt.Sprintf(" (SHA-256 %s)", r.Data.SHA256)
 	}
-	if a := r.Accuracy; a != nil && a.Drop != nil {
+	if a := r.Accuracy; a != nil && a.Drop != nil && a.Before != nil {
 		text += fmt.Sprintf("; accuracy %+.2f points, %s", 100*(a.After-*a.Before), a.Drop.Text())
 	}
 	return text
