@@ -50,7 +50,7 @@ func New(m *ir.Model, o Options) *Plan {
 	}
 	p.functions(m)
 	for _, v := range m.Graph.Inputs {
-		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil && p.Far(v).None()
+		p.low[v] = !o.KeepIO && p.is(v) && v.Initializer() == nil && p.Far(v).None()
 	}
 	p.graph(m.Graph)
 	for _, f := range m.Functions {
@@ -305,11 +305,11 @@ func (p *Plan) leave(n *ir.Node) {
 		}
 		if !n.Op.Is("If") {
 			body, j := bodyOutput(n, i)
-			if i < carried(n, body) {
-				p.low[v] = p.low[body.Inputs[len(body.Inputs)-carried(n, body)+i]]
-				continue
+			if state := stateInput(n, body, i); state != nil {
+				p.low[v] = p.low[state]
+			} else if j < len(body.Outputs) {
+				p.low[v] = p.low[body.Outputs[j]]
 			}
-			p.low[v] = p.low[body.Outputs[j]]
 			continue
 		}
 		for g := range n.Subgraphs() {
