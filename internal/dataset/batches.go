@@ -239,8 +239,10 @@ func (b *Batch) Bytes() (bytes int64) {
 			bytes += x.Bytes()
 		}
 	}
-	if b.Labels != nil {
-		bytes += b.Labels.Bytes()
+	for _, x := range []*ir.Array{b.Labels, b.Attended} {
+		if x != nil {
+			bytes += x.Bytes()
+		}
 	}
 	for _, tokens := range b.Targets {
 		bytes += 8 * int64(len(tokens))

@@ -59,11 +59,11 @@ func (d *Decoder) Inputs(ids [][]int64) (map[string]*ir.Array, error) {
 	in := d.derive.tokens
 	a := ir.NewArray(in.elem(), d.n, int64(count))
 	writer[int64](in.elem())(a, 0, slices.Concat(ids...))
-	inputs := map[string]*ir.Array{in.Name: a}
-	if err := d.derive.fill(inputs, d.n, int64(count), d.past, nil); err != nil {
+	b := &Batch{Inputs: map[string]*ir.Array{in.Name: a}}
+	if err := d.derive.fill(b, d.n, int64(count), d.past, nil); err != nil {
 		return nil, err
 	}
-	return d.state.Inputs(&Batch{Inputs: inputs}), nil
+	return d.state.Inputs(b), nil
 }
 
 // Keep keeps the caches of a run on a number of tokens of each sequence, and removes them from its outputs. It returns the caches before, which nothing uses any more.

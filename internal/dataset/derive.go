@@ -47,23 +47,26 @@ func (d *derivation) past() int64 {
 }
 
 // fill adds the missing inputs of n samples of the given number of tokens. Before them are past tokens; caches are made only without any.
-func (d *derivation) fill(to map[string]*ir.Array, n, count, past int64, memory *buffers) error {
+func (d *derivation) fill(b *Batch, n, count, past int64, memory *buffers) error {
 	for _, in := range d.made {
 		if in.role() == cache && past > 0 {
 			continue
 		}
-		a, err := d.make(in, n, count, past, memory)
+		a, err := d.make(in, n, count, past, b.Attended, memory)
 		if err != nil {
 			return err
 		}
-		to[in.Name] = a
+		b.Inputs[in.Name] = a
 	}
 	return nil
 }
 
-func (d *derivation) make(in Input, n, count, past int64, memory *buffers) (*ir.Array, error) {
+func (d *derivation) make(in Input, n, count, past int64, attended *ir.Array, memory *buffers) (*ir.Array, error) {
 	empty := d.past() // positions of caches that hold nothing
 	all := empty + past + count
+	if shape := d.shape(in, n, count, past); attended != nil && bySample(in.role(), shape, n, count) {
+		return tokenNumbers(in, shape, count, empty, past, attended, memory)
+	}
 	switch in.role() {
 	case data, tokens, cache, zeros, segments:
 		return filled(in, d.shape(in, n, count, past), 0, memory)
@@ -161,6 +164,37 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 	}
 	d.shapes[key] = shapes
 	return shapes
+}
+
+// bySample reports whether an input of this role and shape has numbers of its own for each of n samples of a run on count tokens.
+func bySample(r role, shape []int64, n, count int64) bool {
+	switch last := len(shape) - 1; r {
+	case positions:
+		return last > 0 && shape[last-1] == n && shape[last] == count
+	case lengths:
+		return last >= 0 && shape[last] == n
+	}
+	return false
+}
+
+// tokenNumbers are the positions of tokens, or the number of tokens so far less one, where padding is no token: the first token of a sample has position 0,
+// whichever side the padding is on, as libraries that run decoders compute them (cumsum(mask) - 1).
+func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *ir.Array, memory *buffers) (*ir.Array, error) {
+	n, all := attended.Shape[0], attended.Shape[1]
+	until := make([]float64, 0, n*all) // number of the last token up to each position
+	for i := range n {
+		tokens := -1.0
+		for _, x := range ir.View[float32](attended)[i*all:][:all] {
+			tokens += float64(x)
+			until = append(until, max(0, tokens))
+		}
+	}
+	return elementsOf(in, shape, memory, func(at int64) float64 {
+		if in.role() == lengths {
+			return float64(empty) + until[at%n*all+past+count-1]
+		}
+		return until[at/count%n*all+past+at%count]
+	})
 }
 
 // counted are positions from a first one along the last axis.

@@ -112,10 +112,11 @@ func (t *table) finish(parts []func(*Batch) error, n int, memory *buffers) (*Bat
 			return nil, err
 		}
 	}
+	b.Attended = t.attended(b, memory)
 	if ids := b.Inputs[t.ids]; ids != nil && len(ids.Shape) == 2 {
 		b.Targets = t.targets(b, 0, ids.Shape[1], memory)
 	}
-	return b, t.fill(b.Inputs, int64(n), memory)
+	return b, t.fill(b, int64(n), memory)
 }
 
 // convert converts loaded samples to the model's type and shape.
@@ -145,15 +146,15 @@ func (b *bound) shapeOf(n int64) []int64 {
 }
 
 // fill adds the inputs that are not in the data, for n samples.
-func (t *table) fill(to map[string]*ir.Array, n int64, memory *buffers) error {
+func (t *table) fill(b *Batch, n int64, memory *buffers) error {
 	known := newSizes(t.opts.Dims)
 	for _, b := range t.inputs {
 		known.record(b.dims(t.opts.Dims), b.shapeOf(n))
 	}
 	if t.derive != nil {
-		if err := t.derive.fill(to, n, t.tokens(), 0, memory); err != nil {
+		if err := t.derive.fill(b, n, t.tokens(), 0, memory); err != nil {
 			return err
 		}
 	}
-	return known.fill(to, t.fills, t.opts.Fill, memory)
+	return known.fill(b.Inputs, t.fills, t.opts.Fill, memory)
 }

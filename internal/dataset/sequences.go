@@ -127,7 +127,7 @@ func (s *Set) decoding(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 
 // part is the run of b on the tokens from one position to another.
 func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
-	run := &Batch{N: b.N, First: b.First, Inputs: maps.Clone(b.Inputs), Outputs: map[string]*ir.Array{}}
+	run := &Batch{N: b.N, First: b.First, Inputs: maps.Clone(b.Inputs), Outputs: map[string]*ir.Array{}, Attended: b.Attended}
 	for _, in := range t.inputs {
 		a := b.Inputs[in.Name]
 		switch last := len(a.Shape) - 1; {
@@ -146,7 +146,7 @@ func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
 		delete(run.Inputs, p.Name)
 	}
 	run.Targets = t.targets(b, from, to, nil)
-	return run, t.derive.fill(run.Inputs, int64(b.N), to-from, from, nil)
+	return run, t.derive.fill(run, int64(b.N), to-from, from, nil)
 }
 
 // cut are the positions of a from one to another along an axis.

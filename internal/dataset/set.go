@@ -56,6 +56,10 @@ type Batch struct {
 	Step    int                  // number of runs before it on the same samples, by Sequences
 	Last    bool                 // no run on these samples follows
 	Targets [][]int64            // of token ids: for each sample the token after each token of the run, one less at the end
+
+	// Attended is 1 for the tokens of sequences and 0 for padding, by the attention masks in the data: float32 [samples, tokens], of all runs on the
+	// same samples. It is nil without such a mask.
+	Attended *ir.Array
 }
 
 // Classes are the labels as one class per sample, nil if they are not integers of one per sample.

@@ -46,7 +46,7 @@ func newTable(s *samples, inputs, outputs []Input, o Options) (*table, error) {
 		return nil, err
 	}
 	// Report inputs that cannot be filled now, not in the first batch.
-	return t, t.fill(map[string]*ir.Array{}, int64(t.size(1)), nil)
+	return t, t.fill(&Batch{Inputs: map[string]*ir.Array{}}, int64(t.size(1)), nil)
 }
 
 // tokens is the number of tokens of a sample.

@@ -99,22 +99,3 @@ func wideTokens(head []byte, vocabulary uint32) bool {
 func isText(at location) bool {
 	return at.head != nil && strings.EqualFold(filepath.Ext(strings.TrimSuffix(at.path, ".gz")), ".txt")
 }
-
-// targets are those of the tokens of b from one position to another, without those that a mask in the data excludes.
-func (t *table) targets(b *Batch, from, to int64, memory *buffers) [][]int64 {
-	all := targets(b.Inputs[t.ids], from, to, memory)
-	for _, in := range t.inputs {
-		a := b.Inputs[in.Name]
-		if in.role() != mask || !isInteger(a.DType) || len(a.Shape) != 2 || a.Shape[1] != b.Inputs[t.ids].Shape[1] {
-			continue
-		}
-		for i, row := range targets(a, from, to, memory) {
-			for k, attended := range row {
-				if attended == 0 {
-					all[i][k] = -1
-				}
-			}
-		}
-	}
-	return all
-}
