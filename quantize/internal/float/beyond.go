@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -14,16 +15,54 @@ import (
 // lost in rounding, as in float32, and small enough that the sum with scores does not exceed the range.
 const maskLimit = 3. / 4
 
-// limitOf is the magnitude to which v is clamped before it is cast to 16 bits; 0 if no constant makes it larger than the type's range. A mask,
-// which is computed from integers and constants only, is added to other values in 16 bits.
-func (x *graphConversion) limitOf(v *ir.Value, exact bool) float32 {
+// largeFraction is the fraction of the range from which on constants may make a value exceed it: sums and products of a few of them do.
+const largeFraction = 1. / 16
+
+// limitOf is the magnitude to which v is clamped before it is cast to 16 bits; 0 if no constant makes it larger than the type's range. A mask
+// is added to other values in 16 bits.
+func (x *graphConversion) limitOf(v *ir.Value) float32 {
 	switch {
 	case !x.beyond[v]:
 		return 0
-	case exact:
+	case x.isMask(v, map[*ir.Value]bool{}):
 		return x.largest * maskLimit
 	}
 	return x.largest
+}
+
+// isMask reports whether v is computed from integers, truth values and constants only. It visits each value once.
+func (x *graphConversion) isMask(v *ir.Value, visited map[*ir.Value]bool) bool {
+	switch {
+	case v == nil || v.Const != nil || visited[v]:
+		return true
+	case v.Type != nil && v.Type.Elem != ir.Float && v.Type.Elem != ir.Undefined:
+		return true
+	}
+	visited[v] = true
+	n := v.Producer()
+	if n == nil || n.Callee() != nil {
+		return false
+	}
+	if operator.Of(n).ControlFlow {
+		if len(n.Inputs()) > 1 {
+			return false // Loop and Scan
+		}
+		for g := range n.Subgraphs() {
+			if i := slices.Index(n.Outputs, v); i >= len(g.Outputs) || !x.isMask(g.Outputs[i], visited) {
+				return false
+			}
+		}
+		return true
+	}
+	if dt := opset.Elem(v); dt != ir.Float && dt != ir.Undefined {
+		return true
+	}
+	for _, in := range n.Inputs() {
+		if !x.isMask(in, visited) {
+			return false
+		}
+	}
+	return true
 }
 
 // fillLimit is the magnitude to which v, a constant that represents infinity, is clamped: as a bound it must not change numbers of the type.
@@ -51,10 +90,33 @@ func (x *graphConversion) markInteger(v *ir.Value) {
 		return
 	}
 	is, ok := v.Ints()
-	x.beyond[v] = ok && slices.ContainsFunc(is, func(i int64) bool { return math.Abs(float64(i)) > float64(x.largest) })
+	x.beyond[v] = ok && slices.ContainsFunc(is, func(i int64) bool { return math.Abs(float64(i)) > float64(x.largest)*largeFraction })
 }
 
-// markAttributes marks the outputs of nodes with numbers beyond the type's range in attributes: ConstantOfShape, and Pad of old opsets.
+// markDivisions marks quotients by constants so small that they may exceed the type's range.
+func (x *graphConversion) markDivisions(ctx context.Context) error {
+	for n := range x.step.Model.Nodes() {
+		d := n.Input(1)
+		if operator.Of(n).Affine != operator.Factor || operator.Of(n).Commutative || d == nil || d.Const == nil || d.Const.DType != ir.Float || d.Const.Elems() > maxSmallConst {
+			continue
+		}
+		smallest := 1 / (float64(x.largest) * largeFraction)
+		err := pass.Scan(ctx, x.step.Eval, d.Const, func(values []float32, _ int64) error {
+			for _, v := range values {
+				if size := math.Abs(float64(v)); size > 0 && size < smallest {
+					x.beyond[n.Outputs[0]] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markAttributes marks the outputs of nodes with large numbers in attributes: ConstantOfShape, and Pad of old opsets.
 func (x *graphConversion) markAttributes(ctx context.Context) error {
 	for n := range x.step.Model.Nodes() {
 		a := n.Attr("value")
@@ -72,7 +134,7 @@ func (x *graphConversion) markAttributes(ctx context.Context) error {
 			}
 			value = math.Float32frombits(s.maxBits)
 		}
-		if math.Abs(float64(value)) > float64(x.largest) && !math.IsInf(float64(value), 0) {
+		if math.Abs(float64(value)) > float64(x.largest)*largeFraction && !math.IsInf(float64(value), 0) {
 			x.beyond[n.Outputs[0]] = true
 		}
 	}

@@ -2,6 +2,7 @@ package float
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -98,8 +99,10 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 			}
 		}
 	}
-	if err := x.markAttributes(ctx); err != nil {
-		return err
+	for _, mark := range []func(context.Context) error{x.markDivisions, x.markAttributes} {
+		if err := mark(ctx); err != nil {
+			return err
+		}
 	}
 	x.propagate()
 	return nil
@@ -120,7 +123,7 @@ func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (none pas
 		return none, err
 	}
 	x.notes[v] = x.clamped(s)
-	x.beyond[v] = s.finite > 0
+	x.beyond[v] = s.finite > 0 || s.maxBits < spec.InfBits && math.Float32frombits(s.maxBits) > x.largest*largeFraction && v.Const.Elems() <= maxSmallConst
 	switch {
 	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
 		x.fills[v] = true

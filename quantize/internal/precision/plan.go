@@ -19,8 +19,8 @@ type Options struct {
 	// Far returns the reason why a value, its producer and its consumers are float32; may be nil.
 	Far func(v *ir.Value) pass.Reason
 	// Limit returns the magnitude to which a float32 value is clamped before it becomes narrow, as it may exceed the range of the type; 0
-	// for none. Exact reports whether the value is computed from integers and constants only. May be nil.
-	Limit func(v *ir.Value, exact bool) float32
+	// for none. May be nil.
+	Limit func(v *ir.Value) float32
 }
 
 // A Plan is the set of narrow values and of nodes that compute in the narrow type.
@@ -47,7 +47,7 @@ func New(m *ir.Model, o Options) *Plan {
 		o.Stays = func(*ir.Node) (none pass.Reason) { return }
 	}
 	if o.Limit == nil {
-		o.Limit = func(*ir.Value, bool) float32 { return 0 }
+		o.Limit = func(*ir.Value) float32 { return 0 }
 	}
 	p := &Plan{
 		Options: o, Reasons: map[*ir.Node]pass.Reason{},

@@ -54,7 +54,7 @@ func (p *Plan) retargetable(n *ir.Node) bool {
 	if !p.is(y) || !p.low[y] && !p.allNarrow(y) {
 		return false
 	}
-	if n.Op.Is("Cast") && !p.low[y] && p.Limit(y, p.exact[y]) > 0 {
+	if n.Op.Is("Cast") && !p.low[y] && p.Limit(y) > 0 {
 		return false // it is clamped first
 	}
 	p.low[y] = true
@@ -93,7 +93,7 @@ func (p *Plan) border(v *ir.Value, at *ir.Node) {
 		return
 	}
 	from := v
-	if limit := p.Limit(v, p.exact[v]); limit > 0 && !p.low[v] {
+	if limit := p.Limit(v); limit > 0 && !p.low[v] {
 		from = p.clamped(v, at, limit)
 	}
 	w := v.Graph().Insert(at, "Cast", []*ir.Value{from}, ir.IntAttr("to", int64(to)))
