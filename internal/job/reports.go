@@ -110,7 +110,7 @@ func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, 
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
 	}
 	if err := out.Model.Verify(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the output is broken: %w", err), out.Close())
+		return nil, errors.Join(ir.Bugf("the output is broken: %w", err), out.Close())
 	}
 	return out, nil
 }
