@@ -22,7 +22,7 @@ func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) er
 		return err
 	}
 	if why := broken(plan, written, pass.Weights(r.source.Model)); why != "" {
-		return &pass.Bug{Method: "invariants", Value: why}
+		return ir.Bugf("%s", why)
 	}
 	return nil
 }
