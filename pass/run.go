@@ -3,7 +3,6 @@ package pass
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -30,18 +29,24 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	if err := m.Verify(); err != nil {
 		return nil, err
 	}
+	rules := rulesOf(m)
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
+	hidden, restore := m.HideDefaults()
+	defer restore()
 	changes := 0
 	for i, o := range steps {
-		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts}
+		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts, overridable: hidden}
 		if err := s.run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
 		env.Changed = env.Changed || slices.ContainsFunc(s.Ledger.rows, func(r Row) bool { return r.Status == Changed })
 		env.NoTrials = env.NoTrials || o.Method().Stage == Train
 		if err := m.Verify(); err != nil {
-			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
+			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))
+		}
+		if v, ok := rules.newlyBroken(m); ok {
+			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %s", v))
 		}
 		if s.Ledger.repeated != nil {
 			o = s.Ledger.repeated
@@ -60,6 +65,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		changes += s.Ledger.changes
 		res.Data = append(res.Data, s.Ledger.data...)
 	}
+	restore()
 	res.Rows = slices.Concat(ledgers...)
 	res.finish(m, irVersion, env)
 	if err := env.Target.checkVersions(m); err != nil {
@@ -115,17 +121,6 @@ func resolveAll(steps []Options) ([]Options, error) {
 	return all, nil
 }
 
-// A Bug is a panic in a method. Its message is one line; Stack is the stack trace.
-type Bug struct {
-	Method string
-	Value  any
-	Stack  []byte
-}
-
-func (b *Bug) Error() string {
-	return fmt.Sprintf("internal error: %v; please report it with the model", b.Value)
-}
-
 func (s *Step) run(ctx context.Context, o Options) (err error) {
 	s.Select.searched = s.Env.Searched
 	before := constantsOf(s.Model)
@@ -135,16 +130,15 @@ func (s *Step) run(ctx context.Context, o Options) (err error) {
 			s.Ledger.params[c.Value] = true
 		}
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = &Bug{Method: s.Method, Value: r, Stack: debug.Stack()}
-		}
-	}()
+	defer ir.Guard(&err)
 	if err := s.checkPatterns(o); err != nil {
 		return err
 	}
 	if err := o.Run(ctx, s); err != nil {
 		return err
+	}
+	for _, v := range s.overridable {
+		s.Ledger.add(v, v.Default, Consumers(v), Row{Status: Skipped, Reason: Reason{Code: Overridable}})
 	}
 	return s.Ledger.complete(ctx, before)
 }

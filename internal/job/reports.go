@@ -110,7 +110,7 @@ func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, 
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
 	}
 	if err := out.Model.Verify(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the output is broken: %w", err), out.Close())
+		return nil, errors.Join(ir.Bugf("the output is broken: %w", err), out.Close())
 	}
 	return out, nil
 }
@@ -163,6 +163,9 @@ func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.
 		res.NotRun = r.verified.Skipped
 	}
 	if res.Report, err = report.Build(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := r.hold(ctx, p, res.Report); err != nil {
 		return nil, err
 	}
 	res.Rejected = !res.Report.Passed()
