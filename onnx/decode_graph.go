@@ -36,6 +36,12 @@ type protoSparse struct {
 	raw    extra
 }
 
+// Keeps reports whether t is written in the form in which it was read: a dense tensor that is computed from a sparse one is not stored.
+func (s *sparseInit) Keeps(t *ir.Tensor) bool { return s.tensor == t }
+
+// Keeps is that of a Constant node.
+func (c *constNode) Keeps(t *ir.Tensor) bool { return c.tensor == t }
+
 // A graphExtra is what writing a graph back needs: its value infos as they came,
 // the places of lifted constants, and fields of no interest.
 type graphExtra struct {

@@ -120,11 +120,13 @@ func entries(m Model) iter.Seq[entry] {
 }
 
 // entry is the entry of v, whose parts are the stored tensors: an opened model computes
-// only dense tensors from sparse ones.
+// only dense tensors from sparse ones, and so does one that is to be written from those that are written back as they came.
 func (c *constants) entry(v *ir.Value, planned bool) entry {
 	t := v.Const
 	e := entry{t, []*ir.Tensor{t}, c.loadedBytes(v)}
-	if o, ok := t.Source.(ir.Output); ok && !planned {
+	file, ok := v.Extra.(interface{ Keeps(*ir.Tensor) bool })
+	kept := ok && file.Keeps(t)
+	if o, ok := t.Source.(ir.Output); ok && (!planned || kept) {
 		e.parts = o.Of.In
 	}
 	return e

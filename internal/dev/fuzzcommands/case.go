@@ -110,6 +110,9 @@ var crashes = []string{"panic:", "goroutine ", "fatal error:", "runtime error", 
 
 // check describes what is wrong with a run that ended; empty if nothing is.
 func (c *testCase) check() string {
+	if c.code == 70 {
+		return "an internal error: " + lastLine(c.output)
+	}
 	if c.code < 0 || c.code > 4 {
 		return fmt.Sprintf("exit code %d", c.code)
 	}

@@ -103,11 +103,6 @@ func (c *generatedCase) refusal(context.Context) string {
 	return ""
 }
 
-// known are kinds of findings that are being mended.
-var known = []struct{ pattern, reason string }{
-	{`but .* in the source; --no-verify writes it anyway`, "outputs whose size depends on values"},
-}
-
 // rightRefusals are messages about valid models: methods that find nothing to work on.
 var rightRefusals = regexp.MustCompile(`--allow-unchanged copies it`)
 

@@ -189,6 +189,9 @@ func inline(_ *rand.Rand, m *Model) bool {
 }
 
 func oneMoreOutput(_ *rand.Rand, m *Model) bool {
+	if len(m.Graph.Inputs) == 0 {
+		return false
+	}
 	in := m.Graph.Inputs[0]
 	out := in
 	out.Name = "one_more"
