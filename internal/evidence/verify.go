@@ -66,7 +66,7 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 			return "", err
 		}
 		r, err := report.Read(bytes.NewReader(text))
-		if err == nil && slices.ContainsFunc(slices.Concat(r.Result.Files, r.Source.Files), func(f report.File) bool { return f.Name == model }) {
+		if err == nil && slices.ContainsFunc(slices.Concat(r.Result.Files, r.Source.Files), func(f report.File) bool { return f.Name == path.Base(model) }) {
 			return name, nil
 		}
 	}
