@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/pass"
 )
 
 const (
@@ -116,10 +117,10 @@ func TestFoldedFormsKeepTheGraph(t *testing.T) {
 	}
 }
 
-// Products without fast kernels after DequantizeLinear in every version of the default target are folded: the graph is the original's.
-func TestDefaultFormsKeepTheGraph(t *testing.T) {
+// Products without fast kernels in every version of the target are folded: the graph is the original's.
+func TestFormsWithoutKernelsKeepTheGraph(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range []variant{{WeightInt8{}.Method(), nil}, int4, int2, {WeightInt4{}.Method(), []string{"symmetric"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
+	for _, v := range []variant{{WeightInt8{}.Method(), []string{"asymmetric"}}, int4.on("standard-ops"), int2, variant{WeightInt4{}.Method(), []string{"symmetric"}}.on("standard-ops"), {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		for _, name := range []string{"mlp", "cnn", "batched", "recurrent", "subgraph_if"} {
 			want, err := w.OptimizedOps(fixture(name), conform.Options{})
 			if err != nil {
@@ -130,6 +131,22 @@ func TestDefaultFormsKeepTheGraph(t *testing.T) {
 			if got, err := w.OptimizedOps(out, conform.Options{}); err != nil || !maps.Equal(got, want) {
 				t.Errorf("%s %s: optimised to %v, the original to %v; %v", v, name, got, want, err)
 			}
+		}
+	}
+}
+
+// By default products stay packed with 4 bits, and with 8 bits ONNX Runtime folds only the Cast of each matrix: its peak and resident memory
+// are those of the quantized values and of the matrix of floats.
+func TestDefaultProducts(t *testing.T) {
+	w := conform.Start(t)
+	for v, want := range map[string]map[string]int{
+		"weight-int4": {nBits: 3, "Relu": 2, "Flatten": 1},
+		"weight-int8": {"MatMul": 2, "Mul": 2, "Add": 2, "Gemm": 1, "Relu": 2, "Flatten": 1}, // the last one sums fewer rows
+	} {
+		out := filepath.Join(t.TempDir(), "out.onnx")
+		variant{map[string]*pass.Method{"weight-int4": WeightInt4{}.Method(), "weight-int8": WeightInt8{}.Method()}[v], nil}.apply(t, fixture("mlp"), out)
+		if got, err := w.OptimizedOps(out, conform.Options{}); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: optimised to %v, want %v; %v", v, got, want, err)
 		}
 	}
 }
