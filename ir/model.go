@@ -144,6 +144,7 @@ type Value struct {
 	Name      string
 	Type      *Type   // nil where the model does not say
 	Const     *Tensor // the payload of an initializer or Constant node
+	Default   *Tensor // of an input whose initializer HideDefaults hides
 	Ambiguous bool    // another value of the same scope has this name
 	Extra     any
 

@@ -29,11 +29,14 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	if err := m.Verify(); err != nil {
 		return nil, err
 	}
+	rules := rulesOf(m)
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
+	hidden, restore := m.HideDefaults()
+	defer restore()
 	changes := 0
 	for i, o := range steps {
-		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts}
+		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts, overridable: hidden}
 		if err := s.run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
@@ -41,6 +44,9 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		env.NoTrials = env.NoTrials || o.Method().Stage == Train
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))
+		}
+		if v, ok := rules.newlyBroken(m); ok {
+			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %s", v))
 		}
 		if s.Ledger.repeated != nil {
 			o = s.Ledger.repeated
@@ -59,6 +65,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		changes += s.Ledger.changes
 		res.Data = append(res.Data, s.Ledger.data...)
 	}
+	restore()
 	res.Rows = slices.Concat(ledgers...)
 	res.finish(m, irVersion, env)
 	if err := env.Target.checkVersions(m); err != nil {
@@ -129,6 +136,9 @@ func (s *Step) run(ctx context.Context, o Options) (err error) {
 	}
 	if err := o.Run(ctx, s); err != nil {
 		return err
+	}
+	for _, v := range s.overridable {
+		s.Ledger.add(v, v.Default, Consumers(v), Row{Status: Skipped, Reason: Reason{Code: Overridable}})
 	}
 	return s.Ledger.complete(ctx, before)
 }

@@ -178,3 +178,65 @@ func TestPatternWithoutMatchListsTheNearestNames(t *testing.T) {
 		}
 	}
 }
+
+// An initializer that is also an input from IR 4 on is an input to steps, and keeps its place, tensor and row.
+func TestOverridableInputsAreNoConstants(t *testing.T) {
+	for _, irVersion := range []int64{3, 9} {
+		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
+		m.IRVersion = irVersion
+		v := m.Graph.Consts()[0]
+		before := v.Const
+		m.Graph.Inputs = append(m.Graph.Inputs, v)
+		seen := false
+		look := func(_ context.Context, s *pass.Step) error {
+			seen = v.Const != nil
+			if v.Initializer() != before {
+				t.Error("who runs the model does not find the default")
+			}
+			s.Model.Graph.AddConst("new", floats([]int64{1}, 3))
+			return nil
+		}
+		res, err := run(t, m, pass.Environment{}, step(t, "look", pass.Prune, look))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen != (irVersion == 3) {
+			t.Errorf("IR %d: a constant to steps: %v", irVersion, seen)
+		}
+		if v.Const != before || v.Default != nil || m.Graph.Consts()[0] != v || irVersion > 3 && !v.IsInput() {
+			t.Errorf("IR %d: the default or its place changed", irVersion)
+		}
+		rows := 0
+		for _, r := range res.Rows {
+			if r.Tensor == v.Name {
+				rows++
+				if got := r.Reason.Code == pass.Overridable; got != (irVersion > 3) || r.Before != before {
+					t.Errorf("IR %d: row %+v", irVersion, r)
+				}
+			}
+		}
+		if rows != 1 {
+			t.Errorf("IR %d: %d rows", irVersion, rows)
+		}
+	}
+}
+
+// A step that writes what runtimes refuse is a bug of the program, unless the source breaks the same rule.
+func TestRulesThatAStepBreaks(t *testing.T) {
+	newer := func(_ context.Context, s *pass.Step) error {
+		g := s.Model.Graph
+		v := g.Outputs[0]
+		g.SetOutputs(g.Insert(nil, "Swish", []*ir.Value{v}))
+		return nil
+	}
+	m := product(floats([]int64{1, 1}, 1))
+	var bug *ir.Bug
+	if _, err := run(t, m, pass.Environment{}, step(t, "newer", pass.Prune, newer)); !errors.As(err, &bug) || !strings.Contains(err.Error(), "Swish: no operator") {
+		t.Errorf("an operator that the opset lacks: %v", err)
+	}
+	m = product(floats([]int64{1, 1}, 1))
+	m.Graph.SetOutputs(m.Graph.Insert(nil, "Swish", []*ir.Value{m.Graph.Outputs[0]}))
+	if _, err := run(t, m, pass.Environment{}, step(t, "newer", pass.Prune, newer)); err != nil {
+		t.Errorf("a rule that the source breaks: %v", err)
+	}
+}

@@ -67,7 +67,7 @@ func (s *Selection) Excludes(v *ir.Value, consumers []*ir.Node) bool {
 // Reason is the reason why v, which the given nodes consume, is not selected; none if it is.
 func (s *Selection) Reason(v *ir.Value, consumers []*ir.Node) Reason {
 	switch {
-	case v.Const.Elems() < s.MinSize:
+	case v.Initializer().Elems() < s.MinSize:
 		return Reason{Code: Small, Detail: fmt.Sprint(s.MinSize)}
 	case len(s.Only) > 0 && !s.Only.match(v, consumers):
 		if s.searched {

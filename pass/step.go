@@ -14,6 +14,8 @@ type Step struct {
 
 	index  int        // of the step in the run
 	consts constCache // of the run
+
+	overridable []*ir.Value // inputs with a default, which are no constants to steps
 }
 
 // A constCache is the small constants that steps have added, by graph, type, shape and payload.

@@ -33,9 +33,6 @@ func factorizationOf(w *weight) (*factorization, pass.Reason) {
 	if len(uses) != 1 {
 		return nil, pass.Reason{Code: pass.SeveralConsumers, Detail: fmt.Sprint(len(uses))}
 	}
-	if w.v.IsInput() && w.v.Graph().Model().IRVersion > 3 {
-		return nil, pass.Reason{Code: pass.Overridable}
-	}
 	f := &factorization{w: w, node: uses[0].Node, input: uses[0].Index}
 	o := pass.Trace(f.node.Input(f.input))
 	switch {

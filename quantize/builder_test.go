@@ -67,6 +67,11 @@ func (s *builder) weight(name string, shape ...int64) *ir.Value {
 	return s.AddConst(name, quanttest.TensorOf(s.elem, shape, x))
 }
 
+// floats is a constant; without a shape it is a scalar.
+func (s *builder) floats(shape []int64, x ...float32) *ir.Value {
+	return s.AddConst("f", quanttest.TensorOf(ir.Float, shape, x))
+}
+
 func (s *builder) ints(is ...int64) *ir.Value {
 	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
 }

@@ -124,11 +124,11 @@ func TestPositionsAndMasksStayFloat32(t *testing.T) {
 	sin := s.node("Sin", []*ir.Value{angle})
 	mask := s.node("Mul", []*ir.Value{pos, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32 / 1e4}))})
 	angle.Name, sin.Name, mask.Name = "angle", "sin", "mask"
-	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)})
+	h := s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)}), s.AddConst("scale", quanttest.TensorOf(ir.Float, nil, []float32{1. / 64}))})
 	scores := s.node("Add", []*ir.Value{s.node("Mul", []*ir.Value{h, sin}), s.node("Unsqueeze", []*ir.Value{mask, s.ints(1)})})
 	s.output("y", s.node("Softmax", []*ir.Value{scores}), 8, 4)
 	s.weight("unused", 1)
-	r := s.apply(computing, 0)
+	r := s.apply(computing, 15)
 	r.kinds(map[string]ir.DType{"angle": ir.Float, "sin": ir.Float, "mask": ir.Float})
 	a, err := conform.Start(t).Run(r.out, conform.Options{})
 	if err != nil {

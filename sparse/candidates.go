@@ -55,8 +55,6 @@ func unfit(s *pass.Step, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]s
 		return pass.Reason{Code: pass.Unused}
 	case isOutput(v):
 		return pass.Reason{Code: pass.GraphOutput}
-	case overridable(v):
-		return pass.Reason{Code: pass.Overridable}
 	case v.Ambiguous:
 		return pass.Reason{Code: pass.Ambiguous}
 	case v.Const.Elems() == 0:
@@ -83,16 +81,6 @@ func isOutput(v *ir.Value) bool {
 		}
 	}
 	return false
-}
-
-// listedInputs is the IR version up to which every initializer is a graph input and
-// none of them is meant to be replaced.
-const listedInputs = 3
-
-// overridable reports whether callers may give v another value.
-func overridable(v *ir.Value) bool {
-	g := v.Graph()
-	return v.IsInput() && (g.Model().IRVersion > listedInputs || g != g.Model().Graph)
 }
 
 // measureAll measures the first of every set of equal tensors, on all workers.

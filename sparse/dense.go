@@ -31,7 +31,7 @@ func (Dense) Run(ctx context.Context, s *pass.Step) error {
 	for g := range s.Model.Graphs() {
 		for _, v := range g.Consts() {
 			switch {
-			case lifted(v) && stores(v.Const.DType) && !overridable(v) && !v.Ambiguous:
+			case lifted(v) && stores(v.Const.DType) && !v.Ambiguous:
 				coordinates = append(coordinates, v)
 			case pass.IsWeight(v.Const) && own[v.Const] == "":
 				s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.StoredDense})

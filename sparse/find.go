@@ -127,9 +127,9 @@ func input(v *ir.Value, op string, i int) *ir.Value {
 	return v.Producer().Input(i)
 }
 
-// constant is v's tensor, nil if v is none or callers may replace it.
+// constant is v's tensor, nil if v is none.
 func (f *finder) constant(v *ir.Value) *ir.Tensor {
-	if v == nil || v.Const == nil || overridable(v) {
+	if v == nil || v.Const == nil {
 		return nil
 	}
 	f.holders[v.Const] = v

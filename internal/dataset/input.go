@@ -18,7 +18,7 @@ type Input struct {
 func Inputs(g *ir.Graph) []Input {
 	var in []Input
 	for _, v := range g.Inputs {
-		if v.Const == nil {
+		if v.Initializer() == nil {
 			in = append(in, Input{v.Name, v.Type, onnx.KindOf(v), v})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 func Ranges(m *ir.Model) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, v := range m.Graph.Inputs {
-		if v.Const == nil && v.Type != nil && (v.Type.Elem == ir.Int64 || v.Type.Elem == ir.Int32) {
+		if v.Initializer() == nil && v.Type != nil && (v.Type.Elem == ir.Int64 || v.Type.Elem == ir.Int32) {
 			if n := shortest(v, map[*ir.Value]bool{}); n > 0 {
 				out[v.Name] = [2]int64{0, n - 1}
 			}
@@ -60,8 +60,8 @@ func indexed(u ir.Use) int64 {
 func length(v *ir.Value, axis int64) int64 {
 	var dims []ir.Dim
 	switch {
-	case v.Const != nil:
-		for _, n := range v.Const.Shape {
+	case v.Initializer() != nil:
+		for _, n := range v.Initializer().Shape {
 			dims = append(dims, ir.Dim{N: n})
 		}
 	case v.Type != nil:

@@ -56,7 +56,7 @@ func (c *compiler) main() (*program, error) {
 func (c *compiler) graph(s *scope, g *ir.Graph) error {
 	for _, v := range g.Inputs {
 		i := s.slot(c, v)
-		if v.Const != nil {
+		if v.Initializer() != nil {
 			continue
 		}
 		s.prog.inputs = append(s.prog.inputs, i)
@@ -264,7 +264,7 @@ func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
 	if i, ok := s.slots[v]; ok {
 		return i, nil
 	}
-	if v.Const != nil {
+	if v.Initializer() != nil {
 		return s.slot(c, v), nil
 	}
 	if s.outer == nil {
@@ -292,8 +292,8 @@ func (s *scope) define(c *compiler, v *ir.Value) int {
 
 func (s *scope) slot(c *compiler, v *ir.Value) int {
 	i := s.prog.add(slot{name: v.Name})
-	if v.Const != nil {
-		s.prog.slots[i].constant = c.constant(v.Const)
+	if t := v.Initializer(); t != nil {
+		s.prog.slots[i].constant = c.constant(t)
 	}
 	s.slots[v] = i
 	c.named(s, i, v)

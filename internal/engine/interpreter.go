@@ -137,7 +137,7 @@ func ports(vs []*ir.Value) []op.Port {
 
 // given lists g's inputs without those that have initializers.
 func given(g *ir.Graph) []*ir.Value {
-	return slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return v.Const != nil })
+	return slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return v.Initializer() != nil })
 }
 
 // Inputs are the model's inputs without those that have initializers.

@@ -165,6 +165,9 @@ func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.
 	if res.Report, err = report.Build(ctx, in); err != nil {
 		return nil, err
 	}
+	if err := r.hold(ctx, p, res.Report); err != nil {
+		return nil, err
+	}
 	res.Rejected = !res.Report.Passed()
 	return res, r.writeReports(ctx, res)
 }

@@ -59,6 +59,8 @@ type Facts struct {
 	Rectifies bool
 	// KeepsMean is set where outputs have a mean if the first input has one, and otherwise hardly; of Variadic operators all inputs.
 	KeepsMean bool
+	// Bounded is set where outputs have a small magnitude whatever that of the inputs.
+	Bounded bool
 	// Predicate is set where the elements of the output are bool, whatever those of the inputs.
 	Predicate bool
 	// Reduction is set for the Reduce operators.

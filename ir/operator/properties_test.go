@@ -350,3 +350,21 @@ func TestNeutralElements(t *testing.T) {
 		}
 	})
 }
+
+func TestBoundedOperators(t *testing.T) {
+	rows(t, func(f *operator.Facts) bool { return f.Bounded && !f.Predicate }, func(t *testing.T, name string, f *operator.Facts) {
+		x := floats()
+		for i := range ir.View[float32](x) {
+			ir.View[float32](x)[i] *= 1e30
+		}
+		y, err := compute(name, inputs(name, f, x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range ir.View[float32](y) {
+			if !(v >= -2 && v <= 2) {
+				t.Fatalf("element %d is %v", i, v)
+			}
+		}
+	})
+}

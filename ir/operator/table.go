@@ -41,6 +41,11 @@ var predicates = []string{
 	"And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor",
 }
 
+// bounded are the operators, predicates aside, whose outputs are between bounds, or normalized.
+var bounded = []string{
+	"Atan", "Cos", "Erf", "HardSigmoid", "Hardmax", "Sigmoid", "Sign", "Sin", "Softmax", "Softsign", "Tanh",
+}
+
 var reductions = []string{
 	"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
 	"ReduceSumSquare",
@@ -179,6 +184,7 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.Elementwise = Unary }, unary)
 	each(func(f *Facts) { f.Elementwise = Broadcasts }, broadcasts)
 	each(func(f *Facts) { f.Predicate = true }, predicates)
+	each(func(f *Facts) { f.Bounded = true }, bounded, predicates)
 	each(func(f *Facts) { f.Reduction = true }, reductions)
 	each(func(f *Facts) { f.Spatial = true }, spatial, pools, spatialNormalizations)
 	each(func(f *Facts) { f.PerChannel = true }, perChannel, pools)

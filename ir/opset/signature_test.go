@@ -23,7 +23,7 @@ func TestSignaturesOfOperators(t *testing.T) {
 		{"NonMaxSuppression", 11, 1, "", []ir.DType{ir.Float}, []ir.DType{ir.Float16}},
 		{"Gather", 13, 1, "Tind", nil, []ir.DType{ir.Float, ir.Float16, ir.BFloat16}},
 	} {
-		in, _, ok := Signature(c.op, c.version)
+		in, _, ok := Signature(ir.OpID{Type: c.op}, c.version)
 		p, found := in.At(c.input)
 		if !ok || !found || p.Var != c.variant {
 			t.Errorf("%s-%d: input %d is %+v, want variable %q", c.op, c.version, c.input, p, c.variant)
@@ -43,13 +43,13 @@ func TestSignaturesOfOperators(t *testing.T) {
 }
 
 func TestSignatureEnds(t *testing.T) {
-	if _, _, ok := Signature("Conv", 0); ok {
+	if _, _, ok := Signature(ir.OpID{Type: "Conv"}, 0); ok {
 		t.Error("there is no Conv in opset 0")
 	}
-	if _, _, ok := Signature("Convolution", 13); ok {
+	if _, _, ok := Signature(ir.OpID{Type: "Convolution"}, 13); ok {
 		t.Error("there is no Convolution")
 	}
-	in, _, _ := Signature("Relu", 13)
+	in, _, _ := Signature(ir.OpID{Type: "Relu"}, 13)
 	if _, ok := in.At(1); ok {
 		t.Error("Relu has one input")
 	}
@@ -58,7 +58,7 @@ func TestSignatureEnds(t *testing.T) {
 // Every operator of the history has a signature from its first version on.
 func TestEveryOperatorHasASignature(t *testing.T) {
 	for _, o := range operators {
-		if _, _, ok := Signature(o.name, o.since[0]); !ok {
+		if _, _, ok := Signature(ir.OpID{Type: o.name}, o.since[0]); !ok {
 			t.Errorf("%s-%d has no signature", o.name, o.since[0])
 		}
 	}

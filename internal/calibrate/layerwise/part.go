@@ -97,8 +97,8 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	switch {
 	case v.Const != nil && p.replaced[v] != nil:
 		c.SetConst(p.replaced[v])
-	case v.Const != nil:
-		c.SetConst(v.Const)
+	case v.Initializer() != nil:
+		c.SetConst(v.Initializer())
 	case g == p.Graph && read:
 		g.Inputs = append(g.Inputs, c)
 		p.entries = append(p.entries, v)

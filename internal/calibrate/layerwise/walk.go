@@ -41,7 +41,7 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 func (w *Walk) Add(inputs map[string]*ir.Array) error {
 	live := map[*ir.Value]stored{}
 	for _, v := range w.model.Graph.Inputs {
-		if v.Const != nil {
+		if v.Initializer() != nil {
 			continue
 		}
 		a := inputs[v.Name]
@@ -104,7 +104,7 @@ func (w *Walk) consumer(u ir.Use) int {
 // Has reports whether v is computed by the main graph or is one of its inputs.
 func (w *Walk) Has(v *ir.Value) bool {
 	_, ok := w.made[v]
-	return ok && v.Const == nil
+	return ok && v.Initializer() == nil
 }
 
 // Compare orders values by the order of their producers.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A testCase is a mutated model and a command.
@@ -23,7 +25,9 @@ type testCase struct {
 	always bool // properties that cost more runs hold in each case, not in a sample
 
 	args    []string
-	shrinks bool            // the method of the command has the aim of a smaller file
+	program string          // that runs the command; empty for that of the fuzzer
+	method  *pass.Method    // of the command, if it compresses
+	words   []string        // options of the method: name=value
 	initial map[string]bool // files before the command
 	code    int
 	output  string // of the command
@@ -77,7 +81,7 @@ func (c *testCase) run(ctx context.Context, f *fuzzer) {
 	limited, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	shell := fmt.Sprintf(`ulimit -v %d && exec "$@"`, f.memory/1024)
-	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", f.program}, c.args...)...)
+	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", cmp.Or(c.program, f.program)}, c.args...)...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "NO_COLOR=1")
 	if f.cover {

@@ -40,7 +40,7 @@ func (c *testCase) command() []string {
 func (c *testCase) compression() []string {
 	methods := slices.Concat(quantize.Methods(), quantize.Methods(), prune.Methods(), sparse.Methods())
 	m := methods[c.random.IntN(len(methods))]
-	c.shrinks = m.Shrinks
+	c.method = m
 	args := []string{m.Command}
 	switch m.Command {
 	case "sparse":
@@ -48,7 +48,11 @@ func (c *testCase) compression() []string {
 	case "quantize", "prune":
 		args = append(args, "--method", m.Name)
 	}
-	return append(args, c.options(m)...)
+	c.options(m)
+	for _, w := range c.words {
+		args = append(args, "--"+w)
+	}
+	return args
 }
 
 func (c *testCase) named(args []string) []string {
@@ -61,18 +65,16 @@ func (c *testCase) named(args []string) []string {
 	return named
 }
 
-// options are values of up to two options of m.
-func (c *testCase) options(m *pass.Method) []string {
+// options chooses values of up to two options of m.
+func (c *testCase) options(m *pass.Method) {
 	var all []*flag.Flag
 	pass.Flags(m).VisitAll(func(f *flag.Flag) { all = append(all, f) })
-	var args []string
 	for range min(c.random.IntN(3), len(all)) {
 		f := all[c.random.IntN(len(all))]
 		if v := c.value(f); v != "" {
-			args = append(args, "--"+f.Name+"="+v)
+			c.words = append(c.words, f.Name+"="+v)
 		}
 	}
-	return args
 }
 
 // value is a value of an option, empty for files, which there are none of.

@@ -31,6 +31,7 @@ type fuzzer struct {
 	generated   bool // models are generated, not mutated
 
 	program string
+	pieces  string   // the program with the build tag invariants, which writes weights in small pieces
 	models  []string // to be mutated
 
 	mu    sync.Mutex
@@ -91,7 +92,13 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", append(args, "./cmd/mcompress")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
-	if !f.generated {
+	if f.generated {
+		f.pieces = filepath.Join(dir, "mcompress-invariants")
+		args := []string{"build", "-tags", "invariants", "-o", f.pieces, "./cmd/mcompress"}
+		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("go build: %w: %s", err, out)
+		}
+	} else {
 		if f.models, err = corpus(f.shared); err != nil {
 			return err
 		}

@@ -15,8 +15,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/dev/modelgen"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A generated case is a generated model and a command, whose result is compared with ONNX Runtime's outputs of the model, with the figures of its
@@ -27,8 +29,9 @@ type generatedCase struct {
 	worker *conform.Worker
 	model  *modelgen.Model
 
-	valid error // why onnx.checker refuses the model
-	runs  error // why ONNX Runtime does not run it
+	target string
+	valid  error // why onnx.checker refuses the model
+	runs   error // why ONNX Runtime does not run it
 }
 
 // data is the folder of the inputs of a generated model, next to it.
@@ -66,7 +69,8 @@ func (c *generatedCase) generatedCommand() []string {
 	case 0:
 		args = append(args, "--no-verify")
 	case 1:
-		args = append(args, "--target", []string{"ort", "ort-1.17", "openvino", "web", "embedded"}[c.random.IntN(5)])
+		c.target = []string{"ort", "ort-1.17", "openvino", "web", "embedded"}[c.random.IntN(5)]
+		args = append(args, "--target", c.target)
 	}
 	return append(args, "--data", data, "--report", "json", "m.onnx", "-o", "out.onnx")
 }
@@ -81,7 +85,7 @@ func (c *generatedCase) test(ctx context.Context) {
 		c.finding = fmt.Sprintf("the generator makes an invalid model: %v", c.valid)
 		return
 	}
-	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.related} {
+	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.related, c.library} {
 		if c.finding = property(ctx); c.finding != "" || ctx.Err() != nil {
 			return
 		}
@@ -216,7 +220,7 @@ func contrib(err error) bool {
 // otherRuntime reports that the result is for a runtime with types or operators that ONNX Runtime does not have.
 func (c *generatedCase) otherRuntime() bool {
 	text := strings.Join(c.args, " ")
-	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino")
+	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino") || strings.Contains(text, "--compute=bfloat16")
 }
 
 // within compares the errors of outputs with those in the report.
@@ -293,7 +297,7 @@ func (c *generatedCase) figures(context.Context) string {
 	if c.model.External() {
 		allowed += page + int64(len(c.model.Constants()))*entry
 	}
-	if c.shrinks && total > r.Totals.FileBytes.Before+allowed {
+	if c.method.Shrinks && total > r.Totals.FileBytes.Before+allowed {
 		return fmt.Sprintf("a result of %d bytes, the source has %d", total, r.Totals.FileBytes.Before)
 	}
 	return ""
@@ -328,20 +332,28 @@ func (c *generatedCase) rows(context.Context) string {
 	return ""
 }
 
-// repeated holds if another number of workers and another memory limit give the same bytes.
+// repeated holds if another number of workers, another memory limit and other pieces give the same bytes.
 func (c *generatedCase) repeated(ctx context.Context) string {
 	if c.result() == "" || c.random.IntN(2) == 0 && !c.always {
 		return ""
 	}
-	other := []string{"--workers", "5"}
-	if c.random.IntN(2) == 0 {
+	other, program := []string{"--workers", "5"}, ""
+	switch c.random.IntN(3) {
+	case 0:
 		other = []string{"--workers", "1", "--memory-limit", "512MiB"}
+	case 1:
+		other, program = nil, c.f.pieces
 	}
-	again, dir, err := c.again(ctx, c.model, append(other, c.args...))
+	again, dir, err := c.again(ctx, c.model, append(other, c.args...), program)
+	if dir != "" {
+		defer os.RemoveAll(dir)
+	}
 	if err != nil {
 		return err.Error()
 	}
-	defer os.RemoveAll(dir)
+	if program != "" {
+		other = []string{"the invariants"}
+	}
 	if again.code != c.code {
 		return fmt.Sprintf("exit code %d with %v: %s", again.code, other, lastLine(again.output))
 	}
@@ -359,12 +371,12 @@ func (c *generatedCase) repeated(ctx context.Context) string {
 }
 
 // again runs a command on a model in a folder of its own.
-func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []string) (*testCase, string, error) {
+func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []string, program string) (*testCase, string, error) {
 	dir, err := os.MkdirTemp("", "fuzzcommands")
 	if err != nil {
 		return nil, "", err
 	}
-	other := &testCase{dir: dir, args: args}
+	other := &testCase{dir: dir, args: args, program: program}
 	if err := m.Write(other.model()); err != nil {
 		return nil, dir, err
 	}
@@ -385,16 +397,55 @@ func (c *generatedCase) written() []string {
 	return names
 }
 
+// library holds if the library writes the bytes of the program.
+func (c *generatedCase) library(ctx context.Context) (finding string) {
+	if c.code != 0 || c.random.IntN(3) > 0 && !c.always {
+		return ""
+	}
+	step, err := pass.NewStep(c.method, pass.Assignments(c.words))
+	if err != nil {
+		return "the library refuses the options: " + err.Error()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			finding = fmt.Sprintf("the library panics: %v", r)
+		}
+	}()
+	out := filepath.Join(c.dir, "library", "out.onnx")
+	if err := os.Mkdir(filepath.Dir(out), 0o755); err != nil {
+		return err.Error()
+	}
+	steps := []mcompress.Step{step, mcompress.WithData(filepath.Join(c.dir, data)), mcompress.WithReports("json")}
+	if slices.Contains(c.args, "--no-verify") {
+		steps = append(steps, mcompress.WithVerify(false))
+	}
+	if slices.Contains(c.args, "--target") {
+		steps = append(steps, mcompress.WithTarget(c.target))
+	}
+	if _, err := mcompress.Compress(ctx, c.testCase.model(), out, steps...); err != nil {
+		return "the library refuses what the program accepts: " + err.Error()
+	}
+	program, errA := os.ReadFile(c.testCase.out())
+	library, errB := os.ReadFile(out)
+	if errA != nil || errB != nil || !bytes.Equal(program, library) {
+		return fmt.Sprintf("the library writes another model than the program: %v", errors.Join(errA, errB))
+	}
+	return ""
+}
+
 // related holds if an equivalent model gives the same ledger, and outputs of the same error.
 func (c *generatedCase) related(ctx context.Context) string {
 	if c.result() == "" || c.random.IntN(2) == 0 && !c.always {
 		return ""
 	}
+	if c.random.IntN(8) == 0 {
+		return c.packed(ctx)
+	}
 	relation, m := modelgen.Relate(c.random, c.model)
 	if m == nil {
 		return ""
 	}
-	other, dir, err := c.again(ctx, m, c.args)
+	other, dir, err := c.again(ctx, m, c.args, "")
 	if dir != "" {
 		defer os.RemoveAll(dir)
 	}
@@ -416,7 +467,7 @@ func (c *generatedCase) related(ctx context.Context) string {
 	if a, b := before.ledger(), after.ledger(); !maps.Equal(a, b) {
 		return fmt.Sprintf("relation %q: another ledger: %s", relation, difference(a, b))
 	}
-	if c.runs != nil || c.otherRuntime() || c.model.Discontinuous() || !c.model.Finite() {
+	if c.runs != nil || c.otherRuntime() || c.model.Discontinuous() || !c.model.Finite() || c.chosen() {
 		return ""
 	}
 	outputs, err := c.worker.Compare(c.result(), o.result(), conform.Options{Level: "none", Inputs: c.inputs()})
@@ -425,6 +476,33 @@ func (c *generatedCase) related(ctx context.Context) string {
 	}
 	if got := conform.LowestSQNR(outputs); got < 60 {
 		return fmt.Sprintf("relation %q: the outputs differ by %.1f dB", relation, got)
+	}
+	return ""
+}
+
+// chosen reports that weights depend on more than their values: on random numbers by position, or on sums of activations whose order may
+// differ, which decide between equally good weights.
+func (c *generatedCase) chosen() bool {
+	text := strings.Join(c.args, " ")
+	return c.method.Calibrates || c.method.Name == "random" || strings.Contains(text, "--algo=")
+}
+
+// packed holds if a copy that was packed and unpacked is the model, and so gives the same result.
+func (c *generatedCase) packed(ctx context.Context) string {
+	dir, err := os.MkdirTemp("", "fuzzcommands")
+	if err != nil {
+		return err.Error()
+	}
+	defer os.RemoveAll(dir)
+	copied := filepath.Join(dir, "m.onnx")
+	for _, args := range [][]string{{"pack", "m.onnx", "-o", filepath.Join(dir, "m.mcz")}, {"unpack", filepath.Join(dir, "m.mcz"), "-o", copied}} {
+		step := &testCase{dir: c.dir, args: args}
+		if step.run(ctx, c.f); step.code != 0 {
+			return fmt.Sprintf("%s: exit code %d: %s", args[0], step.code, lastLine(step.output))
+		}
+	}
+	if err := c.worker.Equal(c.testCase.model(), copied); err != nil {
+		return "the model differs after pack and unpack: " + err.Error()
 	}
 	return ""
 }

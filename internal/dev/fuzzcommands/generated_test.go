@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/dev/modelgen"
+	"github.com/mcompress/mcompress/quantize"
 )
 
 // Results that break a property are findings: here the result is the source, or one with another weight, and the report is made up.
@@ -40,7 +41,7 @@ func TestFindingsOfGeneratedModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := modelgen.New(seed)
 			g := &generatedCase{testCase: &testCase{dir: t.TempDir(), random: rand.New(rand.NewPCG(1, 1))}, worker: conform.Start(t), model: m}
-			g.args = []string{"quantize", "--method", "weight-int8"}
+			g.args, g.method = []string{"quantize", "--method", "weight-int8"}, quantize.WeightInt8{}.Method()
 			if err := g.write(); err != nil {
 				t.Fatal(err)
 			}

@@ -82,8 +82,8 @@ func (f *fuzzer) same(ctx context.Context, c *generatedCase, m *modelgen.Model, 
 		return nil
 	}
 	s := &generatedCase{
-		testCase: &testCase{number: c.number, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(c.number))), args: args, shrinks: c.shrinks, always: true},
-		f:        f, worker: c.worker, model: m,
+		testCase: &testCase{number: c.number, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(c.number))), args: args, method: c.method, words: words(args), always: true},
+		f:        f, worker: c.worker, model: m, target: c.target,
 	}
 	if err := s.write(); err == nil {
 		s.test(ctx)
@@ -93,6 +93,17 @@ func (f *fuzzer) same(ctx context.Context, c *generatedCase, m *modelgen.Model, 
 	}
 	os.RemoveAll(dir)
 	return nil
+}
+
+// words are the options of the method in a command.
+func words(args []string) []string {
+	var list []string
+	for _, a := range args {
+		if w, ok := strings.CutPrefix(a, "--"); ok && strings.Contains(w, "=") {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // simplerCommands are the command without one of its options.

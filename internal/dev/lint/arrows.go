@@ -18,6 +18,7 @@ func Arrows() map[string][]string {
 		"internal/kernel":     {},
 		"internal/atomicfile": {},
 		"internal/journal":    {"internal/atomicfile", "internal/fleet", "ir"},
+		"internal/invariants": {},
 		"internal/manifest":   {},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
@@ -40,6 +41,8 @@ func Arrows() map[string][]string {
 	for _, m := range methods {
 		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
+	// quantize writes small pieces where the checks are compiled in.
+	allowed["quantize"] = append(allowed["quantize"], "internal/invariants")
 	// distill trains after the steps of pruning methods.
 	allowed["distill"] = append(allowed["distill"], "prune", "internal/metric", "internal/profile")
 	return allowed

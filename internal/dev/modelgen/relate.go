@@ -179,8 +179,10 @@ func inline(_ *rand.Rand, m *Model) bool {
 	changed := false
 	m.graphs(func(g *Graph) {
 		for _, t := range g.Constants {
-			changed = changed || t.Field != Raw
-			t.Field = Raw
+			if t.Field < Sparse { // that a constant is sparse is a fact of the ledger
+				changed = changed || t.Field != Raw
+				t.Field = Raw
+			}
 		}
 	})
 	return changed

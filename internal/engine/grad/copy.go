@@ -95,7 +95,7 @@ func (c *copier) main() error {
 		return err
 	}
 	for _, v := range c.from.Graph.Inputs {
-		if v.Const == nil {
+		if v.Initializer() == nil {
 			in := c.tape.Graph().AddValue(v.Name)
 			in.Type = v.Type
 			c.tape.Graph().Inputs = append(c.tape.Graph().Inputs, in)
@@ -197,12 +197,12 @@ func (c *copier) value(v *ir.Value) *ir.Value {
 	if v == nil {
 		return nil
 	}
-	if made, ok := c.values[v]; ok || v.Const == nil {
+	if made, ok := c.values[v]; ok || v.Initializer() == nil {
 		return made
 	}
 	g := c.tape.Graph()
 	if !c.params[v] {
-		c.values[v] = g.AddConst(v.Name, v.Const)
+		c.values[v] = g.AddConst(v.Name, v.Initializer())
 		return c.values[v]
 	}
 	in := g.NewValue(v.Name)

@@ -73,8 +73,6 @@ func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) pass.Reason 
 		return pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("data type %s", o.Base.Const.DType)}
 	case len(channels) != len(o.Shape):
 		return pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("rank %d of %s", len(o.Shape), o.Base.Name)}
-	case overridable(o.Base):
-		return pass.Reason{Code: pass.Overridable, Detail: o.Base.Name}
 	}
 	if reason := k.unfit(o.Base); !reason.None() {
 		return reason
@@ -116,15 +114,6 @@ func (k *constants) skip(n *ir.Node, i int, reason pass.Reason) {
 	}
 	k.skipped[o.Base] = true
 	k.list = append(k.list, Skipped{o.Base, reason})
-}
-
-// listedInputs is the IR version up to which every initializer is a graph input and none
-// of them is meant to be replaced.
-const listedInputs = 3
-
-func overridable(v *ir.Value) bool {
-	g := v.Graph()
-	return v.IsInput() && (g.Model().IRVersion > listedInputs || g != g.Model().Graph)
 }
 
 // use records that a rule covers n's use of its constant input i.

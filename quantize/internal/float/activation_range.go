@@ -12,7 +12,6 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
 // An activationRange is the maximum magnitudes of activations on calibration samples.
@@ -60,25 +59,22 @@ func (r *activationRange) observe(ctx context.Context, s *pass.Step, d *calibrat
 	return d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
 		if a.Kind == ir.Dense && a.DType == ir.Float {
 			v := named[name]
-			r.maxBits[v] = max(r.maxBits[v], r.maxFiniteBits(v, ir.View[float32](a)))
+			r.maxBits[v] = max(r.maxBits[v], r.magnitude(v, ir.View[float32](a)))
 		}
 		return nil
 	})
 }
 
-// maxFiniteBits is the bits of the maximum finite magnitude, without constants that represent infinity in masked values.
-func (r *activationRange) maxFiniteBits(v *ir.Value, x []float32) uint32 {
-	end := uint32(spec.InfBits)
-	if r.masked[v] {
-		end = maskBits
-	}
+// magnitude is the bits of the maximum magnitude, without constants that represent infinity in masked values. A number that is not finite is
+// out of every range.
+func (r *activationRange) magnitude(v *ir.Value, x []float32) uint32 {
 	most := kernel.AbsMaxBits(x)
-	if most < end {
+	if most < maskBits || !r.masked[v] {
 		return most
 	}
 	most = 0
 	for _, e := range x {
-		if b := math.Float32bits(e) &^ (1 << 31); b < end {
+		if b := math.Float32bits(e) &^ (1 << 31); b < maskBits {
 			most = max(most, b)
 		}
 	}

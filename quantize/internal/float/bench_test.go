@@ -17,5 +17,5 @@ func BenchmarkFloat16(b *testing.B) {
 		x[i] = float32(r.NormFloat64())
 	}
 	w := &Converter{HalfType: &Binary16}
-	quanttest.RunRecipe(b, w.recipe(quanttest.TensorOf(ir.Float, []int64{3072, 768}, x), false, false), kernel.Bytes(x))
+	quanttest.RunRecipe(b, w.recipe(quanttest.TensorOf(ir.Float, []int64{3072, 768}, x), 0, false), kernel.Bytes(x))
 }

@@ -2,10 +2,9 @@ package float
 
 import (
 	"context"
-	"io"
+	"math"
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/precision"
@@ -23,6 +22,7 @@ type graphConversion struct {
 	plan        *precision.Plan
 	keptFloat   map[*ir.Node]pass.Reason  // nodes computed in float32 because of a constant
 	fills       map[*ir.Value]bool        // constants that represent infinity
+	beyond      map[*ir.Value]bool        // values that may exceed the range because of a constant
 	activations *activationRange          // nil without calibration samples
 	notes       map[*ir.Value]pass.Reason // of constants, for the ledger
 }
@@ -40,13 +40,13 @@ func (w *Converter) convert(ctx context.Context, s *pass.Step) error {
 }
 
 func newConversion(w *Converter, s *pass.Step) *graphConversion {
-	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
+	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{}, beyond: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
 }
 
 // rewrite changes the graph.
 func (x *graphConversion) rewrite(ctx context.Context) error {
 	w, s := x.Converter, x.step
-	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat, Far: x.activations.outOfRange})
+	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat, Far: x.activations.outOfRange, Limit: x.limitOf})
 	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
 		return w.store(ctx, s, rest)
@@ -79,11 +79,15 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 	for g := range x.step.Model.Graphs() {
 		for _, v := range g.Consts() {
 			if v.Const.DType != ir.Float {
+				x.markInteger(v)
 				continue
 			}
 			reason, err := x.keepsFloat(ctx, v)
 			if err != nil {
 				return err
+			}
+			if x.fills[v] {
+				x.keepProducts(v)
 			}
 			if reason.None() {
 				continue
@@ -95,6 +99,12 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 			}
 		}
 	}
+	for _, mark := range []func(context.Context) error{x.markDivisions, x.markAttributes} {
+		if err := mark(ctx); err != nil {
+			return err
+		}
+	}
+	x.propagate()
 	return nil
 }
 
@@ -113,6 +123,7 @@ func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (none pas
 		return none, err
 	}
 	x.notes[v] = x.clamped(s)
+	x.beyond[v] = s.finite > 0 || s.maxBits < spec.InfBits && math.Float32frombits(s.maxBits) > x.largest*largeFraction && v.Const.Elems() <= maxSmallConst
 	switch {
 	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
 		x.fills[v] = true
@@ -177,7 +188,11 @@ func (x *graphConversion) noteFloatNodes() {
 
 // constant stores v in the 16-bit type.
 func (x *graphConversion) constant(v *ir.Value) *storedHalf {
-	t := x.recipe(v.Const, x.Clamp || x.fills[v], v.Const.Elems() <= maxSmallConst).Derive()[0]
+	limit := x.limit()
+	if x.fills[v] {
+		limit = x.fillLimit(v)
+	}
+	t := x.recipe(v.Const, limit, v.Const.Elems() <= maxSmallConst).Derive()[0]
 	return &storedHalf{of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
 }
 
@@ -221,10 +236,6 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 	} else {
 		weights.RemoveFromInputs(v)
 	}
-	if x.fills[v] && len(v.Uses()) > 0 {
-		v.SetConst(x.clampedConstant(v.Const))
-		return
-	}
 	v.Drop()
 }
 
@@ -250,22 +261,7 @@ func replaceOutput(u ir.Use, w *ir.Value) {
 	u.Graph.SetOutputs(outputs...)
 }
 
-// clampedConstant is a float32 constant within the 16-bit type's range, so that results computed from it are, too.
-func (x *graphConversion) clampedConstant(t *ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "bound", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}, Work: ir.CopyBuffer}
-	r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
-		v := make([]float32, t.Elems())
-		if err := pass.NewFloats(in[0], t.DType).Read(v, 0); err != nil {
-			return err
-		}
-		x.clampTo(v)
-		_, err := out[0].Write(kernel.Bytes(v))
-		return err
-	}
-	return r.Derive()[0]
-}
-
 // attributeConstant is the 16-bit tensor of one in an attribute.
 func (x *graphConversion) attributeConstant(t *ir.Tensor) *ir.Tensor {
-	return x.recipe(t, true, true).Derive()[0]
+	return x.recipe(t, x.largest*maskLimit, true).Derive()[0]
 }

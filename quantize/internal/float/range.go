@@ -16,6 +16,7 @@ import (
 type rangeCount struct {
 	maxBits               uint32 // of the maximum magnitude
 	overflows, underflows int64  // elements that would become infinite, or zero though they are not
+	finite                int64  // of the overflows
 }
 
 // unfit is the reason why the type does not represent a weight with these values.
@@ -52,6 +53,9 @@ func (w *Converter) count(s *rangeCount, x []float32) {
 		switch b := math.Float32bits(v) &^ (1 << 31); {
 		case b >= w.Overflow:
 			s.overflows++
+			if b < spec.InfBits {
+				s.finite++
+			}
 		case b != 0 && w.underflows(v):
 			s.underflows++
 		}
@@ -75,8 +79,8 @@ func (w *Converter) scan(ctx context.Context, step *pass.Step, t *ir.Tensor) (ra
 	return s, err
 }
 
-// recipe converts t; clamp replaces finite values beyond the range by the largest number.
-func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
+// recipe converts t; a limit above 0 replaces larger finite values.
+func (w *Converter) recipe(t *ir.Tensor, limit float32, infinite bool) *ir.Recipe {
 	return &ir.Recipe{
 		Name: w.DType.String(),
 		In:   []*ir.Tensor{t},
@@ -92,8 +96,8 @@ func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 				if err := f.Read(x[:n], i); err != nil {
 					return err
 				}
-				if clamp {
-					w.clampTo(x[:n])
+				if limit > 0 {
+					w.clampTo(limit, x[:n])
 				}
 				now := kernel.AbsMaxBits(x[:n])
 				bits = max(bits, now)
@@ -116,14 +120,14 @@ func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 	}
 }
 
-// clampTo clamps finite values to the range.
-func (w *Converter) clampTo(x []float32) {
+// clampTo clamps finite values beyond the range to the limit.
+func (w *Converter) clampTo(limit float32, x []float32) {
 	if kernel.AbsMaxBits(x) < w.Overflow {
 		return
 	}
 	for i, v := range x {
 		if b := math.Float32bits(v) &^ (1 << 31); b >= w.Overflow && b < spec.InfBits {
-			x[i] = float32(math.Copysign(float64(w.largest), float64(v)))
+			x[i] = float32(math.Copysign(float64(limit), float64(v)))
 		}
 	}
 }

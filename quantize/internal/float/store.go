@@ -94,6 +94,14 @@ func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 	return pass.Reason{}
 }
 
+// limit is the magnitude to which weights are clamped; 0 for none.
+func (w *Converter) limit() float32 {
+	if w.Clamp {
+		return w.largest
+	}
+	return 0
+}
+
 // A storedHalf is a weight stored in a 16-bit type, with the Cast to float32.
 type storedHalf struct {
 	of     string
@@ -104,7 +112,7 @@ type storedHalf struct {
 
 func (w *Converter) half(v *ir.Value) *storedHalf {
 	g := v.Graph()
-	h := &storedHalf{of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.Clamp, false).Derive()[0])}
+	h := &storedHalf{of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
 	h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
 	return h
 }

@@ -152,12 +152,12 @@ func scaleType(n *ir.Node) ir.DType {
 	return opset.Elem(n.Input(1))
 }
 
-// signature is the signature of n if it is an operator of the default domain.
+// signature is the signature of n if it is an operator of ONNX or of ONNX Runtime.
 func signature(n *ir.Node) (in, out opset.Params, ok bool) {
-	if !ir.DefaultDomain(n.Op.Domain) || n.Callee() != nil {
+	if n.Callee() != nil {
 		return nil, nil, false
 	}
-	return opset.Signature(n.Op.Type, n.Graph().Opset(""))
+	return opset.Signature(n.Op, opset.Version(n))
 }
 
 func index(vs []*ir.Value, v *ir.Value) int {

@@ -18,6 +18,9 @@ type Options struct {
 	Stays func(n *ir.Node) pass.Reason
 	// Far returns the reason why a value, its producer and its consumers are float32; may be nil.
 	Far func(v *ir.Value) pass.Reason
+	// Limit returns the magnitude to which a float32 value is clamped before it becomes narrow, as it may exceed the range of the type; 0
+	// for none. May be nil.
+	Limit func(v *ir.Value) float32
 }
 
 // A Plan is the set of narrow values and of nodes that compute in the narrow type.
@@ -32,6 +35,7 @@ type Plan struct {
 	exact  map[*ir.Value]bool // values computed from integers only
 	coded  map[*ir.Value]bool // dequantized values
 	whole  map[*ir.Function]bool
+	bounds map[bound]*ir.Value // constants of Clip
 }
 
 // New decides for every node of m. It does not change m.
@@ -42,15 +46,18 @@ func New(m *ir.Model, o Options) *Plan {
 	if o.Stays == nil {
 		o.Stays = func(*ir.Node) (none pass.Reason) { return }
 	}
+	if o.Limit == nil {
+		o.Limit = func(*ir.Value) float32 { return 0 }
+	}
 	p := &Plan{
 		Options: o, Reasons: map[*ir.Node]pass.Reason{},
 		kinds:  &kinds{calls: map[*ir.Function][]*ir.Node{}, known: map[*ir.Value]kind{}},
 		narrow: map[*ir.Node]bool{}, low: map[*ir.Value]bool{}, exact: map[*ir.Value]bool{}, coded: map[*ir.Value]bool{},
-		whole: map[*ir.Function]bool{},
+		whole: map[*ir.Function]bool{}, bounds: map[bound]*ir.Value{},
 	}
 	p.functions(m)
 	for _, v := range m.Graph.Inputs {
-		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil && p.Far(v).None()
+		p.low[v] = !o.KeepIO && p.is(v) && v.Initializer() == nil && p.Far(v).None()
 	}
 	p.graph(m.Graph)
 	for _, f := range m.Functions {
@@ -305,11 +312,11 @@ func (p *Plan) leave(n *ir.Node) {
 		}
 		if !n.Op.Is("If") {
 			body, j := bodyOutput(n, i)
-			if i < carried(n, body) {
-				p.low[v] = p.low[body.Inputs[len(body.Inputs)-carried(n, body)+i]]
-				continue
+			if state := stateInput(n, body, i); state != nil {
+				p.low[v] = p.low[state]
+			} else if j < len(body.Outputs) {
+				p.low[v] = p.low[body.Outputs[j]]
 			}
-			p.low[v] = p.low[body.Outputs[j]]
 			continue
 		}
 		for g := range n.Subgraphs() {

@@ -54,6 +54,9 @@ func (p *Plan) retargetable(n *ir.Node) bool {
 	if !p.is(y) || !p.low[y] && !p.allNarrow(y) {
 		return false
 	}
+	if n.Op.Is("Cast") && !p.low[y] && p.Limit(y) > 0 {
+		return false // it is clamped first
+	}
 	p.low[y] = true
 	return true
 }
@@ -89,11 +92,44 @@ func (p *Plan) border(v *ir.Value, at *ir.Node) {
 	if len(others) == 0 {
 		return
 	}
-	w := v.Graph().Insert(at, "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(to)))
+	from := v
+	if limit := p.Limit(v); limit > 0 && !p.low[v] {
+		from = p.clamped(v, at, limit)
+	}
+	w := v.Graph().Insert(at, "Cast", []*ir.Value{from}, ir.IntAttr("to", int64(to)))
 	w.Type = retyped(was, to)
 	for _, u := range others {
 		move(u, v, w)
 	}
+}
+
+// clipInputs is the first opset in which the bounds of Clip are inputs.
+const clipInputs = 11
+
+// clamped is v between -limit and limit, before at.
+func (p *Plan) clamped(v *ir.Value, at *ir.Node, limit float32) *ir.Value {
+	g := v.Graph()
+	if g.Opset("") < clipInputs {
+		return g.Insert(at, "Clip", []*ir.Value{v}, ir.FloatAttr("min", -limit), ir.FloatAttr("max", limit))
+	}
+	bound := func(x float32) *ir.Value {
+		root := g
+		for root.Outer != nil {
+			root = root.Outer
+		}
+		k := bound{root, x}
+		if p.bounds[k] == nil {
+			p.bounds[k] = root.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Mem(ir.Floats(x))})
+		}
+		return p.bounds[k]
+	}
+	return g.Insert(at, "Clip", []*ir.Value{v, bound(-limit), bound(limit)})
+}
+
+// A bound is a constant of a main graph or function body.
+type bound struct {
+	root *ir.Graph
+	x    float32
 }
 
 func retyped(t *ir.Type, dt ir.DType) *ir.Type {

@@ -72,3 +72,44 @@ func TestStatesOfSubgraphs(t *testing.T) {
 		}
 	}
 }
+
+// A state that starts in float16 does so whatever the type of what is scanned, and the other way round.
+func TestStatesAndScannedValuesOfDifferentTypes(t *testing.T) {
+	for _, narrowState := range []bool{false, true} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 17}}
+		g := m.Graph
+		x := floats(g, "x")
+		g.Inputs = append(g.Inputs, x)
+		product := g.Insert(nil, "MatMul", []*ir.Value{x, matrix(g, "w")})
+		product.Type = x.Type
+		in, want := []*ir.Value{x, product}, ir.Float
+		if narrowState {
+			in, want = []*ir.Value{product, x}, ir.Float16
+		}
+		vs := g.InsertN(nil, "Scan", 2, in, ir.IntAttr("num_scan_inputs", 1))
+		last, all := vs[0], vs[1]
+		last.Type, all.Type = x.Type, x.Type
+		scan := last.Producer()
+		body := ir.NewSubgraph(g, scan)
+		state, row := floats(body, "state"), floats(body, "row")
+		body.Inputs = append(body.Inputs, state, row)
+		next := body.Insert(nil, "Add", []*ir.Value{state, row})
+		element := body.Insert(nil, "Identity", []*ir.Value{next})
+		next.Type, element.Type = x.Type, x.Type
+		body.AddOutput(next)
+		body.AddOutput(element)
+		scan.SetAttr(&ir.Attr{Name: "body", Type: ir.AttrGraph, Graph: body})
+		g.AddOutput(last)
+		g.AddOutput(all)
+
+		precision.New(m, precision.Options{To: ir.Float16, KeepIO: true}).Apply(m, nil)
+		if state.Type.Elem != want || body.Outputs[0].Type.Elem != want || last.Type.Elem != want {
+			t.Errorf("the state is %s in the body, %s after an iteration and %s at the end; its initial value is %s",
+				state.Type.Elem, body.Outputs[0].Type.Elem, last.Type.Elem, want)
+		}
+		if body.Outputs[1].Type.Elem != all.Type.Elem {
+			t.Errorf("an element is %s, and all of them %s", body.Outputs[1].Type.Elem, all.Type.Elem)
+		}
+	}
+}

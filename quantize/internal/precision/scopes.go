@@ -39,10 +39,18 @@ func ownerInput(n *ir.Node, i int) int {
 	return i // Loop's own inputs are the number of iterations and the condition, two as well
 }
 
-// carried is the number of loop-carried values of n: the state of Loop and Scan.
-func carried(n *ir.Node, body *ir.Graph) int {
-	if n.Op.Is("Loop") {
-		return len(body.Inputs) - 2
+// stateInput is the input of the body of n that holds the loop-carried value of n's output i, nil if that is no such value: states are the
+// last inputs of a Loop's body, and the first ones of a Scan's.
+func stateInput(n *ir.Node, body *ir.Graph, i int) *ir.Value {
+	first, states := 0, 0
+	switch {
+	case n.Op.Is("Loop"):
+		first, states = 2, len(body.Inputs)-2
+	case n.Op.Is("Scan"):
+		states = len(n.Inputs()) - int(n.Int("num_scan_inputs", 0))
 	}
-	return len(n.Inputs()) - int(n.Int("num_scan_inputs", 0))
+	if i < 0 || i >= states || first+i >= len(body.Inputs) {
+		return nil
+	}
+	return body.Inputs[first+i]
 }

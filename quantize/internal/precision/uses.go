@@ -63,8 +63,8 @@ func (p *Plan) output(u ir.Use) want {
 	if n.Op.Is("Loop") {
 		i--
 	}
-	if !n.Op.Is("If") && i >= 0 && i < carried(n, g) {
-		return typeOf(p.low[g.Inputs[len(g.Inputs)-carried(n, g)+i]])
+	if state := stateInput(n, g, i); state != nil {
+		return typeOf(p.low[state])
 	}
 	if i < 0 || i >= len(n.Outputs) || n.Outputs[i] == nil {
 		return whatever

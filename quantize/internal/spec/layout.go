@@ -3,6 +3,7 @@ package spec
 import (
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/invariants"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -21,6 +22,9 @@ type PieceLimit int64
 func (l PieceLimit) Elems() int64 {
 	if l > 0 {
 		return int64(l)
+	}
+	if invariants.Enabled {
+		return 509 // a prime, which no row or block divides
 	}
 	return pass.Block
 }

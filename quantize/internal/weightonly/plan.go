@@ -116,10 +116,15 @@ func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	return p
 }
 
-// opset is the first one that has the operators of the form, whatever the data type.
+// opset is the first one that has the operators of the form, whatever the data type. Values of less than a byte are unpacked by Mod where
+// ONNX's operators read them, and the padding of blocks of MatMulNBits is cut by a Slice with inputs.
 func (p *plan) opset() int64 {
-	if e, ok := p.encoding.(*spec.Blockwise); ok && e.Layout.BytePacked() && !e.Layout.ForNBits {
-		return weights.UnpackOpset
+	e, blocks := p.encoding.(*spec.Blockwise)
+	if !blocks || !e.Layout.BytePacked() && !e.Layout.ForNBits {
+		return weights.CastOpset
 	}
-	return weights.CastOpset
+	if e.Layout.ForNBits && !slices.ContainsFunc(p.Consumers, func(c *weights.Consumer) bool { return c.Side == weights.Lookup }) {
+		return weights.CastOpset
+	}
+	return weights.UnpackOpset
 }

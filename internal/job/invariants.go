@@ -1,0 +1,56 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/invariants"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// hold checks that the report on the written files has what the one on their plan states, and a row for each weight of the source.
+func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) error {
+	if !invariants.Enabled || packed(r.path) {
+		return nil
+	}
+	plan, err := r.evaluate(ctx, p, planned(p, r.path))
+	if err != nil {
+		return err
+	}
+	if why := broken(plan, written, pass.Weights(r.source.Model)); why != "" {
+		return ir.Bugf("%s", why)
+	}
+	return nil
+}
+
+// broken describes the first difference between a plan and its result, or a weight without exactly one row; empty if there is none.
+func broken(plan, written *report.Report, weights []*ir.Value) string {
+	if plan.Totals.FileBytes != written.Totals.FileBytes {
+		return fmt.Sprintf("files of %v bytes, planned %v", written.Totals.FileBytes, plan.Totals.FileBytes)
+	}
+	if plan.Totals.TensorBytes != written.Totals.TensorBytes {
+		return fmt.Sprintf("tensors of %v bytes, planned %v", written.Totals.TensorBytes, plan.Totals.TensorBytes)
+	}
+	if !slices.EqualFunc(plan.Weights, written.Weights, func(a, b report.Weight) bool {
+		return a.Tensor == b.Tensor && a.Scope == b.Scope && a.Changed == b.Changed && a.Bytes == b.Bytes && slices.Equal(a.Forms, b.Forms)
+	}) {
+		return "the weights of the plan are not those of the result"
+	}
+	rows := map[string]int{}
+	for _, w := range written.Weights {
+		rows[w.Tensor]++
+	}
+	for _, v := range weights {
+		rows[v.Name]--
+	}
+	for _, v := range weights {
+		if rows[v.Name] < 0 {
+			return fmt.Sprintf("weight %q has no row", v.Name)
+		}
+	}
+	return ""
+}
