@@ -78,10 +78,12 @@ fuzz-commands:
 fuzz-models: $(environment)
 	go run ./internal/dev/fuzzcommands -generated -dir .bench/fuzz-models $(FUZZMODELS)
 
-# Mutation testing of the packages that change models: hours for the sample of 300, resumable. MUTANTS=-n=20 is a smaller sample.
+# Mutation testing of the packages that change, store, verify or measure models: hours for the sample of 300, resumable. MUTANTS=-n=20 is a smaller sample.
 mutants: $(environment)
 	mkdir -p .bench
-	go run ./internal/dev/mutate $(MUTANTS) ./quantize/... ./prune/... ./sparse/... ./distill/... ./pass/... ./onnx/... ./internal/verify/... ./report/...
+	go run ./internal/dev/mutate $(MUTANTS) ./quantize/... ./prune/... ./sparse/... ./distill/... ./pass/... ./onnx/... ./internal/verify/... ./report/... \
+	  ./registry/... ./internal/remote/... ./internal/journal/... ./internal/pack/... ./internal/partition/... ./internal/sign/... ./internal/evidence/... \
+	  ./internal/weightcache/... ./internal/engine/spmm/... ./internal/latency/... ./internal/profile/...
 
 # The files of a release, in dist: make release VERSION=v1.2.3. PLATFORMS="linux/amd64" selects some, DIST another folder.
 release:

@@ -102,3 +102,17 @@ func IsQuantizationParam(v *ir.Value) bool {
 		return w == nil || w.Const == nil || len(w.Const.Shape) == 0
 	})
 }
+
+// StoredSmaller reports whether t is expanded from other tensors of fewer bytes when it is read, as a sparse initializer is. Values in a typed
+// field of the file, such as float16 in int32_data, are decoded from no tensor.
+func StoredSmaller(t *ir.Tensor) bool {
+	o, ok := t.Source.(ir.Output)
+	if !ok || len(o.Of.In) == 0 {
+		return false
+	}
+	held := int64(0)
+	for _, in := range o.Of.In {
+		held += in.Bytes()
+	}
+	return held < t.Bytes()
+}

@@ -75,7 +75,7 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 	shared := separate(s.Model)
 	defer shared.join()
 	plan, err := coupling.Find(s, func(v *ir.Value) (none pass.Reason) {
-		if storedSmaller(v.Const) {
+		if pass.StoredSmaller(v.Const) {
 			return pass.Reason{Code: pass.StoredSparse, Detail: v.Name}
 		}
 		return none

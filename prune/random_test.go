@@ -2,6 +2,7 @@ package prune
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestMissedBracketIsWidened(t *testing.T) {
 
 func TestRandomKeepsTheBitsOfWhatStays(t *testing.T) {
 	b := newBench(t)
-	values := []float64{-0.0, 1e-40, -3, 65504, 0.1, 7, 8, 9}
+	values := []float64{math.Copysign(0, -1), 1e-40, -3, 65504, 0.1, 7, 8, 9}
 	w := b.weight("w", ir.Float, []int64{8, 1}, values...)
 	b.node("MatMul", []*ir.Value{nil, w})
 	before := b.bytes(w)

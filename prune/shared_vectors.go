@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // sharedVectors are the vectors that several nodes read, since exporters store equal biases once. While channels are removed each use has a copy
@@ -19,7 +20,7 @@ func separate(m *ir.Model) *sharedVectors {
 	s := &sharedVectors{before: map[*ir.Value]*ir.Tensor{}, copies: map[*ir.Value]bool{}}
 	for g := range m.Graphs() {
 		for _, v := range slices.Clone(g.Consts()) {
-			if t := v.Const; len(t.Shape) == 1 && t.Shape[0] > 1 && t.DType.IsFloat() && !v.IsInput() && !storedSmaller(t) {
+			if t := v.Const; len(t.Shape) == 1 && t.Shape[0] > 1 && t.DType.IsFloat() && !v.IsInput() && !pass.StoredSmaller(t) {
 				s.separate(v)
 			}
 		}

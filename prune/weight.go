@@ -99,23 +99,10 @@ func (w *weight) excluded(s *pass.Step, embeddings bool) pass.Reason {
 		return pass.Reason{Code: pass.Shape, Detail: "no elements"}
 	case w.table != nil && !embeddings:
 		return pass.Reason{Code: pass.Embedding}.At(w.table)
-	case storedSmaller(w.before):
+	case pass.StoredSmaller(w.before):
 		return pass.Reason{Code: pass.StoredSparse}
 	}
 	return pass.Reason{}
-}
-
-// storedSmaller reports whether t is expanded from fewer bytes when it is read.
-func storedSmaller(t *ir.Tensor) bool {
-	o, ok := t.Source.(ir.Output)
-	if !ok {
-		return false
-	}
-	held := int64(0)
-	for _, in := range o.Of.In {
-		held += in.Bytes()
-	}
-	return held < t.Bytes()
 }
 
 // skipOthers adds the rows of other inputs of the operators whose weights are pruned.

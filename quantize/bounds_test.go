@@ -149,7 +149,10 @@ var spreads = []struct {
 	{"huge", func(r *rand.Rand, _ int) float64 { return 1e34 * r.NormFloat64() }},
 	{"subnormal", func(r *rand.Rand, _ int) float64 { return 1e-41 * r.NormFloat64() }},
 	{"nan", func(r *rand.Rand, i int) float64 {
-		return r.NormFloat64() / (1 - math.Floor(float64(i%1000)/999)*math.NaN())
+		if i%1000 == 999 {
+			return math.NaN()
+		}
+		return r.NormFloat64()
 	}},
 }
 

@@ -81,11 +81,48 @@ func TestExtremeWeights(t *testing.T) {
 	}
 }
 
-// Weights whose scale would be subnormal are skipped by static-int8 as by weight-int8.
-func TestTinyWeightsOfStaticInt8AreSkipped(t *testing.T) {
-	for _, extreme := range []float32{7.3e-37, 1e-40} {
-		v := variant{StaticInt8{}.Method(), nil}
-		r := result{v.apply(t, extremeModel(t, extreme).save(), filepath.Join(t.TempDir(), "out.onnx")), &comparison{variant: v}, t}
-		r.expect(map[string]string{"depthwise": "skipped no scale of normal float size"})
+// Channels whose scale would be subnormal become zeros, with scale 1, in all methods: the others are quantized as without them.
+func TestDeadChannelsAreQuantized(t *testing.T) {
+	for _, extreme := range []float32{1e-30, 1e-33, 1e-34, 1e-35, 1e-36, 7.3e-37, 1e-37, 1e-40, 1e-41} {
+		for _, v := range []variant{
+			{StaticInt8{}.Method(), nil}, {WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric"}}, {WeightInt8{}.Method(), []string{"block=16"}},
+			{DynamicInt8{}.Method(), nil}, {WeightInt4{}.Method(), nil}, {WeightInt4{}.Method(), []string{"symmetric"}}, {WeightInt4{}.Method(), []string{"algo=hqq"}}, {WeightInt2{}.Method(), nil},
+			{Float8{}.Method(), nil}, {Float4{}.Method(), []string{"target=embedded"}}, {Palette{}.Method(), nil},
+		} {
+			s := newBuilder(t, 21)
+			w := s.weight("w", 64, 48)
+			x := floats(t, w)
+			for i := 5; i < len(x); i += 48 {
+				x[i] = float32(math.Copysign(float64(extreme), float64(x[i])))
+			}
+			w.Const.Source = ir.Floats(x...)
+			s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 4, 64), w}), 4, 48)
+			out := filepath.Join(t.TempDir(), "out.onnx")
+			r := v.apply(t, s.save(), out)
+			if changed(r) != 1 {
+				t.Errorf("%s with a channel of %g: %+v", v, extreme, r.Report.Ledger)
+			}
+			for _, c := range opened(t, out).Model.Graph.Consts() {
+				if c.Const.DType == ir.Float {
+					for _, x := range floats(t, c) {
+						if x-x != 0 || x != 0 && !(math.Abs(float64(x)) >= 0x1p-126) {
+							t.Errorf("%s with a channel of %g: %s has %g", v, extreme, c.Name, x)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Weights that consist of such values are skipped: zeros in their place may be visible in the outputs.
+func TestDeadWeightsAreSkipped(t *testing.T) {
+	for _, v := range []variant{{StaticInt8{}.Method(), nil}, {WeightInt8{}.Method(), nil}, {DynamicInt8{}.Method(), nil}, {WeightInt4{}.Method(), nil}, {Float8{}.Method(), nil}} {
+		s := newBuilder(t, 21)
+		w := s.weight("w", 64, 48)
+		w.Const.Source = ir.Floats(slices.Repeat([]float32{1e-40}, 64*48)...)
+		s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 4, 64), w}), 4, 48)
+		r := result{v.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx")), &comparison{variant: v}, t}
+		r.expect(map[string]string{"w": "skipped no scale of normal float size"})
 	}
 }

@@ -78,7 +78,7 @@ type comparer struct {
 
 	fill  int   // bytes of gots that are written
 	first int64 // element that gots starts at
-	ones  int64 // elements with any bit set
+	ones  int64 // elements that are not zero
 	were  int64 // those of the reference
 	same  bool  // all bytes so far are equal
 	sums  kernel.ErrorSums
@@ -118,7 +118,7 @@ func (c *comparer) block(raw []byte) error {
 	if n == 0 {
 		return nil
 	}
-	c.ones += int64(kernel.NonZero(c.mask[:(n+7)/8], raw, c.gots.size))
+	c.ones += nonZero(c.mask, raw, c.gots)
 	if c.refs != nil {
 		if err := c.add(raw, n); err != nil {
 			return err
@@ -133,7 +133,7 @@ func (c *comparer) add(got []byte, n int) error {
 	if err := ir.ReadFull(c.file, ref, c.first*int64(c.refs.size)); err != nil {
 		return err
 	}
-	c.were += int64(kernel.NonZero(c.mask[:(n+7)/8], ref, c.refs.size))
+	c.were += nonZero(c.mask, ref, c.refs)
 	c.same = c.same && c.refs.dt == c.gots.dt && bytes.Equal(ref, got)
 	if !numeric(c.refs.dt) || !numeric(c.gots.dt) {
 		return nil
@@ -151,6 +151,16 @@ func (c *comparer) add(got []byte, n int) error {
 		c.bins.add(x, y)
 	}
 	return nil
+}
+
+// nonZero is the number of elements of raw, a part of b, that are not zero: -0.0, as symmetric quantization gives for negative weights, is.
+func nonZero(mask, raw []byte, b *block) int64 {
+	n := len(raw) / b.size
+	ones := kernel.NonZero(mask[:(n+7)/8], raw, b.size)
+	if b.dt.IsFloat() {
+		ones -= kernel.NegativeZeros(raw, b.size)
+	}
+	return int64(ones)
 }
 
 func (c *comparer) figures() Figures {

@@ -98,6 +98,9 @@ func ruleOf(name string) (rule, error) {
 }
 
 // evaluate compares unrounded values.
+// finiteGate fails, without having been asked for, where an output is not finite and that of the source is.
+const finiteGate = "finite"
+
 func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 	gates := []Gate{}
 	for _, l := range limits {
@@ -106,6 +109,9 @@ func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 			return nil, err
 		}
 		gates = append(gates, rule.evaluate(r, l))
+	}
+	if v := r.Verification; v != nil && v.Lost() != "" {
+		gates = append(gates, Gate{Name: finiteGate, Reason: v.Lost()})
 	}
 	return gates, nil
 }
@@ -171,6 +177,9 @@ func (g Gate) class() string {
 
 // Shown is the value of a gate, or why there is none, and its bound.
 func (g Gate) Shown() (value, relation, bound string) {
+	if g.Name == finiteGate {
+		return g.Reason, "=", "0 elements"
+	}
 	value, relation = g.Reason, "≥"
 	rule, err := ruleOf(g.Name)
 	if err != nil { // a gate of a later version

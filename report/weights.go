@@ -31,13 +31,13 @@ type Weight struct {
 // Figures compare a weight before and after. They are absent where
 // nothing was measured.
 type Figures struct {
-	Sparsity *float64 `json:"sparsity,omitempty"` // fraction of elements whose bits are all zero, after
+	Sparsity *float64 `json:"sparsity,omitempty"` // fraction of elements that are zero, after
 	Error    *Error   `json:"error,omitempty"`
 
 	was, is zeros // before and after
 }
 
-// zeros counts the elements of a tensor whose bits are all zero.
+// zeros counts the elements of a tensor that are zero, of either sign.
 type zeros struct{ zeros, elems int64 }
 
 func (z *zeros) add(more zeros) {

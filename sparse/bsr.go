@@ -146,7 +146,7 @@ func (l bsr) readStripe(in io.ReaderAt, buf []byte, y, x int64) error {
 		if err := ir.ReadFull(in, b, off+i*step); err != nil {
 			return err
 		}
-		xor(b, l.fill)
+		l.normalize(b)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ type array struct {
 	lead  []byte // elements that encode does not write
 }
 
-// exported is r's weight, counted anew: a zero here is all bits zero, also among codes.
+// exported is r's weight, counted anew: a quantized value is a zero here if its bits are.
 func exported(ctx context.Context, in io.ReaderAt, r pass.Row) (*matrixFile, error) {
 	t := tensor{Spec: r.Before.Spec}
 	if r.Form == pass.BSR {

@@ -143,7 +143,7 @@ func undone(t *testing.T, before, after string) {
 func TestOddWeightsInONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	odd := random("odd", ir.Float, []int64{30, 40}, only(3, 700))
-	for i, bits := range []uint32{1 << 31, 0x7fc00001, 0xffc12345, 0x7f800000, 1} {
+	for i, bits := range []uint32{1<<31 | 1, 0x7fc00001, 0xffc12345, 0x7f800000, 1} {
 		binary.LittleEndian.PutUint32(odd.data[4*(100+7*i):], bits)
 	}
 	for _, m := range formMethods() {

@@ -92,9 +92,10 @@ func TestRoundTripOfGaps(t *testing.T) {
 	}
 }
 
-func TestNegativeZeroAndNaNAreValues(t *testing.T) {
+// NaN and subnormal numbers are values; -0.0 is a zero, which no form stores.
+func TestNaNIsAValueAndNegativeZeroIsNot(t *testing.T) {
 	var data []byte
-	for _, bits := range []uint32{0, 1 << 31, 0x7fc00001, 0xffc12345, 0x7f800001, 0x7f800000, 1, 0} {
+	for _, bits := range []uint32{0, 1<<31 | 1, 0x7fc00001, 0xffc12345, 0x7f800001, 0x7f800000, 1, 0} {
 		data = binary.LittleEndian.AppendUint32(data, bits)
 	}
 	w := weight{"w", ir.Spec{DType: ir.Float, Shape: []int64{2, 4}}, data}
@@ -102,6 +103,11 @@ func TestNegativeZeroAndNaNAreValues(t *testing.T) {
 	m, err := measure(context.Background(), ir.NewEval(""), &ir.Tensor{Spec: w.Spec, Source: ir.Mem(data)}, 0, Block{})
 	if err != nil || m.nnz != 6 {
 		t.Errorf("%d values, want 6: %v", m.nnz, err)
+	}
+	binary.LittleEndian.PutUint32(data[4:], 1<<31)
+	m, err = measure(context.Background(), ir.NewEval(""), &ir.Tensor{Spec: w.Spec, Source: ir.Mem(data)}, 0, Block{Rows: 1, Cols: 1})
+	if err != nil || m.nnz != 5 || m.blocks != 5 {
+		t.Errorf("%d values and %d blocks with -0.0, want 5: %v", m.nnz, m.blocks, err)
 	}
 }
 

@@ -34,13 +34,21 @@ func (t tensor) eachBlock(ctx context.Context, in io.ReaderAt, do func(data, mas
 		if err := ir.ReadFull(in, data, first*size); err != nil {
 			return err
 		}
-		xor(data, t.fill)
+		t.normalize(data)
 		kernel.NonZero(mask, data, int(size))
 		if err := do(data, mask, first); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// normalize makes the element that is not stored zero in b: -0.0, which weights times a mask have, is equal to it.
+func (t tensor) normalize(b []byte) {
+	if t.DType.IsFloat() {
+		kernel.PositiveZeros(b, int(t.size()))
+	}
+	xor(b, t.fill)
 }
 
 // xor turns fill into zero, and zero into fill.

@@ -35,6 +35,7 @@ func rules() []rule {
 		{"quantized convolution", fuseQDQConv},
 		{"quantized addition", fuseQDQAdd},
 		{"quantized maximum", fuseQDQMaxPool},
+		{"quantized average", fuseQDQGlobalAveragePool},
 		{"quantized matrix product", fuseQDQGemm},
 	}
 }

@@ -33,6 +33,8 @@ func convolveIntegers(p *program) {
 		switch {
 		case s.isOf(quantizedConvID) && l.convolve(s):
 		case s.isOf(quantizedAddID) && l.add(s):
+		case s.isOf(quantizedGlobalAveragePoolID) && s.Int("channels_last", 0) == 0 && l.has(s.in[0]):
+			l.replaced(s, s.with(s.ID, slices.Concat([]int{l.last[s.in[0]]}, s.in[1:]), nil, intAttr("channels_last", 1)))
 		case s.isOf(quantizedMaxPoolID):
 			l.replaced(s, s.with(s.ID, []int{l.channelsLast(s, s.in[0])}, nil))
 		default:
@@ -123,6 +125,12 @@ func (f *fusion) isPerChannel8(s *step) bool {
 // isZeroConstant reports whether slot o is absent, or a constant of zeros.
 func (f *fusion) isZeroConstant(o int) bool {
 	return o == absent || !slices.ContainsFunc(f.array(o).Data, func(b byte) bool { return b != 0 })
+}
+
+// has reports whether image o is there with adjacent channels.
+func (l *integerLayout) has(o int) bool {
+	_, ok := l.last[o]
+	return ok
 }
 
 // add appends s for images with adjacent channels, if both operands are available as such.

@@ -10,6 +10,8 @@ var (
 	quantizedConvID    = ir.OpID{Domain: "mcompress", Type: "QuantizedConv"}
 	quantizedAddID     = ir.OpID{Domain: "mcompress", Type: "QuantizedAdd"}
 	quantizedMaxPoolID = ir.OpID{Domain: "mcompress", Type: "QuantizedMaxPool"}
+
+	quantizedGlobalAveragePoolID = ir.OpID{Domain: "com.microsoft", Type: "QLinearGlobalAveragePool"}
 )
 
 // fuseQDQConv fuses DequantizeLinear → Conv → QuantizeLinear into a convolution with quantized input and output, so that activations
@@ -92,6 +94,30 @@ func fuseQDQMaxPool(f *fusion, i int) bool {
 		return false
 	}
 	s := pool.with(quantizedMaxPoolID, from.in[:1], to.out)
+	if s == nil {
+		return false
+	}
+	gone := []int{i, iTo}
+	if f.consumedBy(pool.in[0], i) {
+		gone = append(gone, iFrom)
+	}
+	f.replace(iTo, s, gone...)
+	return true
+}
+
+// fuseQDQGlobalAveragePool fuses GlobalAveragePool of a dequantized image and QuantizeLinear into the average of quantized values, whose sum is exact. Where both
+// have the same scale many averages are halfway between two levels, and a sum of rounded float32 goes to the wrong one. i is the GlobalAveragePool.
+func fuseQDQGlobalAveragePool(f *fusion, i int) bool {
+	pool := f.p.steps[i]
+	if !pool.is("GlobalAveragePool") {
+		return false
+	}
+	from, iFrom := f.producer(pool.in[0])
+	to, iTo := f.onlyConsumer(pool.out[0])
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || f.constant(from.in[2]).DType != f.constant(to.in[2]).DType {
+		return false
+	}
+	s := pool.with(quantizedGlobalAveragePoolID, append(slices.Clone(from.in), to.in[1:]...), to.out)
 	if s == nil {
 		return false
 	}

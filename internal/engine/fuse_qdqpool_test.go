@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -106,6 +107,55 @@ func TestQDQGemm(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// The average of quantized values is the exact one, as in QLinearGlobalAveragePool: where both scales are equal, averages of 64 pixels are often halfway between
+// two levels.
+func TestQDQGlobalAveragePool(t *testing.T) {
+	for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
+		for _, to := range []float32{0.03, 0.041} {
+			model := quantizedModel(dt, 4, to, func(b *builder, x *ir.Value) *ir.Value { return b.op("GlobalAveragePool", x) })
+			in := quantizedInput(dt, 2, 135, 8, 8)
+			for x := in["x"].Data; len(x) > 0; x = x[3*64:] { // every third channel has a sum of 32 modulo 64
+				sum := byte(0)
+				for _, v := range x[:64] {
+					sum += v
+				}
+				x[0] += 32 - sum
+			}
+			got, steps := runModel(t, model, in, engine.Options{Workers: 2})
+			if !slices.Contains(steps, "com.microsoft.QLinearGlobalAveragePool") {
+				t.Errorf("steps: %v", steps)
+			}
+			values, ties := in["x"].Data, 0
+			for _, y := range got {
+				for i, b := range y.Data {
+					sum := -64 * 100
+					for _, v := range values[64*i:][:64] {
+						if dt == ir.Int8 {
+							sum += int(int8(v))
+						} else {
+							sum += int(v)
+						}
+					}
+					average := float64(sum) * float64(float32(0.03)) / 64 / float64(to)
+					if math.Abs(average-math.Floor(average)-0.5) < 1e-9 {
+						ties++
+					}
+					want := max(0, min(255, math.RoundToEven(average)+100))
+					if dt == ir.Int8 {
+						want = max(-128, min(127, math.RoundToEven(average)+100))
+					}
+					if b != byte(int(want)) {
+						t.Errorf("%v, scale %v: channel %d is %d, want %v", dt, to, i, b, want)
+					}
+				}
+			}
+			if to == 0.03 && ties == 0 {
+				t.Error("no average is halfway between two levels")
+			}
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestDuplicatesNameTheFirst(t *testing.T) {
 	}
 }
 
-// Zeros are elements with all bits zero: -0 is none.
+// -0.0 is a zero, and so is every integer and float whose bits are.
 func TestSparsity(t *testing.T) {
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
@@ -89,8 +89,8 @@ func TestSparsity(t *testing.T) {
 		n    int64
 		want float64 // negative for nothing
 	}{
-		{ir.Float, ir.Mem{0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 128, 63, 0, 0, 0, 0}, 4, 0.5},
-		{ir.Float16, ir.Mem{0, 0, 0, 128, 1, 0}, 3, 0.333333},
+		{ir.Float, ir.Mem{0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 128, 63, 0, 0, 0, 0}, 4, 0.75},
+		{ir.Float16, ir.Mem{0, 0, 0, 128, 1, 0}, 3, 0.666667},
 		{ir.Int8, ir.Mem{0, 1, 0, 0}, 4, 0.75},
 		{ir.Double, make(ir.Mem, 16), 2, 1},
 		{ir.Int4, ir.Mem{0}, 2, -1},

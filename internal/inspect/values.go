@@ -31,6 +31,9 @@ func sparsity(ctx context.Context, e *ir.Eval, t *ir.Tensor) (*float64, error) {
 		}
 		n := int64(len(b)) / size
 		ones += int64(kernel.NonZero(mask[:(n+7)/8], b, int(size)))
+		if t.DType.IsFloat() {
+			ones -= int64(kernel.NegativeZeros(b, int(size)))
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -103,3 +103,21 @@ func FuzzSparse(f *testing.F) {
 		checkSparse(t, data, elementSizes[kind%4])
 	})
 }
+
+// -0.0 is found in floats of all sizes, by all of its bits.
+func TestNegativeZeros(t *testing.T) {
+	for size, data := range map[int][]byte{
+		2: {0, 0x80, 1, 0x80, 0x80, 0, 0, 0, 0, 0x80},
+		4: {0, 0, 0, 0x80, 0, 0, 1, 0x80, 0x80, 0, 0, 0, 0, 0, 0, 0x80},
+		8: {0, 0, 0, 0, 0, 0, 0, 0x80, 1, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x80},
+	} {
+		if n := NegativeZeros(data, size); n != 2 {
+			t.Errorf("size %d: %d elements, want 2", size, n)
+		}
+		want := slices.Clone(data)
+		want[size-1], want[len(want)-1] = 0, 0
+		if PositiveZeros(data, size); !slices.Equal(data, want) {
+			t.Errorf("size %d: %x, want %x", size, data, want)
+		}
+	}
+}

@@ -35,6 +35,7 @@ type entropy struct {
 	fse   fse.Scratch
 	unfse fse.Scratch
 	enc   *zstd.Encoder
+	slow  *zstd.Encoder // finds longer matches, but not always a smaller code; nil unless small
 	dec   *zstd.Decoder
 	out   []byte
 	small bool              // whether mix is allowed
@@ -42,7 +43,7 @@ type entropy struct {
 }
 
 // smallSize is the maximum size of the files of a container that has mix, which codes one to two megabytes per second.
-const smallSize = 1 << 20
+const smallSize = 4 << 20
 
 // small reports whether files are small enough for mix.
 func small(files []FileInfo) bool {
@@ -56,15 +57,22 @@ func small(files []FileInfo) bool {
 }
 
 func newEntropy(small bool) *entropy {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(maxChunk), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic(err) // the options are constants
+	encoder := func(level zstd.EncoderLevel) *zstd.Encoder {
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level), zstd.WithWindowSize(maxChunk), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return enc
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err)
 	}
-	return &entropy{enc: enc, dec: dec, small: small, mixed: map[string][]byte{}}
+	e := &entropy{enc: encoder(zstd.SpeedBetterCompression), dec: dec, small: small, mixed: map[string][]byte{}}
+	if small {
+		e.slow = encoder(zstd.SpeedBestCompression)
+	}
+	return e
 }
 
 // code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until the next call.
@@ -87,6 +95,11 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 	case match:
 		e.out = e.enc.EncodeAll(in, e.out[:0])
 		out = e.out
+		if e.slow != nil {
+			if other := e.slow.EncodeAll(in, nil); len(other) < len(out) {
+				out = other
+			}
+		}
 	case mix:
 		var known bool
 		if out, known = e.mixed[string(in)]; !known {

@@ -253,3 +253,29 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A small container is never larger than its bytes in one stream of zstd, but for the index, whatever its tensors: here they are alike across tensors, which coders
+// of one tensor do not see.
+func TestSmallContainersAreCodedAsBytesWhereThatIsSmaller(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	content := make([]byte, 8*4096)
+	for i := range 4096 {
+		content[i] = byte(random.Uint32())
+	}
+	for i := 1; i < 8; i++ { // seven copies, of which each differs in one byte
+		copy(content[i*4096:], content[:4096])
+		content[i*4096+i] ^= 1
+	}
+	file := File{Name: "a.onnx", Size: int64(len(content)), R: bytes.NewReader(content)}
+	for i := range 8 {
+		file.Tensors = append(file.Tensors, Tensor{ir.Spec{Name: fmt.Sprint(i), DType: ir.Int8, Shape: []int64{4096}}, int64(i * 4096)})
+	}
+	out, index := packed(t, []File{file}, Options{Workers: 1})
+	if len(out) > 5500 || len(index.Files) != 1 {
+		t.Errorf("%d bytes, index %+v", len(out), index)
+	}
+	back, err := unpacked(out, 1)
+	if err != nil || !bytes.Equal(back["a.onnx"].Bytes(), content) {
+		t.Errorf("the content differs: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -33,8 +34,41 @@ type writer struct {
 	done   int64
 }
 
-// Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second time.
+// Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second time. Small files are packed in two
+// ways, by tensors and as bytes, in memory, and the smaller result is written: nothing else tells whether the structure that a coder of bytes finds in all of a
+// file, such as tensors that differ little, is worth more than elements of one type.
 func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, error) {
+	size := int64(0)
+	for _, f := range files {
+		size += f.Size
+	}
+	if size > smallSize || len(o.Base) > 0 || !slices.ContainsFunc(files, func(f File) bool { return len(f.Tensors) > 0 }) {
+		return write(ctx, w, files, o)
+	}
+	var byTensor, asBytes bytes.Buffer
+	index, err := write(ctx, &byTensor, files, o)
+	if err != nil {
+		return nil, err
+	}
+	plain := slices.Clone(files)
+	for i := range plain {
+		plain[i].Tensors = nil
+	}
+	o.Progress = nil // done already
+	other, err := write(ctx, &asBytes, plain, o)
+	if err != nil {
+		return nil, err
+	}
+	result := &byTensor
+	if asBytes.Len() < byTensor.Len() {
+		result, index = &asBytes, other
+	}
+	_, err = result.WriteTo(w)
+	return index, err
+}
+
+// write packs files by their tensors.
+func write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, error) {
 	p := &writer{Options: o, out: w, files: files, tasks: tasksOf(files), chunks: map[uint64]original{}}
 	p.index.Tensors = []TensorInfo{} // not null in JSON
 	for _, f := range files {
@@ -122,8 +156,8 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 		raw = raw[s.size:]
 	}
 	k := codec{form: plain, coders: [8]coder{match}}
-	if worker.small {
-		k.coders[0] = mix
+	if worker.small && c.task.segment == nil {
+		k.coders[0], _ = worker.coderOf(c.raw, 0, false)
 	}
 	c.kind = skeletonRecord
 	s := c.task.segment

@@ -12,6 +12,7 @@ import (
 type sums struct {
 	signal, got2, dot, noise, maxError   float64
 	nonFinite, sourceNonFinite, elements int64
+	lost                                 int64 // of nonFinite: finite in the source
 }
 
 // readBlock is the number of elements converted at once.
@@ -58,6 +59,9 @@ func (s *sums) skip(w, g float64) {
 	if !finite(w) {
 		s.sourceNonFinite++
 	}
+	if finite(w) {
+		s.lost++
+	}
 	if w != g && !(math.IsNaN(w) && math.IsNaN(g)) {
 		s.nonFinite++
 	}
@@ -67,7 +71,7 @@ func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // errors rounds to digits that do not depend on the CPU.
 func (s *sums) errors() verification.Errors {
-	e := verification.Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, SourceNonFinite: s.sourceNonFinite}
+	e := verification.Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, Lost: s.lost, SourceNonFinite: s.sourceNonFinite}
 	if s.elements > s.sourceNonFinite {
 		e.Max = rounded(s.maxError, 0)
 	}

@@ -32,7 +32,15 @@ func TestErrorsOfAKnownDifference(t *testing.T) {
 func TestNaNIsCountedAndNotAveraged(t *testing.T) {
 	nan := float32(math.NaN())
 	e := errorsOf(t, []float32{1, 2, nan, 4}, []float32{1, nan, nan, 4})
-	if e.NonFinite != 1 || e.SourceNonFinite != 1 || !math.IsInf(e.DB(), -1) || e.SQNR != nil || e.Cosine != nil {
+	if e.NonFinite != 1 || e.SourceNonFinite != 1 || e.Lost != 1 || !math.IsInf(e.DB(), -1) || e.SQNR != nil || e.Cosine != nil {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// What is not finite in the source is not lost by the result.
+func TestOnlyFiniteNumbersAreLost(t *testing.T) {
+	nan := float32(math.NaN())
+	if e := errorsOf(t, []float32{nan, 1}, []float32{0, 1}); e.NonFinite != 1 || e.Lost != 0 {
 		t.Errorf("got %+v", e)
 	}
 }

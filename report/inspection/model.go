@@ -59,7 +59,7 @@ type Tensor struct {
 	Consumers   []string `json:"consumers"`              // operator and node name, through Transpose, Reshape and other views
 	Module      string   `json:"module,omitempty"`       // path of the module that it is part of
 	DuplicateOf string   `json:"duplicate_of,omitempty"` // an earlier tensor of the same scope, type, shape and bytes
-	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements whose bits are all zero
+	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements that are zero
 }
 
 // A Runtime is the bytes of the model's weights in the memory of a runtime that has loaded it: which forms stay sparse or quantized differs.

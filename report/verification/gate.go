@@ -113,6 +113,16 @@ func (o Output) noSQNR() string {
 	return fmt.Sprintf("output %q: the reference is zero", o.Name)
 }
 
+// Lost is why a result fails whatever the gates: an output has NaN or infinities where that of the source is finite; empty if none has.
+func (r *Result) Lost() string {
+	for _, o := range r.Outputs {
+		if o.Errors != nil && o.Errors.Lost > 0 {
+			return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite, and finite in the source", o.Name, o.Errors.Lost, o.Errors.Elements)
+		}
+	}
+	return ""
+}
+
 // minimum is the lowest value over the outputs that have one.
 func (r *Result) minimum(none string, of func(Output) (v float64, why string, ok bool)) (float64, string) {
 	if r.Skipped != "" {

@@ -3,7 +3,6 @@ package conform
 import (
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -16,11 +15,11 @@ func Fixtures(t testing.TB) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := filepath.Glob(filepath.Join(root, "fixtures", "*.onnx"))
+	paths, err := Matching(root, "fixtures/*.onnx")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d models in fixtures: %v", len(paths), err)
 	}
-	return slices.DeleteFunc(paths, func(p string) bool { return strings.Count(filepath.Base(p), ".") > 1 })
+	return paths
 }
 
 // RealModels are the third-party models of the shared material, most of them trained.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,6 +94,25 @@ func Tracked(root string) ([]string, error) {
 		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name)))
 		return errors.Is(err, fs.ErrNotExist)
 	}), nil
+}
+
+// Matching returns the paths of tracked files below root whose names match a pattern of path.Match.
+func Matching(root, pattern string) ([]string, error) {
+	names, err := Tracked(root)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, name := range names {
+		ok, err := path.Match(pattern, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			paths = append(paths, filepath.Join(root, filepath.FromSlash(name)))
+		}
+	}
+	return paths, nil
 }
 
 func pythonPath() (string, error) {

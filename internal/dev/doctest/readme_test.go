@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 // outputs are the names of files that the tool writes next to a fixture: they have two dots.
@@ -22,7 +24,7 @@ func TestREADMEIsWhatItsCommandsPrint(t *testing.T) {
 
 // TestGuideIsWhatItsCommandsPrint does the same for each page of the guide.
 func TestGuideIsWhatItsCommandsPrint(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root(t), "docs", "guide", "*.md"))
+	pages, err := conform.Matching(root(t), "docs/guide/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}

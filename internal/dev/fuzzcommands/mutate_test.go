@@ -8,13 +8,19 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/onnx"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 const fixtures = "../../../fixtures"
 
 // Cases depend on their number only, differ from their source, and most of them are models that can be opened.
 func TestCases(t *testing.T) {
-	models, err := filepath.Glob(filepath.Join(fixtures, "*.onnx"))
+	root, err := conform.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := conform.Matching(root, "fixtures/*.onnx")
 	if err != nil || len(models) == 0 {
 		t.Fatal("no fixtures", err)
 	}

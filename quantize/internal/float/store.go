@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
@@ -87,7 +88,8 @@ func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 		}
 	}
 	for _, n := range consumers {
-		if !ir.DefaultDomain(n.Op.Domain) && n.Callee() == nil || len(operator.Of(n).Quantized()) > 0 {
+		_, _, known := opset.Signature(n.Op, opset.Version(n))
+		if !known && n.Callee() == nil || len(operator.Of(n).Quantized()) > 0 {
 			return pass.Reason{Code: pass.Shared}.At(n)
 		}
 	}

@@ -80,7 +80,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 		return nil, o.Trouble
 	case o.Elem != o.Base.Const.DType || !taken(o.Elem):
 		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s of %s, used as %s", o.Base.Const.DType, o.Base.Name, o.Elem)}
-	case storedSmaller(o.Base.Const):
+	case pass.StoredSmaller(o.Base.Const):
 		return nil, pass.Reason{Code: pass.StoredSparse, Detail: o.Base.Name}
 	case o.Base.Ambiguous:
 		return nil, pass.Reason{Code: pass.Ambiguous, Detail: o.Base.Name}
@@ -95,19 +95,6 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 		return nil, pass.Reason{Code: pass.LayerSelected, Detail: o.Base.Name}
 	}
 	return o, pass.Reason{}
-}
-
-// storedSmaller reports whether the payload is expanded from fewer bytes when read.
-func storedSmaller(t *ir.Tensor) bool {
-	o, ok := t.Source.(ir.Output)
-	if !ok {
-		return false
-	}
-	held := int64(0)
-	for _, in := range o.Of.In {
-		held += in.Bytes()
-	}
-	return held < t.Bytes()
 }
 
 func taken(dt ir.DType) bool { return dt == ir.Float || dt == ir.Float16 || dt == ir.BFloat16 }

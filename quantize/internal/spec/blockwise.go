@@ -3,6 +3,7 @@ package spec
 import (
 	"context"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -166,6 +167,9 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 			}
 		}
 	}
+	if err := r.unfit(c.Weight.Name); err != nil {
+		return err
+	}
 	if r.zeroPoints != nil {
 		if err := r.zeroPoints.Flush(); err != nil {
 			return err
@@ -177,6 +181,7 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 // A blockQuantizer quantizes one weight in chunks.
 type blockQuantizer struct {
 	*Blockwise
+	magnitudes
 	ctx                  context.Context
 	floats               *pass.Floats
 	out                  []io.Writer
@@ -214,9 +219,11 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err != nil {
 		return err
 	}
-	if reason := NotFinite(kernel.AbsMaxBits(w)); !reason.None() {
+	peak := kernel.AbsMaxBits(w)
+	if reason := NotFinite(peak); !reason.None() {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 	}
+	r.add(math.Float32frombits(peak), false)
 	quantized := &solve.Quantized{K: int(rows), N: int(cols), Spec: r.Layout.Spec, Values: r.quantized[:rows*cols]}
 	n := ceilDiv(rows, int64(r.Layout.Spec.Block)) * cols
 	quantized.Scale, quantized.Zero = make([]float32, n), make([]int32, n)
@@ -226,6 +233,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err := r.Layout.Rounder(quantized, w, int(row), int(col)); err != nil {
 		return err
 	}
+	r.clearDead(quantized, w)
 	if err := r.writeQParams(quantized); err != nil {
 		return err
 	}
@@ -241,6 +249,25 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 		return err
 	}
 	return r.ctx.Err()
+}
+
+// clearDead makes blocks of w that have no scale zeros.
+func (r *blockQuantizer) clearDead(c *solve.Quantized, w []float32) {
+	for at, s := range c.Scale {
+		if s = max(s, -s); IsNormal(s) || s >= 1 {
+			continue
+		}
+		row, col, peak := at/c.N*c.Spec.Block, at%c.N, float32(0)
+		for i := row; i < min(row+c.Spec.Block, c.K); i++ {
+			peak = max(peak, w[i*c.N+col], -w[i*c.N+col])
+			c.Values[i*c.N+col] = byte(r.Layout.ImpliedZeroPoint())
+		}
+		r.add(peak, true)
+		c.Scale[at], c.Zero[at] = 1, r.Layout.ImpliedZeroPoint()
+		if c.Point != nil {
+			c.Point[at] = float32(r.Layout.ImpliedZeroPoint())
+		}
+	}
 }
 
 // read returns a chunk as rows of cols.

@@ -123,6 +123,9 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 	if err := finish(); err != nil {
 		return err
 	}
+	if err := k.unfit(b.Weight.Name); err != nil {
+		return err
+	}
 	if err := quantized.Flush(); err != nil {
 		return err
 	}

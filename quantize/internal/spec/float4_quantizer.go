@@ -24,9 +24,10 @@ type float4Quantizer struct {
 	quantized []byte    // their quantized values
 	scales    []uint16  // of the blocks since begin, float16
 
-	blocks        [tileCols]block // of the unfinished tile
-	n             int
-	tensor        string // in errors
+	blocks [tileCols]block // of the unfinished tile
+	n      int
+	tensor string // in errors
+	magnitudes
 	tile          []float32
 	tileQuantized []byte
 }
@@ -126,7 +127,7 @@ func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [
 	var peak, least [tileCols]float32
 	kernel.ColAbsMaxBits(bits[:], tile)
 	for j, b := range bits {
-		if reason := noScale(b, 1); !reason.None() {
+		if reason := NotFinite(b); !reason.None() {
 			return half, scale, &pass.Unfit{Tensor: k.tensor, Reason: reason}
 		}
 		peak[j], least[j], half[j], scale[j] = math.Float32frombits(b), float32(math.Inf(1)), oneHalf, 1
@@ -141,7 +142,8 @@ func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [
 		}
 	}
 	for j, e := range least {
-		if peak[j] > 0 && math.IsInf(float64(e), 1) {
+		unscaled := peak[j] > 0 && math.IsInf(float64(e), 1)
+		if k.add(peak[j], unscaled && peak[j] < 1); unscaled && peak[j] >= 1 {
 			return half, scale, &pass.Unfit{Tensor: k.tensor, Reason: noScaleOf(peak[j])}
 		}
 	}

@@ -86,15 +86,20 @@ func (s *Float8Encoding) observe(ctx context.Context, r *segmentBuffer) ([]float
 	}
 	scale := make([]float32, len(m.bits))
 	for i, bits := range m.bits {
-		if reason := noScale(bits, s.Format.Largest()); !reason.None() {
+		if reason := NotFinite(bits); !reason.None() {
 			return nil, &pass.Unfit{Tensor: s.Weight.Name, Reason: reason}
 		}
-		scale[i] = math.Float32frombits(bits) / s.Format.Largest()
-		if bits == 0 {
+		peak := math.Float32frombits(bits)
+		scale[i] = peak / s.Format.Largest()
+		dead := !IsNormal(scale[i])
+		if m.add(peak, dead); dead {
 			scale[i] = 1
 		}
+		if !representable(scale[i], s.Format.Largest()) {
+			return nil, &pass.Unfit{Tensor: s.Weight.Name, Reason: noScaleOf(peak)}
+		}
 	}
-	return scale, nil
+	return scale, m.unfit(s.Weight.Name)
 }
 
 // quantize quantizes one segment.

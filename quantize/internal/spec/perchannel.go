@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -109,7 +110,7 @@ func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer)
 	m, a := newMinMaxObserver(c.Layout.NumScales(), c.Spec), newQParams(c.Layout.NumScales(), c.Spec)
 	r := newSegmentBuffer(c.Buffers, in, c.Weight.DType, c.Layout, 1)
 	defer r.close()
-	return a, c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
+	err := c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
 		m.observe(c.Layout, q, x)
 		scale, zero, err := m.qparams(c.Spec, q.first, c.Weight.Name)
 		if err != nil {
@@ -119,6 +120,7 @@ func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer)
 		kernel.Quantize(dst, x, scale, zero, c.Spec.Levels())
 		return nil
 	})
+	return a, cmp.Or(err, m.unfit(c.Weight.Name))
 }
 
 // quantizeWith quantizes with known scales.

@@ -15,6 +15,7 @@ import (
 type minMaxObserver struct {
 	bits   []uint32
 	lo, hi []float32
+	magnitudes
 }
 
 func newMinMaxObserver(n int64, s QuantSpec) *minMaxObserver {
@@ -43,7 +44,7 @@ func (m *minMaxObserver) observe(g ScaleLayout, q segment, x []float32) {
 
 const InfBits = 0x7f800000
 
-// qparams is scale i and its zero point.
+// qparams is scale i and its zero point: those of zeros for a dead channel.
 func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale float32, zero int32, err error) {
 	if reason := NotFinite(m.bits[i]); !reason.None() {
 		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: reason}
@@ -54,7 +55,12 @@ func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale flo
 		lo, hi = m.lo[i], m.hi[i]
 	}
 	scale, zero, ok := s.QParams(lo, hi)
-	if !ok {
+	dead := !ok && scale < 1
+	m.add(max(-lo, hi), dead)
+	switch {
+	case dead:
+		scale, zero, _ = s.QParams(0, 0)
+	case !ok:
 		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: noScaleOf(max(-lo, hi))}
 	}
 	return scale, zero, nil
@@ -98,7 +104,7 @@ func (m *minMaxObserver) all(s QuantSpec, tensor string) (*QParams, error) {
 		}
 		a.set(i, scale, zero)
 	}
-	return a, nil
+	return a, m.unfit(tensor)
 }
 
 func newQParams(n int64, s QuantSpec) *QParams {

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -21,15 +20,6 @@ type SmallFloatEncoding interface {
 	Encoding
 	// EmitDequantize inserts the nodes that dequantize before at.
 	EmitDequantize(g *ir.Graph, at *ir.Node, quantized, scales *ir.Value) *ir.Value
-}
-
-// noScale is the reason why a channel with that maximum magnitude, as bits, has no scale.
-func noScale(bits uint32, largest float32) pass.Reason {
-	peak := math.Float32frombits(bits)
-	if bits > 0 && bits < InfBits && !representable(peak/largest, largest) {
-		return noScaleOf(peak)
-	}
-	return NotFinite(bits)
 }
 
 // noScaleOf is the reason of weights whose maximum magnitude has no scale.
