@@ -57,7 +57,7 @@ func WithGates(gates ...Gate) Option {
 // WithAllowRandomInputs accepts gates on outputs without data: the inputs are random then, which is no evidence of accuracy.
 func WithAllowRandomInputs() Option { return func(s *settings) { s.allowRandom = true } }
 
-// WithMetric measures a metric on the data, besides accuracy: one of "top1", "top5", "f1", "map", "cer", "spearman", "embedding-cosine",
+// WithMetric measures a metric on the data, besides accuracy: one of "top1", "top5", "f1", "map", "box-agreement", "cer", "spearman", "embedding-cosine",
 // "nearest-centroid" and "perplexity", with options after colons, as in "cer:blank=0". The gate MaxMetricDrop bounds its drop. Steps that
 // train keep the weights that are best by it on their validation set, unless they have a metric of their own.
 func WithMetric(name string) Option { return func(s *settings) { s.metric = name } }
@@ -191,9 +191,7 @@ func (s *settings) apply(o *job.Options) error {
 		}
 	}
 	o.Reports = s.reports
-	for _, g := range s.gates {
-		o.Gates = append(o.Gates, report.Limit(g))
-	}
+	o.Gates = s.reportLimits()
 	if f := s.progress; f != nil {
 		o.Progress = func(done, total int64) { f(Progress{Stage: "write", Done: done, Total: total}) }
 		o.Trained = func(p pass.Progress) {
@@ -239,14 +237,23 @@ func (s *settings) verification() (job.Verification, error) {
 	if i := slices.IndexFunc(s.gates, Gate.onOutputs); i >= 0 && d.Path == "" && !s.allowRandom {
 		return job.Verification{}, pass.OptionErrorf("gate %s on random inputs is no evidence of accuracy: name samples of the model's task with WithData or WithTestData, or add WithAllowRandomInputs", s.gates[i].Name)
 	}
-	always := s.verify != nil && *s.verify
-	return job.Verification{
+	v := job.Verification{
 		Metric:  measure,
-		Data:    job.Data{Path: d.Path, Classes: classes, Options: options, Batch: batch(d)},
+		Data:    job.Data{Path: d.Path, Classes: classes, Options: options},
 		Backend: job.Backend{Workers: s.threads(), Limits: s.limits().Half(), Cache: s.cache},
-		Latency: slices.ContainsFunc(s.gates, Gate.timed),
-		Layers:  true, Digest: true, Required: always, Force: always || d.Path != "" || s.measured(),
-	}, nil
+		Layers:  true, Digest: true,
+	}
+	v.Demand(s.verify != nil && *s.verify, s.reportLimits())
+	return v, nil
+}
+
+// reportLimits are the gates for reports.
+func (s *settings) reportLimits() []report.Limit {
+	var limits []report.Limit
+	for _, g := range s.gates {
+		limits = append(limits, report.Limit(g))
+	}
+	return limits
 }
 
 // measure is the metric on the data, nil for none.
@@ -279,12 +286,4 @@ func (s *settings) classes() (*job.Data, error) {
 	}
 	options, err := (&dataset.Source{Samples: s.data}).Options(s.threads())
 	return &job.Data{Path: s.data.Path, Options: options}, err
-}
-
-// batch is the number of samples that are run at once.
-func batch(d Data) int {
-	if d.Path == "" {
-		return 1
-	}
-	return 16
 }

@@ -97,7 +97,13 @@ func (n *vocabulary) nearest(pattern string) []string {
 		}
 		return r
 	}, pattern)
-	list := slices.Clone(n.like(pattern))
+	list := Nearest(text, n.like(pattern))
+	return list[:min(shownNames, len(list))]
+}
+
+// Nearest returns names in the order of the fewest edits with which text is found in them.
+func Nearest(text string, names []string) []string {
+	list := slices.Clone(names)
 	distance := map[string]int{}
 	for _, name := range list {
 		distance[name] = edits(text, name)
@@ -105,7 +111,7 @@ func (n *vocabulary) nearest(pattern string) []string {
 	slices.SortStableFunc(list, func(a, b string) int {
 		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(len(a), len(b)))
 	})
-	return list[:min(shownNames, len(list))]
+	return list
 }
 
 // edits is the minimum number of insertions, deletions and replacements that make some part of name equal text (Sellers 1980).

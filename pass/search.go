@@ -1,5 +1,7 @@
 package pass
 
+import "fmt"
+
 // A Search is the mixed-precision search of --auto.
 type Search struct {
 	Measure string        `json:"measure"` // of sensitivity: "noise" or "divergence"
@@ -7,6 +9,7 @@ type Search struct {
 	Layers  []Sensitivity `json:"layers"`  // most sensitive first
 	Trials  []Trial       `json:"trials"`  // combinations tried, in order
 	Chosen  int           `json:"chosen"`  // index of the chosen trial
+	LeftOut []LeftOut     `json:"left_out,omitempty"`
 
 	Data Data `json:"-"` // on which combinations were compared
 }
@@ -25,7 +28,35 @@ type Sensitivity struct {
 type Variant struct {
 	Method      string  `json:"method"`
 	Bytes       int64   `json:"bytes"`
-	Sensitivity float64 `json:"damage"`
+	Sensitivity float64 `json:"damage"`          // the maximum where Error is set
+	Error       string  `json:"error,omitempty"` // why the candidate could not be measured for this weight: it was not chosen for it
+}
+
+// A LeftOut is a candidate that failed on the whole model: the search went on without it.
+type LeftOut struct {
+	Method string `json:"method"`
+	Error  string `json:"error"`
+}
+
+// Failures describe the candidates, weights and combinations that the search left out, each with its error.
+func (s *Search) Failures() []string {
+	var list []string
+	for _, l := range s.LeftOut {
+		list = append(list, fmt.Sprintf("%s: %s", l.Method, l.Error))
+	}
+	for _, l := range s.Layers {
+		for _, v := range l.Variants {
+			if v.Error != "" {
+				list = append(list, v.Error)
+			}
+		}
+	}
+	for _, t := range s.Trials {
+		if t.Error != "" {
+			list = append(list, t.Error)
+		}
+	}
+	return list
 }
 
 // A Trial is a combination that was run. Metrics that the model does not have are absent, and all of them in a trial that ended early.
@@ -37,6 +68,7 @@ type Trial struct {
 
 	MetricDrop *float64 `json:"metric_drop,omitempty"` // of the chosen metric, in its unit
 
-	Accepted bool `json:"held"`
-	Ended    int  `json:"ended_after_samples,omitempty"` // if the gate on accuracy was missed whatever the other samples gave
+	Error    string `json:"error,omitempty"` // why it could not be run; it does not hold the gates then
+	Accepted bool   `json:"held"`
+	Ended    int    `json:"ended_after_samples,omitempty"` // if the gate on accuracy was missed whatever the other samples gave
 }

@@ -29,6 +29,9 @@ func (r *Report) searched() (*searched, error) {
 // searchText is a search in a sentence or two.
 func searchText(s *pass.Search) string {
 	text := fmt.Sprintf("Sensitivity of %s weights, each measured alone in several forms on %s samples", count(int64(len(s.Layers))), count(int64(s.Samples)))
+	if n := len(s.Failures()); n > 0 {
+		text += fmt.Sprintf("; %s measurements failed and were left out", count(int64(n)))
+	}
 	if len(s.Trials) == 0 {
 		return text + "."
 	}
@@ -75,6 +78,9 @@ func paretoChart(s *pass.Search) (figure, []trialRow, error) {
 	var row []int // of the marks
 	for i, t := range s.Trials {
 		r := trialRow{Label: fmt.Sprint(i + 1), What: visible(t.What), Bytes: t.Bytes, Accepted: t.Accepted, Chosen: i == s.Chosen}
+		if t.Error != "" {
+			r.What += ": " + visible(t.Error)
+		}
 		if t.Ended > 0 {
 			r.What += fmt.Sprintf(" (gate on accuracy missed after %s samples)", count(int64(t.Ended)))
 		}
@@ -133,7 +139,7 @@ func pareto(all []point) []point {
 
 // Sensitivity is that of one form of a weight, with its unit.
 func (s searched) Sensitivity(v pass.Variant) string {
-	return SensitivityText(s.Measure, v.Sensitivity)
+	return SensitivityText(s.Measure, v)
 }
 
 // Chosen is the method of a layer.
@@ -147,15 +153,17 @@ func MeasureName(measure string) string {
 	return measure
 }
 
-// SensitivityText is the sensitivity of the outputs with its unit: output SQNR in decibels for noise, nats for divergences.
-func SensitivityText(measure string, sensitivity float64) string {
+// SensitivityText is the sensitivity of the outputs to v with its unit: output SQNR in decibels for noise, nats for divergences.
+func SensitivityText(measure string, v pass.Variant) string {
 	switch {
-	case sensitivity == 0:
+	case v.Error != "":
+		return "failed"
+	case v.Sensitivity == 0:
 		return "exact"
 	case measure == "noise":
-		return fmt.Sprintf("%.1f dB", -10*math.Log10(sensitivity))
+		return fmt.Sprintf("%.1f dB", -10*math.Log10(v.Sensitivity))
 	}
-	return fmt.Sprintf("%.2g nats", sensitivity)
+	return fmt.Sprintf("%.2g nats", v.Sensitivity)
 }
 
 // search writes the sensitivities of weights and the chosen methods.
@@ -172,7 +180,7 @@ func (m *markdown) search(s *pass.Search) {
 			if v.Method == l.Method {
 				chosen = "chosen"
 			}
-			rows = append(rows, []string{prose(pass.Named(l.Tensors[0], l.Module)), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v.Sensitivity), chosen})
+			rows = append(rows, []string{prose(pass.Named(l.Tensors[0], l.Module)), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v), chosen})
 		}
 	}
 	m.table([]string{"weight", "method", "bytes:", MeasureName(s.Measure) + ":", ""}, rows)

@@ -88,6 +88,8 @@ func outputTile(v *verification.Result, o *verification.Output, class string) ti
 		if o.Agreement != nil {
 			t.Small += ", " + o.AgreementText()
 		}
+	case o.Sizes != nil:
+		t.Name, t.Big, t.Small = "Output", "another size", visible(o.Name)+", "+o.Sizes.First
 	case o.Agreement != nil:
 		t.Name, t.Big = "Equal elements of the output", verification.Percent(*o.Agreement)
 	}

@@ -15,6 +15,7 @@ type verificationView struct {
 	On      string // data and backend
 	Caveat  string // "" for samples from files
 	Outputs []outputView
+	Sizes   []string             // of the outputs whose size differs
 	Worst   []verification.Layer // the first of the layers by their error
 }
 
@@ -33,6 +34,10 @@ func view(v *verification.Result) *verificationView {
 		row := outputView{Name: o.Name, Agreement: agreement(o.Agreement)}
 		if e := o.Errors; e != nil {
 			row.SQNR, row.Cosine, row.Max, row.NonFinite = e.Text(), closeness(e), largestError(e), e.NonFiniteText()
+		}
+		if o.Sizes != nil {
+			row.SQNR = "another size"
+			x.Sizes = append(x.Sizes, o.Name+": "+o.Sizes.Text())
 		}
 		x.Outputs = append(x.Outputs, row)
 	}
@@ -101,6 +106,9 @@ func (m *markdown) verification(r *verification.Result) {
 		rows = append(rows, []string{code(o.Name), o.SQNR, o.Cosine, o.Max, o.Agreement, o.NonFinite})
 	}
 	m.folded([]string{"output", "SQNR:", "cosine:", "max abs error:", "agreement:", "NaN or infinite:"}, rows, shown)
+	for _, text := range v.Sizes {
+		m.line("%s.", prose(text))
+	}
 	if a := v.Accuracy; a != nil {
 		m.line("Accuracy: **%s**.", a.Text())
 	}

@@ -145,46 +145,66 @@ func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions,
 		}
 		steps, found, err := tune.Choose(ctx, s)
 		t.warnOrder(command, steps)
+		t.warnLeftOut(command, model, found)
 		return steps, found, err
 	}
 }
 
-// sensitivities prints the sensitivity of each weight.
+// warnLeftOut names what a search on a model left out; found may be nil.
+func (t *tool) warnLeftOut(command, model string, found *pass.Search) {
+	if found == nil {
+		return
+	}
+	for _, failed := range found.Failures() {
+		printError(t.stderr, fmt.Errorf("%s: warning: %s: left out: %s", command, model, failed))
+	}
+}
+
+// sensitivities prints the sensitivity of each weight of each model. An error of one of several models does not end those of the others.
 func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, models []string, v job.Verification, w *writing) error {
+	var codes []int
 	for _, model := range models {
-		s, err := a.search(c.Context, t, model, dir, o, v, w.gates)
+		err := a.sensitivityOf(c, t, dir, o, model, v, w)
+		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
+			return err
+		}
 		if err != nil {
-			return err
+			printError(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, err))
 		}
-		r, err := w.resume(c, t, model, report.Stem(model)+".sensitivity", nil)
-		if err != nil {
-			return err
-		}
-		if t.division.isPlanning() {
-			if err := t.division.measure(c.Context, t, w, listed{model: model}, "sensitivity", nil, &v); err != nil {
-				return err
-			}
-			continue
-		}
-		s.Journal = r
-		found, err := tune.Sensitivity(c.Context, s)
-		if t.division.isWorker() {
-			if _, elsewhere := ir.ElsewhereIn(err); err == nil || elsewhere {
-				continue // the others have the rest, which is printed in the end
-			}
-		}
-		if err = errors.Join(err, r.leave(c.Context, err)); err != nil {
-			return fmt.Errorf("%s: %w", model, err)
-		}
-		print := mcli.Sensitivity
-		if t.json {
-			print = mcli.SensitivityJSON
-		}
-		if err := print(t.stdout, t.style(), model, found); err != nil {
-			return err
+		codes = append(codes, exitCode(err))
+	}
+	return ended(codes)
+}
+
+// sensitivityOf prints the sensitivity of each weight of a model.
+func (a *automatic) sensitivityOf(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, model string, v job.Verification, w *writing) error {
+	s, err := a.search(c.Context, t, model, dir, o, v, w.gates)
+	if err != nil {
+		return err
+	}
+	r, err := w.resume(c, t, model, report.Stem(model)+".sensitivity", nil)
+	if err != nil {
+		return err
+	}
+	if t.division.isPlanning() {
+		return t.division.measure(c.Context, t, w, listed{model: model}, "sensitivity", nil, &v)
+	}
+	s.Journal = r
+	found, err := tune.Sensitivity(c.Context, s)
+	if t.division.isWorker() {
+		if _, elsewhere := ir.ElsewhereIn(err); err == nil || elsewhere {
+			return nil // the others have the rest, which is printed in the end
 		}
 	}
-	return nil
+	if err = errors.Join(err, r.leave(c.Context, err)); err != nil {
+		return fmt.Errorf("%s: %w", model, err)
+	}
+	print := mcli.Sensitivity
+	if t.json {
+		print = mcli.SensitivityJSON
+		t.warnLeftOut(c.Command.Name, model, found)
+	}
+	return print(t.stdout, t.style(), model, found)
 }
 
 // run searches methods for each model and compresses it, or prints the sensitivities.

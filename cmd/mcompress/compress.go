@@ -316,8 +316,7 @@ func (w *writing) verification(t *tool) (*job.Verification, error) {
 		return nil, nil
 	}
 	v, err := w.proving.verification(t)
-	v.Required = w.verify
-	v.Force = w.verify || gate != "" || !v.Data.Generated()
+	v.Demand(w.verify, w.gates)
 	v.Digest = w.digest.Value != "none"
 	return &v, err
 }
@@ -477,7 +476,7 @@ func (w *writing) job(ctx context.Context, t *tool, model, out string, steps []p
 		Input: model, Output: out, Steps: steps, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits(),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Strip: w.strip, Alone: true,
 		Gates: w.gates, Baseline: w.baseline, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir,
-		MustChange: w.mustChange, DataSuffix: w.dataSuffix, DataFiles: w.dataFiles,
+		MustChange: w.mustChange, DataSuffix: w.dataSuffix, DataFiles: w.dataFiles, Dims: w.proving.dims,
 	}
 	if err := pass.CheckDataFiles(w.dataFiles); err != nil {
 		return o, usagef("--data-files: %w", err)

@@ -136,8 +136,12 @@ func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models 
 	var all mcli.Batch
 	for i, m := range models {
 		batch, err := s.compress(c, t, o, w, m, outs[i], settings)
-		if err != nil {
+		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
 			return err
+		}
+		if err != nil {
+			all = append(all, mcli.Outcome{Model: m, Variant: sourceVariant, Err: err})
+			continue
 		}
 		if !w.dryRun {
 			if err := s.configure(w, m, outs[i], batch); err != nil {
@@ -151,14 +155,25 @@ func (s *variantSet) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models 
 			printError(t.stderr, fmt.Errorf("%s: %s: %w", c.Command.Name, outcome.Variant, outcome.Err))
 		}
 	}
-	if err := w.concludeVariants(t, all, to); err != nil || w.pushing.dest == "" {
-		if err != nil && to == w.pushing.dest && to != "" {
-			printError(t.stderr, fmt.Errorf("%s: nothing is pushed, and the results are dropped; --output keeps them", c.Command.Name))
-		}
+	code, err := w.concludeVariants(t, all, to)
+	if err != nil {
 		return err
 	}
-	return s.push(c.Context, t, w, card, outs, all)
+	pushed := w.pushing.dest != "" && (code == exitDone || code == exitInput && slices.ContainsFunc(all, made))
+	switch {
+	case pushed:
+		err = s.push(c.Context, t, w, card, outs, all)
+	case w.pushing.dest != "" && to == w.pushing.dest:
+		printError(t.stderr, fmt.Errorf("%s: nothing is pushed, and the results are dropped; --output keeps them", c.Command.Name))
+	}
+	if err != nil {
+		return err
+	}
+	return ended([]int{code})
 }
+
+// made reports whether a variant was written.
+func made(o mcli.Outcome) bool { return o.Err == nil && o.Variant != sourceVariant }
 
 // destination sets the folder of the variants: that of --output, or with --push alone a temporary one, which done removes.
 func (s *variantSet) destination(w *writing) (done func() error, err error) {
@@ -381,8 +396,8 @@ func (s *variantSet) configure(w *writing, model, out string, batch mcli.Batch) 
 	return folder.NameExternalData(root, external, access)
 }
 
-// concludeVariants prints the table of the variants. The run fails if a gate failed, if reading or writing failed, or if there is no variant at all.
-func (w *writing) concludeVariants(t *tool, batch mcli.Batch, to string) error {
+// concludeVariants prints the table of the variants and returns their exit code: that of a variant that is missing, even if there are others.
+func (w *writing) concludeVariants(t *tool, batch mcli.Batch, to string) (code int, err error) {
 	print := batch.VariantsText
 	if t.json {
 		print = batch.VariantsJSON
@@ -391,23 +406,11 @@ func (w *writing) concludeVariants(t *tool, batch mcli.Batch, to string) error {
 		to = "(dry run, no file written)"
 	}
 	if err := print(t.stdout, t.style(), to); err != nil {
-		return err
+		return exitIO, err
 	}
 	var codes []int
-	made := false
 	for _, o := range batch {
-		code := exitCode(o.Err)
-		if o.Err == nil && o.Result.Rejected {
-			code = exitGate
-		}
-		made = made || o.Err == nil && o.Variant != sourceVariant
-		codes = append(codes, code)
+		codes = append(codes, outcomeCode(o))
 	}
-	if made {
-		codes = slices.DeleteFunc(codes, func(code int) bool { return code == exitInput })
-	}
-	if code := first(codes); code != exitDone {
-		return exit{code}
-	}
-	return nil
+	return first(codes), nil
 }

@@ -84,7 +84,9 @@ func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 		return job.Verification{}, usagef("--%s on random inputs is no evidence of accuracy: name samples of the model's task with --data, or add --allow-random-inputs", gate)
 	}
 	backend, err := p.backendFlags.open(t)
-	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Latency: p.gateOf(report.OnTime) != "", Digest: true}, err
+	v := job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Digest: true}
+	v.Demand(false, *p.gates)
+	return v, err
 }
 
 func verifyCommand(t *tool) *cli.Command {

@@ -145,6 +145,8 @@ func outputSQNR(v *verification.Result) string {
 	switch o := v.Worst(); {
 	case o == nil:
 		return ""
+	case o.Sizes != nil:
+		return "another size"
 	case o.Errors != nil:
 		return o.Errors.Text()
 	case o.Agreement != nil:

@@ -16,11 +16,19 @@ func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
 	for _, l := range found.Layers {
 		name := abridged(pass.Named(l.Tensors[0], l.Module))
 		for _, v := range l.Variants {
-			t.add(name, v.Method, size(v.Bytes), report.SensitivityText(found.Measure, v.Sensitivity))
+			t.add(name, v.Method, size(v.Bytes), report.SensitivityText(found.Measure, v))
 			name = ""
 		}
 	}
-	return part{fmt.Sprintf("%s: sensitivity, each weight alone, %d samples", model, found.Samples), t}.write(w, s)
+	if err := (part{fmt.Sprintf("%s: sensitivity, each weight alone, %d samples", model, found.Samples), t}).write(w, s); err != nil {
+		return err
+	}
+	for _, failed := range found.Failures() {
+		if _, err := fmt.Fprintln(w, "  "+s.bad("left out")+": "+Escape(failed)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SensitivityJSON writes the same as JSON.

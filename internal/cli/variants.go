@@ -91,7 +91,9 @@ func (o Outcome) variant(s Style) []string {
 		line[1] = s.bad(line[1])
 	}
 	if v := r.Verification; v != nil && v.Skipped == "" {
-		if worst := v.Worst(); worst != nil && worst.Errors != nil {
+		if worst := v.Worst(); worst != nil && worst.Sizes != nil {
+			line[5] = "another size"
+		} else if worst != nil && worst.Errors != nil {
 			line[5], line[6], line[7] = worst.Errors.Text(), optional("%.5f", worst.Errors.Cosine), optional("%.2g", worst.Errors.Max)
 		}
 		if worst := v.Worst(); worst != nil && worst.Agreement != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // Default sizes of open axes.
@@ -214,8 +215,8 @@ func (x *axes) vary(free []string, keepBatch bool) [][]int {
 	return slices.Concat(images, single, batches)
 }
 
-// checkDims reports sizes of axes that the inputs do not have, and invalid sizes.
-func checkDims(inputs []Input, dims map[string]int64) error {
+// CheckDims reports sizes of axes that the inputs do not have, with the nearest names, and invalid sizes: mistakes of the caller.
+func CheckDims(inputs []Input, dims map[string]int64) error {
 	open := map[string]bool{}
 	for _, in := range inputs {
 		for i, d := range in.dims(nil) {
@@ -233,16 +234,20 @@ func checkDims(inputs []Input, dims map[string]int64) error {
 	for _, name := range slices.Sorted(maps.Keys(dims)) {
 		switch {
 		case dims[name] < 0:
-			return fmt.Errorf("dim %s=%d: a size cannot be negative", name, dims[name])
+			return pass.OptionErrorf("dim %s=%d: a size cannot be negative", name, dims[name])
 		case open[name]:
 		case len(open) == 0:
-			return fmt.Errorf("dim %s: the inputs have no named axes", name)
+			return pass.OptionErrorf("dim %s: the inputs have no dynamic axes", name)
 		default:
-			return fmt.Errorf("dim %s: the inputs have no axis of that name; named axes: %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+			near := pass.Nearest(name, slices.Sorted(maps.Keys(open)))
+			return pass.OptionErrorf("dim %s: the inputs have no axis of that name; the nearest of their dynamic axes: %s", name, strings.Join(near[:min(maxNear, len(near))], ", "))
 		}
 	}
 	return nil
 }
+
+// maxNear is the maximum number of names that an error lists.
+const maxNear = 8
 
 // specs are the types and shapes of random values for all inputs.
 func (x *axes) specs() ([]ir.Spec, error) {

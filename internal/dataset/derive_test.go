@@ -118,3 +118,52 @@ func TestSteps(t *testing.T) {
 		}
 	}
 }
+
+// Attention whose lengths are inputs runs on random inputs that fit together: the new tokens, those in the cache, and where both are bounded by the cache or
+// by the table of positions, as many as fit.
+func TestLengthsOfRandomInputsFitTogether(t *testing.T) {
+	for _, c := range []struct {
+		past        string // size of the caches
+		rows        int64  // of the tables of positions; 0 for none
+		total, last int64  // of 16 new tokens
+	}{{"p", 0, 32, 31}, {"24", 0, 24, 23}, {"p", 20, 20, 19}, {"8", 0, 16, 15}} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 17}, {Domain: "com.microsoft", Version: 1}}
+		g := m.Graph
+		values := map[string]*ir.Value{}
+		for _, in := range []Input{
+			input("x", "float[2,s,64]"), input("kv", "float[2,s,32]"), input("k", "float[2,2,"+c.past+",16]"), input("v", "float[2,2,"+c.past+",16]"),
+			input("n", "int32[2]"), input("all", "int32[1]"),
+		} {
+			v := g.AddValue(in.Name)
+			v.Type = in.Type
+			g.Inputs = append(g.Inputs, v)
+			values[in.Name] = v
+		}
+		in := []*ir.Value{values["x"], values["kv"], values["kv"], values["k"], values["v"], values["n"], values["all"]}
+		if c.rows > 0 {
+			table := func(name string) *ir.Value {
+				return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{c.rows, 8}}, Source: ir.Mem(make([]byte, c.rows*8*4))})
+			}
+			in = append(in, table("cos"), table("sin"))
+		}
+		n := g.NewNode(ir.OpID{Domain: "com.microsoft", Type: "GroupQueryAttention"}, in, ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+		y := g.AddValue("y")
+		n.SetOutputs(y)
+		g.Append(n)
+		g.AddOutput(y)
+		set, err := Generate(Inputs(g), Random{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := range set.Batches(context.Background(), Order{Size: 1}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			total, last := ir.View[int32](b.Inputs["all"])[0], ir.View[int32](b.Inputs["n"])
+			if int64(total) != c.total || int64(last[0]) != c.last || int64(last[1]) != c.last || b.Inputs["x"].Shape[1] != 16 {
+				t.Errorf("%+v: %v tokens, total %d, lengths %d", c, b.Inputs["x"].Shape, total, last)
+			}
+		}
+	}
+}

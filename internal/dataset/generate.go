@@ -56,7 +56,7 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 		g.held += specs[i].Bytes()
 	}
 	g.specs = specs
-	g.language()
+	g.language(chosen)
 	set := newSet(g, o)
 	set.chosen = chosen
 	return set, nil
@@ -64,7 +64,7 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 
 // Specs are the types and shapes of the inputs of Generate, in their order. Unlike Generate it accepts inputs of any size.
 func Specs(inputs []Input, r Random) ([]ir.Spec, error) {
-	if err := checkDims(inputs, r.Dims); err != nil {
+	if err := CheckDims(inputs, r.Dims); err != nil {
 		return nil, err
 	}
 	return newAxes(inputs, r.Dims, r.Batch).specs()

@@ -207,9 +207,9 @@ func TestGenerateErrors(t *testing.T) {
 		{input("x", "int64[3]"), Random{Ranges: map[string][2]int64{"x": {3, 2}}}, "invalid range of int64: 3 to 2"},
 		{input("x", "int8[3]"), Random{Fill: map[string]float64{"x": 300}}, "300 does not fit"},
 		{input("x", "int8[n]"), Random{Dims: map[string]int64{"n": -1}}, "negative"},
-		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}}, "dim k: the inputs have no axis of that name; named axes: m, n"},
-		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}}, "dim 1: the inputs have no axis of that name; named axes: n, past_n, past_n + n + 1"},
-		{input("x", "int8[3]"), Random{Dims: map[string]int64{"n": 2}}, "dim n: the inputs have no named axes"},
+		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}}, "dim k: the inputs have no axis of that name; the nearest of their dynamic axes: m, n"},
+		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}}, "dim 1: the inputs have no axis of that name; the nearest of their dynamic axes: past_n + n + 1, n, past_n"},
+		{input("x", "int8[3]"), Random{Dims: map[string]int64{"n": 2}}, "dim n: the inputs have no dynamic axes"},
 		{input("x", "int8[n]"), Random{Fill: map[string]float64{"y": 1}}, `fill "y"`},
 	} {
 		_, err := Generate(inputs(tt.in), tt.r)

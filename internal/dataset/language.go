@@ -1,22 +1,76 @@
 package dataset
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/opset"
+)
 
-// language sets the number of tokens and of past positions, if the model is a language model.
-func (g *generator) language() {
+// language sets the number of tokens and of past positions, if the model is a language model, or another one with attention whose lengths are inputs.
+func (g *generator) language(chosen *axes) {
 	ids, ok := sequence(g.inputs)
-	if !ok {
-		return
-	}
 	for i, in := range g.inputs {
 		shape := g.specs[i].Shape
-		if in.Name == ids.Name {
+		if ok && in.Name == ids.Name {
 			g.tokens = shape[1]
 		}
 		if axis := in.growth(); in.role() == cache && axis >= 0 && axis < len(shape) {
 			g.past = shape[axis]
 		}
 	}
+	for _, n := range withLengths(g.inputs) {
+		if tokens := queries(n, chosen); g.tokens == 0 {
+			g.tokens = tokens
+		}
+		g.past = g.bounded(n)
+	}
+}
+
+// withLengths are the nodes of attention of which an input of the graph is the number of keys.
+func withLengths(inputs []Input) []*ir.Node {
+	var nodes []*ir.Node
+	for _, in := range inputs {
+		if in.value == nil {
+			continue
+		}
+		for _, u := range in.value.Uses() {
+			if u.Node == nil {
+				continue
+			}
+			if f := operator.Of(u.Node); f.Total > 0 && u.Index == f.Total || f.Lengths > 0 && u.Index == f.Lengths {
+				nodes = append(nodes, u.Node)
+			}
+		}
+	}
+	return nodes
+}
+
+// queries is the number of queries of a node of attention with inputs of the chosen sizes, 0 if it is not known.
+func queries(n *ir.Node, chosen *axes) int64 {
+	if n.Input(0) == nil {
+		return 0
+	}
+	dims, ok := opset.ShapesFor(chosen.shapes()).Of(n.Input(0))
+	if !ok || len(dims) != 3 || !dims[1].Known() {
+		return 0
+	}
+	return dims[1].N
+}
+
+// bounded is the number of past positions with which the tokens of n fit into its caches, if those have a constant size, and into its table of positions.
+func (g *generator) bounded(n *ir.Node) int64 {
+	past, f := g.past, operator.Of(n)
+	for _, s := range f.States {
+		if size := length(n.Input(s.Input), int64(s.Axis)); size > 0 && operator.SlidingWindow(n) == 0 {
+			past = min(past, max(0, size-g.tokens))
+		}
+	}
+	for _, i := range f.Rotary {
+		if rows := length(n.Input(i), 0); rows > 0 {
+			past = min(past, max(0, rows-g.tokens))
+		}
+	}
+	return past
 }
 
 // follows reports whether the values of in follow from the tokens: those of a mask by tokens where a random one would be none.

@@ -60,6 +60,7 @@ func indexed(u ir.Use) int64 {
 func length(v *ir.Value, axis int64) int64 {
 	var dims []ir.Dim
 	switch {
+	case v == nil:
 	case v.Initializer() != nil:
 		for _, n := range v.Initializer().Shape {
 			dims = append(dims, ir.Dim{N: n})

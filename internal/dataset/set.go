@@ -183,7 +183,7 @@ func (o *Options) check(inputs []Input) error {
 		return fmt.Errorf("loaders %d: must be a positive number", o.Loaders)
 	}
 	o.setDefaults()
-	return checkDims(inputs, o.Dims)
+	return CheckDims(inputs, o.Dims)
 }
 
 func (o *Options) setDefaults() {

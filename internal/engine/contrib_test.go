@@ -305,6 +305,36 @@ func TestSlidingWindowCacheAgreesWithONNXRuntime(t *testing.T) {
 	}
 }
 
+// Caches of int8 with one scale, or one for each channel, before and after the first token, with new values beyond their range.
+func TestQuantizedCacheAgreesWithONNXRuntime(t *testing.T) {
+	lib, r := ortLibrary(t), rand.New(rand.NewPCG(6, 2))
+	for _, kind := range []string{"PER_TENSOR", "PER_CHANNEL"} {
+		for _, past := range []int64{0, 1, 5} {
+			for _, queries := range []int64{1, 3} {
+				scale := func() *ir.Array {
+					a := ir.ArrayOf([]float32{0.02}, 1)
+					if kind == "PER_CHANNEL" {
+						a = drawn(r, ir.Float, true, 1, 2, 1, 16)
+						for i := range ir.View[float32](a) {
+							ir.View[float32](a)[i] = 0.01 + 0.02*ir.View[float32](a)[i]
+						}
+					}
+					return a
+				}
+				c := contribCase{op: "GroupQueryAttention", attrs: fmt.Sprintf("num_heads = 4, kv_num_heads = 2, k_quant_type = %q, v_quant_type = %q, kv_cache_bit_width = 8", kind, kind),
+					unused: []string{"present_key", "present_value"},
+					names:  []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "", "", "", "", "", "k_scale", "v_scale"}, in: map[string]*ir.Array{
+						"q": drawn(r, ir.Float, false, 1, queries, 64), "k": drawn(r, ir.Float, false, 1, queries, 32), "v": drawn(r, ir.Float, false, 1, queries, 32),
+						"past_key": few(r, ir.Int8, -128, 127, 1, 2, past, 16), "past_value": few(r, ir.Int8, -128, 127, 1, 2, past, 16),
+						"lengths": ir.ArrayOf([]int32{int32(past+queries) - 1}, 1), "total": ir.ArrayOf([]int32{int32(past + queries)}, 1),
+						"k_scale": scale(), "v_scale": scale(),
+					}}
+				c.agrees(t, lib, 1e-5)
+			}
+		}
+	}
+}
+
 // The layers of DynamicQuantizeLSTM agree with ONNX Runtime, which also quantizes the input and each state by the range of all elements. A state
 // halfway between two codes may be the other one.
 func TestDynamicQuantizeLSTMAgreesWithONNXRuntime(t *testing.T) {

@@ -73,9 +73,8 @@ func withoutFolders(text string, paths ...string) string {
 	return text
 }
 
-// classify separates errors of the output, which it returns, from reasons to skip verification: operators that the engine does
-// not support, and a source that does not run on random inputs, unless verification is required. An output is broken if it fails where the
-// source runs.
+// classify separates errors of the output, which it returns, from reasons to skip verification, unless that is required: a source that cannot be run is
+// no fault of the output, and gates that need a run do not hold then. An output is broken if it fails where the source runs.
 func (v Verification) classify(ctx context.Context, r *verification.Result, err error) (*verification.Result, error) {
 	var side *verify.SideError
 	var missing *engine.Unsupported
@@ -84,7 +83,7 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return r, err
-	case errors.As(err, &missing), errors.As(err, &refused):
+	case errors.As(err, &missing), errors.As(err, &refused), errors.As(err, &side) && side.Side == verify.First:
 		if v.Required {
 			return nil, fmt.Errorf("not verified: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/remote"
@@ -47,6 +48,8 @@ type Options struct {
 	DataSuffix string // of the name of a data file: see onnx.LayoutOptions
 	DataFiles  int    // likewise
 	MustChange bool   // a result without changed weights is the error Unchanged
+
+	Dims map[string]int64 // sizes of dynamic axes of the source by name: another name is an error, whatever is run
 
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
@@ -192,6 +195,9 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := dataset.CheckDims(dataset.Inputs(r.source.Model.Graph), o.Dims); err != nil {
 		return nil, err
 	}
 	if err := r.begin(); err != nil {

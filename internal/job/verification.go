@@ -20,6 +20,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
 )
 
@@ -37,6 +38,17 @@ type Verification struct {
 	Metric    metric.Measure // besides accuracy; nil for none
 
 	teacher bool // the first model is the teacher of the second one: inputs and outputs may have other names
+}
+
+// Demand sets what follows from the request, for the program and the library: always verifies models of any size, and makes models that cannot be run an
+// error; data and gates that need a run verify models of any size; gates on time measure it.
+func (v *Verification) Demand(always bool, gates []report.Limit) {
+	has := func(kinds ...report.GateKind) bool {
+		return slices.ContainsFunc(gates, func(g report.Limit) bool { return slices.Contains(kinds, report.KindOf(g.Name)) })
+	}
+	v.Required = always
+	v.Force = always || !v.Data.Generated() || has(report.OnOutputs, report.OnTime)
+	v.Latency = has(report.OnTime)
 }
 
 // Without --verify, a compressed model is verified if its weights have at most this many bytes, in runs of at most this many steps; layers
@@ -101,8 +113,12 @@ func explained(set *dataset.Set, err error) error {
 	return err
 }
 
-// inputError marks errors of generating random inputs as unrunnable.
+// inputError marks errors of generating random inputs as unrunnable, except for mistakes in options.
 func (v Verification) inputError(err error) error {
+	var option *pass.OptionError
+	if errors.As(err, &option) {
+		return err
+	}
 	if err != nil && v.Data.Generated() {
 		return &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
 	}

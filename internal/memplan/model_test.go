@@ -103,7 +103,7 @@ func TestSizesOfAxes(t *testing.T) {
 		t.Errorf("got %+v", f.Runs[0].Inputs)
 	}
 	_, err := chain().try(t, Options{Dims: map[string]int64{"time": 5}})
-	if err == nil || err.Error() != "dim time: the inputs have no axis of that name; named axes: batch" {
+	if err == nil || err.Error() != "dim time: the inputs have no axis of that name; the nearest of their dynamic axes: batch" {
 		t.Errorf("got %v", err)
 	}
 	_, err = chain().try(t, Options{Batches: []int64{1, 1 << 62}})

@@ -2,8 +2,6 @@ package metric
 
 import (
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -27,7 +25,10 @@ func vectors(b *Batch, a *ir.Array) [][]float64 {
 		return nil
 	}
 	all := rows(a, b.N)
-	masks := b.mask()
+	var masks [][]float64
+	if all := Masks(b.Inputs, b.N); all != nil {
+		masks = all[0].Rows
+	}
 	for i := range all {
 		if len(shape) == 2 && shape[0] > 0 {
 			var mask []float64
@@ -39,21 +40,6 @@ func vectors(b *Batch, a *ir.Array) [][]float64 {
 		normalize(all[i])
 	}
 	return all
-}
-
-// mask is the attention mask of each sample, nil without one.
-func (b *Batch) mask() [][]float64 {
-	var names []string
-	for name, a := range b.Inputs {
-		if strings.Contains(name, "mask") && readable(a) && len(a.Shape) == 2 {
-			names = append(names, name)
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	slices.Sort(names)
-	return rows(b.Inputs[names[0]], b.N)
 }
 
 // pooled is the mean of the tokens whose mask is not 0.

@@ -39,6 +39,7 @@ func Table() []*Metric {
 		{Name: "top5", Doc: "fraction of labels whose class is among the 5 highest scores", HigherIsBetter: true, Classes: true, new: top(5)},
 		{Name: "f1", Doc: "macro-averaged F1 of classes, or F1 of values above a threshold", HigherIsBetter: true, Classes: true, Options: map[string]string{"threshold": "0.5"}, new: newF1},
 		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)", HigherIsBetter: true, Options: map[string]string{"iou": ""}, new: newMeanAP},
+		{Name: "box-agreement", Doc: "fraction of boxes that overlap one of the reference of the same class, matched greedily", HigherIsBetter: true, Needs: Reference, Options: map[string]string{"iou": "0.5"}, new: newBoxAgreement},
 		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Texts: true, Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
 		{Name: "spearman", Doc: "rank correlation of scores, or of cosine similarities of pairs, with labels", HigherIsBetter: true, new: newSpearman},
 		{Name: "embedding-cosine", Doc: "mean cosine similarity of embeddings to those of the reference", HigherIsBetter: true, Needs: Reference, new: newEmbeddingCosine},

@@ -36,6 +36,7 @@ var tasks = map[string]task{
 	"centroids":        {metric: "nearest-centroid", shape: []int64{6}, label: upTo(3), integers: true},
 	"directions":       {metric: "embedding-cosine", shape: []int64{4, 6}, mask: true},
 	"boxes":            {metric: "map", shape: []int64{9, 6}, labelShape: []int64{4, 5}},
+	"boxes of both":    {metric: "box-agreement", shape: []int64{9, 6}, labelShape: []int64{4, 5}},
 	"tokens":           {metric: "perplexity", shape: []int64{10, 13}, labelShape: []int64{10}, label: upTo(13), integers: true},
 }
 
@@ -108,7 +109,7 @@ func (k task) draw(seed uint64) (want, got, labels, mask []float64) {
 	for i := range k.samples {
 		mask[i*int(k.shape[0])] = 1 // of the first token
 	}
-	if k.metric == "map" {
+	if k.metric == "map" || k.metric == "box-agreement" {
 		want, labels = boxes(r, k.samples)
 		for i, x := range want {
 			got[i] = x

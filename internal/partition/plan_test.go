@@ -164,7 +164,7 @@ func TestWhatCannotBeCut(t *testing.T) {
 	for want, o := range map[string]partition.Options{
 		"no node depends on the inputs: the model cannot be partitioned": {Stages: 1, By: "weights"},
 		`unknown balance criterion "size"`:                               {Stages: 1, By: "size"},
-		"dim time: the inputs have no named axes":                        {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
+		"dim time: the inputs have no dynamic axes":                      {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
 	} {
 		if _, err := partition.New(t.Context(), empty, o); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

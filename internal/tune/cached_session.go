@@ -12,7 +12,7 @@ const minCache = 64 << 20
 
 // cachedSession caches the outputs of a session: the samples come in the same order each time.
 type cachedSession struct {
-	engine.Session
+	*engine.Interpreter
 	free    int64
 	outputs []map[string]*ir.Array // nil if not cached
 	at      int
@@ -31,7 +31,7 @@ func (r *cachedSession) Run(ctx context.Context, in map[string]*ir.Array, fetch 
 	if at < len(r.outputs) && r.outputs[at] != nil {
 		return r.outputs[at], nil
 	}
-	out, err := r.Session.Run(ctx, in, fetch)
+	out, err := r.Interpreter.Run(ctx, in, fetch)
 	if err != nil || at < len(r.outputs) {
 		return out, err
 	}

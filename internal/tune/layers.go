@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -33,6 +34,7 @@ type variant struct {
 	candidate   int
 	bytes       int64
 	sensitivity float64
+	failed      string // why it could not be measured; empty if it was
 }
 
 // layers finds the weights that candidates change, and measures each. Negligible layers are measured together if together is set.
@@ -51,6 +53,9 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
 	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.spread(t.samples(list)))*t.batch()
 	t.search.Layers = t.sensitivities(list)
+	for _, l := range list {
+		l.variants = slices.DeleteFunc(l.variants, func(v variant) bool { return v.failed != "" })
+	}
 	return list, nil
 }
 
@@ -99,13 +104,17 @@ func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 	}
 	found := &finder{of: map[string]*layer{}, positions: positions}
 	for i, c := range t.Candidates {
-		if err := found.collect(ctx, t, i, c); err != nil {
+		var failed string
+		if err := t.survive(ctx, found.collect(ctx, t, i, c), &failed); err != nil {
 			return nil, err
+		}
+		if failed != "" {
+			t.search.LeftOut = append(t.search.LeftOut, pass.LeftOut{Method: c.Name, Error: failed})
 		}
 	}
 	found.assignCompanions()
 	if len(found.list) == 0 {
-		return nil, &Unreachable{"no candidate supports any of the weights"}
+		return nil, &Unreachable{"no candidate supports any of the weights" + t.leftOut()}
 	}
 	list := found.list
 	if together {
@@ -163,7 +172,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 	measure := func() (err error) {
 		if m.baseline == nil {
 			if m.baseline, err = t.openBaseline(ctx); err != nil {
-				return err
+				return &verify.SideError{Side: verify.First, Err: err}
 			}
 		}
 		o := a.take()
@@ -182,7 +191,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 		for j := range l.variants {
 			v := &l.variants[j]
 			unit := unitOf(t.Candidates, l, v)
-			if err := v.once(ctx, t.Journal, unit, mine, measure); err != nil {
+			if err := v.once(ctx, t.Journal, unit, mine, func() error { return t.survive(ctx, measure(), &v.failed) }); err != nil {
 				return err
 			}
 			t.progress(strings.TrimPrefix(unit, unitPrefix))
@@ -204,7 +213,11 @@ func unitOf(candidates []Candidate, l *layer, v *variant) string {
 func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool, measure func() error) error {
 	b, err := ir.Once(ctx, j, unit, mine, func() ([]byte, error) {
 		err := measure()
-		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity)), err
+		if v.failed != "" {
+			v.sensitivity = maxSensitivity
+		}
+		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity))
+		return append(b, v.failed...), err
 	})
 	if err != nil {
 		return err
@@ -215,7 +228,7 @@ func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool
 
 // set sets the measurements as they are encoded in the journal.
 func (v *variant) set(b []byte) {
-	v.bytes, v.sensitivity = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))
+	v.bytes, v.sensitivity, v.failed = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), string(b[16:])
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
@@ -363,7 +376,7 @@ func (t *tuner) sensitivities(layers []*layer) []pass.Sensitivity {
 	for _, l := range layers {
 		s := pass.Sensitivity{Tensors: l.names, Consumers: l.consumers, Module: l.module, Bytes: l.bytes}
 		for _, v := range l.variants {
-			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes, Sensitivity: v.sensitivity})
+			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes, Sensitivity: v.sensitivity, Error: v.failed})
 		}
 		list = append(list, s)
 	}

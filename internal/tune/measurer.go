@@ -45,7 +45,7 @@ func (m *measurer) openVariant(ctx context.Context, v measurement) opened {
 	}
 	b, err := m.build(ctx, append(slices.Clone(m.Prefix), step))
 	if err != nil {
-		return opened{err: err}
+		return opened{err: m.named(v, err)}
 	}
 	s, err := m.openOn(ctx, b)
 	if err != nil {
@@ -78,11 +78,11 @@ func (m *measurer) measure(ctx context.Context, s *engine.Interpreter) (*outputE
 	start := func(b *dataset.Batch) (func(context.Context) (pair, error), error) {
 		want, err := first.Run(ctx, b.Inputs, nil)
 		if err != nil {
-			return nil, err
+			return nil, &verify.SideError{Side: verify.First, Err: err}
 		}
 		in, err := m.baseline.inputs(ctx, run, b.Inputs, given)
 		if err != nil {
-			return nil, err
+			return nil, &verify.SideError{Side: verify.First, Err: err}
 		}
 		run++
 		return func(ctx context.Context) (pair, error) {
@@ -90,8 +90,8 @@ func (m *measurer) measure(ctx context.Context, s *engine.Interpreter) (*outputE
 			return pair{want, got}, err
 		}, nil
 	}
-	err := verify.InOrder(ctx, m.concurrent, m.set.Batches(ctx, m.order(m.sensitivityRuns)), start, func(_ *dataset.Batch, p pair) error {
-		d.add(p.want, p.got)
+	err := verify.InOrder(ctx, m.concurrent, m.set.Batches(ctx, m.order(m.sensitivityRuns)), start, func(b *dataset.Batch, p pair) error {
+		d.add(verify.NewPadding(m.sensitivityOutputs, b), p.want, p.got)
 		return nil
 	})
 	return d, err

@@ -44,30 +44,49 @@ func (t *tuner) order(runs []int) dataset.Order {
 // batch is the number of samples per run.
 func (t *tuner) batch() int { return t.set.Size(t.Data.Batch) }
 
-func (d *outputError) add(want, got map[string]*ir.Array) {
-	for name, w := range want {
-		g := got[name]
-		if g == nil || w.Kind != ir.Dense || !w.DType.IsFloat() || number.Check(w.DType) != nil || number.Check(g.DType) != nil || w.Elems() != g.Elems() {
+// add accumulates a run of which the source has the outputs want. Integers and strings count where no output has floats, and where the size differs.
+func (d *outputError) add(padding *verify.Padding, want, got map[string]*ir.Array) {
+	floats := false
+	for _, w := range want {
+		floats = floats || isFloats(w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		w, g := want[name], got[name]
+		if g == nil || w.Kind != ir.Dense || g.Kind != ir.Dense {
 			continue
 		}
-		x, y := floats(w), floats(g)
-		noise, signal := d.noise[name], d.signal[name]
-		for i := range x {
-			off := x[i] - y[i]
-			noise += float64(off * off)
-			signal += float64(x[i] * x[i])
+		if !slices.Equal(w.Shape, g.Shape) {
+			d.count(name, w, g)
+			continue
 		}
-		d.noise[name], d.signal[name] = noise, signal
-		if cols := columns(w); cols > 0 {
-			for i := 0; i < len(x); i += cols {
-				d.divergence += divergence(x[i:i+cols], y[i:i+cols])
-				d.rows++
+		if floats && !isFloats(w) {
+			continue
+		}
+		for w, g := range padding.Parts(name, w, g) {
+			d.count(name, w, g)
+			if cols := columns(w); cols > 0 && isFloats(w) && isFloats(g) {
+				x, y := numbers(w), numbers(g)
+				for i := 0; i < len(x); i += cols {
+					d.divergence += divergence(x[i:i+cols], y[i:i+cols])
+					d.rows++
+				}
 			}
 		}
 	}
 }
 
-func floats(a *ir.Array) []float64 {
+// count adds the noise and the signal of an output, or of a part of one.
+func (d *outputError) count(name string, want, got *ir.Array) {
+	noise, signal := verify.Distance(want, got)
+	d.noise[name] += noise
+	d.signal[name] += signal
+}
+
+func isFloats(a *ir.Array) bool {
+	return a.Kind == ir.Dense && a.DType.IsFloat() && number.Check(a.DType) == nil
+}
+
+func numbers(a *ir.Array) []float64 {
 	x := make([]float64, a.Elems())
 	number.Read(x, a, 0)
 	return x

@@ -35,7 +35,7 @@ func TestParetoFrontIsNonDominated(t *testing.T) {
 		for range 1 + r.IntN(4) {
 			l := &layer{bytes: 100 + r.Int64N(50)}
 			for c := range r.IntN(4) {
-				l.variants = append(l.variants, variant{c, r.Int64N(100), float64(1 + r.IntN(8))})
+				l.variants = append(l.variants, variant{candidate: c, bytes: r.Int64N(100), sensitivity: float64(1 + r.IntN(8))})
 			}
 			layers = append(layers, l)
 		}
@@ -82,10 +82,10 @@ func TestLongParetoFrontIsThinned(t *testing.T) {
 // Small layers are measured together; their bytes add up.
 func TestMergedSmallLayersAddUp(t *testing.T) {
 	layers := []*layer{
-		{names: []string{"large"}, bytes: 1e6, variants: []variant{{0, 5e5, 0}, {1, 2e5, 0}}},
-		{names: []string{"a"}, bytes: 10, variants: []variant{{0, 5, 0}}, companions: map[int][]string{0: {"bias"}}},
-		{names: []string{"b"}, bytes: 20, variants: []variant{{0, 9, 0}}},
-		{names: []string{"c"}, bytes: 20, variants: []variant{{1, 9, 0}}},
+		{names: []string{"large"}, bytes: 1e6, variants: []variant{{candidate: 0, bytes: 5e5, sensitivity: 0}, {candidate: 1, bytes: 2e5, sensitivity: 0}}},
+		{names: []string{"a"}, bytes: 10, variants: []variant{{candidate: 0, bytes: 5, sensitivity: 0}}, companions: map[int][]string{0: {"bias"}}},
+		{names: []string{"b"}, bytes: 20, variants: []variant{{candidate: 0, bytes: 9, sensitivity: 0}}},
+		{names: []string{"c"}, bytes: 20, variants: []variant{{candidate: 1, bytes: 9, sensitivity: 0}}},
 	}
 	got := mergeSmall(layers)
 	if len(got) != 3 || !slices.Equal(got[1].weights(0), []string{"a", "b", "bias"}) || got[1].bytes != 30 || got[1].variants[0].bytes != 14 {
@@ -96,8 +96,8 @@ func TestMergedSmallLayersAddUp(t *testing.T) {
 // A choice equal to a failed one is not tried again.
 func TestFailedChoicesAreNotRepeated(t *testing.T) {
 	layers := []*layer{
-		{variants: []variant{{0, 10, 1}, {1, 10, 1}, {2, 5, 1}}},
-		{variants: []variant{{0, 10, 1}, {1, 10, 2}}},
+		{variants: []variant{{candidate: 0, bytes: 10, sensitivity: 1}, {candidate: 1, bytes: 10, sensitivity: 1}, {candidate: 2, bytes: 5, sensitivity: 1}}},
+		{variants: []variant{{candidate: 0, bytes: 10, sensitivity: 1}, {candidate: 1, bytes: 10, sensitivity: 2}}},
 	}
 	tu := &tuner{failed: []choice{{0, none}}}
 	for _, c := range []struct {

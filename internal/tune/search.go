@@ -67,9 +67,12 @@ func nth(i int, choices []choice) string {
 	return fmt.Sprintf("point %d of %d on the Pareto front, by size", i+1, len(choices))
 }
 
-// largest tries the last of choices with a file size of at most Bytes.
+// largest tries the last of choices with a file size of at most Bytes, and where it cannot be run those before it.
 func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) error {
 	bytes, err := t.size(ctx, layers, choices[0])
+	for ; err == nil && bytes == math.MaxInt64 && len(choices) > 1; bytes, err = t.size(ctx, layers, choices[0]) {
+		choices = choices[1:]
+	}
 	if err == nil && bytes > t.Bytes {
 		err = &Unreachable{fmt.Sprintf("the smallest file of the candidates is %s bytes; the target is %s", humanize.Comma(bytes), humanize.Comma(t.Bytes))}
 	}
@@ -89,10 +92,20 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 			hi = mid - 1
 		}
 	}
-	t.best = choices[lo]
-	_, err = t.try(ctx, layers, t.best, fmt.Sprintf("minimum sensitivity within %s bytes", humanize.Comma(t.Bytes)), math.MaxInt64)
-	t.search.Chosen = len(t.search.Trials) - 1
-	return err
+	what := fmt.Sprintf("minimum sensitivity within %s bytes", humanize.Comma(t.Bytes))
+	for ; lo >= 0; lo-- {
+		if _, err := t.try(ctx, layers, choices[lo], what, math.MaxInt64); err != nil {
+			return err
+		}
+		t.search.Chosen = len(t.search.Trials) - 1
+		last := &t.search.Trials[t.search.Chosen]
+		if last.Error == "" {
+			t.best = choices[lo]
+			return nil
+		}
+		what = fmt.Sprintf("%s, within %s bytes", nth(max(0, lo-1), choices), humanize.Comma(t.Bytes))
+	}
+	return &Unreachable{fmt.Sprintf("none of the combinations within %s bytes can be run: %s", humanize.Comma(t.Bytes), t.search.Trials[t.search.Chosen].Error)}
 }
 
 // alone tries each candidate for all weights that it supports, if smaller: shared costs, such as a raised opset, count once.
@@ -199,11 +212,12 @@ func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Options, e
 	return steps, nil
 }
 
-// size is the file size of a choice in bytes.
+// size is the file size of a choice in bytes; that of a choice that cannot be built is above any target.
 func (t *tuner) size(ctx context.Context, layers []*layer, c choice) (int64, error) {
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
-		return 0, err
+		var failed string
+		return math.MaxInt64, t.survive(ctx, err, &failed)
 	}
 	defer b.close()
 	return b.size(t.Strip), nil
@@ -228,8 +242,12 @@ type tried struct {
 func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string, below int64) (held bool, err error) {
 	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), ir.Mine(t.Journal, []int64{1})[0], func() ([]byte, error) {
 		r, err := t.trial(ctx, layers, c, what, below)
-		if err != nil {
+		var failed string
+		if err := t.survive(ctx, err, &failed); err != nil {
 			return nil, err
+		}
+		if failed != "" {
+			r = tried{Trial: &pass.Trial{What: what, Error: failed}}
 		}
 		return json.Marshal(r)
 	})

@@ -133,7 +133,7 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	size := max(t.Memory, minCache)
-	t.outputs, t.sensitivityOutputs = &cachedSession{Session: s, free: size}, &cachedSession{Session: s, free: size}
+	t.outputs, t.sensitivityOutputs = &cachedSession{Interpreter: s, free: size}, &cachedSession{Interpreter: s, free: size}
 	t.calibrate, t.calibration = calibrationSamples(t.set, t.Data)
 	if t.Bytes == 0 {
 		t.screen = newScreen(t.set, t.Gates)

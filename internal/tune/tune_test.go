@@ -136,6 +136,44 @@ func TestTargetSize(t *testing.T) {
 	}
 }
 
+// failing is a candidate whose steps fail in a phase, on one weight or on all.
+func failing(name, weight string, phase Phase) Candidate {
+	c := candidate(quantize.WeightInt8{}.Method())
+	return Candidate{name, func(only pass.Globs, at Phase, calibrate int) (pass.Options, error) {
+		if at == phase && (weight == "" || slices.Contains(only, weight)) {
+			return nil, fmt.Errorf("%s does not work", name)
+		}
+		return c.Step(only, at, calibrate)
+	}}
+}
+
+// A candidate that fails, on the whole model or on one weight, ends no search: the others go on, and the search names what was left out.
+func TestFailingCandidatesAreLeftOut(t *testing.T) {
+	o := options(t, 2)
+	o.Data.Options.Limit = 20
+	o.Candidates = o.Candidates[:1]
+	found, err := Sensitivity(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := found.Layers[0].Tensors[0]
+	for name, c := range map[string]Candidate{"whole model": failing("broken", "", First), "one weight": failing("broken", weight, Measuring)} {
+		o.Candidates = append(o.Candidates[:1:1], c)
+		o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 10}}
+		_, search, err := Choose(t.Context(), o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := search.Failures(); len(got) != 1 || !strings.Contains(got[0], "broken does not work") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if n := len(search.Trials); n == 0 || search.Trials[search.Chosen].Error != "" {
+			t.Errorf("%s: %d combinations", name, n)
+		}
+	}
+}
+
 func TestImpossibleGate(t *testing.T) {
 	o := options(t, 2)
 	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: -0.9}}
@@ -191,7 +229,7 @@ func TestSensitivityEqualsVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, r := written(t, o, []pass.Options{step})
-			got, want := report.SensitivityText("noise", v.Sensitivity), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
+			got, want := report.SensitivityText("noise", v), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
 			if got != want {
 				t.Errorf("%s of %v: %s, verify reports %s", v.Method, layer.Tensors, got, want)
 			}

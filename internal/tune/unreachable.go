@@ -20,8 +20,12 @@ func (t *tuner) nearest() string {
 			missed = append(missed, fmt.Sprintf("%s %s %s: measured %s", g.Name, relation, bound, value))
 		}
 	}
-	if missed == nil {
-		return "no smaller file holds the gates with a margin of two standard errors"
+	failed := ""
+	if list := t.search.Failures(); len(list) > 0 {
+		failed = fmt.Sprintf("; %d measurements failed and were left out, the first: %s", len(list), list[0])
 	}
-	return "no smaller file holds the gates; the one of minimum sensitivity misses " + strings.Join(missed, "; ")
+	if missed == nil {
+		return "no smaller file holds the gates with a margin of two standard errors" + failed
+	}
+	return "no smaller file holds the gates; the one of minimum sensitivity misses " + strings.Join(missed, "; ") + failed
 }

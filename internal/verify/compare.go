@@ -163,6 +163,7 @@ type comparison struct {
 	unmeasured string           // why they have none
 	metric     metric.Scorer    // nil for none
 	drop       likelihoodDrop
+	first      engine.Session   // the first model
 	states     []*dataset.State // of the models
 }
 
@@ -172,6 +173,8 @@ type outputSums struct {
 	spread  spread
 	agree   tally
 	numeric bool
+	sizes   differingSizes
+	seen    bool // a tensor was compared
 }
 
 func newComparison(names []string, set *dataset.Set, o Options, models ...engine.Session) (*comparison, error) {
@@ -182,6 +185,7 @@ func newComparison(names []string, set *dataset.Set, o Options, models ...engine
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
 	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}
+	c.first = models[0]
 	for _, s := range models {
 		c.states = append(c.states, dataset.NewState(carried(s, set)))
 	}
@@ -227,7 +231,7 @@ func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.S
 // runs accumulates the outputs of a batch.
 func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch, p pair) error {
 	if batch.First < layerSamples && c.Layers != nil && c.states[0].Starts(batch) {
-		if err := c.Layers.compare(ctx, a, b, batch.Inputs, c.layers); err != nil {
+		if err := c.Layers.compare(ctx, a, b, batch, c.layers); err != nil {
 			return err
 		}
 	}
@@ -244,11 +248,13 @@ func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) e
 	if batch.Step == 0 {
 		c.samples += batch.N
 	}
+	r := &run{c, batch.Inputs, NewPadding(c.first, batch)}
 	for _, name := range c.names {
 		if want[name] == nil {
 			continue
 		}
-		if err := c.output(name, want[name], got[name]); err != nil {
+		c.of(name).sizes.runs++
+		if err := r.output(name, want[name], got[name]); err != nil {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
@@ -263,13 +269,35 @@ func ScoreOutputs(scores string, all []string) []string {
 	return all
 }
 
-// output accumulates one output of one run; sequences and maps item by item.
-func (c *comparison) output(name string, want, got *ir.Array) error {
-	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
+// A run is the accumulation of the outputs of one run.
+type run struct {
+	*comparison
+	inputs  map[string]*ir.Array
+	padding *Padding // nil for none
+}
+
+// of are the sums of the output of that name.
+func (c *comparison) of(name string) *outputSums {
+	d := c.outputs[name]
+	if d == nil {
+		d = &outputSums{}
+		c.outputs[name] = d
+	}
+	return d
+}
+
+// output accumulates one output; sequences and maps item by item.
+func (r *run) output(name string, want, got *ir.Array) error {
+	if want.Kind != got.Kind || want.Kind != ir.Sequence && len(want.Items) != len(got.Items) {
 		return fmt.Errorf("%s, but %s in the source", got, want)
 	}
-	for i := range want.Items {
-		if err := c.output(name, want.Items[i], got.Items[i]); err != nil {
+	d, scores := r.of(name), r.Scores == "" || r.Scores == name
+	if before, after := len(want.Items), len(got.Items); before != after {
+		d.sizes.run(want.String(), got.String(), int64(before), int64(after), scores)
+		d.sizes.common, d.seen = true, true
+	}
+	for i := range min(len(want.Items), len(got.Items)) {
+		if err := r.output(name, want.Items[i], got.Items[i]); err != nil {
 			return err
 		}
 	}
@@ -279,23 +307,30 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 	if want.Kind != ir.Dense {
 		return nil
 	}
+	d.seen = true
 	floats := want.DType.IsFloat() && got.DType.IsFloat()
-	if !slices.Equal(want.Shape, got.Shape) || want.DType != got.DType && !floats {
+	if len(want.Shape) != len(got.Shape) || want.DType != got.DType && !floats {
 		return fmt.Errorf("%s, but %s in the source", got, want)
 	}
-	d := c.outputs[name]
-	if d == nil {
-		d = &outputSums{}
-		c.outputs[name] = d
+	if !slices.Equal(want.Shape, got.Shape) {
+		if !sizedByValues(r.first, name, r.inputs, want.Shape, got.Shape) {
+			return fmt.Errorf("%s, but %s in the source", got, want)
+		}
+		d.sized(want, got, scores)
+		return nil
 	}
-	if floats && measurable(want, got) {
-		d.numeric = true
-		before := d.sums
-		d.sums.add(want, got)
+	before := d.sums
+	for want, got := range r.padding.Parts(name, want, got) {
+		if floats && measurable(want, got) {
+			d.numeric = true
+			d.sums.add(want, got)
+		}
+		if scores {
+			d.agree.compare(want, got)
+		}
+	}
+	if d.numeric {
 		d.spread.add(d.sums.noise-before.noise, d.sums.signal-before.signal)
-	}
-	if c.Scores == "" || c.Scores == name {
-		d.agree.compare(want, got)
 	}
 	return nil
 }
@@ -310,7 +345,7 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 		return nil, errors.New("the data has no samples")
 	}
 	for _, name := range c.names {
-		if d := c.outputs[name]; d != nil {
+		if d := c.outputs[name]; d != nil && d.seen {
 			r.Outputs = append(r.Outputs, d.output(name))
 		}
 	}
@@ -327,7 +362,11 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 }
 
 func (d *outputSums) output(name string) verification.Output {
-	o := verification.Output{Name: name, Agreement: d.agree.fraction()}
+	o := verification.Output{Name: name, Agreement: d.agree.fraction(), Sizes: d.sizes.result(d.sums.errors())}
+	if o.Sizes != nil && o.Sizes.Common != nil {
+		o.Agreement = nil // rows that are missing shift those after them
+		return o
+	}
 	if d.numeric {
 		e := d.sums.errors()
 		e.Deviation = d.spread.deviation()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/ir"
@@ -69,7 +70,9 @@ const maxLayerBytes = 256 << 20
 
 // compare accumulates the errors of the shared values on one batch in one run of each model: the first one is continued until it has
 // computed the value that the second one has reached.
-func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, by map[string]*sums) error {
+func (s *Shared) compare(ctx context.Context, a, b engine.Session, batch *dataset.Batch, by map[string]*sums) error {
+	in := batch.Inputs
+	padding := NewPadding(a, batch)
 	if s.bytes > maxLayerBytes {
 		return nil
 	}
@@ -91,7 +94,7 @@ func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string
 	e := &earlyValues{next: next, free: EarlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
 	err := second.Watch(ctx, InputsOf(b, in), s.Names, func(name string, got *ir.Array) error {
 		if want := e.until(name); want != nil {
-			measure(by, name, want, got)
+			measure(by, padding, name, want, got)
 			s.bytes += int64(len(want.Data))
 		}
 		return failed
@@ -146,15 +149,17 @@ func (s *Shared) note() string {
 	return fmt.Sprintf("%d of %d layers were not compared: the models compute them in another order", s.dropped, len(s.Names))
 }
 
-// measure skips values that are not float, or that differ in shape between the models.
-func measure(by map[string]*sums, name string, want, got *ir.Array) {
+// measure accumulates a value without padding. It skips values that are not float, or that differ in shape between the models.
+func measure(by map[string]*sums, padding *Padding, name string, want, got *ir.Array) {
 	if want.Kind != ir.Dense || got.Kind != ir.Dense || !measurable(want, got) || !slices.Equal(want.Shape, got.Shape) {
 		return
 	}
 	if by[name] == nil {
 		by[name] = &sums{}
 	}
-	by[name].add(want, got)
+	for want, got := range padding.Parts(name, want, got) {
+		by[name].add(want, got)
+	}
 }
 
 // measurable reports whether both are numeric floats.

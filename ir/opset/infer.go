@@ -36,6 +36,13 @@ type Shapes struct{ found *inference }
 // NewShapes returns the answers of a model, none of them found yet.
 func NewShapes() Shapes { return Shapes{newInference(unbounded)} }
 
+// ShapesFor returns the answers for inputs of these shapes.
+func ShapesFor(inputs map[*ir.Value][]int64) Shapes {
+	f := newInference(unbounded)
+	f.sizes, f.values = inputs, map[*ir.Value][]float64{}
+	return Shapes{f}
+}
+
 // Of is Shape of v.
 func (s Shapes) Of(v *ir.Value) ([]ir.Dim, bool) { return s.found.shape(v) }
 

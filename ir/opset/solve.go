@@ -81,9 +81,7 @@ func (s *System) violated(sizes []int64, skip map[place]bool) (place, bool) {
 }
 
 func (s *System) infer(sizes []int64) *inference {
-	f := newInference(unbounded)
-	f.sizes, f.values = s.Shapes(sizes), map[*ir.Value][]float64{}
-	return f
+	return ShapesFor(s.Shapes(sizes)).found
 }
 
 // repaired changes sizes so that the requirement at a place, and those before it, hold; nil if it finds no such change.

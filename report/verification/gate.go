@@ -29,6 +29,9 @@ func Rules() []Rule {
 
 func (r *Result) minSQNR() (float64, string) {
 	return r.minimum("no float output was compared", func(o Output) (float64, string, bool) {
+		if o.Sizes != nil && o.Sizes.Common != nil {
+			return math.NaN(), o.noMeasure(), true
+		}
 		if o.Errors == nil || math.IsNaN(o.Errors.DB()) {
 			return 0, "", false
 		}
@@ -39,6 +42,8 @@ func (r *Result) minSQNR() (float64, string) {
 func (r *Result) minCosine() (float64, string) {
 	return r.minimum("no float output was compared", func(o Output) (float64, string, bool) {
 		switch {
+		case o.Sizes != nil && o.Sizes.Common != nil:
+			return math.NaN(), o.noMeasure(), true
 		case o.Errors == nil || math.IsNaN(o.Errors.DB()):
 			return 0, "", false
 		case o.Errors.Cosine != nil:
@@ -52,7 +57,10 @@ func (r *Result) minCosine() (float64, string) {
 
 func (r *Result) minAgreement() (float64, string) {
 	return r.minimum("no output holds classes or scores", func(o Output) (float64, string, bool) {
-		if o.Agreement == nil {
+		switch {
+		case o.Agreement == nil && o.Sizes != nil && o.Sizes.Scores:
+			return math.NaN(), o.noMeasure(), true
+		case o.Agreement == nil:
 			return 0, "", false
 		}
 		return *o.Agreement, "", true
@@ -116,21 +124,29 @@ func (o Output) noSQNR() string {
 // Lost is why a result fails whatever the gates: an output has NaN or infinities where that of the source is finite; empty if none has.
 func (r *Result) Lost() string {
 	for _, o := range r.Outputs {
-		if o.Errors != nil && o.Errors.Lost > 0 {
-			return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite, and finite in the source", o.Name, o.Errors.Lost, o.Errors.Elements)
+		e := o.Errors
+		if o.Sizes != nil {
+			e = o.Sizes.Common
+		}
+		if e != nil && e.Lost > 0 {
+			return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite, and finite in the source", o.Name, e.Lost, e.Elements)
 		}
 	}
 	return ""
 }
 
-// minimum is the lowest value over the outputs that have one.
+// minimum is the lowest value over the outputs that have one. An output whose value is not known makes it unknown.
 func (r *Result) minimum(none string, of func(Output) (v float64, why string, ok bool)) (float64, string) {
 	if r.Skipped != "" {
 		return math.NaN(), "the models were not run: " + r.Skipped
 	}
 	low, reason, found := math.Inf(1), "", false
 	for _, o := range r.Outputs {
-		if v, why, ok := of(o); ok && (!found || v < low) {
+		v, why, ok := of(o)
+		if ok && math.IsNaN(v) {
+			return v, why
+		}
+		if ok && (!found || v < low) {
 			low, reason, found = v, why, true
 		}
 	}

@@ -44,11 +44,12 @@ type File struct {
 
 // An Output compares one output of the second model with the first one's. Errors are
 // of floats. Agreement is the fraction of equal integers or strings, and of rows of scores with
-// the same largest one (top-1).
+// the same largest one (top-1). An output with Sizes has no Errors, and an Agreement only if it holds integers or strings.
 type Output struct {
 	Name      string   `json:"name"`
 	Errors    *Errors  `json:"errors,omitempty"`
 	Agreement *float64 `json:"agreement,omitempty"`
+	Sizes     *Sizes   `json:"sizes,omitempty"`
 }
 
 // Accuracy is the fraction of samples whose class is their label. A single model
@@ -110,7 +111,7 @@ type Weights struct {
 	After  int64 `json:"after"`
 }
 
-// Worst is the output with the lowest SQNR, else the lowest agreement; nil if there is no output.
+// Worst is an output whose size differs, else that with the lowest SQNR, else the lowest agreement; nil if there is no output.
 func (r *Result) Worst() *Output {
 	var worst *Output
 	for i := range r.Outputs {
@@ -123,6 +124,8 @@ func (r *Result) Worst() *Output {
 
 func (o *Output) worse(p *Output) bool {
 	switch {
+	case (o.Sizes == nil) != (p.Sizes == nil):
+		return o.Sizes != nil // what cannot be compared element by element
 	case o.Errors == nil || p.Errors == nil:
 		if o.Errors == nil && p.Errors == nil {
 			return o.Agreement != nil && (p.Agreement == nil || *o.Agreement < *p.Agreement)

@@ -149,6 +149,9 @@ func (b *Break) Text() string {
 // Text is all measures of the output, as "SQNR 41.7 dB · cosine 0.99997 · max abs error 0.16 · top-1 agreement 100 %".
 func (o *Output) Text() string {
 	var parts []string
+	if o.Sizes != nil {
+		parts = append(parts, o.Sizes.Text())
+	}
 	if e := o.Errors; e != nil {
 		parts = append(parts, e.quantity())
 		if bad := e.NonFiniteText(); bad != "" {

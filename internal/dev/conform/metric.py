@@ -110,6 +110,20 @@ def mean_ap(rows, labels):
     return np.mean(precisions)
 
 
+def box_agreement(rows, reference):
+    """The F1 score of boxes with those of the reference as labels: each of these takes the free box of its class that overlaps it most, by half or more."""
+    values = []
+    for image, wanted in zip(rows, reference):
+        found, wanted = ([r for r in boxes if r[4] > 0 and r[5] >= 0] for boxes in (image, wanted))
+        taken = set()
+        for w in wanted:
+            free = [(_iou(w, f), -k) for k, f in enumerate(found) if k not in taken and f[5] == w[5] and _iou(w, f) >= 0.5]
+            if free:
+                taken.add(-max(free)[1])
+        values.append(2 * len(taken) / (len(found) + len(wanted)) if len(found) + len(wanted) else 1)
+    return np.mean(values)
+
+
 def _matches(found, wanted, thresholds):
     hits = np.zeros((len(thresholds), len(found)))
     for t, threshold in enumerate(thresholds):
@@ -134,6 +148,7 @@ METRICS = {
     "top5": lambda scores, labels, reference, mask: topk(scores, labels, 5),
     "f1": lambda scores, labels, reference, mask: f1(scores, labels),
     "map": lambda scores, labels, reference, mask: mean_ap(scores, labels),
+    "box-agreement": lambda scores, labels, reference, mask: box_agreement(scores, reference),
     "cer": lambda scores, labels, reference, mask: cer(scores, labels),
     "spearman": lambda scores, labels, reference, mask: spearman(scores, labels, mask),
     "nearest-centroid": lambda scores, labels, reference, mask: nearest_centroid(scores, labels, mask),

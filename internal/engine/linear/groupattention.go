@@ -3,6 +3,7 @@ package linear
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/linear/attention"
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -13,6 +14,7 @@ import (
 type groupAttention struct {
 	contribAttention
 	dt            ir.DType
+	caches        ir.DType // of the past and present keys and values: dt, or Int8
 	kvHeads       int
 	cache         kvCache    // the present one
 	sliding       bool       // the caches hold the last positions only
@@ -40,7 +42,9 @@ const (
 	groupPositions
 	groupScores
 	groupSink
-	groupFurther // scales of quantized caches, weights of norms
+	groupKeyScale
+	groupValueScale
+	groupFurther // weights of norms
 )
 
 func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
@@ -51,7 +55,7 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &groupAttention{dt: q.DType, window: n.Int("local_window_size", -1), bidirectional: !n.Bool("causal", true), sliding: n.Bool("sliding_window_cache", false)}
+	p := &groupAttention{dt: q.DType, caches: q.DType, window: n.Int("local_window_size", -1), bidirectional: !n.Bool("causal", true), sliding: n.Bool("sliding_window_cache", false)}
 	if err := p.supported(n, in); err != nil {
 		return nil, err
 	}
@@ -72,31 +76,63 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	if s := op.Opt(in, groupSink); s != nil && s.Elems() != int64(p.heads) {
 		return nil, fmt.Errorf("input head_sink is %s for %d heads", s, p.heads)
 	}
+	if err := p.quantization(n, in); err != nil {
+		return nil, err
+	}
 	return p, p.rotation(n, in)
 }
 
 // supported is an error for types that do not match, and for features that ONNX Runtime has on other devices only.
 func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
-	whole := map[int]ir.DType{groupLengths: ir.Int32, groupTotal: ir.Int32, groupPositions: ir.Int64}
+	quantized := n.Text("k_quant_type", "NONE") != "NONE" || n.Text("v_quant_type", "NONE") != "NONE"
+	if quantized {
+		p.caches = ir.Int8
+	}
+	own := map[int]ir.DType{
+		groupLengths: ir.Int32, groupTotal: ir.Int32, groupPositions: ir.Int64, groupPastKey: p.caches, groupPastValue: p.caches,
+		groupKeyScale: ir.Float, groupValueScale: ir.Float,
+	}
 	for i, a := range in {
-		want, ok := whole[i]
+		want, ok := own[i]
 		if !ok {
 			want = p.dt
 		}
-		if a == nil {
-			continue
-		}
-		if i >= groupFurther || a.DType != want {
-			return fmt.Errorf("input %d is %s: quantized caches and weights of norms are not supported, and types must be equal", i, a)
+		switch {
+		case a == nil:
+		case i >= groupFurther:
+			return fmt.Errorf("input %d is %s: not supported: weights of norms", i, a)
+		case a.DType != want:
+			return fmt.Errorf("input %d is %s, want %s", i, a, want)
 		}
 	}
 	switch {
+	case quantized && n.Int("kv_cache_bit_width", 8) != 8:
+		return fmt.Errorf("not supported: kv_cache_bit_width = %d", n.Int("kv_cache_bit_width", 8))
 	case p.dt != ir.Float && !half(p.dt):
 		return fmt.Errorf("not supported: queries of %s", p.dt)
 	case p.sliding && (p.window <= 0 || p.bidirectional):
 		return fmt.Errorf("sliding_window_cache with local_window_size = %d and causal = %v, want a window and causal attention", p.window, !p.bidirectional)
 	case n.HasConsumer(3):
 		return errors.New("not supported: output output_qk")
+	}
+	return nil
+}
+
+// quantization checks the scales of quantized caches: one, or one for each head and position in it.
+func (p *groupAttention) quantization(n *op.Node, in []*ir.Array) error {
+	if p.caches != ir.Int8 {
+		return nil
+	}
+	for i, attr := range map[int]string{groupKeyScale: "k_quant_type", groupValueScale: "v_quant_type"} {
+		scale, want := op.Opt(in, i), int64(1)
+		if n.Text(attr, "NONE") == "PER_CHANNEL" {
+			want = int64(p.kvHeads * p.Size)
+		} else if n.Text(attr, "NONE") != "PER_TENSOR" {
+			return fmt.Errorf("%s is %q, want PER_TENSOR or PER_CHANNEL", attr, n.Text(attr, "NONE"))
+		}
+		if scale == nil || scale.Elems() != want {
+			return fmt.Errorf("input %d is %v, want %d scales", i, scale, want)
+		}
 	}
 	return nil
 }
@@ -151,7 +187,7 @@ func (p *groupAttention) tokens(in []*ir.Array) error {
 			return fmt.Errorf("input past_key is %s, want four axes", key)
 		}
 		p.cache.past, p.cache.tokens = int(key.Shape[2]), int(key.Shape[2])
-		if want := p.cache.spec(p.dt).String(); key.String() != want || value.String() != want {
+		if want := p.cache.spec(p.caches).String(); key.String() != want || value.String() != want {
 			return fmt.Errorf("inputs past_key %s and past_value %s, want %s", key, value, want)
 		}
 	}
@@ -196,7 +232,7 @@ func (p *groupAttention) rotation(n *op.Node, in []*ir.Array) error {
 
 func (p *groupAttention) specs() []ir.Spec {
 	y := []int64{int64(p.batch), int64(p.Queries), int64(p.heads * p.Size)}
-	return []ir.Spec{{DType: p.dt, Shape: y}, p.cache.spec(p.dt), p.cache.spec(p.dt)}
+	return []ir.Spec{{DType: p.dt, Shape: y}, p.cache.spec(p.caches), p.cache.spec(p.caches)}
 }
 
 func groupShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -226,7 +262,7 @@ func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory)
 		m.turnedQ, m.turnedK = take[float32](s, tokens*int64(p.heads*p.Size)), take[float32](s, tokens*int64(p.kvHeads*p.Size))
 	}
 	if past := op.Opt(in, groupPastKey); past != nil {
-		m.pastKey, m.pastValue = load[float32](s, past), load[float32](s, in[groupPastValue])
+		m.pastKey, m.pastValue = p.loadCache(s, past, op.Opt(in, groupKeyScale)), p.loadCache(s, in[groupPastValue], op.Opt(in, groupValueScale))
 	}
 	if a := op.Opt(in, groupSink); a != nil {
 		m.sink = load[float32](s, a)
@@ -238,6 +274,62 @@ func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory)
 		m.stagedKey, m.stagedValue = take[float32](s, n), take[float32](s, n)
 	}
 	return m
+}
+
+// loadCache is a past cache as floats.
+func (p *groupAttention) loadCache(s *scratch, a, scale *ir.Array) []float32 {
+	if p.caches != ir.Int8 {
+		return load[float32](s, a)
+	}
+	x := take[float32](s, a.Elems())
+	if s.counts {
+		return nil
+	}
+	at := p.scales(scale, int(a.Shape[2]))
+	for i, q := range ir.View[int8](a) {
+		x[i] = float32(q) * at(i)
+	}
+	return x
+}
+
+// scales is the scale of element i of a cache of that number of tokens.
+func (p *groupAttention) scales(scale *ir.Array, tokens int) func(i int) float32 {
+	xs := ir.View[float32](scale)
+	if len(xs) == 1 {
+		return func(int) float32 { return xs[0] }
+	}
+	return func(i int) float32 { return xs[i/(tokens*p.Size)%p.kvHeads*p.Size+i%p.Size] }
+}
+
+// quantize is x, divided by its scale and rounded to the nearest even integer in the range of int8; 0 for NaN.
+func quantize(x, scale float32) int8 {
+	if x != x {
+		return 0
+	}
+	return int8(min(max(math.RoundToEven(float64(x/scale)), math.MinInt8), math.MaxInt8))
+}
+
+// storeCache writes a present cache.
+func (p *groupAttention) storeCache(a *ir.Array, x []float32, scale *ir.Array) {
+	if p.caches != ir.Int8 {
+		store(a, x)
+		return
+	}
+	at, q := p.scales(scale, p.cache.tokens), ir.View[int8](a)
+	for i := range q {
+		q[i] = quantize(x[i], at(i))
+	}
+}
+
+// roundCache replaces a staged cache by what a quantized one holds of it: new tokens are quantized before queries attend to them.
+func (p *groupAttention) roundCache(x []float32, scale *ir.Array) {
+	if p.caches != ir.Int8 {
+		return
+	}
+	at := p.scales(scale, p.staged.tokens)
+	for i := range x {
+		x[i] = float32(quantize(x[i], at(i))) * at(i)
+	}
 }
 
 func groupWork(n *op.Node, in []*ir.Array, workers int) int64 {
@@ -269,6 +361,8 @@ func runGroup(c *op.Call) error {
 	held := func(batch int) int { return p.held(before[batch]) }
 	p.staged.fill(c.Pool, m.stagedKey, m.pastKey, m.k, p.keys, held)
 	p.staged.fill(c.Pool, m.stagedValue, m.pastValue, m.v, p.values, held)
+	p.roundCache(m.stagedKey, op.Opt(c.In, groupKeyScale))
+	p.roundCache(m.stagedValue, op.Opt(c.In, groupValueScale))
 	if p.sliding {
 		p.slide(m.key, m.stagedKey, before)
 		p.slide(m.value, m.stagedValue, before)
@@ -285,8 +379,8 @@ func runGroup(c *op.Call) error {
 	}
 	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Cap: c.Float("softcap", 0), Zeros: true}, x)
 	store(out[0], m.y)
-	store(out[1], m.key)
-	store(out[2], m.value)
+	p.storeCache(out[1], m.key, op.Opt(c.In, groupKeyScale))
+	p.storeCache(out[2], m.value, op.Opt(c.In, groupValueScale))
 	return nil
 }
 

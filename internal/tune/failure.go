@@ -1,0 +1,39 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// survive sets failed to an error of one candidate, which ends its measurement and not the search, and returns all others: the end of ctx, mistakes in
+// options, errors of files and of the source, and measurements of other processes.
+func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
+	var option *pass.OptionError
+	var file *fs.PathError
+	var number syscall.Errno
+	var side *verify.SideError
+	_, elsewhere := ir.ElsewhereIn(err)
+	switch {
+	case err == nil, elsewhere, ctx.Err() != nil:
+		return err
+	case errors.As(err, &option), errors.As(err, &file), errors.As(err, &number), errors.As(err, &side) && side.Side == verify.First:
+		return err
+	}
+	*failed = err.Error()
+	return nil
+}
+
+// leftOut lists the candidates that failed on the whole model, as the end of an error; empty if there are none.
+func (t *tuner) leftOut() string {
+	text := ""
+	for _, l := range t.search.LeftOut {
+		text += "; " + l.Method + ": " + l.Error
+	}
+	return text
+}
