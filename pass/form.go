@@ -46,6 +46,9 @@ var (
 	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, for a palette a Gather of its entries, and a Mul by scales: folded
 	// into a dense weight.
 	CastMul = Form{Name: "cast-mul", Dense: true}
+	// CastProduct is a Cast of quantized values before a product and a Mul by scales after it: folded into a dense matrix of quantized values.
+	// Of CastMul runtimes hold two, as they keep what the Cast computes.
+	CastProduct = Form{Name: "cast-product", Dense: true}
 	// CastFloat16 is a Cast of float16 values: folded into a dense weight.
 	CastFloat16 = Form{Name: "cast-float16", Dense: true}
 	// CastBFloat16 is CastFloat16 with bfloat16.

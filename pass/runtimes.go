@@ -23,7 +23,7 @@ const (
 	NBits4
 	NBits8
 	NBits2
-	NBitsBias
+	FastNBits4
 	GatherNBits
 	GatherNBits2
 	Padding
@@ -53,7 +53,7 @@ var capabilityDocs = map[Capability]string{
 	NBits4:           "com.microsoft.MatMulNBits with 4 bits",
 	NBits8:           "com.microsoft.MatMulNBits with 8 bits",
 	NBits2:           "com.microsoft.MatMulNBits with 2 bits",
-	NBitsBias:        "the bias of MatMulNBits",
+	FastNBits4:       "fast products with com.microsoft.MatMulNBits with 4 bits",
 	GatherNBits:      "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
 	GatherNBits2:     "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
 	Padding:          "blocks that do not divide the rows of a weight",
@@ -71,7 +71,7 @@ var capabilityDocs = map[Capability]string{
 }
 
 // microsoft are the capabilities that need operators of MicrosoftDomain.
-const microsoft = NBits4 | NBits8 | NBits2 | NBitsBias | GatherNBits | GatherNBits2
+const microsoft = NBits4 | NBits8 | NBits2 | FastNBits4 | GatherNBits | GatherNBits2
 
 // LargeWeight is the number of elements from which a float32 matrix is large: in ONNX Runtime from 1.20 on its products with 4-bit weights
 // are at least as fast as float, for any number of rows of the activation; below they may take 1.2 times as long.
@@ -101,8 +101,8 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent | ShiftedRecurrent
-	ort120 = ort117 | Activations16 | Dequantize4 | NBitsBias | FusedLarge4
+	ort117 = Integers | NBits4 | FastNBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent | ShiftedRecurrent
+	ort120 = ort117 | Activations16 | Dequantize4 | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
 	ort124 = ort123 | Cast2 | NBits2
@@ -124,10 +124,10 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.24", Title: "ONNX Runtime 1.24", Opset: 25, IR: 13, Can: ort124},
 	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126},
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
-	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^FusedLarge4 | FastOpset19},
-	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | NBitsBias | Floats8 | BFloats16 | BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
+	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^(FusedLarge4|FastNBits4) | FastOpset19},
+	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | Floats8 | BFloats16 | BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
 	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent | ShiftedRecurrent | HalfGemm | FastOpset19},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | NBitsBias | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | ShiftedRecurrent | FastOpset19},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | ShiftedRecurrent | FastOpset19},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
 	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | Activations16 | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},

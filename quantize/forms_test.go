@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 const (
@@ -116,10 +118,10 @@ func TestFoldedFormsKeepTheGraph(t *testing.T) {
 	}
 }
 
-// Products without fast kernels after DequantizeLinear in every version of the default target are folded: the graph is the original's.
-func TestDefaultFormsKeepTheGraph(t *testing.T) {
+// Products without fast kernels in every version of the target are folded: the graph is the original's.
+func TestFormsWithoutKernelsKeepTheGraph(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range []variant{{WeightInt8{}.Method(), nil}, int4, int2, {WeightInt4{}.Method(), []string{"symmetric"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
+	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric"}}, int4.on("standard-ops"), int2, variant{WeightInt4{}.Method(), []string{"symmetric"}}.on("standard-ops"), {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		for _, name := range []string{"mlp", "cnn", "batched", "recurrent", "subgraph_if"} {
 			want, err := w.OptimizedOps(fixture(name), conform.Options{})
 			if err != nil {
@@ -130,6 +132,30 @@ func TestDefaultFormsKeepTheGraph(t *testing.T) {
 			if got, err := w.OptimizedOps(out, conform.Options{}); err != nil || !maps.Equal(got, want) {
 				t.Errorf("%s %s: optimised to %v, the original to %v; %v", v, name, got, want, err)
 			}
+		}
+	}
+}
+
+// By default products stay packed with 4 bits. With 8 bits ONNX Runtime folds only the Cast of each large matrix, as it keeps what folded nodes
+// compute.
+func TestDefaultProducts(t *testing.T) {
+	w := conform.Start(t)
+	for method, want := range map[*pass.Method]map[string]int{
+		WeightInt4{}.Method(): {nBits: 2},                                   // the newest version adds the bias in it
+		WeightInt8{}.Method(): {"MatMul": 1, "Mul": 1, "Add": 1, "Gemm": 1}, // the second matrix is small
+	} {
+		s := newBuilder(t, 17)
+		x := s.node("Gemm", []*ir.Value{s.input("x", 3, 512), s.weight("large", 512, 512), s.weight("bias", 512)})
+		s.output("y", s.node("Gemm", []*ir.Value{x, s.weight("small", 512, 64)}), 3, 64)
+		v := variant{method, nil}
+		s.apply(v, 1)
+		out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
+		restoredModel(t, v, s.save(), out, twin)
+		if got, err := w.OptimizedOps(out, conform.Options{}); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%s: optimised to %v, want %v; %v", v, got, want, err)
+		}
+		if outputs, err := w.Compare(twin, out, conform.Options{}); err != nil || conform.LowestSQNR(outputs) < 100 {
+			t.Errorf("%s: %v, %v", v, outputs, err)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestOverheadOfBlockwiseNodes(t *testing.T) {
 			s.Outputs[0].Type = nil
 			in, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
 			took := -opened(t, in).Size()
-			for _, row := range int4.apply(t, in, out).Report.Ledger {
+			for _, row := range int4.on("standard-ops").apply(t, in, out).Report.Ledger {
 				took += row.Before.Bytes - row.After.Bytes
 			}
 			took = (took + opened(t, out).Size()) / n

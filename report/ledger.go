@@ -77,12 +77,8 @@ func (c *chain) ledger() []Row {
 func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 	m := &Made{Shape: []int64{}}
 	by := map[pass.Role]*int64{pass.Payload: &m.Payload, pass.Scales: &m.Scales, pass.Indices: &m.Indices}
-	dense := int64(0)
 	for _, p := range c.rows[i].After {
 		t := c.opened(p, i)
-		if p.Role == pass.Payload {
-			dense = max(dense, c.dense(i, p))
-		}
 		if p.Role == pass.Payload && m.DType == "" {
 			m.DType, m.Shape = t.DType.String(), list(t.Shape)
 		}
@@ -95,7 +91,7 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 	}
 	m.Bytes = m.Payload + m.Scales + m.Indices
 	if c.rows[i].Form.Dense && m.Bytes > 0 {
-		m.RuntimeBytes = dense
+		m.RuntimeBytes = c.dense(i)
 	}
 	return m
 }

@@ -144,23 +144,33 @@ func (c *chain) held(i int, t *ir.Tensor) (int64, bool) {
 	return c.rows[i].Form.RuntimeBytes(t), false
 }
 
-// dense is the runtime memory of the weight of row i that is folded from p and others: in the type that its consumers read.
-func (c *chain) dense(i int, p pass.Part) int64 {
-	if f := c.stored.loaded[c.opened(p, i)]; f != nil {
-		return f.dense(c.rows[i].Before)
+// dense is the runtime memory of the weight of row i that is folded from its payload and others: in the type that its consumers read, or in its
+// own where none of its parts is known to be the payload, as in expressions of a model that another run wrote.
+func (c *chain) dense(i int) int64 {
+	r, n, payload := c.rows[i], int64(0), false
+	for _, p := range r.After {
+		if p.Role != pass.Payload {
+			continue
+		}
+		payload = true
+		if f := c.stored.loaded[c.opened(p, i)]; f != nil {
+			n = max(n, f.dense(r.Before))
+		} else {
+			n = max(n, r.Before.Bytes())
+		}
 	}
-	return c.rows[i].Before.Bytes()
+	if !payload {
+		return r.Before.Bytes()
+	}
+	return n
 }
 
 // left is the extent in the result of the tensors of row i, without those in seen, which
 // count already. The form decides the held bytes where the graph does not.
 func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 	var f extent
-	r, folded, dense := c.rows[i], false, int64(0)
+	r, folded := c.rows[i], false
 	for _, p := range r.After {
-		if p.Role == pass.Payload {
-			dense = max(dense, c.dense(i, p))
-		}
 		if j := c.taker(p.Tensor, i); j >= 0 {
 			f.add(c.left(j, seen))
 			continue
@@ -186,7 +196,7 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 		folded = true
 	}
 	if r.Form.Dense && folded {
-		f.held = dense
+		f.held = c.dense(i)
 	}
 	return f
 }

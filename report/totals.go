@@ -48,11 +48,15 @@ func (t *Totals) GraphBytes() int64 {
 }
 
 func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Totals, error) {
-	before, heldBefore, err := sizes(ctx, source)
+	before, _, err := sizes(ctx, source)
 	if err != nil {
 		return Totals{}, err
 	}
 	after, heldAfter, err := sizes(ctx, result)
+	if err != nil {
+		return Totals{}, err
+	}
+	heldBefore, err := LoadedBytes(ctx, source.IR)
 	if err != nil {
 		return Totals{}, err
 	}

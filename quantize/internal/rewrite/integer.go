@@ -55,6 +55,27 @@ func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
+// CastProduct replaces a product by one with the quantized values as floats, whose columns scales multiply. ONNX Runtime folds the Cast, and
+// keeps what folded nodes compute even if only other folded nodes read it, so a Mul before the product would hold the weight twice.
+func (r *Rewriter) CastProduct(s *weights.Consumer, st *PerChannel) {
+	g, at, x := s.Node.Graph(), s.Node, s.Activation()
+	if s.TransposesActivation() {
+		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
+	}
+	y := g.Insert(at, "MatMul", []*ir.Value{x, r.castOnce(g, r.orient(st, s.Transposed))})
+	y = g.Insert(at, "Mul", []*ir.Value{y, r.outputScale(s, st)})
+	r.Replace(s, r.AddBias(s, y, "Add"))
+}
+
+// castOnce is the constant expression q as floats, once for all products of a graph.
+func (r *Rewriter) castOnce(g *ir.Graph, q *ir.Value) *ir.Value {
+	k := scopedValue{g, q}
+	if r.casts[k] == nil {
+		r.casts[k] = r.Cast(g, firstAfter(g, []*ir.Value{q}), q, ir.Float)
+	}
+	return r.casts[k]
+}
+
 // float32Activation is the float32 activation to quantize at run time. Scales along the reduction axis multiply it, as they do
 // not factor out of the product.
 func (r *Rewriter) float32Activation(s *weights.Consumer, st *PerChannel) *ir.Value {

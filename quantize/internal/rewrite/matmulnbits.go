@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// MatMulNBits replaces a product by that operator.
+// MatMulNBits replaces a product by that operator. Its sixth input, a bias, is unknown to ONNX Runtime 1.17.
 func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	importDomain(g, pass.MicrosoftDomain)
@@ -22,23 +22,12 @@ func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) 
 	if st.ZeroPointValue != nil {
 		in = append(in, st.ZeroPointValue)
 	}
-	bias := s.ColumnBias(b.Cols)
-	if !r.step.Env.Target.Can(pass.NBitsBias) {
-		bias = nil
-	}
-	if bias != nil {
-		in = append(in, make([]*ir.Value, 5-len(in))...)
-		in = append(in, bias)
-	}
 	y := g.Insert(at, "MatMulNBits", in, attrs...)
 	y.Producer().Op.Domain = pass.MicrosoftDomain
 	if alpha := at.Float("alpha", 1); at.Op.Is("Gemm") && alpha != 1 {
 		y = g.Insert(at, "Mul", []*ir.Value{y, r.Scalar(s, alpha)})
 	}
-	if bias == nil {
-		y = r.AddBias(s, y, "Add")
-	}
-	r.Replace(s, y)
+	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
 // importDomain adds the domain to the opset imports of g's model or function.

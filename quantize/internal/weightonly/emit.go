@@ -40,11 +40,15 @@ func (w *Quantizer) emit(step *pass.Step, g []*plan) rewrite.Stored {
 	return st
 }
 
-// rewriteConsumers rewrites lookups, and the product if there is one.
+// rewriteConsumers rewrites lookups and products.
 func rewriteConsumers(r *rewrite.Rewriter, p *plan, st rewrite.Stored) {
 	for _, s := range p.Consumers {
 		if s.Side == weights.Lookup {
 			r.Gather(s, st)
+			continue
+		}
+		if p.form.Name == pass.CastProduct.Name {
+			r.CastProduct(s, st.(*rewrite.PerChannel))
 			continue
 		}
 		r.DequantizeLinear(s, st)

@@ -57,7 +57,7 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.Dequantize}
 	gathers := 0
 	for _, u := range us {
-		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float) || w.denseReason != "" && u.Consumer.Side != weights.Lookup {
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float) {
 			return w.foldedPlan(v, us)
 		}
 		if u.Consumer.Side == weights.Lookup {
@@ -72,11 +72,28 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	switch products := len(p.Consumers) - gathers; {
 	case products == 0:
 		p.form = pass.GatherQuantized
+	case w.denseReason != "":
+		if e.Spec.ZeroPoint() != 0 || !e.Spec.Symmetric || gathers > 0 && e.Axis < 0 || p.shortProduct() {
+			return w.foldedPlan(v, us)
+		}
+		p.form = pass.CastProduct
+		p.note(w.dense())
 	case products > 1 || gathers > 0 && e.Axis < 0:
 		return w.foldedPlan(v, us) // see foldShared
 	}
 	p.encoding = e
 	return p
+}
+
+// A Mul of the output takes a notable part of the time of products of matrices with fewer rows, or elements.
+const (
+	minSummed     = 256
+	minMultiplied = 1 << 18
+)
+
+// shortProduct reports whether a product of p takes notably longer with a Mul of its output.
+func (p *plan) shortProduct() bool {
+	return p.Base.Const.Elems() < minMultiplied || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return s.Side != weights.Lookup && s.Shape[0] < minSummed })
 }
 
 // foldedPlan stores v before Cast and Mul, which every consumer supports.

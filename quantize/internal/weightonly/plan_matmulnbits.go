@@ -20,7 +20,7 @@ func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayo
 	b.DType, b.ForNBits, b.ColumnMajor, b.Transposed = ir.Uint8, true, lying, !lying
 	b.Spec.Low, b.Spec.High, b.Spec.Block = 0, 1<<o.Bits-1, int(size)
 	// ONNX Runtime supports float zero points for 4 bits only.
-	b.FloatZeroPoints = o.Algo == "hqq" && o.Bits == 4 && !o.Symmetric
+	b.FloatZeroPoints = o.usesNBits() && o.Algo == "hqq" && o.Bits == 4 && !o.Symmetric
 	return b
 }
 
@@ -40,10 +40,10 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 		p.Consumers = append(p.Consumers, s)
 	}
 	tied := lookups > 0 && lookups < len(us)
-	if lookups == len(us) || !w.Blocks.usesNBits() && !(tied && w.tiedNBits(v)) || !weights.SameScope(v, p.Consumers) {
+	s := us[0].Consumer
+	if lookups == len(us) || !w.Blocks.usesNBits() && !w.prefersNBits(s) && !(tied && w.tiedNBits(v)) || !weights.SameScope(v, p.Consumers) {
 		return nil
 	}
-	s := p.Consumers[0]
 	b := w.Blocks.nbitsLayout(s.Matrix())
 	b.FloatZeroPoints = b.FloatZeroPoints && !tied // a lookup has integers
 	if b.FloatZeroPoints {
@@ -58,6 +58,13 @@ func sameMatrix(a, b *weights.Consumer) bool {
 	rows, cols, columnMajor := a.Matrix()
 	r, c, m := b.Matrix()
 	return rows == r && cols == c && columnMajor == m
+}
+
+// prefersNBits reports whether a product of s has MatMulNBits without a request: packed weights stay so in memory. Blocks of fewer rows than
+// the smallest one would be padded.
+func (w *Quantizer) prefersNBits(s *weights.Consumer) bool {
+	rows, _, _ := s.Matrix()
+	return w.fastNBits && !w.Blocks.dequantizes() && w.Blocks.size() > 0 && rows >= minBlock && s.Elem == ir.Float
 }
 
 // tiedNBits reports whether a weight of a product and of lookups has MatMulNBits without a request: the product is not slower than float,

@@ -58,18 +58,6 @@ func (s *Consumer) VectorActivation() bool {
 	return !s.Node.Op.Is("Gemm") && ok && rank < 2
 }
 
-// ColumnBias is Gemm's C if it is one element for each of n columns and neither alpha nor beta scales.
-func (s *Consumer) ColumnBias(n int64) *ir.Value {
-	c := s.Node.Input(2)
-	if !s.Node.Op.Is("Gemm") || c == nil || c.Const == nil || len(c.Const.Shape) != 1 || c.Const.Shape[0] != n {
-		return nil
-	}
-	if s.Node.Float("alpha", 1) != 1 || s.Node.Float("beta", 1) != 1 {
-		return nil
-	}
-	return c
-}
-
 // A Side is the operand of a product that the constant is.
 type Side uint8
 
