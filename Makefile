@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands mutants release test-release test-cluster test-avx512 bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
+.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands fuzz-models mutants release test-release test-cluster test-avx512 bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -73,6 +73,10 @@ fuzz: $(environment)
 # Random commands on mutated models, for FUZZCOMMANDS=-time=2h; resumable, findings are in .bench/fuzz-commands.
 fuzz-commands:
 	go run ./internal/dev/fuzzcommands $(FUZZCOMMANDS)
+
+# Random commands on generated models, whose results are compared with ONNX Runtime, for FUZZMODELS=-time=2h; resumable, findings are in .bench/fuzz-models.
+fuzz-models: $(environment)
+	go run ./internal/dev/fuzzcommands -generated -dir .bench/fuzz-models $(FUZZMODELS)
 
 # Mutation testing of the packages that change models: hours for the sample of 300, resumable. MUTANTS=-n=20 is a smaller sample.
 mutants: $(environment)

@@ -108,13 +108,14 @@ func (e *Eval) checked(ctx context.Context, r *Recipe, out []io.Writer, depth in
 	}
 	for i, s := range r.Out {
 		if counted[i].n != s.Bytes() {
-			return fmt.Errorf("%s: tensor %q: wrote %d bytes, declared %d", r.Name, s.Name, counted[i].n, s.Bytes())
+			return fmt.Errorf("%s: tensor %q: %w", r.Name, s.Name, Bugf("wrote %d bytes, declared %d", counted[i].n, s.Bytes()))
 		}
 	}
 	return nil
 }
 
-func (e *Eval) run(ctx context.Context, r *Recipe, out []io.Writer, depth int) error {
+func (e *Eval) run(ctx context.Context, r *Recipe, out []io.Writer, depth int) (err error) {
+	defer Guard(&err)
 	if r.View != nil {
 		v, err := e.view(ctx, r, depth)
 		if err != nil {

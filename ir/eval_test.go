@@ -168,7 +168,7 @@ func TestRunCountsBytes(t *testing.T) {
 	for _, tt := range []struct {
 		wrote [2]int
 		want  string
-	}{{[2]int{2, 3}, ""}, {[2]int{1, 3}, `"a": wrote 1 bytes, declared 2`}, {[2]int{2, 4}, `"b": wrote 4 bytes, declared 3`}, {[2]int{0, 0}, `"a"`}} {
+	}{{[2]int{2, 3}, ""}, {[2]int{1, 3}, `"a": internal error: wrote 1 bytes, declared 2`}, {[2]int{2, 4}, `"b": internal error: wrote 4 bytes, declared 3`}, {[2]int{0, 0}, `"a"`}} {
 		r := &Recipe{Name: "two", Out: []Spec{{Name: "a", DType: Uint8, Shape: []int64{2}}, {Name: "b", DType: Int4, Shape: []int64{6}}}}
 		r.Run = func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
 			for i, n := range tt.wrote {

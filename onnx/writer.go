@@ -283,7 +283,7 @@ type place struct {
 
 func (p *place) Write(b []byte) (int, error) {
 	if int64(len(b)) > p.end-p.off {
-		return 0, fmt.Errorf("%s: a payload is longer than its place", p.file.Path)
+		return 0, ir.Bugf("%s: a payload is longer than its place", filepath.Base(p.file.Path))
 	}
 	if err := p.file.writeAt(b, p.off); err != nil {
 		return 0, err

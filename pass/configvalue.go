@@ -1,5 +1,7 @@
 package pass
 
+import "strings"
+
 // Keys of config.json for numbers that pruning changes.
 const (
 	AttentionHeads   = "num_attention_heads"
@@ -9,8 +11,50 @@ const (
 
 // A ConfigValue is a number of a model's architecture that a step changed, and that configuration outside of the model has too.
 type ConfigValue struct {
-	Name     string `json:"name"` // key of config.json
-	From     int    `json:"from"`
-	To       []int  `json:"to"`                  // ascending; several where layers differ, which configuration cannot have
-	HeadSize int    `json:"head_size,omitempty"` // of attention heads, which configuration may leave to be computed from their number
+	Name     string   `json:"name"`               // key of config.json
+	Submodel Submodel `json:"submodel,omitempty"` // of the model
+	From     int      `json:"from"`
+	To       []int    `json:"to"`                  // ascending; several where layers differ, which configuration cannot have
+	HeadSize int      `json:"head_size,omitempty"` // of attention heads, which configuration may leave to be computed from their number
+	Change   int      `json:"-"`                   // configuration follows the changes of a run one after the other, by this number
+}
+
+// Changed reports whether the number is another one in some layer.
+func (v ConfigValue) Changed() bool { return len(v.To) != 1 || v.To[0] != v.From }
+
+// A Submodel is the part of a model that layers belong to, where configuration has numbers for several; empty if it is not known.
+type Submodel string
+
+// The parts of models: the decoder of an encoder and a decoder, else what reads data of one kind. What joins text with images or sound is a language model.
+const (
+	Decoder Submodel = "decoder"
+	Text    Submodel = "text"
+	Vision  Submodel = "vision"
+	Audio   Submodel = "audio"
+)
+
+// SubmodelOf is the part that depends on inputs of the given names, as exporters of PyTorch's models name them.
+func SubmodelOf(inputs []string) Submodel {
+	found := map[Submodel]bool{}
+	for _, name := range inputs {
+		switch {
+		case strings.HasPrefix(name, "decoder_"), name == "encoder_hidden_states", name == "encoder_outputs", strings.Contains(name, ".decoder."):
+			return Decoder
+		case name == "input_ids", name == "inputs_embeds":
+			found[Text] = true
+		case name == "pixel_values":
+			found[Vision] = true
+		case name == "input_features", name == "input_values":
+			found[Audio] = true
+		}
+	}
+	switch {
+	case found[Text]:
+		return Text
+	case found[Vision] && !found[Audio]:
+		return Vision
+	case found[Audio] && !found[Vision]:
+		return Audio
+	}
+	return ""
 }

@@ -90,7 +90,7 @@ func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, 
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := do(ctx, i); err != nil {
+				if err := guarded(ctx, do, i); err != nil {
 					return err
 				}
 			}
@@ -98,4 +98,10 @@ func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, 
 		})
 	}
 	return g.Wait()
+}
+
+// guarded calls do for i. A panic, which would end the process from a goroutine, is its error.
+func guarded(ctx context.Context, do func(ctx context.Context, i int) error, i int) (err error) {
+	defer ir.Guard(&err)
+	return do(ctx, i)
 }

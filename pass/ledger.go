@@ -16,6 +16,7 @@ type Ledger struct {
 	results   map[*ir.Tensor]int // rows of changes whose only part is the tensor
 	layers    []RemovedLayers
 	config    []ConfigValue
+	changes   int // calls of LayersRemoved and ConfigChanged
 	data      []Data
 	seen      map[*ir.Value]int  // rows by their values
 	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
@@ -58,11 +59,23 @@ func (l *Ledger) Trained(t Training) { l.trainings = append(l.trainings, t) }
 // Repeat records the options that repeat the step: those it was given, with values for those that it chose by the data, the model or the time.
 func (l *Ledger) Repeat(o Options) { l.repeated = o }
 
-// LayersRemoved adds layers that were removed.
-func (l *Ledger) LayersRemoved(r RemovedLayers) { l.layers = append(l.layers, r) }
+// LayersRemoved adds layers that were removed, all those of one change.
+func (l *Ledger) LayersRemoved(stacks []RemovedLayers) {
+	for _, r := range stacks {
+		r.Change = l.changes
+		l.layers = append(l.layers, r)
+	}
+	l.changes++
+}
 
-// ConfigChanged adds numbers that configuration outside of the model has too.
-func (l *Ledger) ConfigChanged(values []ConfigValue) { l.config = append(l.config, values...) }
+// ConfigChanged adds numbers that configuration outside of the model has too, all those of one change. Those that are as before tell which layers differ.
+func (l *Ledger) ConfigChanged(values []ConfigValue) {
+	for _, v := range values {
+		v.Change = l.changes
+		l.config = append(l.config, v)
+	}
+	l.changes++
+}
 
 func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	if l.seen == nil {

@@ -7,4 +7,7 @@ type RemovedLayers struct {
 
 	// Cached is set where each layer has inputs and outputs of the graph, such as past and present keys, by which the layers are numbered.
 	Cached bool `json:"cached"`
+
+	Submodel Submodel `json:"submodel,omitempty"` // of the model
+	Change   int      `json:"-"`                  // as that of a ConfigValue
 }

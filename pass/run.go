@@ -3,7 +3,6 @@ package pass
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -32,6 +31,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	}
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
+	changes := 0
 	for i, o := range steps {
 		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts}
 		if err := s.run(ctx, o); err != nil {
@@ -43,7 +43,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		}
 		env.NoTrials = env.NoTrials || o.Method().Stage == Train
 		if err := m.Verify(); err != nil {
-			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
+			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))
 		}
 		if s.Ledger.repeated != nil {
 			o = s.Ledger.repeated
@@ -51,8 +51,15 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		res.Steps = append(res.Steps, o)
 		ledgers = append(ledgers, s.Ledger.rows)
 		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
-		res.Layers = append(res.Layers, s.Ledger.layers...)
-		res.Config = append(res.Config, s.Ledger.config...)
+		for _, l := range s.Ledger.layers {
+			l.Change += changes
+			res.Layers = append(res.Layers, l)
+		}
+		for _, v := range s.Ledger.config {
+			v.Change += changes
+			res.Config = append(res.Config, v)
+		}
+		changes += s.Ledger.changes
 		res.Data = append(res.Data, s.Ledger.data...)
 	}
 	res.Rows = slices.Concat(ledgers...)
@@ -110,17 +117,6 @@ func resolveAll(steps []Options) ([]Options, error) {
 	return all, nil
 }
 
-// A Bug is a panic in a method. Its message is one line; Stack is the stack trace.
-type Bug struct {
-	Method string
-	Value  any
-	Stack  []byte
-}
-
-func (b *Bug) Error() string {
-	return fmt.Sprintf("internal error: %v; please report it with the model", b.Value)
-}
-
 func (s *Step) run(ctx context.Context, o Options) (err error) {
 	s.Select.searched = s.Env.Searched
 	before := constantsOf(s.Model)
@@ -130,11 +126,7 @@ func (s *Step) run(ctx context.Context, o Options) (err error) {
 			s.Ledger.params[c.Value] = true
 		}
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = &Bug{Method: s.Method, Value: r, Stack: debug.Stack()}
-		}
-	}()
+	defer ir.Guard(&err)
 	if err := s.checkPatterns(o); err != nil {
 		return err
 	}

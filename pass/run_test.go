@@ -105,7 +105,7 @@ func TestSelectionDeterminesCountedRows(t *testing.T) {
 func TestAPanicIsAnErrorOfOneLine(t *testing.T) {
 	boom := step(t, "boom", pass.Prune, func(context.Context, *pass.Step) error { panic("index out of range") })
 	_, err := run(t, product(), pass.Environment{}, boom)
-	var bug *pass.Bug
+	var bug *ir.Bug
 	if !errors.As(err, &bug) || len(bug.Stack) == 0 {
 		t.Fatalf("got %v, want a Bug with its stack", err)
 	}
@@ -120,7 +120,8 @@ func TestInvalidModelReportsTheMethod(t *testing.T) {
 		return nil
 	})
 	_, err := run(t, product(floats([]int64{1, 1}, 1)), pass.Environment{}, bad)
-	if err == nil || !strings.HasPrefix(err.Error(), "bad: the result is not a valid model: ") {
+	var bug *ir.Bug
+	if !errors.As(err, &bug) || !strings.HasPrefix(err.Error(), "bad: internal error: the result is not a valid model: ") {
 		t.Fatalf("got %v", err)
 	}
 }

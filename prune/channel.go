@@ -106,7 +106,11 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 			plan.Keep(g.Classes, g.Reason)
 		}
 	}
-	s.Ledger.ConfigChanged(o.configValues(plan, groups, pruned))
+	values, err := o.configValues(s.Model, plan, groups, pruned)
+	if err != nil {
+		return err
+	}
+	s.Ledger.ConfigChanged(values)
 	for _, k := range plan.Remove(pruned) {
 		remove(s, k, shared.copies[k.Value])
 	}

@@ -16,6 +16,7 @@ import (
 // segment, to which its scale belongs.
 type description struct {
 	*segment
+	flow    *flow
 	inside  func(*ir.Node) bool  // reports whether a node is part of the segment
 	own     func(*ir.Value) bool // reports whether a graph input is
 	text    strings.Builder
@@ -114,8 +115,8 @@ func (d *description) value(v *ir.Value) string {
 	switch {
 	case v == nil:
 		return "-"
-	case v.Const != nil:
-		return v.Const.Spec.String()
+	case d.flow.constant(v) != nil:
+		return d.flow.constant(v).text
 	case v.Producer() == nil && d.own(v):
 		return fmt.Sprintf("input %d", d.input(v))
 	case v.Producer() == d.before && d.before != nil:

@@ -67,14 +67,17 @@ func (o Layers) Run(ctx context.Context, s *pass.Step) error {
 	if err != nil {
 		return err
 	}
-	notes := map[*ir.Value]pass.Reason{}
+	notes, submodels := map[*ir.Value]pass.Reason{}, submodelsOf(s.Model.Graph, nodes)
+	var removed []pass.RemovedLayers
 	for i, r := range found {
 		kept := o.kept(len(r))
 		if list := influences[&found[i]]; list != nil {
 			kept = mostImportant(list, len(kept))
 		}
 		if len(kept) < len(r) {
-			s.Ledger.LayersRemoved(r.without(kept))
+			l := r.without(kept)
+			l.Submodel = submodels[r[0].last]
+			removed = append(removed, l)
 		}
 		r.keep(kept)
 		for _, w := range weights {
@@ -83,6 +86,7 @@ func (o Layers) Run(ctx context.Context, s *pass.Step) error {
 			}
 		}
 	}
+	s.Ledger.LayersRemoved(removed)
 	for _, w := range weights {
 		if w.Removed() {
 			s.Ledger.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(notes[w])})

@@ -160,3 +160,82 @@ func withoutHalf(t *testing.T, m *ir.Model) []string {
 	}
 	return constants(m)
 }
+
+// Layers are alike however their weights are stored: directly, behind copies that share a bias, transposed, or dequantized.
+func TestLayersAreAlikeBehindConstantExpressions(t *testing.T) {
+	const layers = 4
+	for name, shared := range map[string]func(g *ir.Graph, bias, weight *ir.Value, layer int) (b, w *ir.Value){
+		"copies of one bias": func(g *ir.Graph, bias, w *ir.Value, layer int) (*ir.Value, *ir.Value) {
+			if layer > 0 {
+				bias = g.Insert(nil, "Identity", []*ir.Value{bias})
+			}
+			return bias, w
+		},
+		"transposed matrices": func(g *ir.Graph, bias, w *ir.Value, layer int) (*ir.Value, *ir.Value) {
+			if layer%2 > 0 {
+				w = g.Insert(nil, "Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0))
+			}
+			return bias, w
+		},
+		"scaled matrices": func(g *ir.Graph, bias, w *ir.Value, _ int) (*ir.Value, *ir.Value) {
+			return bias, g.Insert(nil, "Mul", []*ir.Value{w, bias})
+		},
+		"one expression": func(g *ir.Graph, bias, w *ir.Value, _ int) (*ir.Value, *ir.Value) {
+			if len(bias.Uses()) == 0 {
+				return g.Insert(nil, "Neg", []*ir.Value{bias}), w
+			}
+			return bias.Uses()[0].Node.Outputs[0], w
+		},
+	} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 17}}
+		g := m.Graph
+		x := g.AddValue("x")
+		g.Inputs = []*ir.Value{x}
+		constant := func(name string, shape ...int64) *ir.Value {
+			s := ir.Spec{DType: ir.Float, Shape: shape}
+			return g.AddConst(name, &ir.Tensor{Spec: s, Source: make(ir.Mem, s.Bytes())})
+		}
+		h, bias := g.Insert(nil, "MatMul", []*ir.Value{x, constant("in", 3, 8)}), constant("bias", 8)
+		for i := range layers {
+			b, w := shared(g, bias, constant(fmt.Sprintf("w%d", i), 8, 8), i)
+			y := g.Insert(nil, "Add", []*ir.Value{b, g.Insert(nil, "MatMul", []*ir.Value{h, w})})
+			h = g.Insert(nil, "Add", []*ir.Value{h, g.Insert(nil, "Relu", []*ir.Value{y})})
+		}
+		g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{h, constant("out", 8, 2)}))
+		nodes, err := g.Order()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := repetitions(nodes)
+		if len(found) != 1 || len(found[0]) != layers {
+			t.Errorf("%s: %d stacks of layers, want one of %d", name, len(found), layers)
+			continue
+		}
+		found[0].keep([]int{1, 3})
+		if err := m.Verify(); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []string{"w0", "w2"} {
+			if slices.Contains(constants(m), n) {
+				t.Errorf("%s: %s of a removed layer is still there", name, n)
+			}
+		}
+	}
+}
+
+// A constant expression whose text would double with each level is described in constant space.
+func TestDeepConstantExpressions(t *testing.T) {
+	m := stack(2)
+	v := m.Graph.Consts()[0]
+	for range 100 {
+		v = m.Graph.Insert(nil, "Add", []*ir.Value{v, v})
+	}
+	nodes, err := m.Graph.Order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := newFlow(nodes); f.constant(v) == nil || len(f.constant(v).text) > 100 {
+		t.Errorf("description %+.100v", f.constant(v))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"math"
 	"testing"
 
@@ -144,4 +145,27 @@ func decode(dt ir.DType, b []byte) []float64 {
 		}
 	}
 	return vs
+}
+
+// transformer is a model of so many layers of one attention head and a feed-forward network of 16 neurons. A name for every layer is a format.
+func (b *bench) transformer(input string, layers int) {
+	x := b.g.AddValue(input)
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 5}, {N: 8}}}
+	b.g.Inputs = append(b.g.Inputs, x)
+	matrix := func(v *ir.Value, layer int, name string, rows, columns int64) *ir.Value {
+		values := make([]float64, rows*columns)
+		for i := range values {
+			values[i] = float64(i%7) + 1
+		}
+		return b.node("MatMul", []*ir.Value{v, b.weight(fmt.Sprintf("layer%d.%s", layer, name), ir.Float, []int64{rows, columns}, values...)})
+	}
+	x = matrix(x, layers, "in", 8, 8)
+	for i := range layers {
+		q, k, v := matrix(x, i, "q", 8, 8), matrix(x, i, "k", 8, 8), matrix(x, i, "v", 8, 8)
+		scores := b.node("MatMul", []*ir.Value{q, b.node("Transpose", []*ir.Value{k}, ir.IntsAttr("perm", 0, 2, 1))})
+		a := b.node("MatMul", []*ir.Value{b.node("Softmax", []*ir.Value{scores}, ir.IntAttr("axis", -1)), v})
+		x = b.node("Add", []*ir.Value{x, matrix(a, i, "o", 8, 8)})
+		x = b.node("Add", []*ir.Value{x, matrix(b.node("Relu", []*ir.Value{matrix(x, i, "up", 8, 16)}), i, "down", 16, 8)})
+	}
+	b.g.AddOutput(x)
 }

@@ -11,11 +11,11 @@ import (
 // graph passes through the next one.
 type trunk []*ir.Node
 
-// trunks are disjoint paths that cover the trees of post-dominators of a graph, whose nodes are in topological order. Of the nodes before
+// trunks are disjoint paths that cover the trees of post-dominators of a graph. Of the nodes before
 // one, its path has one from which several branches lead to it, such as the begin of a residual connection, and not the end of a branch.
-func trunks(nodes []*ir.Node) []trunk {
-	consumers := consumersOf(nodes)
-	next := postDominators(nodes, consumers)
+func (f *flow) trunks() []trunk {
+	nodes, consumers := f.nodes, f.consumers()
+	next := f.postDominators(consumers)
 	height, previous := map[*ir.Node]int{}, map[*ir.Node]*ir.Node{}
 	forks := func(n *ir.Node) int { return min(2, len(consumers[n])) }
 	for _, n := range nodes {
@@ -48,10 +48,10 @@ func path(n *ir.Node, next, previous map[*ir.Node]*ir.Node) trunk {
 
 // postDominators are the immediate post-dominators of nodes on the ways to the deepest output that each node reaches: results
 // besides, such as the keys and values of a decoder's layers, do not count.
-func postDominators(nodes []*ir.Node, consumers map[*ir.Node][]*ir.Node) map[*ir.Node]*ir.Node {
-	sinks := deepestOutputs(nodes)
+func (f *flow) postDominators(consumers map[*ir.Node][]*ir.Node) map[*ir.Node]*ir.Node {
+	sinks := f.deepestOutputs()
 	next, level := map[*ir.Node]*ir.Node{}, map[*ir.Node]int{}
-	for _, n := range slices.Backward(nodes) {
+	for _, n := range slices.Backward(f.nodes) {
 		var common *ir.Node
 		for _, c := range consumers[n] {
 			switch {
@@ -80,11 +80,11 @@ func ancestor(a, b *ir.Node, next map[*ir.Node]*ir.Node, level map[*ir.Node]int)
 	return a
 }
 
-// consumersOf are the nodes of the list that read a result of each, themselves or in a subgraph.
-func consumersOf(nodes []*ir.Node) map[*ir.Node][]*ir.Node {
+// consumers are the nodes that read a result of each, themselves or in a subgraph.
+func (f *flow) consumers() map[*ir.Node][]*ir.Node {
 	consumers := map[*ir.Node][]*ir.Node{}
-	for _, n := range nodes {
-		for _, v := range outer(n) {
+	for _, n := range f.nodes {
+		for _, v := range f.outer(n) {
 			if p := v.Producer(); p != nil {
 				consumers[p] = append(consumers[p], n)
 			}
@@ -94,20 +94,20 @@ func consumersOf(nodes []*ir.Node) map[*ir.Node][]*ir.Node {
 }
 
 // deepestOutputs are the nodes that make the graph output of the longest path from each node; nil for dead nodes.
-func deepestOutputs(nodes []*ir.Node) map[*ir.Node]*ir.Node {
+func (f *flow) deepestOutputs() map[*ir.Node]*ir.Node {
 	depth, sinks := map[*ir.Node]int{}, map[*ir.Node]*ir.Node{}
-	for _, n := range nodes {
-		for _, v := range outer(n) {
+	for _, n := range f.nodes {
+		for _, v := range f.outer(n) {
 			if p := v.Producer(); p != nil {
 				depth[n] = max(depth[n], depth[p]+1)
 			}
 		}
 	}
-	for _, n := range slices.Backward(nodes) {
+	for _, n := range slices.Backward(f.nodes) {
 		if sinks[n] == nil && slices.ContainsFunc(n.Outputs, isGraphOutput) {
 			sinks[n] = n
 		}
-		for _, v := range outer(n) {
+		for _, v := range f.outer(n) {
 			if p := v.Producer(); p != nil && sinks[n] != nil && (sinks[p] == nil || depth[sinks[p]] < depth[sinks[n]]) {
 				sinks[p] = sinks[n]
 			}
@@ -119,16 +119,4 @@ func deepestOutputs(nodes []*ir.Node) map[*ir.Node]*ir.Node {
 // isGraphOutput reports whether v is an output of its graph.
 func isGraphOutput(v *ir.Value) bool {
 	return v != nil && slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return u.Node == nil })
-}
-
-// outer are the values, other than constants, that a node and the graphs inside it read.
-func outer(n *ir.Node) []*ir.Value {
-	vs := slices.Clone(n.Inputs())
-	for g := range n.Subgraphs() {
-		for inner := range g.Nodes() {
-			vs = append(vs, outer(inner)...)
-		}
-		vs = append(vs, g.Outputs...)
-	}
-	return slices.DeleteFunc(vs, func(v *ir.Value) bool { return v == nil || v.Const != nil })
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // A repetition is two or more successive layers of one kind: each reads what the one before it makes.
@@ -15,11 +14,12 @@ type repetition []segment
 func repetitions(nodes []*ir.Node) []repetition {
 	var all []repetition
 	found := map[*ir.Node]bool{}
-	for _, t := range outermost(nodes) {
-		if !t.repeats() || slices.ContainsFunc(t, func(n *ir.Node) bool { return found[n] }) {
+	f := newFlow(nodes)
+	for _, t := range f.outermost() {
+		if !f.repeats(t) || slices.ContainsFunc(t, func(n *ir.Node) bool { return found[n] }) {
 			continue
 		}
-		list := slices.Concat(repeated(t.segments(nodes, true)), repeated(t.segments(nodes, false)))
+		list := slices.Concat(f.repeated(f.segments(t, true)), f.repeated(f.segments(t, false)))
 		for _, r := range list {
 			r.mark(found)
 		}
@@ -29,25 +29,25 @@ func repetitions(nodes []*ir.Node) []repetition {
 }
 
 // outermost are the trunks, with those that enclose others before these.
-func outermost(nodes []*ir.Node) []trunk {
+func (f *flow) outermost() []trunk {
 	at := map[*ir.Node]int{}
-	for i, n := range nodes {
+	for i, n := range f.nodes {
 		at[n] = i
 	}
-	list := trunks(nodes)
+	list := f.trunks()
 	span := func(t trunk) int { return at[t[len(t)-1]] - at[t[0]] }
 	slices.SortStableFunc(list, func(a, b trunk) int { return span(b) - span(a) })
 	return list
 }
 
 // repeats reports whether two nodes of t have the same operator, attributes and shapes of weights, without which nothing is repeated.
-func (t trunk) repeats() bool {
+func (f *flow) repeats(t trunk) bool {
 	seen := map[string]bool{}
 	return slices.ContainsFunc(t, func(n *ir.Node) bool {
 		text := n.Op.String() + attributes(n)
 		for _, v := range n.Inputs() {
-			if v != nil && v.Const != nil {
-				text += " " + v.Const.Spec.String()
+			if c := f.constant(v); c != nil {
+				text += " " + c.text
 			}
 		}
 		again := seen[text]
@@ -97,13 +97,13 @@ func (r repetition) overlaps(used map[*ir.Node]bool) bool {
 const maxPeriod = 256
 
 // repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds repeat.
-func repeated(segments []segment) []repetition {
+func (f *flow) repeated(segments []segment) []repetition {
 	var out []repetition
 	attends := make([]bool, len(segments))
 	for i, s := range segments {
-		attends[i] = slices.ContainsFunc(s.nodes, isAttention)
+		attends[i] = slices.ContainsFunc(s.nodes, f.isAttention)
 	}
-	weighty := weighty(segments)
+	weighty := f.weighty(segments)
 	for period := 1; period <= min(maxPeriod, len(segments)/2); period++ {
 		counts := counts(segments, period)
 		for from := 0; from < len(counts); {
@@ -161,9 +161,9 @@ func start(segments []segment, attends []bool, counts []int, from, period int) (
 }
 
 // isAttention reports whether n is the operator, or a product of two activations.
-func isAttention(n *ir.Node) bool {
-	f := operator.Of(n)
-	return f.Attention || f.Product() && pass.Trace(n.Input(0)) == nil && pass.Trace(n.Input(1)) == nil
+func (f *flow) isAttention(n *ir.Node) bool {
+	op := operator.Of(n)
+	return op.Attention || op.Product() && f.constant(n.Input(0)) == nil && f.constant(n.Input(1)) == nil
 }
 
 // branches is the number of uses of the results before a segment.
@@ -191,17 +191,20 @@ func layers(segments []segment, period, count int) repetition {
 }
 
 // weighty are the numbers of segments before each one, and before the end, that have weights worth removing: a matrix or a filter.
-func weighty(segments []segment) []int {
+func (f *flow) weighty(segments []segment) []int {
 	list := make([]int, len(segments)+1)
 	for i, s := range segments {
 		list[i+1] = list[i]
-		if slices.ContainsFunc(s.nodes, hasMatrix) {
+		if slices.ContainsFunc(s.nodes, f.hasMatrix) {
 			list[i+1]++
 		}
 	}
 	return list
 }
 
-func hasMatrix(n *ir.Node) bool {
-	return slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Const != nil && len(v.Const.Shape) > 1 })
+func (f *flow) hasMatrix(n *ir.Node) bool {
+	return slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool {
+		c := f.constant(v)
+		return c != nil && c.matrix
+	})
 }

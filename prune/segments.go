@@ -22,8 +22,8 @@ type segment struct {
 
 // A partition divides the nodes of a graph between the segments of a trunk.
 type partition struct {
+	*flow
 	trunk    trunk
-	nodes    []*ir.Node        // of the graph, in topological order
 	depth    map[*ir.Node]int  // of nodes that descend from the trunk: position of the last node of the trunk that they descend from, or are
 	entry    *ir.Node          // before the first node of the trunk, which reads no other; nil if there is none
 	bypassed bool              // other nodes that read the entry bypass those of the trunk
@@ -37,8 +37,8 @@ const elsewhere = -1
 
 // segments are those of t in order, nil if there are fewer than two. The entry may be before the first layer, whose residual bypasses the nodes of t then, or
 // inside of it, such as keys whose number is that of past positions: bypassed is the first.
-func (t trunk) segments(nodes []*ir.Node, bypassed bool) []segment {
-	p := &partition{trunk: t, nodes: nodes, entry: t.entry(), bypassed: bypassed, of: map[*ir.Node]int{}, readBy: map[*ir.Value]int{}}
+func (f *flow) segments(t trunk, bypassed bool) []segment {
+	p := &partition{flow: f, trunk: t, entry: f.entry(t), bypassed: bypassed, of: map[*ir.Node]int{}, readBy: map[*ir.Value]int{}}
 	p.descend()
 	p.cut()
 	if len(p.bounds) < 3 {
@@ -50,8 +50,8 @@ func (t trunk) segments(nodes []*ir.Node, bypassed bool) []segment {
 }
 
 // entry is the node whose result the first node of t reads, and no other.
-func (t trunk) entry() *ir.Node {
-	vs := slices.Compact(outer(t[0]))
+func (f *flow) entry(t trunk) *ir.Node {
+	vs := slices.Compact(f.outer(t[0]))
 	if len(vs) != 1 || vs[0].Producer() == nil || stream(vs[0].Producer()) != vs[0] {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (p *partition) descend() {
 		if p.isTrunk(n) {
 			continue
 		}
-		for _, v := range outer(n) {
+		for _, v := range p.outer(n) {
 			if d, ok := p.depth[v.Producer()]; ok {
 				p.depth[n] = max(p.depth[n], d)
 			}
@@ -96,7 +96,7 @@ func (p *partition) cut() {
 		if _, ok := p.depth[n]; !ok {
 			continue
 		}
-		for _, v := range outer(n) {
+		for _, v := range p.outer(n) {
 			from, ok := p.depth[v.Producer()]
 			if p.bypassed && p.entry != nil && v.Producer() == p.entry {
 				from, ok = -1, true
@@ -147,7 +147,7 @@ func (p *partition) assign() {
 			p.of[n] = elsewhere
 			continue
 		}
-		for _, v := range outer(n) {
+		for _, v := range p.outer(n) {
 			if m := v.Producer(); m == nil {
 				claim(p.readBy, v, s)
 			} else if m == p.entry && n == p.trunk[0] {
@@ -183,7 +183,7 @@ func (p *partition) assignResults() {
 	leads := map[*ir.Node]bool{}
 	for _, n := range slices.Backward(p.nodes) {
 		if _, ok := p.depth[n]; ok || leads[n] {
-			for _, v := range outer(n) {
+			for _, v := range p.outer(n) {
 				leads[v.Producer()] = true
 			}
 		}
@@ -193,7 +193,7 @@ func (p *partition) assignResults() {
 			continue
 		}
 		read := map[int]bool{}
-		for _, v := range outer(n) {
+		for _, v := range p.outer(n) {
 			if s, ok := p.of[v.Producer()]; ok && s != elsewhere {
 				read[s] = true
 			}
@@ -220,6 +220,7 @@ func (p *partition) described() []segment {
 		list[i] = segment{before: p.node(p.bounds[i]), last: p.node(p.bounds[i+1]), normalization: normalization}
 		d := &description{
 			segment: &list[i],
+			flow:    p.flow,
 			inside:  func(n *ir.Node) bool { return p.of[n] == i },
 			own:     func(v *ir.Value) bool { s, ok := p.readBy[v]; return ok && s == i },
 			numbers: map[*ir.Node]int{},

@@ -111,12 +111,13 @@ func (a *Artifact) addModel(ctx context.Context, path string) (packed []File, er
 
 // addFolder adds the files that a model in a folder with configuration needs besides its own.
 func (a *Artifact) addFolder(model string) error {
-	names, err := folder.Files(model)
+	root := folder.Root(model)
+	names, err := folder.Files(root, model)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		path := filepath.Join(filepath.Dir(model), name)
+		path := filepath.Join(root, name)
 		st, err := os.Stat(path)
 		if err != nil {
 			return err
@@ -128,7 +129,7 @@ func (a *Artifact) addFolder(model string) error {
 		case name == readme:
 			role = Card
 		}
-		a.Files = append(a.Files, File{Name: name, Path: path, Size: st.Size(), Role: role})
+		a.Files = append(a.Files, File{Name: filepath.ToSlash(name), Path: path, Size: st.Size(), Role: role})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,7 +69,7 @@ func PushVariants(ctx context.Context, ref Reference, dir string, sources, varia
 			return nil, err
 		}
 		for _, f := range h.artifact.Files {
-			if f.Role != Card && f.Role != ReportPage {
+			if f.Role != Card && f.Role != ReportPage && filepath.Dir(f.Path) == filepath.Dir(model) { // others are in h.list already
 				f.Name = hubFolder + "/" + f.Name
 				h.list = append(h.list, f)
 			}
@@ -87,23 +88,25 @@ func PushVariants(ctx context.Context, ref Reference, dir string, sources, varia
 	return h.push(ctx, ref, o)
 }
 
-// configuration adds the files in a folder, besides hidden ones and the card of the source.
+// configuration adds the files in a folder and those below it, such as those of modules, besides hidden ones, the models and the card of the source.
 func (h *hub) configuration(ctx context.Context, dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || e.Name() == readme {
-			continue
+	root := os.DirFS(dir)
+	return fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (name == hubFolder || name != "." && strings.HasPrefix(e.Name(), ".")):
+			return fs.SkipDir
+		case !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || name == readme:
+			return nil
 		}
-		f := File{Name: e.Name(), Path: filepath.Join(dir, e.Name()), Role: Config}
+		f := File{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name)), Role: Config}
 		if err := f.sum(ctx, newMeter(0, nil)); err != nil {
 			return err
 		}
 		h.list = append(h.list, f)
-	}
-	return nil
+		return nil
+	})
 }
 
 // addCard makes the model card.

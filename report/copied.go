@@ -9,8 +9,8 @@ import (
 type Copied struct {
 	Files   []string `json:"files"`
 	Omitted []string `json:"omitted,omitempty"` // folders, and files that are too large
-	// Intervals are keys of configuration about every n-th layer, which are as they were although layers were removed.
-	Intervals []string `json:"intervals,omitempty"`
+	// Stale are keys of configuration that may not describe the result: what was removed has no one number in them.
+	Stale []string `json:"stale,omitempty"`
 }
 
 // Text lists the files in a line.
@@ -19,8 +19,8 @@ func (c *Copied) Text() string {
 	if len(c.Omitted) > 0 {
 		text += fmt.Sprintf("; not copied: %s", strings.Join(c.Omitted, ", "))
 	}
-	if len(c.Intervals) > 0 {
-		text += fmt.Sprintf("; check in the configuration, as layers were removed: %s", strings.Join(c.Intervals, ", "))
+	if len(c.Stale) > 0 {
+		text += "; check in the configuration, which may not describe the result: " + strings.Join(c.Stale, ", ")
 	}
 	return text
 }

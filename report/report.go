@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -187,7 +188,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Verification:  markTrained(ranOnly(in.Verification), in.Data),
 		Copied:        in.Copied,
 		Removed:       in.Removed,
-		Config:        in.Config,
+		Config:        slices.DeleteFunc(slices.Clone(in.Config), func(v pass.ConfigValue) bool { return !v.Changed() }),
 		Training:      in.Training,
 		Data:          in.Data,
 		Search:        in.Search,

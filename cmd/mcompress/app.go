@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/ir"
 )
 
 // run runs the program with the given arguments and streams, and returns its exit code.
@@ -30,7 +31,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case len(args) > 1 && args[1] == measureTrainingCommand:
 		return finish(ctx, t.stderr, measureTrainingHere(ctx, os.Stdin, t.stdout))
 	}
-	return finish(ctx, t.stderr, app.RunContext(ctx, args))
+	return finish(ctx, t.stderr, runApp(ctx, app, args))
+}
+
+// runApp runs the command of args. A panic is an error with an exit code of its own: that of Go's runtime is 2, as of an invalid command line.
+func runApp(ctx context.Context, app *cli.App, args []string) (err error) {
+	defer ir.Guard(&err)
+	return app.RunContext(ctx, args)
 }
 
 func (t *tool) app() *cli.App {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/tune"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 )
@@ -26,11 +27,12 @@ const (
 	exitIO    = 1 // reading or writing failed, or the run was interrupted: a retry may help
 	exitUsage = 2
 	exitGate  = 3
-	exitInput = 4 // the input is malformed or unsupported: a retry does not help
+	exitInput = 4  // the input is malformed or unsupported: a retry does not help
+	exitBug   = 70 // the program itself failed, as EX_SOFTWARE of sysexits.h
 )
 
 // precedence orders the exit codes of several models: the first one that some model has is the program's.
-var precedence = []int{exitIO, exitUsage, exitInput, exitGate, exitDone}
+var precedence = []int{exitIO, exitUsage, exitBug, exitInput, exitGate, exitDone}
 
 // A usageError is an invalid command line.
 type usageError struct{ err error }
@@ -97,6 +99,8 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &child):
 		return child.code
+	case isA[*ir.Bug](err):
+		return exitBug
 	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
 		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage

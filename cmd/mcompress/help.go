@@ -20,7 +20,8 @@ exit codes:
   2{{"\t"}}invalid command line or option
   3{{"\t"}}a gate did not hold: the result is NAME.rejected.onnx
   4{{"\t"}}the input is malformed or unsupported: a retry does not help
-With several models the first of 1, 2, 4, 3 that occurs is the exit code.
+  70{{"\t"}}the program itself failed (internal error): please report it
+With several models the first of 1, 2, 70, 4, 3 that occurs is the exit code.
 `
 
 const commandHelp = `{{.HelpName}}: {{.Usage}}

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -88,7 +89,7 @@ func runRandom(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
 		}
 	}
 	_, err = runAlone(s, op.Call{Ctx: context.Background(), In: in, Pool: pool})
-	if b, ok := err.(*Bug); ok {
+	if b := (*ir.Bug)(nil); errors.As(err, &b) {
 		return fmt.Errorf("%v on %s\n%s", b, describe(s, in), b.Stack)
 	}
 	return nil

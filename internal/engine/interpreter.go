@@ -41,11 +41,7 @@ func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 }
 
 func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // a graph that no rule expected
-			err = fmt.Errorf("internal error while loading the model: %v", v)
-		}
-	}()
+	defer ir.Guard(&err) // a graph that no rule expected
 	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, account: e.account, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
 	for _, name := range e.opt.Keep {
 		c.keep[name] = true

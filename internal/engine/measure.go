@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -104,7 +103,7 @@ func (p *probe) run(ctx context.Context, pattern byte) (map[int]*ir.Array, error
 	}
 	for i, b := range p.all {
 		if b != pattern && (i < guardBytes || i >= len(p.all)-guardBytes) {
-			return nil, fmt.Errorf("internal error: a step wrote %d bytes after the start of an arena of %d bytes", i-guardBytes, p.plan.memory.Size)
+			return nil, ir.Bugf("a step wrote %d bytes after the start of an arena of %d bytes", i-guardBytes, p.plan.memory.Size)
 		}
 	}
 	return got, nil
@@ -129,7 +128,7 @@ func (p *probe) same(first, second map[int]*ir.Array) error {
 	}
 	for o, a := range first {
 		if b := second[o]; b == nil || !bytes.Equal(a.Data, b.Data) {
-			return fmt.Errorf("internal error: output %q depends on the contents of the arena before the run", p.e.prog.slots[o].name)
+			return ir.Bugf("output %q depends on the contents of the arena before the run", p.e.prog.slots[o].name)
 		}
 	}
 	return nil

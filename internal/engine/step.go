@@ -50,20 +50,6 @@ func (s *step) wrap(err error) error {
 // guard turns a panic, which is a bug in an operator, into an error that names the node.
 func (s *step) guard(err *error) {
 	if v := recover(); v != nil {
-		*err = &Bug{Node: s.Label, Op: s.ID, Module: s.Module, Value: v, Stack: debug.Stack()}
+		*err = s.wrap(&ir.Bug{Value: v, Stack: debug.Stack()})
 	}
-}
-
-// A Bug is a panic in an operator.
-type Bug struct {
-	Node   string
-	Op     ir.OpID
-	Module string
-	Value  any
-	Stack  []byte // for debugging
-}
-
-// Error is one line without the stack.
-func (b *Bug) Error() string {
-	return fmt.Sprintf("%s: internal error: %v", ir.Place(b.Node, b.Op, b.Module), b.Value)
 }

@@ -16,9 +16,6 @@ import (
 // fileName is the key of a model's file in genai_config.json.
 const fileName = "filename"
 
-// layerCounts are keys of the number of layers.
-var layerCounts = []string{"num_hidden_layers", "num_layers", "n_layer", "n_layers"}
-
 // layerNumbers are keys of lists of numbers of layers: layers without experts, with experts, with cross-attention, with attention in a recurrent model,
 // and with shared attention.
 var layerNumbers = []string{"mlp_only_layers", "moe_layers", "cross_attention_layers", "attn_layer_indices", "hybrid_layer_ids"}
@@ -216,7 +213,7 @@ func (c *jsonFile) equal(o *jsonFile) bool {
 // common is the text without spaces and without what follows from compression.
 func (c *jsonFile) common() []byte {
 	text := c.replaced(func(v value) ([]byte, bool) {
-		return []byte("0"), v.key() == fileName || slices.Contains(layerCounts, v.key()) || slices.Contains(layerThresholds, v.key()) || isConfigValue(v.key()) || perLayer(v) || numbered(v)
+		return []byte("0"), v.key() == fileName || slices.Contains(layerThresholds, v.key()) || isConfigValue(v.key()) || perLayer(v) || numbered(v)
 	})
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
@@ -233,37 +230,6 @@ func perLayer(v value) bool {
 // numbered reports whether v is a list of numbers of layers; genai_config.json has one of layers with a sliding window.
 func numbered(v value) bool {
 	return slices.Contains(layerNumbers, v.key()) || len(v.path) > 1 && v.key() == "layers" && v.path[len(v.path)-2] == "sliding_window"
-}
-
-// withoutLayers is the text without removed layers in a section: their number, items of lists with one for each layer, and their numbers
-// in lists of these.
-func withoutLayers(text []byte, section []string, l pass.RemovedLayers) ([]byte, error) {
-	c, err := parse(text)
-	if err != nil {
-		return nil, err
-	}
-	was := []byte(strconv.Itoa(l.Layers))
-	return c.replaced(func(v value) ([]byte, bool) {
-		switch {
-		case !v.in(section):
-		case slices.Contains(layerCounts, v.key()) && bytes.Equal(v.raw(text), was):
-			return strconv.AppendInt(nil, int64(l.Layers-len(l.Removed)), 10), true
-		case slices.Contains(layerThresholds, v.key()):
-			n, err := strconv.Atoi(string(v.raw(text)))
-			return strconv.AppendInt(nil, int64(n-removedBelow(n, l)), 10), err == nil
-		case numbered(v) && v.items != nil:
-			return v.list(text, renumbered(text, v.items, l)), true
-		case perLayer(v) && len(v.items) == l.Layers:
-			var kept [][]byte
-			for i, item := range v.items {
-				if !slices.Contains(l.Removed, i) {
-					kept = append(kept, item.raw(text))
-				}
-			}
-			return v.list(text, kept), true
-		}
-		return nil, false
-	}), nil
 }
 
 // intervals are the keys of intervals of layers above 1 in a section.

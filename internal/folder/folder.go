@@ -29,8 +29,8 @@ type Folder struct {
 	Copied  []string // names, also of those that are already there
 	Omitted []string // names of files that are too large, and of folders
 
-	// Intervals are the keys of configuration about every n-th layer, which Write leaves as they are although layers were removed.
-	Intervals []string
+	// Stale are the keys of configuration that Write leaves as they are although they may not describe the result.
+	Stale []string
 
 	from, to      string
 	model, result string          // names of files
@@ -38,25 +38,58 @@ type Folder struct {
 	there         map[string]bool // names in to
 }
 
-// Has reports whether a model is in a folder with configuration.
-func Has(model string) bool {
+// onnxFolder is the name of the folder of models in a folder with configuration, as transformers.js and the Hub have it.
+const onnxFolder = "onnx"
+
+// Root is the folder with the configuration of a model: its own, or the one above its folder "onnx"; "" where neither has configuration.
+func Root(model string) string {
+	dir := filepath.Dir(model)
+	if hasConfig(dir) {
+		return dir
+	}
+	if abs, err := filepath.Abs(dir); err == nil && filepath.Base(abs) == onnxFolder && hasConfig(filepath.Dir(abs)) {
+		return filepath.Join(dir, "..")
+	}
+	return ""
+}
+
+func hasConfig(dir string) bool {
 	for _, name := range []string{genaiConfig, config} {
-		if st, err := os.Stat(filepath.Join(filepath.Dir(model), name)); err == nil && st.Mode().IsRegular() {
+		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 			return true
 		}
 	}
 	return false
 }
 
-// Open lists the files that are copied to the folder of result, the compressed model: regular files, and links to them, which are not
-// hidden, too large, or part of a model; and models that are not among the compressed ones. It is an error if a different file of the
-// name exists there. Nil if result is in the model's folder.
+// Open lists the files of the model's Root that are copied to the folder of result, the compressed model, or to the one above it if both are in a folder
+// "onnx": regular files, and links to them, which are not hidden, too large, or part of a model; the files of modules that modules.json names; and models next
+// to the configuration that are not among the compressed ones. It is an error if a different file of the name exists there. Nil if there is no configuration,
+// or if it is in that folder.
 func Open(model, result string, compressed []string) (*Folder, error) {
-	f := &Folder{
-		from: filepath.Dir(model), to: filepath.Dir(result), model: filepath.Base(model), result: filepath.Base(result), there: map[string]bool{},
+	root, to := Root(model), filepath.Dir(result)
+	if root == "" {
+		return nil, nil
 	}
+	if abs, err := filepath.Abs(to); err == nil && !sameFile(root, filepath.Dir(model)) && filepath.Base(abs) == onnxFolder {
+		to = filepath.Dir(abs)
+	}
+	return openFrom(root, to, model, result, compressed)
+}
+
+// openFrom lists the files that are copied from one folder to another.
+func openFrom(from, to, model, result string, compressed []string) (*Folder, error) {
+	f := &Folder{from: from, to: to, model: filepath.Base(model), result: filepath.Base(result), there: map[string]bool{}}
 	if sameFile(f.from, f.to) {
 		return nil, nil
+	}
+	dir := filepath.Dir(model)
+	apart := !sameFile(from, dir)
+	if apart { // models are in another folder, and are not copied
+		var err error
+		if compressed, err = modelsOf(from); err != nil {
+			return nil, err
+		}
 	}
 	entries, err := os.ReadDir(f.from)
 	if err != nil {
@@ -67,21 +100,71 @@ func Open(model, result string, compressed []string) (*Folder, error) {
 		return nil, err
 	}
 	f.alone = m.copied+len(compressed) == 1
+	if apart {
+		if f.alone, err = alone(dir, f.model); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range entries {
 		if err := f.add(e.Name(), m); err != nil {
+			return nil, err
+		}
+	}
+	names, err := f.modules()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if err := f.check(name); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// Files lists the files that a model needs besides its own, if its folder has configuration: those that Open would copy, and other models
-// only if the configuration names them together with this one.
-func Files(model string) ([]string, error) {
-	if !Has(model) {
+// modelsOf are the paths of the models of a folder.
+func modelsOf(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	var models []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".onnx") {
+			models = append(models, filepath.Join(dir, e.Name()))
+		}
+	}
+	return models, err
+}
+
+// alone reports whether a folder has no models but variants of the given one.
+func alone(dir, model string) (bool, error) {
+	models, err := modelsOf(dir)
+	name := func(path string) string { return withoutVariant(strings.TrimSuffix(filepath.Base(path), ".onnx")) }
+	return !slices.ContainsFunc(models, func(m string) bool { return name(m) != name(model) }), err
+}
+
+// variants are the ends of the names of a model's variants, as transformers.js has them.
+var variants = []string{"_fp16", "_q4", "_q4f16", "_int8", "_uint8", "_quantized", "_bnb4", "_q2", "_q2f16", "_q1", "_q1f16", "_merged"}
+
+// withoutVariant is the name of the model of which stem may be a variant, such as model_q4, or a result, such as model.weight-int4.
+func withoutVariant(stem string) string {
+	stem, _, _ = strings.Cut(stem, ".")
+	for again := true; again; {
+		again = false
+		for _, end := range variants {
+			if s, ok := strings.CutSuffix(stem, end); ok {
+				stem, again = s, true
+			}
+		}
+	}
+	return stem
+}
+
+// Files lists the files of root, the Root of a model, that the model needs besides its own: those that Open would copy, and other models
+// only if the configuration names them together with this one. None where there is no root.
+func Files(root, model string) ([]string, error) {
+	if root == "" {
 		return nil, nil
 	}
-	f := &Folder{from: filepath.Dir(model), model: filepath.Base(model)}
+	f := &Folder{from: root, model: filepath.Base(model)}
 	entries, err := os.ReadDir(f.from)
 	if err != nil {
 		return nil, err
@@ -104,6 +187,9 @@ func Files(model string) ([]string, error) {
 		if err := f.list(e.Name(), m); err != nil {
 			return nil, err
 		}
+	}
+	if _, err := f.modules(); err != nil {
+		return nil, err
 	}
 	return f.Copied, nil
 }
@@ -136,6 +222,11 @@ func (f *Folder) list(name string, m *models) error {
 // check reports an error if another file of the name exists.
 func (f *Folder) check(name string) error {
 	at := filepath.Join(f.to, name)
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		if st, err := os.Lstat(filepath.Join(f.to, dir)); err == nil && !st.IsDir() {
+			return pass.OptionErrorf("%s: exists and is not a folder; name another folder with --output", filepath.Join(f.to, dir))
+		}
+	}
 	if err := atomicfile.Check(at); err != nil {
 		return err
 	}
@@ -191,7 +282,7 @@ func (f *Folder) Paths() []string {
 
 func (f *Folder) path(name string) string { return filepath.Join(f.from, name) }
 
-// Write adds the files to a set. Configuration names the result, the number of its layers, and other numbers that changed.
+// Write adds the files to a set. Configuration names the result, and its numbers follow the removed layers and the changed values.
 func (f *Folder) Write(set *atomicfile.Set, removed []pass.RemovedLayers, values []pass.ConfigValue) error {
 	for _, name := range f.Copied {
 		var err error
@@ -214,6 +305,11 @@ func (f *Folder) copy(set *atomicfile.Set, name string) error {
 		return err
 	}
 	defer in.Close()
+	if dir := filepath.Dir(name); dir != "." {
+		if err := set.MakeDir(filepath.Join(f.to, dir)); err != nil {
+			return err
+		}
+	}
 	return set.WriteFile(filepath.Join(f.to, name), func(w io.Writer) error {
 		_, err := io.Copy(w, in)
 		return err
@@ -229,22 +325,21 @@ func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.Re
 	}
 	section := c.section(f.model)
 	text := c.renamed(section, f.model, f.result)
-	for _, l := range removed {
+	for _, of := range changes(removed, values) {
+		c, err := parse(text)
+		if err != nil {
+			return err
+		}
+		a := c.adapt(section, f.model, of)
+		f.Stale = append(f.Stale, a.stale...)
 		if section == nil && !f.alone {
-			break // the layers may be those of another model
+			f.Stale = append(f.Stale, a.edited...) // of this model or of another one
+			continue
 		}
-		if text, err = withoutLayers(text, section, l); err != nil {
-			return err
-		}
-		f.Intervals = append(f.Intervals, c.intervals(section)...)
+		text = a.result()
 	}
-	if section != nil || f.alone {
-		if text, err = withValues(text, section, values); err != nil {
-			return err
-		}
-	}
-	slices.Sort(f.Intervals)
-	f.Intervals = slices.Compact(f.Intervals)
+	slices.Sort(f.Stale)
+	f.Stale = slices.Compact(f.Stale)
 	at := filepath.Join(f.to, name)
 	if f.there[name] {
 		if text, err = merged(at, text, section, f.alone); err != nil || text == nil {

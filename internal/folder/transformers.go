@@ -7,39 +7,24 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 )
 
 // OfTransformers lists the files that are copied with the variants of a model to root, a folder with a folder "onnx" of models, as transformers.js
-// requires: those next to the model, or in the folder that the model's own folder "onnx" is in. Models are not copied. Nil if there is no configuration,
-// or if it is in root.
+// requires: those of the model's Root. Models are not copied. Nil if there is no configuration, or if it is in root.
 func OfTransformers(model, root string) (*Folder, error) {
-	model, err := filepath.Abs(model)
-	if err != nil {
-		return nil, err
-	}
-	if dir := filepath.Dir(model); !Has(model) && filepath.Base(dir) == "onnx" {
-		model = filepath.Join(filepath.Dir(dir), filepath.Base(model))
-	}
-	if !Has(model) {
+	from := Root(model)
+	if from == "" {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(filepath.Dir(model))
+	models, err := modelsOf(from)
 	if err != nil {
 		return nil, err
 	}
-	var models []string
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".onnx") {
-			models = append(models, filepath.Join(filepath.Dir(model), e.Name()))
-		}
-	}
-	f, err := Open(model, filepath.Join(root, filepath.Base(model)), models)
+	f, err := openFrom(from, root, filepath.Join(from, filepath.Base(model)), filepath.Join(root, filepath.Base(model)), models)
 	if f != nil {
 		f.alone = false // configuration that is there stays
 	}

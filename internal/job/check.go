@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
@@ -78,6 +79,7 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 	var side *verify.SideError
 	var missing *engine.Unsupported
 	var refused *unrunnable
+	var more *engine.MemoryError
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return r, err
@@ -86,8 +88,10 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 			return nil, fmt.Errorf("not verified: %w", err)
 		}
 		return &verification.Result{Skipped: err.Error()}, nil
-	case errors.As(err, &side) && side.Side == verify.Second:
+	case errors.As(err, &side) && side.Side == verify.Second && errors.As(err, &more):
 		return nil, fmt.Errorf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
+	case errors.As(err, &side) && side.Side == verify.Second:
+		return nil, ir.Bugf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
 	}
 	return nil, err
 }

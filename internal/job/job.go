@@ -271,7 +271,7 @@ func (r *run) close() error {
 func (r *run) begin() (err error) {
 	dir := filepath.Dir(r.Output)
 	sources := r.source.Paths()
-	if r.Folder != nil && folder.Has(r.Input) {
+	if r.Folder != nil {
 		if r.folder, err = folder.Open(r.Input, r.Output, r.Folder); err != nil {
 			return err
 		}

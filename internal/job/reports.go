@@ -110,7 +110,7 @@ func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, 
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
 	}
 	if err := out.Model.Verify(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the output is broken: %w", err), out.Close())
+		return nil, errors.Join(ir.Bugf("the output is broken: %w", err), out.Close())
 	}
 	return out, nil
 }
@@ -172,7 +172,7 @@ func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.
 func (r *run) input() report.Input {
 	var copied *report.Copied
 	if r.folder != nil && r.path == r.Output {
-		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Intervals: r.folder.Intervals}
+		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Stale: r.folder.Stale}
 	}
 	in := report.Input{
 		Copied: copied,

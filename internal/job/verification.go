@@ -112,7 +112,7 @@ func (v Verification) inputError(err error) error {
 // sourceError marks errors of running the source as unrunnable if random inputs or a bug of the engine may have caused them.
 func (v Verification) sourceError(ctx context.Context, err error) error {
 	var side *verify.SideError
-	var bug *engine.Bug
+	var bug *ir.Bug
 	var known *unrunnable
 	switch {
 	case !errors.As(err, &side) || side.Side != verify.First || ctx.Err() != nil || errors.As(err, &known):

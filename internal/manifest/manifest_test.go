@@ -133,7 +133,7 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for code, attempts := range map[int]int{1: 4, 143: 4, 2: 1} { // of the first job, whose failure ends the script
+	for code, attempts := range map[int]int{1: 4, 143: 4, 2: 1, 70: 1} { // of the first job, whose failure ends the script
 		c := exec.Command(sh, "-s")
 		c.Stdin = strings.NewReader(fmt.Sprintf("sbatch() { (srun() { echo attempt >&2; return %d; }; cd() { :; }; . /dev/stdin); echo 7; }\n", code) + text)
 		out, err := c.CombinedOutput()

@@ -50,7 +50,11 @@ func FilesOf(ctx context.Context, path string) (Files, error) {
 	if err := f.Close(); err != nil {
 		return Files{}, err
 	}
-	names, err := folder.Files(path)
+	root := folder.Root(path)
+	if root != filepath.Dir(path) {
+		root = "" // a signature covers the folder that it is in, not the one above
+	}
+	names, err := folder.Files(root, path)
 	if err != nil {
 		return Files{}, err
 	}

@@ -26,16 +26,7 @@ func (c *testCase) command() []string {
 	if c.random.IntN(3) == 0 {
 		return c.named(plain[c.random.IntN(len(plain))])
 	}
-	methods := slices.Concat(quantize.Methods(), quantize.Methods(), prune.Methods(), sparse.Methods())
-	m := methods[c.random.IntN(len(methods))]
-	args := []string{m.Command}
-	switch m.Command {
-	case "sparse":
-		args = append(args, "--format", m.Name)
-	case "quantize", "prune":
-		args = append(args, "--method", m.Name)
-	}
-	args = append(args, c.options(m)...)
+	args := c.compression()
 	if c.random.IntN(2) == 0 {
 		args = append(args, "--no-verify")
 	}
@@ -43,6 +34,21 @@ func (c *testCase) command() []string {
 		args = append(args, "--dry-run")
 	}
 	return append(args, c.named([]string{"M", "-o", "out.onnx"})...)
+}
+
+// compression is a random method with random options.
+func (c *testCase) compression() []string {
+	methods := slices.Concat(quantize.Methods(), quantize.Methods(), prune.Methods(), sparse.Methods())
+	m := methods[c.random.IntN(len(methods))]
+	c.shrinks = m.Shrinks
+	args := []string{m.Command}
+	switch m.Command {
+	case "sparse":
+		args = append(args, "--format", m.Name)
+	case "quantize", "prune":
+		args = append(args, "--method", m.Name)
+	}
+	return append(args, c.options(m)...)
 }
 
 func (c *testCase) named(args []string) []string {

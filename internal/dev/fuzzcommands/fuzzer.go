@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 // A fuzzer runs cases.
@@ -25,6 +28,7 @@ type fuzzer struct {
 	limit       time.Duration
 	workers     int
 	cover       bool
+	generated   bool // models are generated, not mutated
 
 	program string
 	models  []string // to be mutated
@@ -46,7 +50,7 @@ func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (fin
 		return 0, err
 	}
 	if only >= 0 {
-		c, err := f.test(ctx, only)
+		c, err := f.test(ctx, only, &conform.Worker{})
 		fmt.Printf("%s\nexit code %d\n%s%s\n", strings.Join(c.args, " "), c.code, c.output, c.finding)
 		return 0, err
 	}
@@ -87,8 +91,10 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "go", append(args, "./cmd/mcompress")...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
-	if f.models, err = corpus(f.shared); err != nil {
-		return err
+	if !f.generated {
+		if f.models, err = corpus(f.shared); err != nil {
+			return err
+		}
 	}
 	text, err := os.ReadFile(f.statePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,12 +130,13 @@ func (f *fuzzer) coverage(ctx context.Context) error {
 
 // work tests one case after the other until limited ends.
 func (f *fuzzer) work(ctx, limited context.Context) error {
+	oracle := &conform.Worker{}
 	for limited.Err() == nil {
 		f.mu.Lock()
 		i := f.state.Next
 		f.state.Next++
 		f.mu.Unlock()
-		c, err := f.test(ctx, i)
+		c, err := f.test(ctx, i, oracle)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -150,6 +157,12 @@ func (f *fuzzer) count(c *testCase) {
 		code = 7
 	}
 	f.state.Codes[code]++
+	for _, k := range known {
+		if regexp.MustCompile(k.pattern).MatchString(c.finding) {
+			fmt.Printf("case %d: known: %s\n", c.number, k.reason)
+			return
+		}
+	}
 	if c.finding != "" {
 		f.state.Findings++
 		fmt.Printf("case %d: %s\n  %s\n", c.number, c.finding, strings.Join(c.args, " "))
@@ -157,18 +170,27 @@ func (f *fuzzer) count(c *testCase) {
 }
 
 // test makes and runs case i. The model of a finding is kept.
-func (f *fuzzer) test(ctx context.Context, i int) (*testCase, error) {
+func (f *fuzzer) test(ctx context.Context, i int, oracle *conform.Worker) (*testCase, error) {
 	dir, err := os.MkdirTemp("", "fuzzcommands")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	if f.generated {
+		c, err := f.generate(i, dir, oracle)
+		if err != nil {
+			return nil, err
+		}
+		if c.test(ctx); c.finding == "" || ctx.Err() != nil {
+			return c.testCase, nil
+		}
+		return c.testCase, f.keepReduced(ctx, c)
+	}
 	c := &testCase{number: i, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(i)))}
 	if err := c.make(ctx, f.models); err != nil {
 		return nil, err
 	}
-	c.run(ctx, f)
-	if c.finding == "" {
+	if c.run(ctx, f); c.finding == "" {
 		return c, nil
 	}
 	text, err := os.ReadFile(c.model())
@@ -176,8 +198,11 @@ func (f *fuzzer) test(ctx context.Context, i int) (*testCase, error) {
 		return nil, err
 	}
 	name := filepath.Join(f.dir, "findings", fmt.Sprintf("%d-%d", f.seed, i))
-	note := fmt.Sprintf("%s\n%s\nexit code %d\n%s\n", c.finding, strings.Join(c.args, " "), c.code, c.output)
-	return c, errors.Join(os.WriteFile(name+".onnx", text, 0o644), os.WriteFile(name+".txt", []byte(note), 0o644))
+	return c, errors.Join(os.WriteFile(name+".onnx", text, 0o644), os.WriteFile(name+".txt", []byte(c.note()), 0o644))
+}
+
+func (c *testCase) note() string {
+	return fmt.Sprintf("%s\n%s\nexit code %d\n%s\n", c.finding, strings.Join(c.args, " "), c.code, c.output)
 }
 
 // corpus are the models to be mutated: the fixtures, and the shared models and hostile files up to 1 MiB.

@@ -10,11 +10,14 @@ import (
 )
 
 // An attention has a channel for each query head. Heads that share keys and values are of one class.
-type attention struct{ heads []Channel }
+type attention struct {
+	node  *ir.Node
+	heads []Channel
+}
 
 // attend records the heads of an attention.
-func (ch *channelMap) attend(heads []Channel) {
-	ch.attentions = append(ch.attentions, attention{heads})
+func (ch *channelMap) attend(n *ir.Node, heads []Channel) {
+	ch.attentions = append(ch.attentions, attention{n, heads})
 }
 
 // headClasses are the classes of heads.
@@ -90,7 +93,7 @@ func (x *attentionNode) join(h heads) bool {
 	for i, u := range h.query {
 		x.classes.join(u, h.key[i*len(h.key)/len(h.query)])
 	}
-	x.attend(h.query)
+	x.attend(x.node, h.query)
 	return true
 }
 

@@ -174,7 +174,7 @@ func (p *propagation) matmulActivations(n *ir.Node, a, b *axis) {
 		p.classes.joinAll(a.channels, b.channels)
 	case a != nil && b != nil && a.at < -2 && a.at == b.at && len(a.channels) == len(b.channels):
 		p.classes.joinAll(a.channels, b.channels)
-		p.attend(a.channels)
+		p.attend(n, a.channels)
 		p.set(n.Outputs[0], a.at, a.channels)
 		if x, y := p.dims(n.Input(0)), p.dims(n.Input(1)); len(x) == len(y) && len(x) > 0 {
 			p.resolved[n.Outputs[0]] = append(x[:len(x)-1], y[len(y)-1])

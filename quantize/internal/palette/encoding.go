@@ -19,6 +19,7 @@ type encoding struct {
 	weight     *ir.Tensor
 	importance *importance // nil if all elements are equally important
 	outputs    outputs     // of error feedback
+	limit      spec.PieceLimit
 }
 
 // Bytes is the size of the stored tensors.
@@ -61,7 +62,7 @@ func (e *encoding) Same(o spec.Encoding) bool {
 }
 
 // chunk is the number of elements that are written at a time.
-func (e *encoding) chunk() int64 { return min(e.padded(), e.wholeSteps(pass.Block)) }
+func (e *encoding) chunk() int64 { return min(e.padded(), e.wholeSteps(e.limit.Elems())) }
 
 // wholeSteps is about n elements: whole blocks that fill whole bytes.
 func (e *encoding) wholeSteps(n int64) int64 {
@@ -70,8 +71,8 @@ func (e *encoding) wholeSteps(n int64) int64 {
 	return max(1, n/step) * step
 }
 
-// pieceElems is about the number of elements that are read at a time, which the L2 cache holds.
-const pieceElems = 1 << 15
+// piece is about the number of elements that are read at a time, which the L2 cache holds.
+func (e *encoding) piece() int64 { return max(1, e.limit.Elems()/8) }
 
 // An observation is what the first reading of a weight finds.
 type observation struct {
@@ -85,9 +86,9 @@ const smallestPeak, largestPeak = 0x1p-110, 0x1p126
 // observe reads the whole weight. A weight that no codebook represents is a *pass.Unfit.
 func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, error) {
 	o, bits, few := observation{}, uint32(0), e.Vector == 1
-	buf := make([]float32, min(e.Elems, pieceElems))
-	for i := int64(0); i < e.Elems; i += pieceElems {
-		x := buf[:min(pieceElems, e.Elems-i)]
+	buf := make([]float32, min(e.Elems, e.piece()))
+	for i := int64(0); i < e.Elems; i += e.piece() {
+		x := buf[:min(e.piece(), e.Elems-i)]
 		if err := f.Read(x, i); err != nil {
 			return o, err
 		}
@@ -121,9 +122,9 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	if err != nil {
 		return err
 	}
-	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out}
+	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out, packed: spec.NewPackedWriter(out[outIndices], int(e.bits()))}
 	n := e.chunk()
-	w.piece, w.indices = w.newValues(min(n, e.wholeSteps(pieceElems))), make([]byte, n/e.entry())
+	w.piece, w.indices = w.newValues(min(n, e.wholeSteps(e.piece()))), make([]byte, n/e.entry())
 	if e.Block > 0 {
 		w.scales, w.feedback = make([]byte, n/e.Block), newBalancer(e, int64(len(w.piece.x))/e.Block)
 	}
@@ -135,6 +136,9 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 			return err
 		}
 	}
+	if err := w.packed.Flush(); err != nil {
+		return err
+	}
 	return w.codebooks.writeTo(out[outCodebook])
 }
 
@@ -143,6 +147,7 @@ type encoder struct {
 	*encoding
 	*codebooks
 	out      []io.Writer
+	packed   *spec.PackedWriter // of indices
 	piece    values
 	indices  []byte
 	scales   []byte
@@ -171,7 +176,7 @@ func (w *encoder) encode(first, n int64) error {
 			return err
 		}
 	}
-	return w.write(w.indices[:n/w.entry()])
+	return w.packed.Write(w.indices[:n/w.entry()])
 }
 
 // fill reads elements from first on. Those after the last one are zeros.
@@ -212,22 +217,4 @@ func (w *encoder) assign(c *codebook, v values, i, first int64) {
 		return
 	}
 	c.assign(indices, v.x, scales, block)
-}
-
-// write packs indices and writes them.
-func (w *encoder) write(indices []byte) error {
-	packed := indices
-	switch {
-	case w.bits() == 6 && w.packed():
-		packed = indices[:len(indices)/4*3]
-		for i, at := 0, 0; i < len(indices); i, at = i+4, at+3 {
-			v := uint32(indices[i]) | uint32(indices[i+1])<<6 | uint32(indices[i+2])<<12 | uint32(indices[i+3])<<18
-			packed[at], packed[at+1], packed[at+2] = byte(v), byte(v>>8), byte(v>>16)
-		}
-	case w.bits() == 2 || w.bits() == 4:
-		packed = indices[:kernel.Packed(len(indices), int(w.bits()))]
-		kernel.Pack(packed, indices, int(w.bits()))
-	}
-	_, err := w.out[outIndices].Write(packed)
-	return err
 }

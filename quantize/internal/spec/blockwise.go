@@ -27,6 +27,7 @@ type BlockLayout struct {
 	ForNBits        bool     // the layout of MatMulNBits: each column has whole blocks, and whole bytes of zero points
 	FloatZeroPoints bool     // zero points are floats
 	Rounder         Rounder
+	limit           PieceLimit
 }
 
 // NumBlocks is the number of blocks of a column.
@@ -131,7 +132,7 @@ func (c *Blockwise) chunkRows() int64 {
 		return b.Rows
 	}
 	block := int64(b.Spec.Block)
-	return min(b.Rows, max(1, pass.Block/max(1, b.Cols)/block)*block)
+	return min(b.Rows, max(1, b.limit.Elems()/max(1, b.Cols)/block)*block)
 }
 
 // chunkBlocks is the maximum number of blocks of a chunk.
@@ -139,20 +140,23 @@ func (c *Blockwise) chunkBlocks() int64 {
 	return ceilDiv(c.chunkRows(), int64(c.Layout.Spec.Block)) * c.chunkCols()
 }
 
-// chunkCols is a number of columns whose quantized values, if contiguous, fill whole bytes.
+// chunkCols is a number of columns that kernels process together.
 func (c *Blockwise) chunkCols() int64 {
-	b, most := c.Layout, int64(pass.Block)
+	b, most := c.Layout, c.Layout.limit.Elems()
 	switch {
 	case b.RowMajor():
 		return b.Cols
 	case !b.ColumnMajor:
-		most = panelElems // rows are read in parts
+		most = b.limit.panel() // rows are read in parts
 	}
 	return min(b.Cols, max(kernel.BlockCols, most/max(1, b.Rows)/kernel.BlockCols*kernel.BlockCols))
 }
 
 func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out}
+	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out, values: NewPackedWriter(out[OutQuantized], c.Layout.Bits)}
+	if c.Layout.HasZeroPoints() {
+		r.zeroPoints = NewPackedWriter(out[OutZeroPoints], c.Layout.zeroPointBits())
+	}
 	free := r.allocate()
 	defer free()
 	for row := int64(0); row < c.Layout.Rows; row += c.chunkRows() {
@@ -162,14 +166,12 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 			}
 		}
 	}
-	return r.finish()
-}
-
-// pack packs values into to, which may overlap them.
-func (b *BlockLayout) pack(to, quantized []byte, bits int) []byte {
-	to = to[:kernel.Packed(len(quantized), bits)]
-	kernel.Pack(to, quantized, bits)
-	return to
+	if r.zeroPoints != nil {
+		if err := r.zeroPoints.Flush(); err != nil {
+			return err
+		}
+	}
+	return r.values.Flush()
 }
 
 // A blockQuantizer quantizes one weight in chunks.
@@ -178,8 +180,9 @@ type blockQuantizer struct {
 	ctx                  context.Context
 	floats               *pass.Floats
 	out                  []io.Writer
+	values, zeroPoints   *PackedWriter
 	scale                []float32 // of the chunk, as stored
-	zeroPoint            []byte    // likewise, after those of earlier chunks that do not fill a byte
+	zeroPoint            []byte    // likewise
 	floatZeroPoint       []float32 // likewise, where zero points are floats
 	x, transposed        []float32
 	quantized, reordered []byte
@@ -232,11 +235,9 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 		q = r.reordered[:len(q)]
 	}
 	if r.Layout.ForNBits {
-		q = r.Layout.packColumns(q, rows, int64(r.Layout.Spec.Block))
-	} else {
-		q = r.Layout.pack(q, q, r.Layout.Bits)
+		q = padColumns(q, rows, int64(r.Layout.Spec.Block))
 	}
-	if _, err := r.out[OutQuantized].Write(q); err != nil {
+	if err := r.values.Write(q); err != nil {
 		return err
 	}
 	return r.ctx.Err()

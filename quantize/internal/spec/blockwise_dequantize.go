@@ -12,7 +12,7 @@ import (
 
 // Restore is the float weight, dequantized from its parts.
 func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*panelBytes + 8*tileElems}
+	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*c.Layout.limit.panelBytes() + 8*c.Layout.limit.tileElems()}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		d := newBlockDequantizer(c, in)
 		defer d.allocate(c.Buffers)()
@@ -23,10 +23,15 @@ func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
 
 // panelBytes is about the number of quantized values that are in memory while a weight is dequantized, one in a byte. Panels of a weight
 // that is stored transposed have a part of each line: the larger they are, the fewer parts are read.
-const panelBytes = 8 << 20
+func (l PieceLimit) panelBytes() int64 { return 32 * l.Elems() }
 
 // tileElems is about the number of elements that are dequantized at a time.
-const tileElems = 1 << 20
+func (l PieceLimit) tileElems() int64 { return 4 * l.Elems() }
+
+// tile is the number of lines of n elements, or positions, that are dequantized at a time: a power of two, so that parts of blocks are long.
+func (l PieceLimit) tile(n int64) int64 {
+	return 1 << (bits.Len64(uint64(max(1, l.tileElems()/max(1, n)))) - 1)
+}
 
 // A blockDequantizer dequantizes one weight, panel by panel. Its lines are those of the stored weight: rows, or columns if it is stored
 // column-major. A panel is a range of lines, and of each the same range of positions.
@@ -54,13 +59,13 @@ type blockPanel struct {
 
 func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
 	b := c.Layout
-	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, held: panelBytes, scales: pass.NewFloats(in[OutScales], b.scaleDType())}
+	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, held: b.limit.panelBytes(), scales: pass.NewFloats(in[OutScales], b.scaleDType())}
 	if b.RowMajor() {
 		d.lines, d.width = b.Rows, b.Cols
 	}
-	signed, stride, zeroStride, zeroBits := b.Spec.Low < 0, d.width, d.scaleStride(), b.zeroPointBits()
+	signed, stride, zeroStride := b.Spec.Low < 0, d.width, d.scaleStride()
 	if b.ForNBits {
-		stride, zeroBits = b.NumBlocks()*int64(b.Spec.Block), b.Bits
+		stride = b.NumBlocks() * int64(b.Spec.Block)
 		zeroStride = ceilDiv(b.NumBlocks(), int64(8/b.Bits)) * int64(8/b.Bits)
 	}
 	d.values = packedLines{r: in[OutQuantized], bits: b.Bits, stride: stride, signed: signed}
@@ -68,20 +73,20 @@ func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
 	case b.FloatZeroPoints:
 		d.points = pass.NewFloats(in[OutZeroPoints], b.scaleDType())
 	case b.HasZeroPoints():
-		d.zeros = packedLines{r: in[OutZeroPoints], bits: zeroBits, stride: zeroStride, signed: signed}
+		d.zeros = packedLines{r: in[OutZeroPoints], bits: b.zeroPointBits(), stride: zeroStride, signed: signed}
 	}
 	return d
 }
 
 // allocate takes the largest buffers from the pool if the weight has several panels, and returns a function that frees them.
 func (d *blockDequantizer) allocate(pool *BufferPool) func() {
-	if d.lines*d.width <= panelBytes {
+	if d.lines*d.width <= d.limit.panelBytes() {
 		return func() {}
 	}
 	var free [3]func()
-	d.quantized, free[0] = pool.takeBytes(panelBytes)
-	d.x, free[1] = pool.takeFloats(tileElems)
-	d.turned, free[2] = pool.takeFloats(tileElems)
+	d.quantized, free[0] = pool.takeBytes(d.limit.panelBytes())
+	d.x, free[1] = pool.takeFloats(d.limit.tileElems())
+	d.turned, free[2] = pool.takeFloats(d.limit.tileElems())
 	return func() {
 		for _, f := range free {
 			f()
@@ -111,7 +116,7 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 			if err := d.load(line, n, 0, d.width); err != nil {
 				return err
 			}
-			if err := d.write(ctx, w, n, tile(d.width)); err != nil {
+			if err := d.write(ctx, w, n, d.limit.tile(d.width)); err != nil {
 				return err
 			}
 		}
@@ -126,16 +131,11 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 		if err := d.load(0, d.lines, at, n); err != nil {
 			return err
 		}
-		if err := d.writeTransposed(ctx, w, n, tile(d.lines)); err != nil {
+		if err := d.writeTransposed(ctx, w, n, d.limit.tile(d.lines)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// tile is the number of lines of n elements, or positions, that are dequantized at a time: a power of two, so that parts of blocks are long.
-func tile(n int64) int64 {
-	return 1 << (bits.Len64(uint64(max(1, tileElems/max(1, n)))) - 1)
 }
 
 // load reads a panel, from the first line or position of a block on.

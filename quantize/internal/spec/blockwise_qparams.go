@@ -46,12 +46,11 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 // rows, or all rows of some columns.
 func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 	b, n := r.Layout, int64(len(c.Scale))
-	held := int64(len(r.zeroPoint))
 	r.scale = resized(r.scale, n)
 	if b.FloatZeroPoints {
 		r.floatZeroPoint = resized(r.floatZeroPoint, n)
 	} else {
-		r.zeroPoint = append(r.zeroPoint, make([]byte, n)...)
+		r.zeroPoint = resized(r.zeroPoint, n)
 	}
 	across, down := int64(1), int64(c.N) // from column to column, from block to block
 	if !b.RowMajor() {
@@ -67,7 +66,7 @@ func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 			if b.FloatZeroPoints {
 				r.floatZeroPoint[at] = c.Point[i+j]
 			} else {
-				r.zeroPoint[held+at] = byte(c.Zero[i+j])
+				r.zeroPoint[at] = byte(c.Zero[i+j])
 			}
 			at += across
 		}
@@ -77,18 +76,14 @@ func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 	}
 	switch {
 	case !b.HasZeroPoints():
-		r.zeroPoint = r.zeroPoint[:0]
 		return nil
 	case b.FloatZeroPoints:
 		return r.writeFloats(OutZeroPoints, r.floatZeroPoint)
 	case b.ForNBits:
-		return r.writeZeroPoints(len(r.zeroPoint))
+		return r.zeroPoints.Write(padColumns(r.zeroPoint, b.NumBlocks(), 8/int64(b.Bits)))
 	}
-	return r.writeZeroPoints(len(r.zeroPoint) / 8 * 8)
+	return r.zeroPoints.Write(r.zeroPoint)
 }
-
-// finish writes the zero points that do not fill a byte.
-func (r *blockQuantizer) finish() error { return r.writeZeroPoints(len(r.zeroPoint)) }
 
 // unrepresentable is the reason why quantized values cannot represent weights with a scale of this magnitude and a zero point.
 // The largest dequantized value must not overflow: that of float16 weights is float16 at run time.
@@ -110,27 +105,9 @@ func (r *blockQuantizer) writeFloats(out int, x []float32) error {
 	return w.Flush(r.ctx, &x)
 }
 
-// writeZeroPoints writes the first n of the integer zero points that are held, and keeps the others.
-func (r *blockQuantizer) writeZeroPoints(n int) error {
-	if n == 0 {
-		return nil
-	}
-	b, packed := r.Layout, r.zeroPoint[:n]
-	if b.ForNBits {
-		packed = b.packColumns(packed, b.NumBlocks(), 8/int64(b.Bits))
-	} else {
-		packed = b.pack(packed, packed, b.zeroPointBits())
-	}
-	if _, err := r.out[OutZeroPoints].Write(packed); err != nil {
-		return err
-	}
-	r.zeroPoint = r.zeroPoint[:copy(r.zeroPoint, r.zeroPoint[n:])]
-	return nil
-}
-
-// zeroPointBits is the size of stored zero points.
+// zeroPointBits is the size of stored integer zero points.
 func (b *BlockLayout) zeroPointBits() int {
-	if b.ZeroPointsPacked() {
+	if b.ZeroPointsPacked() || b.ForNBits {
 		return b.Bits
 	}
 	return int(b.DType.Bits())

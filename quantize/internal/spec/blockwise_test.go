@@ -62,8 +62,8 @@ func TestBlockwiseRestoresWeights(t *testing.T) {
 }
 
 func TestBlockwiseRestoresLargeWeights(t *testing.T) {
-	restoresWeights(t, 1100, 1023, 64, panelBytes) // in chunks, whose zero points do not fill bytes
-	restoresWeights(t, 700, 1030, 128, 200_000)    // in parts of lines
+	restoresWeights(t, 1100, 1023, 64, 8<<20)   // in chunks, whose zero points do not fill bytes
+	restoresWeights(t, 700, 1030, 128, 200_000) // in parts of lines
 }
 
 // restoresWeights checks all layouts of a size, with a dequantizer that holds some elements.

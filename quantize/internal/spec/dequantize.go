@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // Bytes is the size of the stored tensors.
@@ -92,6 +91,7 @@ type transposedView struct {
 	r          io.ReaderAt
 	rows, cols int64 // of the float weight
 	at, n      int64 // the panel in memory, in rows
+	piece      int64
 	panel, raw []byte
 }
 
@@ -99,7 +99,7 @@ func (c *PerChannel) rowMajor(r io.ReaderAt) io.ReaderAt {
 	if !c.Transpose {
 		return r
 	}
-	return &transposedView{r: r, rows: c.Shape[0], cols: c.Shape[1]}
+	return &transposedView{r: r, rows: c.Shape[0], cols: c.Shape[1], piece: c.Layout.limit.Elems()}
 }
 
 // ReadAt reads one segment at a time, as dequantize does: it never fails halfway.
@@ -119,7 +119,7 @@ func (u *transposedView) ReadAt(q []byte, off int64) (int, error) {
 
 // load transposes as many rows from row on as fit into a block.
 func (u *transposedView) load(row int64) error {
-	n := min(u.rows-row, max(1, pass.Block/max(1, u.cols)))
+	n := min(u.rows-row, max(1, u.piece/max(1, u.cols)))
 	if u.panel == nil {
 		u.panel, u.raw = make([]byte, n*u.cols), make([]byte, n*u.cols)
 	}

@@ -17,6 +17,7 @@ type Float4Encoding struct {
 	Weight                     *ir.Tensor
 	axis                       int
 	block, outer, along, inner int64
+	limit                      PieceLimit
 }
 
 // MinFloat4Block is the smallest block size of 4-bit floats.
@@ -72,7 +73,7 @@ func (b *Float4Encoding) Recipe() *ir.Recipe {
 
 // bufferElems is how many elements are read at a time, at least one row of blocks.
 func (b *Float4Encoding) bufferElems() int64 {
-	return min(b.Weight.Elems(), max(pass.Block, b.block*b.inner))
+	return min(b.Weight.Elems(), max(b.limit.Elems(), b.block*b.inner))
 }
 
 // rows calls do for each row of blocks: n elements along the middle axis, for each index of the inner axes.
@@ -89,7 +90,7 @@ func (b *Float4Encoding) rows(do func(at, n int64) error) error {
 
 func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	f, held := pass.NewFloats(in[0], b.Weight.DType), make([]float32, b.bufferElems())
-	k, quantized, scales := newFloat4Quantizer(b.Format, b.block, b.inner), &nibbleWriter{w: out[OutQuantized]}, []uint16(nil)
+	k, quantized, scales := newFloat4Quantizer(b.Format, b.block, b.inner), NewPackedWriter(out[OutQuantized], 4), []uint16(nil)
 	k.tensor = b.Weight.Name
 	var from, done, have int64 // of the elements in memory: the first, how many are quantized, how many there are
 	finish := func() error {
@@ -97,7 +98,7 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 			return err
 		}
 		scales = append(scales, k.scales...)
-		return quantized.write(k.quantized[:done])
+		return quantized.Write(k.quantized[:done])
 	}
 	err := b.rows(func(at, n int64) error {
 		if at+n*b.inner > from+have {
@@ -122,7 +123,7 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 	if err := finish(); err != nil {
 		return err
 	}
-	if err := quantized.flush(); err != nil {
+	if err := quantized.Flush(); err != nil {
 		return err
 	}
 	_, err = out[OutScales].Write(kernel.Bytes(scales))
@@ -165,40 +166,6 @@ func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 		})
 	}
 	return r.Derive()[0]
-}
-
-// A nibbleWriter packs 4-bit values, two in a byte over the whole tensor.
-type nibbleWriter struct {
-	w    io.Writer
-	buf  []byte
-	held bool // only the lower half of the last byte is used
-}
-
-func (p *nibbleWriter) write(quantized []byte) error {
-	if len(quantized) == 0 {
-		return nil
-	}
-	if p.held {
-		p.buf[len(p.buf)-1] |= quantized[0] << 4
-		p.held, quantized = false, quantized[1:]
-	}
-	at := len(p.buf)
-	p.buf = append(p.buf, make([]byte, kernel.Packed(len(quantized), 4))...)
-	kernel.Pack(p.buf[at:], quantized, 4)
-	p.held = len(quantized)%2 == 1
-	if len(p.buf) < ir.CopyBuffer {
-		return nil
-	}
-	whole := len(p.buf) - int(b2i(p.held))
-	_, err := p.w.Write(p.buf[:whole])
-	p.buf = append(p.buf[:0], p.buf[whole:]...)
-	return err
-}
-
-func (p *nibbleWriter) flush() error {
-	_, err := p.w.Write(p.buf)
-	p.buf, p.held = nil, false
-	return err
 }
 
 // Check quantizes the weight without output.

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -46,37 +45,6 @@ func TestFloat4SearchesItsScales(t *testing.T) {
 	}
 	if better < 50 {
 		t.Errorf("only %d of 100 blocks are better than without search", better)
-	}
-}
-
-// Values of 4 bits are packed in order, the first of a pair in the lower half of a byte, however they are split into writes.
-func TestNibblesOfSeveralWrites(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 8))
-	for range 8 {
-		var want []byte
-		var out bytes.Buffer
-		w, n := &nibbleWriter{w: &out}, 0
-		for range random.IntN(6) {
-			piece := make([]byte, random.IntN(3)*random.IntN(ir.CopyBuffer))
-			for i := range piece {
-				piece[i] = byte(random.IntN(16))
-				if n%2 == 0 {
-					want = append(want, piece[i])
-				} else {
-					want[n/2] += 16 * piece[i]
-				}
-				n++
-			}
-			if err := w.write(piece); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.flush(); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(out.Bytes(), want) {
-			t.Fatalf("%d values are not packed in order", n)
-		}
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *Float8Encoding) Recipe() *ir.Recipe {
 		Name: "float8",
 		In:   []*ir.Tensor{s.Weight},
 		Out:  []ir.Spec{{Name: s.Weight.Name, DType: s.Dt, Shape: s.Weight.Shape}, {Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
-		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), maxHeldElems)*4 + 8*s.Layout.NumScales(),
+		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), s.Layout.limit.maxHeld())*4 + 8*s.Layout.NumScales(),
 		Run:  s.run,
 	}
 }

@@ -4,63 +4,79 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A ScaleLayout is the granularity of scales: element (b, r, c, i) of batch × rows × channels × inner has scale b·channels +
 // c.
-type ScaleLayout struct{ batch, rows, channels, inner int64 }
+type ScaleLayout struct {
+	batch, rows, channels, inner int64
+	limit                        PieceLimit
+}
+
+// A PieceLimit is the number of elements up to which a weight is in memory at a time; 0 is pass.Block. Tests set small ones: what is
+// stored must not depend on it.
+type PieceLimit int64
+
+func (l PieceLimit) Elems() int64 {
+	if l > 0 {
+		return int64(l)
+	}
+	return pass.Block
+}
 
 func (g ScaleLayout) NumScales() int64 { return g.batch * g.channels }
 
 func (g ScaleLayout) Elems() int64 { return g.batch * g.rows * g.channels * g.inner }
 
 // PerTensorLayout is one scale for n elements.
-func PerTensorLayout(n int64) ScaleLayout { return ScaleLayout{1, 1, 1, n} }
+func PerTensorLayout(n int64) ScaleLayout {
+	return ScaleLayout{batch: 1, rows: 1, channels: 1, inner: n}
+}
 
 // PerRowLayout is one scale for each of n rows of len elements.
-func PerRowLayout(n, len int64) ScaleLayout { return ScaleLayout{1, 1, n, len} }
+func PerRowLayout(n, len int64) ScaleLayout {
+	return ScaleLayout{batch: 1, rows: 1, channels: n, inner: len}
+}
 
 // PerColumnLayout is one scale for each column of each matrix of a batch.
-func PerColumnLayout(batch, rows, cols int64) ScaleLayout { return ScaleLayout{batch, rows, cols, 1} }
+func PerColumnLayout(batch, rows, cols int64) ScaleLayout {
+	return ScaleLayout{batch: batch, rows: rows, channels: cols, inner: 1}
+}
 
 // PerAxisLayout is one scale for each index of one axis.
 func PerAxisLayout(shape []int64, axis int) ScaleLayout {
-	g := ScaleLayout{1, 1, shape[axis], 1}
-	for i, d := range shape {
-		switch {
-		case i < axis:
-			g.rows *= d
-		case i > axis:
-			g.inner *= d
-		}
-	}
+	g, _ := LayoutOfAxes(shape, []int{axis})
 	return g
 }
 
-// LayoutOfAxes is one scale for each index of some axes, and the shape of the scales. The axes must be one axis, leading axes, or
-// leading axes and the last one.
+// LayoutOfAxes is one scale for each index of some axes, and the shape of the scales, which broadcasts to that of the weight. Axes with and
+// without scales may alternate three times; where they do more often, the outermost ones share scales.
 func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
-	n := (ir.Spec{Shape: shape}).Elems()
 	if len(axes) == 0 {
-		return PerTensorLayout(n), nil
+		return PerTensorLayout((ir.Spec{Shape: shape}).Elems()), nil
 	}
-	scales := make([]int64, len(shape))
-	kept := int64(1)
-	for i := range shape {
-		scales[i] = 1
-		if slices.Contains(axes, i) {
-			scales[i] = shape[i]
-			kept *= shape[i]
+	const inner, channels, rows, batch = 0, 1, 2, 3
+	scales := slices.Repeat([]int64{1}, len(shape))
+	size, level, last := [...]int64{1, 1, 1, 1}, inner, 0 // the last axis of the batch
+	for i, d := range slices.Backward(shape) {
+		kept := slices.Contains(axes, i)
+		switch {
+		case d == 1:
+			continue
+		case kept && (level == inner || level == rows), !kept && level == channels:
+			if level++; level == batch {
+				last = i
+			}
+		case !kept && level == batch: // elements of the batch share scales
+			for j := range scales[i+1 : last+1] {
+				scales[i+1+j] = 1
+			}
+			size[rows], size[batch], level = size[rows]*size[batch], 1, rows
+		}
+		if size[level] *= d; kept {
+			scales[i] = d
 		}
 	}
-	last := axes[len(axes)-1]
-	switch {
-	case len(axes) == 1:
-		return PerAxisLayout(shape, last), scales
-	case last == len(axes)-1:
-		return PerRowLayout(kept, n/max(1, kept)), scales
-	default: // columns of a batch
-		rows := shape[len(shape)-2]
-		return PerColumnLayout(n/max(1, rows*shape[last]), rows, shape[last]), scales
-	}
+	return ScaleLayout{batch: size[batch], rows: size[rows], channels: size[channels], inner: size[inner]}, scales
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // PerChannel is a weight with one scale for each channel, or for the whole tensor.
@@ -45,8 +44,8 @@ func (c *PerChannel) Recipe() *ir.Recipe {
 
 func (c *PerChannel) work() int64 {
 	held := c.Layout.bufferElems()
-	if c.Layout.rows > 1 || c.Layout.inner > pass.Block {
-		held = max(held, min(c.Layout.Elems(), maxHeldElems))
+	if c.Layout.rows > 1 || c.Layout.inner > c.Layout.limit.Elems() {
+		held = max(held, min(c.Layout.Elems(), c.Layout.limit.maxHeld()))
 	}
 	if c.Transpose {
 		held = max(held, c.panelCols()*c.Shape[0]+c.panelCols()*c.Shape[0]/2)
@@ -67,7 +66,7 @@ func (c *PerChannel) run(ctx context.Context, in []io.ReaderAt, out []io.Writer)
 	switch {
 	case c.Transpose:
 		a, err = c.quantizeTransposed(ctx, in[0], out[OutQuantized])
-	case c.Layout.rows == 1 && c.Layout.inner <= pass.Block:
+	case c.Layout.rows == 1 && c.Layout.inner <= c.Layout.limit.Elems():
 		a, err = c.onePass(ctx, in[0], out[OutQuantized])
 	default:
 		a, err = c.twoPass(ctx, in[0], out[OutQuantized])

@@ -14,16 +14,16 @@ type segment struct {
 	first int64
 }
 
-// segments calls do for consecutive segments of at most pass.Block elements, or of one row if a row is longer.
+// segments calls do for consecutive segments of at most a piece, or of one row if a row is longer.
 func (g ScaleLayout) segments(do func(segment) error) error {
 	if g.columnwise() {
 		return g.rowSegments(do)
 	}
-	chunks := g.batch * g.rows * g.channels
+	chunks, piece := g.batch*g.rows*g.channels, g.limit.Elems()
 	for k := range chunks {
 		scale := k/(g.rows*g.channels)*g.channels + k%g.channels
-		for i := int64(0); i < g.inner; i += pass.Block {
-			if err := do(segment{k*g.inner + i, min(pass.Block, g.inner-i), scale}); err != nil {
+		for i := int64(0); i < g.inner; i += piece {
+			if err := do(segment{k*g.inner + i, min(piece, g.inner-i), scale}); err != nil {
 				return err
 			}
 		}
@@ -32,7 +32,7 @@ func (g ScaleLayout) segments(do func(segment) error) error {
 }
 
 func (g ScaleLayout) rowSegments(do func(segment) error) error {
-	rows := max(1, pass.Block/max(1, g.channels))
+	rows := max(1, g.limit.Elems()/max(1, g.channels))
 	for b := range g.batch {
 		for r := int64(0); r < g.rows; r += rows {
 			n := min(rows, g.rows-r)
@@ -49,7 +49,7 @@ func (g ScaleLayout) columnwise() bool { return g.inner == 1 && g.rows > 1 }
 
 // bufferElems is the maximum number of elements that a reader of segments holds.
 func (g ScaleLayout) bufferElems() int64 {
-	w := min(g.Elems(), pass.Block)
+	w := min(g.Elems(), g.limit.Elems())
 	if g.columnwise() {
 		w = max(w, g.channels)
 	}
@@ -62,20 +62,21 @@ type segmentBuffer struct {
 	f         *pass.Floats
 	buf       []float32
 	at, total int64 // the block's first element; the tensor's elements
+	piece     int64
 	held      int64
 	whole     bool // buf holds the whole tensor, read on demand block by block
 	close     func()
 }
 
-// maxHeldElems is the size up to which a weight that is read twice stays in memory: 12 MiB of float32. Reading larger ones again
+// maxHeld is the number of elements up to which a weight that is read twice stays in memory: 12 MiB of float32. Reading larger ones again
 // costs less than the memory.
-const maxHeldElems = 3 << 20
+func (l PieceLimit) maxHeld() int64 { return 12 * l.Elems() }
 
 // newSegmentBuffer returns a reader for one or two passes over g's segments.
 func newSegmentBuffer(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, passes int) *segmentBuffer {
-	d := &segmentBuffer{f: pass.NewFloats(r, dt), total: g.Elems()}
+	d := &segmentBuffer{f: pass.NewFloats(r, dt), total: g.Elems(), piece: g.limit.Elems()}
 	n := g.bufferElems()
-	if d.whole = passes > 1 && d.total <= maxHeldElems; d.whole {
+	if d.whole = passes > 1 && d.total <= g.limit.maxHeld(); d.whole {
 		n = d.total
 	}
 	d.buf, d.close = b.takeFloats(n)
@@ -99,7 +100,7 @@ func (r *segmentBuffer) next(q segment) ([]float32, error) {
 // readWhole reads up to the end of q, a block at a time, and keeps everything.
 func (r *segmentBuffer) readWhole(q segment) ([]float32, error) {
 	for r.held < q.at+q.n {
-		n := min(pass.Block, r.total-r.held)
+		n := min(r.piece, r.total-r.held)
 		if err := r.f.Read(r.buf[r.held:r.held+n], r.held); err != nil {
 			return nil, err
 		}

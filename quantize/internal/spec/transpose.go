@@ -8,13 +8,13 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// panelElems bounds the part of a matrix that is in memory while it is transposed: 8 MiB of float32.
-const panelElems = 2 << 20
+// panel bounds the part of a matrix that is in memory while it is transposed: 8 MiB of float32.
+func (l PieceLimit) panel() int64 { return 8 * l.Elems() }
 
 // panelCols is how many columns are transposed at a time.
 func (c *PerChannel) panelCols() int64 {
 	rows, cols := c.Shape[0], c.Shape[1]
-	return min(cols, max(16, panelElems/max(1, rows)))
+	return min(cols, max(16, c.Layout.limit.panel()/max(1, rows)))
 }
 
 // quantizeTransposed quantizes the weight row by row and writes quantized values column by column. A matrix that fits into one

@@ -1,0 +1,483 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/modelgen"
+)
+
+// A generated case is a generated model and a command, whose result is compared with ONNX Runtime's outputs of the model, with the figures of its
+// report, and with the results of runs that must not differ.
+type generatedCase struct {
+	*testCase
+	f      *fuzzer
+	worker *conform.Worker
+	model  *modelgen.Model
+
+	valid error // why onnx.checker refuses the model
+	runs  error // why ONNX Runtime does not run it
+}
+
+// data is the folder of the inputs of a generated model, next to it.
+const data = "test_data_set_0"
+
+// generate writes model number i and chooses a command.
+func (f *fuzzer) generate(i int, dir string, w *conform.Worker) (*generatedCase, error) {
+	c := &generatedCase{
+		testCase: &testCase{number: i, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(i)))},
+		f:        f, worker: w,
+		model: modelgen.New(f.seed<<32 + uint64(i)),
+	}
+	if err := c.write(); err != nil {
+		return nil, err
+	}
+	c.args = c.generatedCommand()
+	return c, nil
+}
+
+// write writes the model, and finds what it may be compared with.
+func (c *generatedCase) write() error {
+	if err := c.model.Write(c.testCase.model()); err != nil {
+		return err
+	}
+	c.valid = c.worker.Check(c.testCase.model(), !c.model.Sparse())
+	_, c.runs = c.worker.Run(c.testCase.model(), conform.Options{Level: "none"})
+	c.initial = c.entries()
+	return nil
+}
+
+// generatedCommand is a command that writes out.onnx with a report, on the inputs of the model.
+func (c *generatedCase) generatedCommand() []string {
+	args := c.compression()
+	switch c.random.IntN(8) {
+	case 0:
+		args = append(args, "--no-verify")
+	case 1:
+		args = append(args, "--target", []string{"ort", "ort-1.17", "openvino", "web", "embedded"}[c.random.IntN(5)])
+	}
+	return append(args, "--data", data, "--report", "json", "m.onnx", "-o", "out.onnx")
+}
+
+// test runs the command and its variants, and sets the finding.
+func (c *generatedCase) test(ctx context.Context) {
+	c.run(ctx, c.f)
+	if c.finding != "" || ctx.Err() != nil {
+		return
+	}
+	if c.valid != nil {
+		c.finding = fmt.Sprintf("the generator makes an invalid model: %v", c.valid)
+		return
+	}
+	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.related} {
+		if c.finding = property(ctx); c.finding != "" || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// refusal holds for runs with an exit code of its kind: the models are valid, so that no input is malformed.
+func (c *generatedCase) refusal(context.Context) string {
+	if c.code == 4 && c.runs == nil && !rightRefusals.MatchString(c.output) && c.model.Finite() {
+		return "a valid model is refused: " + lastLine(c.output)
+	}
+	if c.code == 1 {
+		return "an error of input or output: " + lastLine(c.output)
+	}
+	return ""
+}
+
+// known are kinds of findings that are being mended.
+var known = []struct{ pattern, reason string }{
+	{`but .* in the source; --no-verify writes it anyway`, "outputs whose size depends on values"},
+}
+
+// rightRefusals are messages about valid models: methods that find nothing to work on.
+var rightRefusals = regexp.MustCompile(`--allow-unchanged copies it`)
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// result is the path of the written model; empty if there is none.
+func (c *generatedCase) result() string {
+	for _, name := range []string{"out.onnx", "out.rejected.onnx"} {
+		if path := filepath.Join(c.dir, name); c.code == 0 || c.code == 3 {
+			if _, err := os.Stat(path); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// figuresJSON are parts of a report.
+type figuresJSON struct {
+	Result struct {
+		Files []struct {
+			Name  string `json:"name"`
+			Bytes int64  `json:"bytes"`
+		} `json:"files"`
+	} `json:"result"`
+	Totals struct {
+		FileBytes struct{ Before, After int64 } `json:"file_bytes"`
+	} `json:"totals"`
+	Weights []struct {
+		Tensor  string
+		Scope   string
+		Dtype   string
+		Shape   []int64
+		Changed bool
+		Methods []string
+		Forms   []string
+		Bytes   struct{ Before, After int64 }
+		Reason  struct{ Code string }
+		Error   *errorsJSON
+	}
+	Verification *struct {
+		Outputs []struct {
+			Name   string
+			Errors errorsJSON
+		}
+	}
+}
+
+type errorsJSON struct {
+	Exact bool
+	SQNR  *float64 `json:"sqnr_db"`
+}
+
+func (c *generatedCase) report() (*figuresJSON, error) {
+	name := strings.TrimSuffix(c.result(), ".onnx")
+	text, err := os.ReadFile(strings.TrimSuffix(name, ".rejected") + ".report.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = os.ReadFile(name + ".report.json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &figuresJSON{}
+	return r, json.Unmarshal(text, r)
+}
+
+// judged holds for results that onnx.checker accepts, that ONNX Runtime loads with and without optimizations, and whose outputs have the
+// error that the report states.
+func (c *generatedCase) judged(context.Context) string {
+	path := c.result()
+	if path == "" {
+		return ""
+	}
+	if err := c.worker.Check(path, !c.model.Sparse()); err != nil && !contrib(err) {
+		return "onnx.checker refuses the result: " + err.Error()
+	}
+	if c.runs != nil || c.otherRuntime() {
+		return ""
+	}
+	for _, level := range []string{"none", "all"} {
+		outputs, err := c.worker.Compare(c.testCase.model(), path, conform.Options{Level: level})
+		if err != nil && c.model.Discontinuous() && strings.HasPrefix(err.Error(), "compare: ValueError") {
+			continue // of another size
+		}
+		if err != nil {
+			if _, source := c.worker.Run(c.testCase.model(), conform.Options{Level: level}); source != nil {
+				continue
+			}
+			return fmt.Sprintf("ONNX Runtime (optimizations: %s) does not run the result: %v", level, err)
+		}
+		// Without optimizations ONNX Runtime has no precise mode: pairs of 8-bit products saturate in 16 bits on CPUs without VNNI.
+		if level == "none" && (strings.Contains(c.args[2], "-int8") && !strings.HasPrefix(c.args[2], "weight")) {
+			continue
+		}
+		if why := c.within(outputs); why != "" {
+			return fmt.Sprintf("%s (optimizations: %s)", why, level)
+		}
+	}
+	return ""
+}
+
+// contrib reports an error of onnx.checker about operators that are not ONNX's.
+func contrib(err error) bool {
+	return strings.Contains(err.Error(), "No opset import for domain 'com.microsoft")
+}
+
+// otherRuntime reports that the result is for a runtime with types or operators that ONNX Runtime does not have.
+func (c *generatedCase) otherRuntime() bool {
+	text := strings.Join(c.args, " ")
+	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino")
+}
+
+// within compares the errors of outputs with those in the report.
+func (c *generatedCase) within(outputs []conform.Output) string {
+	r, err := c.report()
+	if err != nil {
+		return "no report: " + err.Error()
+	}
+	if r.Verification == nil || c.model.Discontinuous() || !c.model.Finite() {
+		return ""
+	}
+	for _, stated := range r.Verification.Outputs {
+		for _, o := range outputs {
+			if o.Name != stated.Name || stated.Errors.SQNR == nil && !stated.Errors.Exact {
+				continue
+			}
+			// Sums in another order differ by some bits.
+			want := 60.0
+			if stated.Errors.SQNR != nil {
+				want = min(want, *stated.Errors.SQNR)
+			}
+			if got := float64(o.SQNR); got < want-6 && want > 0 {
+				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, the report states %.1f dB", o.Name, got, want)
+			} else if want < 40 && got > want+10 {
+				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, more than the report states: %.1f dB", o.Name, got, want)
+			}
+		}
+	}
+	return c.shallowBound(r, outputs)
+}
+
+// shallowBound holds for one layer of one ordinary weight: the output has about the error of the weight.
+func (c *generatedCase) shallowBound(r *figuresJSON, outputs []conform.Output) string {
+	if !c.model.Ordinary() {
+		return ""
+	}
+	lowest := 200.0
+	for _, w := range r.Weights {
+		if w.Changed && w.Error != nil && w.Error.SQNR != nil {
+			lowest = min(lowest, *w.Error.SQNR)
+		}
+	}
+	activations := 25.0 // of 8-bit activations
+	if got := conform.LowestSQNR(outputs); got < min(lowest-10, activations) {
+		return fmt.Sprintf("the output of one layer has %.1f dB, its weight %.1f dB", got, lowest)
+	}
+	return ""
+}
+
+// figures holds for sizes that are those of the files, and for results that are not larger.
+func (c *generatedCase) figures(context.Context) string {
+	if c.result() == "" {
+		return ""
+	}
+	r, err := c.report()
+	if err != nil {
+		return "no report: " + err.Error()
+	}
+	total := int64(0)
+	for _, f := range r.Result.Files {
+		info, err := os.Stat(filepath.Join(c.dir, f.Name))
+		if err != nil {
+			return "a file of the report is missing: " + err.Error()
+		}
+		if info.Size() != f.Bytes {
+			return fmt.Sprintf("the report states %d bytes for a file of %d", f.Bytes, info.Size())
+		}
+		total += f.Bytes
+	}
+	if total != r.Totals.FileBytes.After {
+		return fmt.Sprintf("files of %d bytes, the total is %d", total, r.Totals.FileBytes.After)
+	}
+	allowed := int64(metadata)
+	if c.model.External() {
+		allowed += page + int64(len(c.model.Constants()))*entry
+	}
+	if c.shrinks && total > r.Totals.FileBytes.Before+allowed {
+		return fmt.Sprintf("a result of %d bytes, the source has %d", total, r.Totals.FileBytes.Before)
+	}
+	return ""
+}
+
+// A result without smaller weights may be larger by entries with the digests of source and recipe, and, where the source has external data,
+// by the alignment of all weights in such a file, and their entries.
+const (
+	metadata = 512
+	page     = 4096
+	entry    = 160
+)
+
+// rows holds if each constant has one row.
+func (c *generatedCase) rows(context.Context) string {
+	if c.result() == "" {
+		return ""
+	}
+	r, err := c.report()
+	if err != nil {
+		return "no report: " + err.Error()
+	}
+	count := map[string]int{}
+	for _, w := range r.Weights {
+		count[w.Tensor]++ // constants of the result that the source does not have, such as a bias that was folded, have rows, too
+	}
+	for _, name := range c.model.Constants() {
+		if n := count[name]; n != 1 {
+			return fmt.Sprintf("constant %s has %d rows", name, n)
+		}
+	}
+	return ""
+}
+
+// repeated holds if another number of workers and another memory limit give the same bytes.
+func (c *generatedCase) repeated(ctx context.Context) string {
+	if c.result() == "" || c.random.IntN(2) == 0 && !c.always {
+		return ""
+	}
+	other := []string{"--workers", "5"}
+	if c.random.IntN(2) == 0 {
+		other = []string{"--workers", "1", "--memory-limit", "512MiB"}
+	}
+	again, dir, err := c.again(ctx, c.model, append(other, c.args...))
+	if err != nil {
+		return err.Error()
+	}
+	defer os.RemoveAll(dir)
+	if again.code != c.code {
+		return fmt.Sprintf("exit code %d with %v: %s", again.code, other, lastLine(again.output))
+	}
+	for _, name := range c.written() {
+		if strings.HasSuffix(name, ".environment.json") {
+			continue
+		}
+		a, errA := os.ReadFile(filepath.Join(c.dir, name))
+		b, errB := os.ReadFile(filepath.Join(dir, name))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			return fmt.Sprintf("%s differs with %v: %v", name, other, errors.Join(errA, errB))
+		}
+	}
+	return ""
+}
+
+// again runs a command on a model in a folder of its own.
+func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []string) (*testCase, string, error) {
+	dir, err := os.MkdirTemp("", "fuzzcommands")
+	if err != nil {
+		return nil, "", err
+	}
+	other := &testCase{dir: dir, args: args}
+	if err := m.Write(other.model()); err != nil {
+		return nil, dir, err
+	}
+	other.initial = other.entries()
+	other.run(ctx, c.f)
+	return other, dir, nil
+}
+
+// written are the files that the run left.
+func (c *generatedCase) written() []string {
+	var names []string
+	for name := range c.entries() {
+		if !c.initial[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// related holds if an equivalent model gives the same ledger, and outputs of the same error.
+func (c *generatedCase) related(ctx context.Context) string {
+	if c.result() == "" || c.random.IntN(2) == 0 && !c.always {
+		return ""
+	}
+	relation, m := modelgen.Relate(c.random, c.model)
+	if m == nil {
+		return ""
+	}
+	other, dir, err := c.again(ctx, m, c.args)
+	if dir != "" {
+		defer os.RemoveAll(dir)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	if err := c.worker.Check(other.model(), !m.Sparse()); err != nil {
+		return fmt.Sprintf("the relation %q makes an invalid model: %v", relation, err)
+	}
+	if other.code != c.code {
+		return fmt.Sprintf("relation %q: exit code %d: %s", relation, other.code, lastLine(other.output))
+	}
+	o := &generatedCase{testCase: other, f: c.f, worker: c.worker, model: m}
+	before, errA := c.report()
+	after, errB := o.report()
+	if errA != nil || errB != nil {
+		return fmt.Sprintf("relation %q: no report: %v", relation, errors.Join(errA, errB))
+	}
+	if a, b := before.ledger(), after.ledger(); !maps.Equal(a, b) {
+		return fmt.Sprintf("relation %q: another ledger: %s", relation, difference(a, b))
+	}
+	if c.runs != nil || c.otherRuntime() || c.model.Discontinuous() || !c.model.Finite() {
+		return ""
+	}
+	outputs, err := c.worker.Compare(c.result(), o.result(), conform.Options{Level: "none", Inputs: c.inputs()})
+	if err != nil {
+		return fmt.Sprintf("relation %q: %v", relation, err)
+	}
+	if got := conform.LowestSQNR(outputs); got < 60 {
+		return fmt.Sprintf("relation %q: the outputs differ by %.1f dB", relation, got)
+	}
+	return ""
+}
+
+func (c *generatedCase) inputs() []string {
+	var paths []string
+	for i := range c.model.Inputs {
+		paths = append(paths, filepath.Join(c.dir, data, fmt.Sprintf("input_%d.pb", i)))
+	}
+	return paths
+}
+
+// ledger counts the rows of large weights by what they say, without names: small ones are constants of the structure, which relations add.
+func (r *figuresJSON) ledger() map[string]int {
+	rows := map[string]int{}
+	for _, w := range r.Weights {
+		n := int64(1)
+		for _, d := range w.Shape {
+			n *= d
+		}
+		if n < 64 {
+			continue
+		}
+		kind := fmt.Sprintf("%s %v %v %v", w.Dtype, w.Methods, w.Forms, w.Reason.Code)
+		rows[fmt.Sprintf("%s of %d elements", kind, n)]++
+		rows[kind+", bytes"] += int(w.Bytes.After) // what weights share is counted for the first one, which another order changes
+	}
+	return rows
+}
+
+func difference(a, b map[string]int) string {
+	var list []string
+	for row := range a {
+		if a[row] != b[row] {
+			list = append(list, fmt.Sprintf("%d × %s, then %d", a[row], row, b[row]))
+		}
+	}
+	for row := range b {
+		if a[row] == 0 {
+			list = append(list, fmt.Sprintf("0 × %s, then %d", row, b[row]))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, "; ")
+}
+
+var (
+	names   = regexp.MustCompile(`"[^"]*"|[A-Za-z]+_\d+`)
+	numbers = regexp.MustCompile(`-?\d+(\.\d+)?`)
+)
+
+// kind is a finding without names and numbers.
+func kind(finding string) string {
+	k := numbers.ReplaceAllString(names.ReplaceAllString(finding, "X"), "N")
+	return k[:min(len(k), 150)]
+}

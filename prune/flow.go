@@ -1,0 +1,80 @@
+package prune
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A flow is the part of a graph that depends on inputs. Values of constant expressions, such as a copy (Identity) of a bias that several layers share, or a
+// matrix that is transposed or dequantized, are constants in it, so that layers are alike however their weights are stored.
+type flow struct {
+	nodes     []*ir.Node            // without those of constant expressions, in topological order
+	constants map[*ir.Value]*folded // of constant expressions and initializers
+	numbers   map[string]int        // of kinds of constant expressions: their text would double with each level
+}
+
+// A folded is the value of a constant expression.
+type folded struct {
+	text   string // the same for values of equal element type and shape; for equal expressions where these are not known
+	matrix bool   // it has a matrix or a filter
+}
+
+// newFlow returns the flow of nodes, which are in topological order.
+func newFlow(nodes []*ir.Node) *flow {
+	f := &flow{constants: map[*ir.Value]*folded{}, numbers: map[string]int{}}
+	for _, n := range nodes {
+		inputs := outer(n)
+		if len(inputs) == 0 || slices.ContainsFunc(inputs, func(v *ir.Value) bool { return f.constant(v) == nil }) {
+			f.nodes = append(f.nodes, n)
+			continue
+		}
+		text, matrix := n.Op.String()+attributes(n), false
+		for _, v := range inputs {
+			text, matrix = text+" "+f.constant(v).text, matrix || f.constant(v).matrix
+		}
+		if _, ok := f.numbers[text]; !ok {
+			f.numbers[text] = len(f.numbers)
+		}
+		for i, v := range n.Outputs {
+			if v != nil {
+				f.constants[v] = &folded{fmt.Sprintf("constant %d.%d", f.numbers[text], i), matrix}
+			}
+		}
+		if v := n.Outputs[0]; v != nil {
+			if o := pass.Trace(v); o != nil && o.Trouble.None() {
+				f.constants[v].text = ir.Spec{DType: o.Elem, Shape: o.Shape}.String()
+			}
+		}
+	}
+	return f
+}
+
+// constant is the value of v, nil if it depends on inputs, or there is no v.
+func (f *flow) constant(v *ir.Value) *folded {
+	if c := f.constants[v]; c != nil || v == nil || v.Const == nil {
+		return c
+	}
+	c := &folded{v.Const.Spec.String(), len(v.Const.Shape) > 1}
+	f.constants[v] = c
+	return c
+}
+
+// outer are the values, other than constants, that a node and the graphs inside it read.
+func (f *flow) outer(n *ir.Node) []*ir.Value {
+	return slices.DeleteFunc(outer(n), func(v *ir.Value) bool { return f.constant(v) != nil })
+}
+
+// outer are the values that a node and the graphs inside it read.
+func outer(n *ir.Node) []*ir.Value {
+	vs := slices.Clone(n.Inputs())
+	for g := range n.Subgraphs() {
+		for inner := range g.Nodes() {
+			vs = append(vs, outer(inner)...)
+		}
+		vs = append(vs, g.Outputs...)
+	}
+	return slices.DeleteFunc(vs, func(v *ir.Value) bool { return v == nil })
+}
