@@ -56,6 +56,18 @@ func NewStep(m *Method, set func(*flag.FlagSet) error) (Options, error) {
 	return o, nil
 }
 
+// With returns a copy of o with another value of an option; o itself if it has no such option.
+func With(o Options, name, value string) (Options, error) {
+	p := reflect.New(reflect.Indirect(reflect.ValueOf(o)).Type())
+	p.Elem().Set(reflect.Indirect(reflect.ValueOf(o)))
+	changed := p.Interface().(Options)
+	fs := flagsOf(changed)
+	if fs.Lookup(name) == nil {
+		return o, nil
+	}
+	return changed, fs.Set(name, value)
+}
+
 // Assignments returns a function that sets options to the values of words such as block=64; a word without a value sets a boolean.
 func Assignments(words []string) func(*flag.FlagSet) error {
 	return func(fs *flag.FlagSet) error {

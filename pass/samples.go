@@ -5,6 +5,7 @@ package pass
 type Samples struct {
 	Path     string  `flag:"data" file:"yes" usage:"'path' of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data"`
 	Labels   string  `flag:"labels" file:"yes" usage:"'name' of the array or column of labels, or path of a file of labels (default: labels)"`
+	Classes  List    `flag:"classes" list:"yes" usage:"comma-separated 'names' of the classes in the order of their numbers (default: those of the data, sorted)"`
 	Columns  string  `flag:"columns" list:"yes" usage:"comma-separated 'names' or numbers of the input columns of a CSV"`
 	Scale    float64 `flag:"scale" usage:"'factor' of values: an input is (value·scale - mean)/std"`
 	Mean     string  `flag:"mean" list:"yes" usage:"comma-separated 'numbers' subtracted from values: one, or one per channel"`

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -19,16 +20,17 @@ type Data struct {
 	Seed    uint64       `json:"seed,omitempty"` // of random inputs
 }
 
-// markTrained returns v, with its data marked if it has the digest of data that a step was trained on.
-func markTrained(v *verification.Result, data []Data) *verification.Result {
+// markUses returns v, whose data has the uses of data of the same digest.
+func markUses(v *verification.Result, data []Data) *verification.Result {
 	if v == nil || v.Data == nil || v.Data.SHA256 == "" {
 		return v
 	}
 	for _, d := range data {
-		if d.Use == "training" && d.SHA256 == v.Data.SHA256 {
-			v.Data.Trained = true
+		if d.SHA256 == v.Data.SHA256 && !slices.Contains(v.Data.Uses, d.Use) {
+			v.Data.Uses = append(v.Data.Uses, d.Use)
 		}
 	}
+	slices.Sort(v.Data.Uses)
 	return v
 }
 

@@ -21,11 +21,14 @@ func (d Verdict) outcome() outcome {
 	default:
 		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), notHeld(d.Failed, d.Gates)
 	}
-	if d.RandomInputs {
-		if o.Class == "passed" {
-			o.Class = "passed random" // neither green nor red
-		}
+	if d.Qualifier() != "" && o.Class == "passed" {
+		o.Class = "passed qualified" // neither green nor red
+	}
+	switch {
+	case d.RandomInputs:
 		o.Caveat = "The gates on outputs were evaluated on random inputs, which are no evidence of accuracy."
+	case d.Reused:
+		o.Caveat = "The gates on outputs were evaluated on samples that the result was also trained, calibrated or chosen on. It is better on them than on others: verify with other samples (--test)."
 	}
 	return o
 }

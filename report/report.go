@@ -185,7 +185,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Request:       in.Request,
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
-		Verification:  markTrained(ranOnly(in.Verification), in.Data),
+		Verification:  markUses(ranOnly(in.Verification), in.Data),
 		Copied:        in.Copied,
 		Removed:       in.Removed,
 		Config:        slices.DeleteFunc(slices.Clone(in.Config), func(v pass.ConfigValue) bool { return !v.Changed() }),

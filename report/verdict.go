@@ -8,11 +8,12 @@ import (
 
 // A Verdict is the result of all gates, and the samples that the outputs were compared on.
 type Verdict struct {
-	Passed       *bool  `json:"passed,omitempty"` // absent without gates, and while a gate is open that no other one's failure decides
-	Gates        int    `json:"gates"`            // all of them
-	Failed       int    `json:"failed"`           // those that do not hold
-	Evidence     string `json:"evidence"`         // the samples with their digest, or "not run" and why
-	RandomInputs bool   `json:"random_inputs"`    // a gate on outputs was evaluated on random inputs, which are no evidence of accuracy
+	Passed       *bool  `json:"passed,omitempty"`         // absent without gates, and while a gate is open that no other one's failure decides
+	Gates        int    `json:"gates"`                    // all of them
+	Failed       int    `json:"failed"`                   // those that do not hold
+	Evidence     string `json:"evidence"`                 // the samples with their digest, or "not run" and why
+	RandomInputs bool   `json:"random_inputs"`            // a gate on outputs was evaluated on random inputs, which are no evidence of accuracy
+	Reused       bool   `json:"reused_samples,omitempty"` // a gate on outputs was evaluated on samples that the result was also trained, calibrated or chosen on
 }
 
 // NewVerdict is the verdict of gates on a comparison of models, nil where they were not run.
@@ -24,7 +25,9 @@ func NewVerdict(gates []Gate, v *verification.Result) Verdict {
 		if !g.Held && !g.Open {
 			d.Failed++
 		}
-		d.RandomInputs = d.RandomInputs || v != nil && v.Data.Caveat() != "" && KindOf(g.Name) == OnOutputs
+		onOutputs := v != nil && KindOf(g.Name) == OnOutputs
+		d.RandomInputs = d.RandomInputs || onOutputs && v.Data.Caveat() != ""
+		d.Reused = d.Reused || onOutputs && v.Data != nil && len(v.Data.Uses) > 0
 	}
 	if passed := d.Failed == 0; d.Gates > 0 && !(passed && open) {
 		d.Passed = &passed
@@ -32,10 +35,13 @@ func NewVerdict(gates []Gate, v *verification.Result) Verdict {
 	return d
 }
 
-// Qualifier follows a word for the result; it is empty where gates on outputs were evaluated on samples from files, or where there are none.
+// Qualifier follows a word for the result; it is empty where gates on outputs were evaluated on samples of no other use, or where there are none.
 func (d Verdict) Qualifier() string {
-	if d.RandomInputs {
+	switch {
+	case d.RandomInputs:
 		return " on random inputs"
+	case d.Reused:
+		return " on samples also used to make the result"
 	}
 	return ""
 }

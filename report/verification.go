@@ -93,6 +93,9 @@ func (m *markdown) verification(r *verification.Result) {
 	if v.Caveat != "" {
 		m.line("**%s**", prose(v.Caveat))
 	}
+	for _, note := range v.Remarks() {
+		m.line("_%s._", prose(note))
+	}
 	var rows [][]string
 	for _, o := range v.Outputs {
 		rows = append(rows, []string{code(o.Name), o.SQNR, o.Cosine, o.Max, o.Agreement, o.NonFinite})

@@ -34,6 +34,7 @@ type sampling struct {
 	randomInputFlags
 	data, labels         string
 	columns              mcli.Words
+	names                mcli.Words // of classes
 	scale                float64
 	mean, std            mcli.Numbers
 	reshape              mcli.Counts
@@ -54,6 +55,7 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	s.fs = fs
 	fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: random inputs)")
 	fs.StringVar(&s.labels, "labels", "", "`name` of the array or column of labels, or path of a file of them (default: labels)")
+	fs.Var(&s.names, "classes", "comma-separated `names` of the classes in the order of their numbers (default: those of the data, sorted)")
 	fs.Var(&s.columns, "columns", "comma-separated `names` or numbers of the input columns of a CSV")
 	fs.Float64Var(&s.scale, "scale", 0, "`factor` of values: an input is (value·scale - mean)/std")
 	fs.Var(&s.mean, "mean", "comma-separated `numbers` subtracted from values: one, or one per channel")
@@ -89,7 +91,7 @@ func (s *sampling) source(t *tool) (job.Data, error) {
 		name           string
 		given, forData bool
 	}{
-		{"labels", s.labels != "", true}, {"columns", s.columns != nil, true}, {"scale", s.scale != 0, true}, {"mean", s.mean != nil, true},
+		{"labels", s.labels != "", true}, {"columns", s.columns != nil, true}, {"classes", s.names != nil, true}, {"scale", s.scale != 0, true}, {"mean", s.mean != nil, true},
 		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"layout", s.layout != "", true}, {"limit", s.limit > 0, true}, {"step", s.step > 0, true}, {"prefetch", s.prefetch != nil, true}, {"loaders", s.loaders > 0, true}, {"samples", s.samples > 0, false},
 	} {
 		switch {
@@ -106,7 +108,7 @@ func (s *sampling) source(t *tool) (job.Data, error) {
 	return job.Data{
 		Path: s.data, Classes: s.classes, Seed: s.seed, Samples: s.samples, Batch: s.size,
 		Options: dataset.Options{
-			Labels: s.labels, Columns: s.columns, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape, Layout: dataset.Layout(s.layout),
+			Labels: s.labels, Columns: s.columns, Classes: s.names, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape, Layout: dataset.Layout(s.layout),
 			Fill: s.fill, Dims: s.dims, Carry: carry, Step: int64(s.step), Limit: s.limit, Prefetch: s.prefetch, Loaders: s.loaders, Workers: t.workers,
 		},
 	}, nil

@@ -67,7 +67,7 @@ func (p *verificationFlags) gateOf(kinds ...report.GateKind) string {
 func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 	samples := p.sampling
 	if p.perplexity != "" {
-		samples.data, samples.labels, samples.columns, samples.classes = p.perplexity, "", nil, nil
+		samples.data, samples.labels, samples.columns, samples.names, samples.classes = p.perplexity, "", nil, nil, nil
 	}
 	data, err := samples.source(t)
 	if err != nil {

@@ -165,6 +165,8 @@ func allGates(s Style, r *report.Report) string {
 	switch {
 	case len(evaluated) == 0:
 		return ""
+	case failed == nil && r.Verdict.Qualifier() != "":
+		return s.warn("passed" + r.Verdict.Qualifier())
 	case failed == nil:
 		return s.good("passed" + r.Verdict.Qualifier())
 	}

@@ -20,5 +20,8 @@ func (s Style) dim(text string) string { return s.paint("2", text) }
 // good is for gains and passed gates.
 func (s Style) good(text string) string { return s.paint("32", text) }
 
+// warn is for gates that passed on samples that are no independent evidence.
+func (s Style) warn(text string) string { return s.paint("33", text) }
+
 // bad is for failures.
 func (s Style) bad(text string) string { return s.paint("31", text) }

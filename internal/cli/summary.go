@@ -91,6 +91,9 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 		if caveat := v.Data.Caveat(); caveat != "" {
 			t.add("", s.dim(caveat))
 		}
+		for _, note := range v.Remarks() {
+			t.add("", s.dim(note))
+		}
 		if v.Accuracy != nil {
 			t.add("accuracy", v.Accuracy.Text())
 		}
@@ -253,6 +256,8 @@ func verdictText(s Style, v report.Verdict) string {
 	switch {
 	case v.Passed == nil:
 		return text
+	case *v.Passed && v.Qualifier() != "":
+		return s.warn(text)
 	case *v.Passed:
 		return s.good(text)
 	}

@@ -59,7 +59,7 @@ func (v Verification) ran(t *textTable, s Style) {
 	if caveat := r.Data.Caveat(); caveat != "" {
 		t.add("", s.dim(caveat))
 	}
-	for _, note := range r.Notes {
+	for _, note := range r.Remarks() {
 		t.add("", s.dim(note))
 	}
 	for i, o := range r.Outputs[:min(len(r.Outputs), maxOutputs)] {

@@ -66,6 +66,14 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	}
 }
 
+// position is that of sample i in the data.
+func (s *Set) position(i int) int {
+	if s.drawn != nil {
+		return s.drawn[i]
+	}
+	return i
+}
+
 // Shuffled is a permutation of the numbers below n that depends on seed only.
 func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, shuffleStream)).Perm(n) }
 
@@ -164,7 +172,7 @@ func (a *ahead) read(ctx context.Context) {
 		}
 		index := make([]int, min(a.size, a.count-first))
 		for i := range index {
-			index[i] = a.sample(first + i)
+			index[i] = a.set.position(a.sample(first + i))
 		}
 		p := &pending{first: first, n: len(index), buffers: free, done: make(chan struct{})}
 		a.idle.begin()

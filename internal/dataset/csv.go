@@ -196,13 +196,22 @@ func (t *csvTable) add(record []string) error {
 	if t.label < 0 {
 		return nil
 	}
-	word := strings.TrimSpace(record[t.label])
-	if f, err := exact(word); err == nil && t.words == nil {
+	return t.addLabel(strings.TrimSpace(record[t.label]))
+}
+
+// addLabel stores the label of a row. All labels are numbers, or all are words.
+func (t *csvTable) addLabel(word string) error {
+	f, err := exact(word)
+	switch {
+	case word == "" || err == nil && math.IsNaN(f):
+		return fmt.Errorf("%s: row %d: the label is missing; remove the row, or give it the label -1, which does not count", t.path, t.row)
+	case err == nil && t.words != nil:
+		return fmt.Errorf("%s: row %d: label %q is a number, but earlier labels are words", t.path, t.row, word)
+	case err != nil && t.numbers != nil:
+		return fmt.Errorf("%s: row %d: label %q is not a number, but earlier labels are numbers", t.path, t.row, word)
+	case err == nil:
 		t.numbers = append(t.numbers, f)
 		return nil
-	}
-	if t.numbers != nil {
-		return fmt.Errorf("%s: row %d: label %q is not a number, but earlier labels are numbers", t.path, t.row, word)
 	}
 	at, ok := t.seen[word]
 	if !ok {

@@ -59,12 +59,12 @@ func TestMNIST(t *testing.T) {
 				t.Errorf("%s: %d came before, not %d", tt.model, seen, b.First)
 			}
 			for i, got := range ir.View[float32](x) {
-				if want := float32(float64(pixels[784*seen+i]) / 255); got-want > 1e-7 || want-got > 1e-7 {
+				if want := float32(float64(pixels[784*s.position(seen+i/784)+i%784]) / 255); got-want > 1e-7 || want-got > 1e-7 {
 					t.Fatalf("%s: sample %d: pixel %d is %v, want %v", tt.model, seen, i, got, want)
 				}
 			}
 			for i, got := range b.Classes() {
-				if got != int64(classes[seen+i]) {
+				if got != int64(classes[s.position(seen+i)]) {
 					t.Errorf("%s: sample %d: label %d", tt.model, seen+i, got)
 				}
 			}

@@ -4,16 +4,11 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
-	"image/png"
-	"io"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/image/draw"
-	"golang.org/x/image/webp"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -21,30 +16,6 @@ import (
 // maxPixels bounds the size of an image: Options.Memory does not include decoded images. With four channels of 16 bits the maximum
 // is 512 MiB.
 const maxPixels = 64 << 20
-
-// A codec decodes images of one format.
-type codec struct {
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error)
-}
-
-func codecs() map[string]codec {
-	jpg := codec{jpeg.DecodeConfig, jpeg.Decode}
-	return map[string]codec{
-		".jpg": jpg, ".jpeg": jpg,
-		".png":  {png.DecodeConfig, png.Decode},
-		".webp": {webp.DecodeConfig, webp.Decode},
-	}
-}
-
-// imageEnds are the file extensions of codecs.
-func imageEnds() []string {
-	var ends []string
-	for end := range codecs() {
-		ends = append(ends, end)
-	}
-	return ends
-}
 
 // An imageFolder is a column of image files, scaled to one size, with 8-bit samples.
 type imageFolder struct {
@@ -109,7 +80,11 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
-	files, folders, err := filesIn(path, imageEnds()...)
+	files, _, err := imagesIn(path)
+	if err != nil {
+		return s, err
+	}
+	folders, err := imageClasses(path)
 	if err != nil {
 		return s, err
 	}
@@ -118,18 +93,14 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 	if s.only = p; len(files) > 0 {
 		return s, nil
 	}
-	numbers, classes, err := o.numberClasses(path, folders)
+	numbers, classes, err := o.numberClasses(path, folders.names())
 	if err != nil {
 		return s, err
 	}
 	var labels []int64
 	for i, folder := range folders {
-		files, _, err := filesIn(filepath.Join(path, folder), imageEnds()...)
-		if err != nil {
-			return s, err
-		}
-		for _, name := range files {
-			p.files = append(p.files, filepath.Join(folder, name))
+		for _, name := range folder.files {
+			p.files = append(p.files, filepath.Join(folder.name, name))
 			labels = append(labels, numbers[i])
 		}
 	}
@@ -174,7 +145,11 @@ func (p *imageFolder) size(path string) (image.Config, error) {
 		return image.Config{}, err
 	}
 	defer f.Close()
-	return codecs()[strings.ToLower(filepath.Ext(path))].config(f.reader(0))
+	c, err := codecOf(f)
+	if err != nil {
+		return image.Config{}, err
+	}
+	return c.config(f.reader(0))
 }
 
 func (p *imageFolder) random(string) error { return nil }
@@ -200,7 +175,10 @@ func (p *imageFolder) decode(path string, to, scratch []byte) error {
 	}
 	defer f.Close()
 	f.read = p.read
-	c := codecs()[strings.ToLower(filepath.Ext(path))]
+	c, err := codecOf(f)
+	if err != nil {
+		return err
+	}
 	size, err := c.config(f.reader(0))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -241,16 +219,16 @@ func decodedBytes(c image.Config) int64 {
 // scaled is the size of a scaled image with four channels, in bytes.
 func (f frame) scaled() int64 { return 4 * f.height * f.width }
 
-// draw scales m to the frame by bilinear interpolation, with transparency over black, and writes its channels. scratch has the size of scaled.
+// draw scales m to the frame by bilinear interpolation and writes its channels. scratch has the size of scaled.
 func (f frame) draw(to, scratch []byte, m image.Image) {
-	clear(scratch)
 	scaled := &image.RGBA{Pix: scratch, Stride: 4 * int(f.width), Rect: image.Rect(0, 0, int(f.width), int(f.height))}
+	m = opaque(m)
 	draw.BiLinear.Scale(scaled, scaled.Rect, m, m.Bounds(), draw.Src, nil)
 	area := int(f.height * f.width)
 	for i := range area {
 		px := scaled.Pix[4*i:]
 		if f.channels == 1 {
-			to[i] = color.GrayModel.Convert(color.RGBA{px[0], px[1], px[2], 0xff}).(color.Gray).Y
+			to[i] = luma(px)
 			continue
 		}
 		for c := range 3 {

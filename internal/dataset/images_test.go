@@ -116,12 +116,46 @@ func TestImagesAreScaled(t *testing.T) {
 	}
 }
 
-func TestTransparencyIsBlack(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.png"), pngOf(t, drawn(2, 2, func(int, int) color.Color { return color.NRGBA{255, 255, 255, 0} })))
-	b := all(t, mustOpen(t, dir, inputs(input("x", "uint8[n,3,2,2]")), nil, Options{}), Order{})[0]
-	if slices.Max(b.Inputs["x"].Data) != 0 {
-		t.Errorf("%v", b.Inputs["x"].Data)
+// Hidden folders, folders without images, and files that are no images do not number the classes; a link to a folder is one.
+func TestFoldersThatAreNoClasses(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	image := pngOf(t, drawn(4, 4, func(int, int) color.Color { return color.White }))
+	for _, name := range []string{"cat/1.png", "cat/.hidden.png", "dog/1", ".ipynb_checkpoints/2.png"} {
+		write(t, filepath.Join(dir, name), image)
+	}
+	write(t, filepath.Join(other, "3.JPG"), image)
+	write(t, filepath.Join(dir, "about/readme.txt"), []byte("no image"))
+	write(t, filepath.Join(dir, "dog/notes.txt"), []byte("no image"))
+	if err := os.Mkdir(filepath.Join(dir, "aaa"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cat", "dog"}
+	if err := os.Symlink(other, filepath.Join(dir, "zebra")); err == nil {
+		want = append(want, "zebra")
+	}
+	s := mustOpen(t, dir, inputs(input("x", "uint8[n,3,4,4]")), nil, Options{})
+	if !slices.Equal(s.ClassNames(), want) || s.Len() != len(want) {
+		t.Errorf("%d images of classes %q, want one of each of %q", s.Len(), s.ClassNames(), want)
+	}
+	if names, err := ClassNames(dir, Options{}); err != nil || !slices.Equal(names, want) {
+		t.Errorf("classes %q, want %q: %v", names, want, err)
+	}
+}
+
+// Images that would be left out are an error.
+func TestImagesAtTwoDepths(t *testing.T) {
+	image := pngOf(t, drawn(4, 4, func(int, int) color.Color { return color.White }))
+	for _, tt := range []struct{ files, want []string }{
+		{[]string{"cat/1.png", "overview.png"}, []string{"overview.png", "cat"}},
+		{[]string{"cat/1.png", "dog/small/2.png"}, []string{filepath.Join("dog", "small"), "too deep"}},
+		{[]string{"train/cat/1.png", "test/cat/2.png"}, []string{"unknown data format"}},
+	} {
+		dir := t.TempDir()
+		for _, name := range tt.files {
+			write(t, filepath.Join(dir, name), image)
+		}
+		_, err := Open(dir, inputs(input("x", "uint8[n,3,4,4]")), nil, Options{})
+		requireError(t, err, tt.want...)
 	}
 }
 
@@ -171,7 +205,8 @@ func TestInvalidImages(t *testing.T) {
 		o         Options
 		want      string
 	}{
-		{"no image", "float[n,3,2,2]", []byte("x"), Options{}, "a.png"},
+		{"no image", "float[n,3,2,2]", []byte("x"), Options{}, "a.png: not an image"},
+		{"another format", "float[n,3,2,2]", []byte("GIF89a..."), Options{}, "a.png: a GIF image is not supported"},
 		{"cut off", "float[n,3,2,2]", good[:len(good)-20], Options{}, "a.png"},
 		{"a header of 2^62 pixels", "float[n,3,2,2]", huge, Options{}, "a.png"},
 		{"a model of vectors", "float[n,12]", good, Options{}, "float[n,12]"},

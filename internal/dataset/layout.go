@@ -279,6 +279,22 @@ func (b *bound) note() string {
 	return fmt.Sprintf("%q: samples %v of the data are %s; their channels were moved to %s", b.Name, b.stored, b.relayout.from, b.relayout.to)
 }
 
+// ClassNote states the numbers of the classes that have names; empty if none have.
+func (s *Set) ClassNote() string {
+	if len(s.classes) == 0 {
+		return ""
+	}
+	const most = 20
+	var numbered []string
+	for i, name := range s.classes[:min(most, len(s.classes))] {
+		numbered = append(numbered, fmt.Sprintf("%d %q", i, name))
+	}
+	if rest := len(s.classes) - most; rest > 0 {
+		numbered = append(numbered, fmt.Sprintf("and %d more", rest))
+	}
+	return "classes: " + strings.Join(numbered, ", ")
+}
+
 // Notes state how samples were changed to the model's shapes, other than by options.
 func (s *Set) Notes() []string {
 	t, ok := s.feed.(*table)

@@ -106,25 +106,23 @@ func (at location) isRuns() bool {
 }
 
 func (at location) isImages() bool {
-	for _, folder := range at.folders {
-		if files, _, err := filesIn(filepath.Join(at.path, folder), imageEnds()...); err == nil && len(files) > 0 {
-			return true
-		}
-	}
-	return at.has(imageEnds()...)
+	return at.head == nil && slices.ContainsFunc(append([]string{"."}, at.folders...), func(folder string) bool {
+		files, _, err := imagesIn(filepath.Join(at.path, folder))
+		return err == nil && len(files) > 0
+	})
 }
 
 // Open opens data for a model with these inputs. Arrays named after outputs are recorded outputs. data is a path, or two paths
 // separated by a comma, the second one with labels:
 //
 //   - an .npz file, or a folder of .npy files, whose arrays are named after the inputs,
-//     the first axis being samples; labels in the array "labels"
+//     the first axis being samples; labels in the array "labels": class numbers, whole floats, words or one-hot rows
 //   - an .npz file of scipy.sparse.save_npz, for a model of one input: its samples are the rows of the matrix
 //   - one .npy or IDX file for a model of one input, and its labels in another
 //   - a .csv or .tsv file, for one input of all columns or for inputs named after columns
 //   - CIFAR-10 records, in any number of .bin files
 //   - for a language model, token ids: an .npy file of one axis, or a .bin file of 16 or 32 bits each; samples are consecutive tokens
-//   - a folder of images; or one folder of images per class
+//   - a folder of images, recognized by their first bytes; or one folder of images per class. Hidden files and folders, and folders without images, are left out
 //   - ONNX test data: a folder of input_N.pb and output_N.pb, or of such folders
 //
 // Files may be at URLs, and compressed with gzip. Errors have one line with a remedy. Headers are checked against the size of the file before
@@ -136,10 +134,7 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 	if err := checkCarry(o.Carry, inputs, outputs); err != nil {
 		return nil, err
 	}
-	paths := []string{data}
-	if _, err := os.Stat(data); err != nil {
-		paths = strings.Split(data, ",")
-	}
+	paths := paths(data)
 	at, err := locate(paths[0])
 	if err != nil {
 		return nil, err
@@ -162,6 +157,14 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 	return nil, fmt.Errorf("%s: unknown data format; supported: %s, and ONNX test data (input_0.pb)", paths[0], known())
 }
 
+// paths are the path in data, or several separated by commas.
+func paths(data string) []string {
+	if _, err := os.Stat(data); err != nil {
+		return strings.Split(data, ",")
+	}
+	return []string{data}
+}
+
 func openSamples(f format, paths []string, inputs, outputs []Input, o Options) (*Set, error) {
 	s, err := f.open(paths, inputs, o)
 	if err == nil && s.labels == nil {
@@ -176,6 +179,9 @@ func openSamples(f format, paths []string, inputs, outputs []Input, o Options) (
 	}
 	set := newSet(t, o)
 	set.classes = s.classes
+	if err := set.draw(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	return set, nil
 }
 
@@ -187,7 +193,7 @@ func locate(path string) (location, error) {
 			return at, fileError(path, err)
 		}
 		if st.IsDir() {
-			at.files, at.folders, err = filesIn(path, append(imageEnds(), ".npy", ".pb")...)
+			at.files, at.folders, err = filesIn(path, ".npy", ".pb")
 			return at, err
 		}
 	}

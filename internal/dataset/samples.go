@@ -136,19 +136,38 @@ func (s *samples) close() error {
 	return errors.Join(errs...)
 }
 
-// filesIn are the names of the regular files in a folder with these extensions (case-insensitive), and of its folders, both sorted.
+// filesIn are the names of the files in a folder with these extensions (case-insensitive), and of its folders, both sorted. Hidden ones, such as
+// .ipynb_checkpoints, are left out; a link to a folder is a folder.
 func filesIn(path string, ends ...string) (files, folders []string, err error) {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, nil, fileError(path, err)
-	}
+	entries, folders, err := visible(path)
 	for _, e := range entries {
-		switch {
-		case e.IsDir():
-			folders = append(folders, e.Name())
-		case slices.Contains(ends, strings.ToLower(filepath.Ext(e.Name()))):
+		if slices.Contains(ends, strings.ToLower(filepath.Ext(e.Name()))) {
 			files = append(files, e.Name())
 		}
 	}
-	return files, folders, nil
+	return files, folders, err
+}
+
+// visible are the entries of a folder that are not hidden: those of files and others, and the names of folders.
+func visible(path string) (entries []fs.DirEntry, folders []string, err error) {
+	all, err := os.ReadDir(path)
+	if err != nil {
+		return nil, nil, fileError(path, err)
+	}
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		folder := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			st, err := os.Stat(filepath.Join(path, e.Name()))
+			folder = err == nil && st.IsDir()
+		}
+		if folder {
+			folders = append(folders, e.Name())
+		} else {
+			entries = append(entries, e)
+		}
+	}
+	return entries, folders, nil
 }

@@ -20,6 +20,9 @@ type Options struct {
 	// numbered in alphabetical order.
 	Classes []string
 
+	// Verbatim keeps labels that are words or one-hot as they are, for metrics that read them; without it they are the numbers of classes.
+	Verbatim bool
+
 	// A value x of a floating-point input becomes (x*Scale - Mean)/Std. Mean and Std
 	// have one item, or one per channel.
 	Scale     float64
@@ -29,7 +32,7 @@ type Options struct {
 	Layout  Layout             // of one sample in the data, after Reshape; unknown to conclude it from the shapes
 	Fill    map[string]float64 // inputs that are not in the data: the value of all elements
 	Dims    map[string]int64   // sizes of the model's open axes by their names
-	Limit   int                // use the first samples only; 0 for all
+	Limit   int                // number of samples; 0 for all. They are drawn evenly from the classes of labels; without classes they are the first
 	Carry   []Pair             // outputs that are inputs of the next run, besides caches of language models
 	Step    int64              // tokens in a run of Sequences; 0 for all but the last few, and these one by one
 
@@ -76,6 +79,7 @@ type Set struct {
 	opts    Options
 	count   int
 	rest    int
+	drawn   []int // samples of Options.Limit, in order; nil for the first ones
 	classes []string
 	chosen  *axes // with the sizes of dynamic axes that are not from the data; may be nil
 	stats   stats

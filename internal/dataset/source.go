@@ -32,7 +32,7 @@ func (s *Source) Random(m *ir.Model, samples, workers int) (*Set, error) {
 
 // Options returns the parsed options.
 func (s *Source) Options(workers int) (Options, error) {
-	o := Options{Labels: s.Labels, Scale: s.Scale, Layout: Layout(s.Layout), Limit: s.Limit, Prefetch: s.Prefetch, Loaders: s.Loaders, Workers: workers, Columns: items(s.Columns)}
+	o := Options{Labels: s.Labels, Scale: s.Scale, Layout: Layout(s.Layout), Limit: s.Limit, Prefetch: s.Prefetch, Loaders: s.Loaders, Workers: workers, Columns: items(s.Columns), Classes: items(string(s.Classes))}
 	var err error
 	take := func(name string, e error) {
 		if err == nil && e != nil {

@@ -39,7 +39,7 @@ func newTable(s *samples, inputs, outputs []Input, o Options) (*table, error) {
 	if err := t.bindOutputs(outputs); err != nil {
 		return nil, err
 	}
-	if err := t.bindLabels(); err != nil {
+	if err := t.bindLabels(outputs); err != nil {
 		return nil, err
 	}
 	if err := t.checkBatch(); err != nil {
@@ -186,21 +186,6 @@ func (t *table) bindOutputs(outputs []Input) error {
 		t.outputs = append(t.outputs, b)
 	}
 	return nil
-}
-
-// bindLabels converts integer labels of any width to Int64, and keeps other labels unchanged.
-func (t *table) bindLabels() error {
-	c := t.samples.labels
-	if c == nil {
-		return nil
-	}
-	in := Input{Name: "labels", Type: &ir.Type{Elem: c.row().DType}}
-	if isInteger(c.row().DType) {
-		in.Type.Elem = ir.Int64
-	}
-	b, err := t.bind(in, c, nil, Options{Scale: 1})
-	t.labels = &b
-	return err
 }
 
 // checkBatch determines the batch size of all inputs.

@@ -65,7 +65,7 @@ func TestFolderOfArrays(t *testing.T) {
 }
 
 func TestSeparateLabels(t *testing.T) {
-	x := npz(t, true, map[string]*ir.Array{"x": count[float32](3, 2), "y": count[float64](3, 2)})
+	x := npz(t, true, map[string]*ir.Array{"x": count[float32](3, 2), "y": ir.ArrayOf([]float64{0, 1, 0.5, 0.5, 0.25, 0.75}, 3, 2)})
 	in := inputs(input("x", "float[n,2]"))
 	idx := file(t, "labels.gz", gzipped(idxFile(8, []uint32{3}, []uint8{7, 8, 9})))
 	s := mustOpen(t, x, in, nil, Options{Labels: idx})

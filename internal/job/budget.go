@@ -93,7 +93,7 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 		return nil, err
 	}
 	v.Data.Options.Workers = 1
-	set, err := v.Data.Open(v.reads(a, b), 1)
+	set, err := v.data().Open(v.reads(a, b), 1)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 	var all []verificationSetting
 	for n := max(1, v.Data.Batch); n > 0; n /= 2 {
 		v.Data.Batch = n
-		specs, err := v.Data.first(ctx, v.reads(a, b))
+		specs, err := v.data().first(ctx, v.reads(a, b))
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	if !v.Backend.Embedded() {
 		return c, nil
 	}
-	specs, err := v.Data.first(ctx, v.reads(a, b))
+	specs, err := v.data().first(ctx, v.reads(a, b))
 	if err != nil || specs == nil {
 		return c, v.inputError(err)
 	}

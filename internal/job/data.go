@@ -2,15 +2,19 @@ package job
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // Data selects the samples that a model is run on.
 type Data struct {
 	Path    string          // path for dataset.Open; empty for random inputs
-	Classes *Data           // training or calibration data whose classes number the labels; nil for classes of its own
+	Classes *Data           // training or calibration data: the classes of both are numbered together; nil for classes of its own
 	Options dataset.Options // of data sets; Fill and Dims also of random inputs
 	Seed    uint64          // of random inputs
 	Samples int             // number of random samples; 0 for a number that costs little time
@@ -28,13 +32,67 @@ func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 		return dataset.Generate(inputs, d.random(m, samples))
 	}
 	o := d.Options
-	if d.Classes != nil {
-		var err error
-		if o.Classes, err = dataset.ClassNames(d.Classes.Path, d.Classes.Options); err != nil {
-			return nil, err
-		}
+	var err error
+	if o.Classes, _, err = d.classes(); err != nil {
+		return nil, err
 	}
 	return dataset.Open(d.Path, inputs, dataset.Outputs(m.Graph), o)
+}
+
+// data is the samples with labels as the metric reads them.
+func (v Verification) data() Data {
+	d := v.Data
+	d.Options.Verbatim = v.Metric != nil && v.Metric.Verbatim()
+	return d
+}
+
+// classes are the names of the classes in the order of their numbers, nil for those of the data itself. added reports whether some are not in the
+// training data.
+func (d Data) classes() (names []string, added bool, err error) {
+	if d.Classes == nil || d.Options.Classes != nil {
+		return d.Options.Classes, false, nil
+	}
+	training, err := dataset.ClassNames(d.Classes.Path, d.Classes.Options)
+	if err != nil || training == nil {
+		return nil, false, err
+	}
+	test, err := dataset.ClassNames(d.Path, d.Options)
+	if err != nil {
+		return nil, false, err
+	}
+	union := dataset.UnionOfClasses(training, test)
+	return union, len(union) > len(training), nil
+}
+
+// numberClasses numbers the classes of the training data and of the test data together, in the options of verification and of the steps, whose recipe
+// has them where they do not follow from the training data.
+func (o *Options) numberClasses() error {
+	if o.Verify == nil || o.Verify.Data.Classes == nil {
+		return nil
+	}
+	v := *o.Verify
+	names, added, err := v.Data.classes()
+	if err != nil {
+		return err
+	}
+	if added {
+		if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ",") }); i >= 0 {
+			return fmt.Errorf("%s has classes that %s lacks, and the class %q has a comma in its name; rename it", v.Data.Path, v.Data.Classes.Path, names[i])
+		}
+		o.Steps = slices.Clone(o.Steps)
+		for i, s := range o.Steps {
+			of := func(option pass.Option) bool { return option.Name == "data" && option.Value == v.Data.Classes.Path }
+			if !slices.ContainsFunc(pass.Values(s), of) {
+				continue
+			}
+			if o.Steps[i], err = pass.With(s, "classes", strings.Join(names, ",")); err != nil {
+				return err
+			}
+		}
+	}
+	v.Data.Options.Classes, v.Data.Classes = names, nil
+	o.Verify = &v
+	return nil
 }
 
 func (d Data) random(m *ir.Model, samples int) dataset.Random {

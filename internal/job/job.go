@@ -113,6 +113,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := checkSteps(o.Steps, o.Target); err != nil {
 		return nil, err
 	}
+	if err := o.numberClasses(); err != nil {
+		return nil, err
+	}
 	restore, err := o.bound()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ const sessionSamples = 8
 // CompareSession compares b, the stages or shards of a, with a on the same samples, in up to the given number of concurrent runs of b. The
 // engine runs a without fusions, whose results depend on what is in one file.
 func (v Verification) CompareSession(ctx context.Context, a *onnx.File, b engine.Session, parallel int) (_ *verification.Result, err error) {
-	set, err := v.Data.Open(a.Model, cmp.Or(v.Data.Samples, sessionSamples))
+	set, err := v.data().Open(a.Model, cmp.Or(v.Data.Samples, sessionSamples))
 	if err != nil {
 		return nil, withPath(a.Path, err)
 	}

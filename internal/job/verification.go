@@ -175,7 +175,7 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 		v.Layers = false
 	}
 	v.Layers = v.Layers && !v.teacher
-	set, err := v.Data.Open(v.reads(a, b), v.samples(c))
+	set, err := v.data().Open(v.reads(a, b), v.samples(c))
 	if err != nil {
 		return nil, v.inputError(err)
 	}
@@ -282,7 +282,7 @@ func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification
 	if v.Data.Generated() {
 		return nil, pass.OptionErrorf("one model is compared with recorded outputs or labels: name them with --data, or name a second model")
 	}
-	set, err := v.Data.Open(a.Model, 0)
+	set, err := v.data().Open(a.Model, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/engine/ort"
@@ -361,5 +362,46 @@ func TestIntegersStayInTheTablesOfTheModel(t *testing.T) {
 	}
 	if most < 200 {
 		t.Errorf("of 300 numbers below 256 the largest is %d", most)
+	}
+}
+
+// Classes of training and of test data are numbered together, in training and in verification; the recipe has the names that the training data
+// lacks, and so reproduces the training.
+func TestClassesOfTrainingAndTest(t *testing.T) {
+	in := take(t, "mlp.onnx")
+	table := func(name string, labels ...string) string {
+		path := filepath.Join(filepath.Dir(in), name)
+		text := strings.Repeat("u,", 400) + "labels\n"
+		for _, label := range labels {
+			text += strings.Repeat("0.5,", 400) + label + "\n"
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, tt := range []struct {
+		training, test []string
+		note, recipe   string
+	}{
+		{[]string{"dog", "cat", "dog", "cat"}, []string{"cat", "ant", "bee"}, `classes: 0 "ant", 1 "bee", 2 "cat", 3 "dog"`, "classes: ant,bee,cat,dog"},
+		{[]string{"dog", "cat", "ant", "cat"}, []string{"dog"}, `classes: 0 "ant", 1 "cat", 2 "dog"`, ""},
+	} {
+		training, test := table("training.csv", tt.training...), table("test.csv", tt.test...)
+		o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1", "--batch", "2", "--lr", "0.001", "--validate", "0"))
+		o.Verify = &job.Verification{Force: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training}, Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
+		r := run(t, o).Report
+		if notes := strings.Join(r.Verification.Notes, "\n"); !strings.Contains(notes, tt.note) {
+			t.Errorf("notes %q, want %q", notes, tt.note)
+		}
+		if got := r.Recipe.Text; tt.recipe != "" && !strings.Contains(got, tt.recipe) || tt.recipe == "" && strings.Contains(got, "classes") {
+			t.Errorf("recipe\n%swant %q", got, tt.recipe)
+		}
+	}
+	training, test := table("training.csv", "0", "1", "0", "1"), table("test.csv", "ant", "bee")
+	o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1", "--batch", "2", "--lr", "0.001", "--validate", "0"))
+	o.Verify = &job.Verification{Force: true, Required: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training}, Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
+	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `label "ant" is not a number`) {
+		t.Errorf("words of a test set whose training data has numbers: %v", err)
 	}
 }

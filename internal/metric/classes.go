@@ -44,6 +44,7 @@ type predicted struct {
 	labels  int // of a sample
 	classes int // 0 for classes, 1 for one score, else the number of scores of a label
 	stride  int // between the scores of a label
+	output  string
 }
 
 // predictions are those of the first suitable output for labels of the given shape of a sample. oneScore admits one score for each label.
@@ -54,6 +55,7 @@ func predictions(b *Batch, out outputs, oneScore bool) (*predicted, error) {
 	}
 	for _, name := range b.Outputs {
 		if p := predictionsOf(out[name], shape, b.N, oneScore); p != nil {
+			p.output = name
 			return p, nil
 		}
 	}
@@ -102,6 +104,21 @@ func (p *predicted) step(a *ir.Array, labels []int64, n int) int {
 		return p.labels
 	}
 	return 0
+}
+
+// has reports labels that have no score, as those that count from 1, which would be wrong answers of any model.
+func (p *predicted) has(b *Batch, labels [][]int64) error {
+	if p.classes < 2 {
+		return nil
+	}
+	for i, row := range labels {
+		for _, label := range row {
+			if label >= int64(p.classes) {
+				return inapplicable("label %d of sample %d is not a class of output %q, which are 0 to %d", label, b.First+i, p.output, p.classes-1)
+			}
+		}
+	}
+	return nil
 }
 
 // score is that of class c for label k of sample i; the prediction itself without scores of classes.

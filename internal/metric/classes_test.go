@@ -56,6 +56,8 @@ func TestInapplicableOutputsAndLabels(t *testing.T) {
 		{"top1", scores, nil, "the data has no labels"},
 		{"top1", scores, numbers, "classes are integers"},
 		{"top1", image, classes, "no output has classes or scores"},
+		{"top1", scores, ir.ArrayOf([]int64{1, 3}, 2), "label 3 of sample 1 is not a class of output \"y\", which are 0 to 2"},
+		{"f1", scores, ir.ArrayOf([]int64{1, 3}, 2), "label 3 of sample 1 is not a class"},
 		{"top5", ir.ArrayOf([]int64{0, 1}, 2), classes, "classes, not scores"},
 		{"map", scores, classes, "x1, y1, x2, y2, class"},
 		{"map", scores, ir.ArrayOf(make([]float64, 10), 2, 1, 5), "no output has detections"},

@@ -57,6 +57,9 @@ func (e *evaluated) New() (Scorer, error) {
 // OfClasses implements Measure.
 func (*evaluated) OfClasses() bool { return false }
 
+// Verbatim implements Measure.
+func (*evaluated) Verbatim() bool { return true }
+
 // maxFiles bounds the files of an evaluator, in bytes.
 const maxFiles = 8 << 30
 

@@ -32,6 +32,9 @@ func newF1(o options) (Scorer, error) {
 			if err != nil {
 				return nil, err
 			}
+			if err := p.has(b, labels); err != nil {
+				return nil, err
+			}
 			return func(c *counts, i int) {
 				if *c == nil {
 					*c = counts{}

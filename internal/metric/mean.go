@@ -14,6 +14,7 @@ type mean struct {
 	of func(b *Batch, out outputs) ([]ratio, error) // one for each sample
 
 	before, after, weight    float64
+	lost, gained             float64 // sums of what samples lose and gain
 	diff2, product, weights2 float64 // sums of d², d·w and w² with the difference d of a sample
 	paired                   bool
 }
@@ -54,6 +55,8 @@ func (m *mean) add(before, after, weight float64) {
 	m.before += before
 	m.after += after
 	m.weight += weight
+	m.lost += max(0, -d)
+	m.gained += max(0, d)
 	m.diff2 += float64(d * d)
 	m.product += float64(d * weight)
 	m.weights2 += float64(weight * weight)

@@ -16,6 +16,7 @@ type Metric struct {
 	HigherIsBetter bool
 	Needs          Need
 	Classes        bool              // depends on the order of class scores only
+	Texts          bool              // labels may be texts
 	Options        map[string]string // defaults of options
 
 	new func(o options) (Scorer, error)
@@ -38,7 +39,7 @@ func Table() []*Metric {
 		{Name: "top5", Doc: "fraction of labels whose class is among the 5 highest scores", HigherIsBetter: true, Classes: true, new: top(5)},
 		{Name: "f1", Doc: "macro-averaged F1 of classes, or F1 of values above a threshold", HigherIsBetter: true, Classes: true, Options: map[string]string{"threshold": "0.5"}, new: newF1},
 		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)", HigherIsBetter: true, Options: map[string]string{"iou": ""}, new: newMeanAP},
-		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
+		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Texts: true, Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
 		{Name: "spearman", Doc: "rank correlation of scores, or of cosine similarities of pairs, with labels", HigherIsBetter: true, new: newSpearman},
 		{Name: "embedding-cosine", Doc: "mean cosine similarity of embeddings to those of the reference", HigherIsBetter: true, Needs: Reference, new: newEmbeddingCosine},
 		{Name: "nearest-centroid", Doc: "fraction of embeddings that are nearest to the centroid of their class, leaving one out", HigherIsBetter: true, new: newNearestCentroid},
@@ -192,7 +193,12 @@ type Measure interface {
 	New() (Scorer, error)
 	// OfClasses reports whether only the order of class scores counts.
 	OfClasses() bool
+	// Verbatim reports whether labels that are words or one-hot are read as they are, not as classes.
+	Verbatim() bool
 }
 
 // OfClasses implements Measure.
 func (c *Choice) OfClasses() bool { return c.Classes }
+
+// Verbatim implements Measure.
+func (c *Choice) Verbatim() bool { return c.Texts }

@@ -22,6 +22,11 @@ type Count struct{ Labels, Before, After float64 }
 // labels have no classes.
 func (a *Accuracy) Add(b *Batch) (Count, error) { return a.top.count(b) }
 
+// Changed are the number of labels, and those that only the reference classifies correctly, and only the other model.
+func (a *Accuracy) Changed() (labels, lost, gained float64) {
+	return a.top.weight, a.top.lost, a.top.gained
+}
+
 // Score is the accuracy over all batches.
 func (a *Accuracy) Score() Score { return a.top.score() }
 
@@ -37,6 +42,9 @@ func hits(b *Batch, out outputs, k int) ([]ratio, error) {
 	}
 	if p.classes == 0 && k > 1 {
 		return nil, inapplicable("the output holds classes, not scores")
+	}
+	if err := p.has(b, labels); err != nil {
+		return nil, err
 	}
 	all := make([]ratio, b.N)
 	for i, row := range labels {

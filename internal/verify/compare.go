@@ -151,18 +151,19 @@ func cast(x *ir.Array, t *ir.Type) *ir.Array {
 // A comparison accumulates a Result.
 type comparison struct {
 	Options
-	set      *dataset.Set
-	names    []string // of the outputs
-	notes    []string
-	outputs  map[string]*outputSums
-	layers   map[string]*sums
-	batch    int
-	samples  int
-	single   bool             // outputs are compared with recorded ones, not with those of a model
-	accuracy *metric.Accuracy // top-1 accuracy; nil if outputs and labels have none
-	metric   metric.Scorer    // nil for none
-	drop     likelihoodDrop
-	states   []*dataset.State // of the models
+	set        *dataset.Set
+	names      []string // of the outputs
+	notes      []string
+	outputs    map[string]*outputSums
+	layers     map[string]*sums
+	batch      int
+	samples    int
+	single     bool             // outputs are compared with recorded ones, not with those of a model
+	accuracy   *metric.Accuracy // top-1 accuracy; nil if outputs and labels have none
+	unmeasured string           // why they have none
+	metric     metric.Scorer    // nil for none
+	drop       likelihoodDrop
+	states     []*dataset.State // of the models
 }
 
 // An outputSums accumulates the comparison of one output.
@@ -302,6 +303,9 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 // result is that of all batches.
 func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}, Notes: slices.Concat(c.notes, c.set.Notes())}
+	if note := c.set.ClassNote(); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
 	if c.samples == 0 {
 		return nil, errors.New("the data has no samples")
 	}

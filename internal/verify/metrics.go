@@ -46,7 +46,7 @@ func (c *comparison) addAccuracy(b *metric.Batch) error {
 	var none *metric.Inapplicable
 	switch {
 	case errors.As(err, &none):
-		c.accuracy = nil
+		c.accuracy, c.unmeasured = nil, none.Why
 		return nil
 	case err != nil || c.Counted == nil:
 		return err
@@ -56,11 +56,7 @@ func (c *comparison) addAccuracy(b *metric.Batch) error {
 
 // measured adds the metrics to the result.
 func (c *comparison) measured(ctx context.Context, r *verification.Result) error {
-	if c.accuracy != nil && c.set.Labelled() {
-		if s := c.accuracy.Score(); !math.IsNaN(s.After) {
-			r.Accuracy = &verification.Accuracy{Before: rounded(s.Before, 9), After: *rounded(s.After, 9), Error: s.Error, Likelihood: c.drop.of()}
-		}
-	}
+	c.measuredAccuracy(r)
 	if c.metric == nil {
 		return nil
 	}
@@ -72,6 +68,32 @@ func (c *comparison) measured(ctx context.Context, r *verification.Result) error
 		Name: s.Name, HigherIsBetter: s.HigherIsBetter, Before: rounded(s.Before, 9), After: rounded(s.After, 9), Error: rounded(s.Error, 9), Single: c.single,
 	}
 	return nil
+}
+
+// measuredAccuracy adds the accuracy, or why there is none although the samples have labels.
+func (c *comparison) measuredAccuracy(r *verification.Result) {
+	switch {
+	case !c.set.Labelled():
+		return
+	case c.accuracy == nil:
+		r.Unmeasured = c.unmeasured
+		return
+	case !c.set.Classified():
+		r.Unmeasured = "the samples have no labels of one class each"
+		return
+	}
+	s := c.accuracy.Score()
+	if math.IsNaN(s.After) {
+		r.Unmeasured = "all labels are negative, which do not count"
+		return
+	}
+	r.Accuracy = &verification.Accuracy{Before: rounded(s.Before, 9), After: *rounded(s.After, 9), Error: s.Error, Likelihood: c.drop.of()}
+	if n, lost, gained := c.accuracy.Changed(); !c.single {
+		r.Accuracy.Drop = verification.NewDrop(int64(n), int64(math.Round(s.Before*n)), int64(lost), int64(gained))
+	}
+	if r.Accuracy.Before != nil && s.Before == 0 {
+		r.Notes = append(r.Notes, verification.NothingCorrect)
+	}
 }
 
 // close releases temporary files of metrics.

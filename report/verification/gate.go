@@ -63,11 +63,18 @@ func (r *Result) accuracyDrop() (float64, string) {
 	switch {
 	case r.Skipped != "":
 		return math.NaN(), "the models were not run: " + r.Skipped
+	case r.Unmeasured != "":
+		return math.NaN(), "accuracy was not measured: " + r.Unmeasured
+	case r.Accuracy != nil && r.Accuracy.Before != nil && *r.Accuracy.Before == 0:
+		return math.NaN(), NothingCorrect
 	case r.Accuracy == nil || r.Accuracy.Before == nil:
 		return math.NaN(), "accuracy needs samples with labels, and an output of classes or scores"
 	}
 	return math.Round(1e9*(*r.Accuracy.Before-r.Accuracy.After)) / 1e9, "" // 0.99 - 0.98 is not quite 0.01
 }
+
+// NothingCorrect is why an accuracy of 0 % is no reference: no model can be worse.
+const NothingCorrect = "the first model classifies no sample correctly: check that labels are the numbers of its classes, from 0, and the preprocessing"
 
 func (r *Result) metricDrop() (float64, string) {
 	switch {
@@ -75,6 +82,8 @@ func (r *Result) metricDrop() (float64, string) {
 		return math.NaN(), "the models were not run: " + r.Skipped
 	case r.Metric == nil || r.Metric.Single:
 		return math.NaN(), "it needs two models and a metric: --metric or --evaluator"
+	case r.Metric.HigherIsBetter && r.Metric.Before != nil && *r.Metric.Before == 0 && r.Metric.Drop() == 0:
+		return math.NaN(), r.Metric.Name + " is 0 in both models, which no model can miss: check the labels"
 	case math.IsNaN(r.Metric.Drop()):
 		return math.NaN(), r.Metric.Name + " is undefined: " + r.Metric.Text()
 	}

@@ -12,9 +12,11 @@ type Result struct {
 	Outputs  []Output  `json:"outputs,omitempty"`
 	Beyond   string    `json:"beyond,omitempty"`   // the first number beyond the tolerance, where outputs were recorded
 	Accuracy *Accuracy `json:"accuracy,omitempty"` // where the samples have labels
-	Metric   *Metric   `json:"metric,omitempty"`   // the chosen metric
-	Breaks   *Break    `json:"breaks,omitempty"`   // the layer with the largest drop in SQNR
-	Layers   []Layer   `json:"layers,omitempty"`   // in the order of the first model's nodes
+	// Unmeasured is why there is no accuracy although the samples have labels.
+	Unmeasured string  `json:"accuracy_unmeasured,omitempty"`
+	Metric     *Metric `json:"metric,omitempty"` // the chosen metric
+	Breaks     *Break  `json:"breaks,omitempty"` // the layer with the largest drop in SQNR
+	Layers     []Layer `json:"layers,omitempty"` // in the order of the first model's nodes
 
 	Activations *Activations `json:"activation_bytes,omitempty"`
 	Weights     *Weights     `json:"weight_bytes,omitempty"` // nil unless the embedded engine ran the models, with all weights in memory
@@ -24,14 +26,14 @@ type Result struct {
 
 // Data describes the samples. Random inputs follow from the seed.
 type Data struct {
-	Name      string `json:"name,omitempty"`   // of the file or folder of the samples; empty for random inputs
-	SHA256    string `json:"sha256,omitempty"` // of the file, or of the list of the files of a folder as sha256sum prints it
-	Labels    *File  `json:"labels,omitempty"` // the file of the labels, where they are in another one
-	Samples   int    `json:"samples"`          // on which the models were run
-	Batch     int    `json:"batch"`            // samples in a run
-	Generated bool   `json:"generated,omitempty"`
-	Seed      uint64 `json:"seed,omitempty"`
-	Trained   bool   `json:"trained,omitempty"` // a step was trained on the same file, or a part of it
+	Name      string   `json:"name,omitempty"`   // of the file or folder of the samples; empty for random inputs
+	SHA256    string   `json:"sha256,omitempty"` // of the file, or of the list of the files of a folder as sha256sum prints it
+	Labels    *File    `json:"labels,omitempty"` // the file of the labels, where they are in another one
+	Samples   int      `json:"samples"`          // on which the models were run
+	Batch     int      `json:"batch"`            // samples in a run
+	Generated bool     `json:"generated,omitempty"`
+	Seed      uint64   `json:"seed,omitempty"`
+	Uses      []string `json:"used_for,omitempty"` // what the same file, or a part of it, was also used for: calibration, search, training, validation; sorted
 }
 
 // A File is a file that is read besides the samples.
@@ -54,6 +56,7 @@ type Output struct {
 type Accuracy struct {
 	Before *float64 `json:"before,omitempty"`
 	After  float64  `json:"after"`
+	Drop   *Drop    `json:"drop,omitempty"` // nil of a single model
 
 	Error      float64     `json:"-"` // standard error of the difference
 	Likelihood *Likelihood `json:"-"` // nil without scores

@@ -1,13 +1,14 @@
 package verification
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz, the training data".
+// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz, which also trained the result".
 func (d *Data) Text() string {
 	kind := ""
 	if d.Generated {
@@ -20,19 +21,33 @@ func (d *Data) Text() string {
 	if d.Name != "" {
 		text += " of " + d.Name
 	}
-	if d.Trained {
-		text += ", the training data"
-	}
 	if d.Generated {
 		text += fmt.Sprintf(", seed %d", d.Seed)
 	}
 	if d.Batch > 1 {
 		text += fmt.Sprintf(", batch size %d", d.Batch)
 	}
-	return text
+	return text + d.reuse()
 }
 
-// Evidence describes the samples that the models were run on, with their digest; r may be nil for models that were not run.
+// reuse states what else the samples were used for, as ", which also calibrated the result"; empty for samples of no other use.
+func (d *Data) reuse() string {
+	if len(d.Uses) == 0 {
+		return ""
+	}
+	verbs := map[string]string{"calibration": "calibrated", "search": "chose (--auto)", "training": "trained", "validation": "validated"}
+	var did []string
+	for _, use := range d.Uses {
+		did = append(did, cmp.Or(verbs[use], use))
+	}
+	if last := len(did) - 1; last > 0 {
+		did = []string{strings.Join(did[:last], ", ") + " and " + did[last]}
+	}
+	return ", which also " + did[0] + " the result"
+}
+
+// Evidence describes the samples that the models were run on, with their digest, other uses of them, and the interval of the drop of accuracy; r may be
+// nil for models that were not run.
 func (r *Result) Evidence() string {
 	switch {
 	case r == nil:
@@ -41,10 +56,23 @@ func (r *Result) Evidence() string {
 		return "not run: " + r.Skipped
 	case r.Data == nil:
 		return "unknown samples"
-	case r.Data.SHA256 != "":
-		return fmt.Sprintf("%s (SHA-256 %s)", r.Data.Text(), r.Data.SHA256)
 	}
-	return r.Data.Text()
+	text := r.Data.Text()
+	if r.Data.SHA256 != "" {
+		text += fmt.Sprintf(" (SHA-256 %s)", r.Data.SHA256)
+	}
+	if a := r.Accuracy; a != nil && a.Drop != nil {
+		text += fmt.Sprintf("; accuracy %+.2f points, %s", 100*(a.After-*a.Before), a.Drop.Text())
+	}
+	return text
+}
+
+// Remarks are the notes, and why accuracy was not measured, unless a metric was.
+func (r *Result) Remarks() []string {
+	if r.Unmeasured == "" || r.Metric != nil {
+		return r.Notes
+	}
+	return append(r.Notes[:len(r.Notes):len(r.Notes)], "accuracy was not measured: "+r.Unmeasured)
 }
 
 // Caveat qualifies results on random inputs; it is empty for samples from files.
@@ -60,7 +88,11 @@ func (a *Accuracy) Text() string {
 	if a.Before == nil {
 		return Percent(a.After)
 	}
-	return fmt.Sprintf("%s → %s (%+.2f points)", Percent(*a.Before), Percent(a.After), 100*(a.After-*a.Before))
+	text := fmt.Sprintf("%s → %s (%+.2f points)", Percent(*a.Before), Percent(a.After), 100*(a.After-*a.Before))
+	if a.Drop != nil {
+		text += ", " + a.Drop.Text()
+	}
+	return text
 }
 
 // Text is the metric of both models with the drop and its standard error, or of the only one.
