@@ -3,11 +3,8 @@ package distill
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +18,7 @@ import (
 // A checkpoint of training is a zip archive of stored entries: state.json, the bytes of each weight, running statistic and optimizer state, and
 // snapshots of the weights.
 type checkpoint struct {
-	digest    string // of everything that training depends on
+	identity  identity // of the training
 	params    *parameters
 	average   *average           // nil without --ema
 	update    *accumulatedUpdate // nil if steps update weights
@@ -31,17 +28,17 @@ type checkpoint struct {
 const stateEntry = "state.json"
 
 // checkpointVersion is that of the format: it changes with the fields of state, and with how training uses them.
-const checkpointVersion = 3
+const checkpointVersion = 4
 
 // header is the content of state.json.
 type header struct {
-	Version int
-	Options string // digest
-	State   state
+	Version  int
+	Identity identity
+	State    state
 }
 
 func (t *trainer) checkpoint() *checkpoint {
-	return &checkpoint{digest: t.digest(), params: t.params, average: t.average, update: t.update, snapshots: []string{t.bestFile(), t.observedFile(), earlyFile(t.folder)}}
+	return &checkpoint{identity: t.identity, params: t.params, average: t.average, update: t.update, snapshots: []string{t.bestFile(), t.observedFile(), earlyFile(t.folder)}}
 }
 
 // save writes a checkpoint to --save, atomically.
@@ -49,6 +46,9 @@ func (t *trainer) save() error {
 	path := t.settings.Save
 	if path == "" {
 		return nil
+	}
+	if err := t.checkWeights(); err != nil {
+		return err
 	}
 	defer t.elapsed.lap(&t.elapsed.Save)
 	err := atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error { return t.checkpoint().write(w, t.state) })
@@ -91,31 +91,9 @@ func (t *trainer) resume(ctx context.Context) (err error) {
 	return nil
 }
 
-// digest returns the digest of everything that training depends on: options but those of data and checkpoints, names and shapes of
-// weights, numbers of samples.
-func (t *trainer) digest() string {
-	h := sha256.New()
-	excluded := flag.NewFlagSet("", flag.ContinueOnError)
-	pass.Declare(excluded, &pass.Samples{})
-	for _, name := range []string{"save", "save-every", "resume"} {
-		excluded.String(name, "", "")
-	}
-	fmt.Fprintln(h, t.settings.method)
-	for _, o := range pass.Values(t.settings.given) {
-		if excluded.Lookup(o.Name) == nil {
-			fmt.Fprintln(h, o.Name, o.Value)
-		}
-	}
-	fmt.Fprintf(h, "%v %d %d\n", t.fakeQuant.options(), len(t.loader.training), len(t.loader.validation))
-	for _, p := range t.params.weights {
-		fmt.Fprintf(h, "%s %s\n", p.name, p.array)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 func (c *checkpoint) write(w io.Writer, s state) error {
 	z := zip.NewWriter(w)
-	text, err := json.Marshal(header{checkpointVersion, c.digest, s})
+	text, err := json.Marshal(header{checkpointVersion, c.identity, s})
 	if err != nil {
 		return err
 	}
@@ -208,8 +186,8 @@ func (c *checkpoint) readState(z *zip.Reader) (state, error) {
 	if err == nil && h.Version != checkpointVersion {
 		err = fmt.Errorf("checkpoint of format %d, this version reads %d", h.Version, checkpointVersion)
 	}
-	if err == nil && h.Options != c.digest {
-		err = errors.New("checkpoint of another model, other data or other options")
+	if d := h.Identity.difference(c.identity); err == nil && d != "" {
+		err = pass.OptionErrorf("checkpoint of a training of %s; remove it, or give another file", d)
 	}
 	return h.State, err
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
@@ -15,14 +16,21 @@ import (
 // An evaluator runs the model on the validation set. Its step computes the losses only.
 type evaluator struct {
 	*step
-	scores  string // output with class scores; empty if there is none
+	scored  []scored // outputs with class scores
 	measure *measurement
 	batch   int
 	samples []int // as many as fill batches
 }
 
-// An evaluation is a result on the validation set. Agreement is the fraction of samples whose largest score is that of the label, or that of
-// the teacher without labels; NaN without class scores. Metric is nil if the options have none.
+// A scored value has class scores that are compared with labels, or with the scores of a teacher.
+type scored struct {
+	name   string
+	head   head
+	target int // of the teacher's scores; -1 for labels
+}
+
+// An evaluation is a result on the validation set. Agreement is the fraction of samples, or of labels or tokens, whose largest score is that of the label, or
+// that of the teacher without labels; NaN without class scores. Metric is nil if the options have none.
 type evaluation struct {
 	loss, agreement float64
 	metric          *metric.Score
@@ -44,20 +52,23 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	}
 	b.params.feedStats(tape, e.step.feeds)
 	tape.Close()
-	scale := tape.Input("scale", ir.Float)
-	e.step.names.scale = scale.Name
-	losses, _, targets, err := b.settings.addLosses(tape, b.terms, scale)
+	losses, _, targets, err := b.settings.addLosses(tape, b.terms, int64(e.batch), b.loader.tokens)
 	if err != nil {
 		return nil, err
 	}
 	e.step.setLosses(losses, targets)
-	outputs, err := b.measure.outputsOf(tape, b.model.Graph, b.settings.Scores)
+	outputs, err := b.measure.outputsOf(tape, b.model.Graph, items(b.settings.Scores))
 	if err != nil {
 		return nil, err
 	}
 	outputs = append(outputs, losses...)
-	if v := tape.Value(scores(b.model.Graph.Outputs[0]).Name); v != nil && b.settings.Loss != noLoss {
-		e.scores = v.Name
+	for _, s := range b.scored(targets) {
+		v := tape.Value(s.name)
+		if v == nil || len(tape.Shape(v)) < 2 {
+			continue
+		}
+		s.name = v.Name
+		e.scored = append(e.scored, s)
 		if !slices.Contains(outputs, v) {
 			outputs = append(outputs, v)
 		}
@@ -70,9 +81,26 @@ func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, 
 	return e, nil
 }
 
+// scored returns the outputs that labels belong to; without labels those that are compared with the scores of a teacher.
+func (b *graphBuilder) scored(targets []target) (list []scored) {
+	if b.settings.Loss == noLoss {
+		return nil
+	}
+	for _, h := range b.heads {
+		list = append(list, scored{h.scores, h, -1})
+	}
+	for i, t := range targets {
+		if t.kind == "kl" && len(b.heads) == 0 {
+			list = append(list, scored{t.student, head{axis: -1}, i})
+		}
+	}
+	return list
+}
+
 // run evaluates the model on the validation set.
 func (e *evaluator) run(ctx context.Context, l *loader, t *teachers) (v evaluation, err error) {
-	right, all, batches := 0, 0, 0
+	right, all := 0, 0
+	sums, counts := make([]float64, len(e.step.targets)), make([]float64, len(e.step.targets)) // of each loss
 	scorer, err := e.measure.start()
 	if err != nil {
 		return v, err
@@ -84,23 +112,29 @@ func (e *evaluator) run(ctx context.Context, l *loader, t *teachers) (v evaluati
 		if err != nil {
 			return v, err
 		}
-		targets, err := t.targets(ctx, e.step.targets, b, b.Inputs, e.samples[b.First:b.First+b.N])
+		targets, err := t.targets(ctx, e.step.targets, b, e.samples[b.First:b.First+b.N])
 		if err != nil {
 			return v, err
 		}
-		loss, out, err := e.step.run(ctx, b.Inputs, targets, hyperparameters{lossScale: 1, microBatches: 1})
+		losses, out, err := e.step.run(ctx, b, targets, hyperparameters{lossScale: 1})
 		if err != nil {
 			return v, err
 		}
-		v.loss += loss
-		batches++
-		r, n := agreement(out[e.scores], b.Classes(), e.step.targets, targets)
-		right, all = right+r, all+n
+		for k, n := range e.step.countsOf(b) {
+			sums[k] += losses[k] * n
+			counts[k] += n
+		}
+		for _, s := range e.scored {
+			r, n := s.agreement(b, out[s.name], e.step.targets, targets)
+			right, all = right+r, all+n
+		}
 		if err := e.measure.add(ctx, scorer, b, out); err != nil {
 			return v, err
 		}
 	}
-	v.loss /= float64(max(1, batches))
+	for k, sum := range sums {
+		v.loss += sum / max(1, counts[k])
+	}
 	v.agreement = math.NaN()
 	if all > 0 {
 		v.agreement = float64(right) / float64(all)
@@ -125,40 +159,49 @@ func (v evaluation) compare(w evaluation) int {
 	return cmp.Or(cmp.Compare(v.score(), w.score()), cmp.Compare(v.loss, w.loss))
 }
 
-// agreement counts the samples whose largest score is that of the label, or that of the teacher without labels.
-func agreement(y *ir.Array, classes []int64, targets []target, arrays []*ir.Array) (right, all int) {
-	if y == nil || y.DType != ir.Float || len(y.Shape) < 2 {
-		return 0, 0
-	}
-	want := classes
-	for i, t := range targets {
-		if want == nil && t.kind == "kl" {
-			want = argMax(arrays[i])
+// agreement counts the rows of scores y of a batch, and those whose largest score is that of the label, or of the teacher. Rows without a label and padding
+// do not count.
+func (s scored) agreement(b *dataset.Batch, y *ir.Array, targets []target, arrays []*ir.Array) (right, all int) {
+	got, counts := argMax(y, s.head.axis), func(int) bool { return true }
+	var want []int64
+	if s.target < 0 {
+		want, _ = s.head.labels(b) // none if they are not classes
+		counts = func(i int) bool { return want[i] >= 0 }
+	} else {
+		want = argMax(arrays[s.target], -1)
+		if targets[s.target].keep != nil {
+			counts = func(i int) bool { return ir.View[float32](b.Attended)[i] != 0 }
 		}
 	}
-	got := argMax(y)
 	if len(want) != len(got) {
 		return 0, 0
 	}
 	for i := range got {
-		if got[i] == want[i] {
-			right++
+		if counts(i) {
+			all++
+			if got[i] == want[i] {
+				right++
+			}
 		}
 	}
-	return right, len(got)
+	return right, all
 }
 
-// argMax returns the index of the largest element of each row, nil for rows of less than 2 elements.
-func argMax(a *ir.Array) []int64 {
-	n := int(a.Shape[len(a.Shape)-1])
+// argMax returns the index of the largest element along an axis, nil for less than 2 elements.
+func argMax(a *ir.Array, axis int64) []int64 {
+	if axis < 0 {
+		axis += int64(len(a.Shape))
+	}
+	n, inner := int(a.Shape[axis]), int(elems(a.Shape[axis+1:]))
 	if n < 2 {
 		return nil
 	}
 	x := ir.View[float32](a)
 	out := make([]int64, len(x)/n)
 	for i := range out {
-		for k, y := range x[i*n : (i+1)*n] {
-			if y > x[i*n+int(out[i])] {
+		row := x[i/inner*n*inner+i%inner:]
+		for k := range n {
+			if row[k*inner] > row[int(out[i])*inner] {
 				out[i] = int64(k)
 			}
 		}

@@ -173,7 +173,7 @@ func featureName(i int) string { return fmt.Sprintf("feature.%d", i) }
 // terms are those of the loss.
 func (fs featureList) terms() (ts []term) {
 	for i, f := range fs {
-		ts = append(ts, term{f.kind, featureName(i), []soft{{f.of, featureName(i)}}, f.weight})
+		ts = append(ts, term{kind: f.kind, student: featureName(i), soft: []soft{{f.of, featureName(i)}}, weight: f.weight})
 	}
 	return ts
 }

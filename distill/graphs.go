@@ -18,6 +18,7 @@ type graphBuilder struct {
 	fakeQuant *fakeQuant // nil without QAT
 	features  featureList
 	terms     []term
+	heads     []head       // that labels belong to; nil without labels
 	measure   *measurement // nil without --metric
 	nodes     int          // of the model
 }
@@ -34,7 +35,7 @@ func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) 
 	st.tape = tape
 	st.bindStats(b.params)
 	tape.Close()
-	if err := b.backward(st); err != nil {
+	if err := b.backward(st, int64(microBatch)); err != nil {
 		return nil, err
 	}
 	st.nameMaskedGradients()
@@ -65,10 +66,8 @@ func (b *graphBuilder) step(ctx context.Context, from *step, p *layout) (_ *step
 }
 
 // backward adds losses and the backward pass.
-func (b *graphBuilder) backward(st *step) error {
-	scale := st.tape.Input("scale", ir.Float)
-	st.names.scale = scale.Name
-	losses, seeds, targets, err := b.settings.addLosses(st.tape, b.terms, scale)
+func (b *graphBuilder) backward(st *step, samples int64) error {
+	losses, seeds, targets, err := b.settings.addLosses(st.tape, b.terms, samples, b.loader.tokens)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // reinit initializes all parameters randomly: weights of rank 2 and more uniformly within sqrt(6 / fan-in), for rectified activations (He et al.,
-// Delving Deep into Rectifiers, 2015, section 2.2), scales of normalizations with 1, biases with 0.
+// Delving Deep into Rectifiers, 2015, section 2.2), scales of normalizations with 1, biases with 0. Pruned elements stay 0.
 func (ps *parameters) reinit(tape *grad.Tape, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0x696e6974))
 	for _, p := range tape.Params {
-		w := ir.View[float32](ps.byName[p.Name].array)
-		ps.byName[p.Name].pruned = false
+		of := ps.byName[p.Name]
+		w := ir.View[float32](of.array)
 		if len(p.Tensor.Shape) < 2 {
 			for i := range w {
 				w[i] = initialValue(p)
@@ -24,7 +24,9 @@ func (ps *parameters) reinit(tape *grad.Tape, seed uint64) {
 		}
 		bound := math.Sqrt(6 / float64(fanIn(p)))
 		for i := range w {
-			w[i] = float32((2*r.Float64() - 1) * bound)
+			if x := float32((2*r.Float64() - 1) * bound); !of.pruned || w[i] != 0 {
+				w[i] = x
+			}
 		}
 	}
 	for _, s := range ps.stats {

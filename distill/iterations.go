@@ -60,7 +60,7 @@ func (it *iterations) firstStep(n int) int {
 // prune runs a pruning method, nil for none, and rewinds the weights that are left.
 func (it *iterations) prune(ctx context.Context, method pass.Options) error {
 	if method == nil {
-		return it.rewind.restore(ctx, it.step)
+		return it.rewind.restore(ctx, it.step, it.pruned())
 	}
 	before := map[*ir.Value]*ir.Tensor{}
 	for _, v := range pass.Weights(it.step.Model) {
@@ -74,7 +74,18 @@ func (it *iterations) prune(ctx context.Context, method pass.Options) error {
 			it.elements[v] = t.Elems()
 		}
 	}
-	return it.rewind.restore(ctx, it.step)
+	return it.rewind.restore(ctx, it.step, it.pruned())
+}
+
+// pruned are the names of the weights with pruned elements: by the metadata of the model, and by the steps so far.
+func (it *iterations) pruned() map[string]bool {
+	names := pass.PrunedWeights(it.step.Model)
+	for v, n := range it.elements {
+		if !v.Removed() && v.Const.Elems() == n { // else channels were removed
+			names[v.Name] = true
+		}
+	}
+	return names
 }
 
 // amount returns the fraction of the elements of pruned weights that are zero or were removed.
@@ -109,7 +120,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		return pass.OptionErrorf("training samples are missing; use --data")
 	}
 	s := newSettings(it.options, it.step.Method, automatic)
-	s.pruned, s.rewind, s.movement = true, it.rewind, it.movement
+	s.prunes, s.pruned, s.rewind, s.movement = true, it.pruned(), it.rewind, it.movement
 	if s.Save != "" {
 		s.Save = fmt.Sprintf("%s.%d", s.Save, it.trainings)
 	}
@@ -154,7 +165,7 @@ func (it *iterations) record(ctx context.Context, t *trainer) error {
 	h, all := t.report(it.step.Method), &it.history
 	first := all.Steps
 	if len(all.Pruning) == 0 {
-		all.TrainingMemory, all.Chosen = h.TrainingMemory, h.Chosen
+		all.TrainingMemory, all.Chosen, all.Outputs = h.TrainingMemory, h.Chosen, h.Outputs
 		if !it.repeats { // each training has a learning rate of its own
 			all.Chosen = slices.DeleteFunc(slices.Clone(h.Chosen), func(c pass.Setting) bool { return c.Option == "lr" })
 		}

@@ -70,8 +70,7 @@ func (t chooser) equalProbabilities() float64 {
 	if len(ts) != 1 || losses[ts[0].kind] != losses["cross-entropy"] {
 		return 0
 	}
-	shape := t.step.tape.Shape(t.step.tape.Value(ts[0].student))
-	return math.Log(float64(shape[len(shape)-1]))
+	return math.Log(float64(ts[0].classes(t.step.tape.Shape(t.step.tape.Value(ts[0].student)))))
 }
 
 // trialRate is the rate k ratios from the first one, rounded to two digits.
@@ -119,15 +118,15 @@ func (t chooser) trial(ctx context.Context, rate float64, n int) (first, mean fl
 	}
 	defer t.params.copyScores()()
 	step := 0
-	err = t.steps(ctx, t.trialSamples(n), func() hyperparameters { return t.hyperparametersOf(step, rate) }, func(loss float64) error {
-		if !finite(loss) {
+	err = t.steps(ctx, t.trialSamples(n), func() hyperparameters { return t.hyperparametersOf(step, rate) }, func(r result) error {
+		if r.diverges() {
 			return errDiverged
 		}
 		if step == 0 {
-			first = loss
+			first = r.loss
 		}
 		if step++; step > n/2 {
-			mean += loss / float64(n-n/2)
+			mean += r.loss / float64(n-n/2)
 		}
 		return nil
 	})

@@ -41,6 +41,7 @@ type loader struct {
 	set        *dataset.Set // nil for a plan or a trial without data
 	inputs     []dataset.Input
 	sample     map[string]ir.Spec // types of the model's inputs for one sample
+	tokens     int64              // of a sample, if the data has a mask of padding; else 0
 	training   []int              // samples
 	validation []int
 	fixedBatch int  // batch size that the model requires; 0 for any
@@ -163,6 +164,9 @@ func (l *loader) split(ctx context.Context) error {
 		for name, a := range b.Inputs {
 			l.sample[name] = a.Spec()
 		}
+		if b.Attended != nil {
+			l.tokens = b.Attended.Shape[1]
+		}
 	}
 	return nil
 }
@@ -224,13 +228,32 @@ func (l *loader) resident() int64 {
 	return l.set.Resident()
 }
 
-// classified reports whether samples have one class as their label. Without data they have if the output can be class scores.
+// classified reports whether samples have classes as labels that an output may have. Without data they have if the output can be class scores.
 func (l *loader) classified() bool {
-	if l.set != nil {
-		return l.set.Classified()
+	if l.set == nil {
+		y := l.model.Graph.Outputs[0]
+		return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) && (y.Type == nil || len(y.Type.Shape) == 2)
 	}
-	y := l.model.Graph.Outputs[0]
-	return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) && (y.Type == nil || len(y.Type.Shape) == 2)
+	shape, ok := l.set.ClassLabels()
+	if !ok || elems(shape) == 1 || l.settings.Loss == "cross-entropy" {
+		return ok
+	}
+	hs, _ := l.settings.heads(l.model.Graph, shape)
+	return len(hs) > 0
+}
+
+// heads returns the outputs that labels belong to. Without data it is the first one.
+func (l *loader) heads() ([]head, error) {
+	if l.set == nil {
+		y := l.model.Graph.Outputs[0]
+		if named := items(l.settings.Scores); len(named) > 0 {
+			return l.settings.namedHeads(l.model.Graph, nil)
+		}
+		h, _ := headOf(y, nil, -1)
+		return []head{h}, nil
+	}
+	shape, _ := l.set.ClassLabels()
+	return l.settings.heads(l.model.Graph, shape)
 }
 
 // specs returns the types of the model's inputs for n samples.

@@ -43,6 +43,9 @@ func (t *trainer) train(ctx context.Context) error {
 	if err := t.restoreBest(); err != nil {
 		return err
 	}
+	if err := t.checkWeights(); err != nil {
+		return err
+	}
 	t.elapsed.Done = true
 	t.notify()
 	return nil
@@ -85,11 +88,11 @@ func shuffled(n int, seed uint64, epoch int) []int {
 
 // trainOn runs a training step for every batch of samples.
 func (t *trainer) trainOn(ctx context.Context, samples []int) error {
-	return t.steps(ctx, samples, t.hyperparameters, func(loss float64) error {
-		if !finite(loss) {
-			return t.diverged(t.state.Step+1, "the loss", loss)
+	return t.steps(ctx, samples, t.hyperparameters, func(r result) error {
+		if err := t.checkStep(r); err != nil {
+			return err
 		}
-		if err := t.endStep(loss); err != nil {
+		if err := t.endStep(r.loss); err != nil {
 			return err
 		}
 		if every := t.settings.SaveEvery; every > 0 && t.state.Step%every == 0 || ctx.Err() != nil {
@@ -99,14 +102,25 @@ func (t *trainer) trainOn(ctx context.Context, samples []int) error {
 	})
 }
 
-// steps updates the weights by every batch of samples, with the hyperparameters of next. It calls done with the loss after each step. With --save a step
+// A result is that of a step: its loss, and the sum of the squares of all gradients, at a loss scale. A weight whose gradient is not finite did not change.
+type result struct{ loss, squares, lossScale float64 }
+
+// diverges reports whether the step was not finite. Gradients that overflow at a loss scale above 1 are no reason: the next steps have a smaller one.
+func (r result) diverges() bool { return !finite(r.loss) || !finite(r.squares) && r.lossScale <= 1 }
+
+// steps updates the weights by every batch of samples, with the hyperparameters of next. It calls done after each step. With --save a step
 // that has begun ends, as an interrupted one may have changed weights.
-func (t *trainer) steps(interruptible context.Context, samples []int, next func() hyperparameters, done func(loss float64) error) error {
+func (t *trainer) steps(interruptible context.Context, samples []int, next func() hyperparameters, done func(result) error) error {
 	ctx := interruptible
 	if t.settings.Save != "" {
 		ctx = context.WithoutCancel(interruptible)
 	}
-	i, sum := 0, 0.0 // micro-batch and loss of the step
+	if t.layout.microBatches > 1 {
+		if err := t.counts().read(ctx, samples); err != nil {
+			return err
+		}
+	}
+	i, r, total := 0, result{}, []float64(nil) // micro-batch, result and counts of the step
 	t.elapsed.iterate(t.loader.stats())
 	t.beginStep()
 	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
@@ -116,22 +130,31 @@ func (t *trainer) steps(interruptible context.Context, samples []int, next func(
 			return err
 		}
 		h := next()
-		loss, err := t.microBatch(ctx, b, samples[b.First:b.First+b.N], i, h)
+		if t.layout.microBatches > 1 {
+			if i == 0 {
+				total = t.counter.total(samples[b.First : b.First+t.layout.batch])
+			}
+			h.shares = shares(t.step.countsOf(b), total)
+		}
+		of, err := t.microBatch(ctx, b, samples[b.First:b.First+b.N], i, h)
 		if err != nil {
 			return err
 		}
 		t.elapsed.lap(&t.elapsed.Compute)
-		sum += loss / float64(t.layout.microBatches)
+		r.loss, r.squares, r.lossScale = r.loss+of.loss, of.squares, h.lossScale
 		if i++; i < t.layout.microBatches {
 			continue
 		}
-		if err := t.accumulated(ctx, h); err != nil {
+		if t.update != nil {
+			if r.squares, err = t.update.run(ctx, h); err != nil {
+				return err
+			}
+		}
+		t.state.adjustLossScale(r.squares, t.layout.storage == "float16")
+		if err := errors.Join(done(r), interruptible.Err()); err != nil {
 			return err
 		}
-		if err := errors.Join(done(sum), interruptible.Err()); err != nil {
-			return err
-		}
-		i, sum = 0, 0
+		i, r = 0, result{}
 		t.beginStep()
 	}
 	return nil
@@ -144,42 +167,65 @@ func (t *trainer) hyperparameters() hyperparameters {
 
 // hyperparametersOf returns those of a step, counted from 0, at a learning rate.
 func (t *trainer) hyperparametersOf(step int, rate float64) hyperparameters {
-	return hyperparameters{rate: rate, decay: *t.settings.WeightDecay, step: step + 1, lossScale: t.state.LossScale, microBatches: t.layout.microBatches}
+	return hyperparameters{rate: rate, decay: *t.settings.WeightDecay, step: step + 1, lossScale: t.state.LossScale}
 }
 
-// microBatch runs micro-batch i of a step. It returns the loss.
-func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int, h hyperparameters) (float64, error) {
+// counts returns what samples count in steps of several micro-batches.
+func (t *trainer) counts() *counter {
+	if t.counter == nil {
+		t.counter = &counter{loader: t.loader, step: t.step, known: map[int][]float64{}}
+	}
+	return t.counter
+}
+
+// microBatch runs micro-batch i of a step. It returns its part of the loss and, if the step updates weights, the squares of the gradients.
+func (t *trainer) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int, h hyperparameters) (r result, err error) {
 	if i == 0 {
 		if err := t.fakeQuant.quantizeWeights(ctx, t.environment, t.params.weights); err != nil {
-			return 0, err
+			return r, err
 		}
 	}
-	targets, err := t.teachers.targets(ctx, t.step.targets, b, b.Inputs, samples)
+	targets, err := t.teachers.targets(ctx, t.step.targets, b, samples)
 	if err != nil {
-		return 0, err
+		return r, err
 	}
-	loss, out, err := t.step.run(ctx, b.Inputs, targets, h)
-	if err != nil || !finite(loss) {
-		return loss, err
+	losses, out, err := t.step.run(ctx, b, targets, h)
+	if err != nil {
+		return r, err
+	}
+	for k, loss := range losses {
+		r.loss += loss * h.share(k)
 	}
 	if name := t.step.names.squareSum; name != "" {
-		t.state.adjustLossScale(float64(ir.View[float32](out[name])[0]), t.layout.storage == "float16")
+		r.squares = float64(ir.View[float32](out[name])[0])
 	}
-	return loss, nil
+	return r, nil
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// accumulated updates the weights by accumulated gradients, if the layout accumulates.
-func (t *trainer) accumulated(ctx context.Context, h hyperparameters) error {
-	if t.update == nil {
+// checkStep is an error if the next step was not finite.
+func (t *trainer) checkStep(r result) error {
+	switch step := t.state.Step + 1; {
+	case !r.diverges():
 		return nil
+	case !finite(r.loss):
+		return t.diverged(step, "the loss", r.loss)
+	default:
+		return t.diverged(step, "the norm of the gradients", math.Sqrt(r.squares))
 	}
-	total, err := t.update.run(ctx, h)
-	if err == nil {
-		t.state.adjustLossScale(total, t.layout.storage == "float16")
+}
+
+// checkWeights is an error if weights are not finite after training.
+func (t *trainer) checkWeights() error {
+	for _, p := range t.params.weights {
+		for _, x := range ir.View[float32](p.array) {
+			if p.finite && !finite(float64(x)) {
+				return t.diverged(t.state.Step, fmt.Sprintf("an element of weight %q", p.name), float64(x))
+			}
+		}
 	}
-	return err
+	return nil
 }
 
 // diverged is the error of a loss that is NaN or infinite: before the first step the data or the model are invalid.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune"
 )
 
 func TestOptimizersLearnClasses(t *testing.T) {
@@ -78,32 +79,80 @@ func TestLayoutsTrainEqually(t *testing.T) {
 	}
 }
 
+// Zeros stay 0 in weights that were pruned, by the metadata or a step of the same run, and in all with --keep-zeros, also if training starts from random
+// weights. Zeros of others are trained, which is mentioned.
 func TestPrunedWeightsRemainZero(t *testing.T) {
-	m := network(1, features, 32, classes)
-	w := m.Graph.Consts()[0]
-	a := array(w.Const.Source.(ir.Mem))
-	zero := map[int]bool{}
-	for i := range ir.View[float32](a) {
-		if i%3 != 0 {
-			ir.View[float32](a)[i] = 0
-			zero[i] = true
+	for _, c := range []struct {
+		name, pruned string
+		keep         bool
+		o            []string
+	}{
+		{"pruned", `["w0"]`, true, nil},
+		{"pruned and initialized", `["w0"]`, true, []string{"reinit", "3"}},
+		{"--keep-zeros", "", true, []string{"keep-zeros", "true"}},
+		{"--keep-zeros and initialized", "", true, []string{"keep-zeros", "true", "reinit", "3"}},
+		{"another is pruned", `["w1"]`, false, nil},
+		{"not pruned", "", false, nil},
+	} {
+		m := network(1, features, 32, classes)
+		w := m.Graph.Consts()[0]
+		a := array(w.Const.Source.(ir.Mem))
+		zero := map[int]bool{}
+		for i := range ir.View[float32](a) {
+			if i%3 != 0 {
+				ir.View[float32](a)[i] = 0
+				zero[i] = true
+			}
+		}
+		w.SetConst(&ir.Tensor{Spec: w.Const.Spec, Source: ir.Mem(a.Data)})
+		if c.pruned != "" {
+			m.Meta = []ir.Entry{{Key: pass.KeyPruned, Value: c.pruned}}
+		}
+		res, err := tune(t, m, 2, append([]string{"data", samples(t, 300), "labels", "label", "epochs", "2", "lr", "0.01"}, c.o...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, kept := 0, 0
+		for i, x := range ir.View[float32](array(weights(t, m)[w.Name])) {
+			if x != ir.View[float32](a)[i] {
+				changed++
+			}
+			if zero[i] && x == 0 {
+				kept++
+			}
+		}
+		if c.keep != (kept == len(zero)) || changed == 0 {
+			t.Errorf("%s: %d of %d zeros are kept, %d elements changed", c.name, kept, len(zero), changed)
+		}
+		if mentioned := slices.ContainsFunc(res.Trainings[0].Chosen, func(s pass.Setting) bool { return s.Option == "keep-zeros" && strings.Contains(s.Why, "w0") }); mentioned == c.keep {
+			t.Errorf("%s: zeros that are trained are mentioned: %v", c.name, mentioned)
 		}
 	}
-	w.SetConst(&ir.Tensor{Spec: w.Const.Spec, Source: ir.Mem(a.Data)})
-	if _, err := tune(t, m, 2, "data", samples(t, 300), "labels", "label", "epochs", "2"); err != nil {
+}
+
+// A pruning step records the weights that it pruned, which training in the same run and in later ones keeps; a weight without channels has none.
+func TestPrunedWeightsAreRecorded(t *testing.T) {
+	step, err := pass.NewStep(prune.L1{}.Method(), set([]string{"amount", "0.6", "only", "w0"}))
+	if err != nil {
 		t.Fatal(err)
 	}
-	changed := 0
-	for i, x := range ir.View[float32](array(weights(t, m)[w.Name])) {
-		if zero[i] != (x == 0) {
-			t.Fatalf("weight %d is %g", i, x)
-		}
-		if x != ir.View[float32](a)[i] {
-			changed++
+	m := network(1, features, 32, classes)
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	if _, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1}, []pass.Options{step, finetune(t, "data", samples(t, 100), "labels", "label", "steps", "3", "lr", "0.01")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := pass.PrunedWeights(m); len(got) != 1 || !got["w0"] {
+		t.Errorf("pruned weights %v", got)
+	}
+	sparse := 0
+	for _, x := range ir.View[float32](array(weights(t, m)["w0"])) {
+		if x == 0 {
+			sparse++
 		}
 	}
-	if changed == 0 {
-		t.Error("no weight changed")
+	if want := 154; sparse != want { // round(0.6 · 256)
+		t.Errorf("%d zeros after training, want %d", sparse, want)
 	}
 }
 

@@ -18,6 +18,9 @@ type term struct {
 	student string // value of the student
 	soft    []soft // values of teachers that it is compared with; nil for labels
 	weight  float64
+	head    head   // of cross-entropy
+	output  string // of the student; empty for an intermediate value
+	theirs  string // output of the first teacher; empty for labels
 }
 
 // A soft is a value of a teacher.
@@ -44,21 +47,27 @@ var losses = map[string]string{
 	relations:       "DistillLoss",
 }
 
-// terms returns the terms of the loss.
-func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList, labelled bool) ([]term, error) {
+// terms returns the terms of the loss. heads returns the outputs that labels belong to.
+func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList, labelled bool, heads func() ([]head, error)) ([]term, error) {
 	alpha := s.labelWeight(labelled)
 	var ts []term
 	if s.Loss == nextToken {
-		logits, err := s.tokenScores(student.Graph)
+		y, err := s.tokenScores(student.Graph)
 		if err != nil {
 			return nil, err
 		}
-		ts = append(ts, term{nextToken, logits.Name, nil, alpha})
+		ts = append(ts, term{kind: nextToken, student: scores(y).Name, weight: alpha, output: y.Name})
 	} else if alpha > 0 {
 		if !labelled {
-			return nil, pass.OptionErrorf("cross-entropy requires labels of one class per sample, and the data has none; use --labels")
+			return nil, pass.OptionErrorf("cross-entropy requires labels of classes, which are integers, and the data has none; use --labels")
 		}
-		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, nil, alpha})
+		hs, err := heads()
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hs {
+			ts = append(ts, term{kind: "cross-entropy", student: h.scores, weight: alpha, head: h, output: h.output})
+		}
 	}
 	if alpha == 1 || s.Loss == noLoss {
 		return append(ts, fs.terms()...), nil
@@ -78,14 +87,28 @@ func (s *settings) checkTeachers(teachers []*ir.Model) error {
 	return nil
 }
 
-// tokenScores returns the output with a row of scores for each token: that of --scores, or the first one of three axes.
+// tokenScores returns the output with a row of scores for each token: that of --scores, or the only one of three axes.
 func (s *settings) tokenScores(g *ir.Graph) (*ir.Value, error) {
-	for _, y := range g.Outputs {
-		if y.Name == s.Scores || s.Scores == "" && y.Type != nil && y.Type.Elem.IsFloat() && len(y.Type.Shape) == 3 {
-			return scores(y), nil
+	const required = "--loss next-token requires an output of shape [samples, tokens, vocabulary]; name it with --scores: the outputs are %s"
+	names := items(s.Scores)
+	if len(names) == 1 {
+		y, err := s.output(g, names[0])
+		if err != nil {
+			return nil, err
+		}
+		return y, nil
+	}
+	var found []*ir.Value
+	for _, y := range uncached(g) {
+		same := slices.ContainsFunc(found, func(o *ir.Value) bool { return scores(o) == scores(y) })
+		if y.Type != nil && y.Type.Elem.IsFloat() && len(y.Type.Shape) == 3 && !same {
+			found = append(found, y)
 		}
 	}
-	return nil, pass.OptionErrorf("--loss next-token requires an output of shape [samples, tokens, vocabulary]; name it with --scores")
+	if len(names) > 0 || len(found) != 1 {
+		return nil, pass.OptionErrorf(required, described(g.Outputs...))
+	}
+	return found[0], nil
 }
 
 // labelWeight returns the weight of the cross-entropy with labels.
@@ -103,14 +126,14 @@ func (s *settings) labelWeight(labelled bool) float64 {
 	return 1
 }
 
-// outputTerms returns the terms that compare the outputs of student and teachers, in their order. Caches are not compared: a teacher with more layers or heads
-// has others.
+// outputTerms returns the terms that compare the outputs of student and teachers. Caches are not compared: a teacher with more layers or heads has others.
 func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight float64) ([]term, error) {
 	ys := uncached(student.Graph)
 	theirs := make([][]*ir.Value, len(teachers))
 	for k, t := range teachers {
-		if theirs[k] = uncached(t.Graph); len(theirs[k]) != len(ys) {
-			return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match and --loss none", len(theirs[k]), len(ys))
+		var err error
+		if theirs[k], err = pairOutputs(ys, uncached(t.Graph)); err != nil {
+			return nil, err
 		}
 	}
 	var ts []term
@@ -131,7 +154,7 @@ func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight f
 			}
 			return v.Name
 		}
-		next := term{kind: kind, student: of(y), weight: weight}
+		next := term{kind: kind, student: of(y), weight: weight, output: y.Name, theirs: theirs[0][i].Name}
 		for k := range teachers {
 			next.soft = append(next.soft, soft{k, of(theirs[k][i])})
 		}
@@ -164,14 +187,17 @@ func isScores(v *ir.Value) bool {
 	return v.Type != nil && len(v.Type.Shape) == 2 && v.Type.Shape[1].N != 1
 }
 
-// A target is the input of a step for the labels or the teacher's values of a term.
+// A target is the inputs of a step for a term: the labels or the teacher's values, and what belongs to them.
 type target struct {
 	term
 	input *ir.Value
+	scale *ir.Value // the fraction of what the step counts, times the loss scale
+	keep  *ir.Value // 1 for tokens and 0 for padding; nil if the value has no tokens, or samples no padding
 }
 
-// addLosses adds the losses to the forward graph. It returns them, the gradients that start the backward pass, and the targets.
-func (s *settings) addLosses(t *grad.Tape, terms []term, scale *ir.Value) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
+// addLosses adds the losses to the forward graph of a number of samples of tokens, 0 if they may not have padding. It returns them, the gradients that start
+// the backward pass, and the targets.
+func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
 	seeds = map[*ir.Value]*ir.Value{}
 	for i, term := range terms {
 		x := t.Value(term.student)
@@ -182,9 +208,15 @@ func (s *settings) addLosses(t *grad.Tape, terms []term, scale *ir.Value) (sum [
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		out := t.Own(losses[term.kind], 2, []*ir.Value{x, in, scale}, s.lossAttrs(term)...)
+		of := target{term: term, input: in, scale: t.Input(fmt.Sprintf("scale.%d", i), ir.Float)}
+		inputs := []*ir.Value{x, in, of.scale}
+		if term.soft != nil && ofTokens(t.Shape(x), samples, tokens) {
+			of.keep = t.Input(fmt.Sprintf("keep.%d", i), ir.Float, samples, tokens)
+			inputs = append(inputs, of.keep)
+		}
+		out := t.Own(losses[term.kind], 2, inputs, s.lossAttrs(term)...)
 		sum = append(sum, out[0])
-		targets = append(targets, target{term, in})
+		targets = append(targets, of)
 		seed := out[1]
 		if seeds[x] != nil {
 			seed = t.Op("Add", []*ir.Value{seeds[x], seed})
@@ -192,6 +224,17 @@ func (s *settings) addLosses(t *grad.Tape, terms []term, scale *ir.Value) (sum [
 		seeds[x] = seed
 	}
 	return sum, seeds, targets, nil
+}
+
+// ofTokens reports whether a value of this shape has a row for each token of samples, which may be flattened.
+func ofTokens(shape []int64, samples, tokens int64) bool {
+	switch {
+	case tokens == 0 || len(shape) < 2:
+		return false
+	case len(shape) == 2 && shape[0] == samples*tokens && samples*tokens > samples:
+		return true
+	}
+	return len(shape) == 3 && shape[0] == samples && shape[1] == tokens
 }
 
 func (s *settings) lossAttrs(t term) []*ir.Attr {
@@ -202,7 +245,7 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 	case relations:
 		attrs = append(attrs, ir.IntAttr("axis", -1))
 	case "cross-entropy":
-		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)))
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", t.head.axis), ir.IntAttr("ignore_index", noLabel))
 	case nextToken:
 		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", -1), ir.IntAttr("ignore_index", noToken))
 	}
@@ -225,9 +268,26 @@ func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Valu
 		return t.Input("tokens", ir.Int64, shape[:2]...), nil
 	}
 	if len(shape) < 2 {
-		return nil, fmt.Errorf("value %q of shape %v has no class scores; cross-entropy requires the shape [samples, classes]", x.Name, shape)
+		return nil, pass.OptionErrorf("output %q of shape %v has no class scores; cross-entropy requires the shape [samples, classes]", term.head.output, shape)
 	}
-	return t.Input("labels", ir.Int64, shape[0]), nil
+	return t.Input(fmt.Sprintf("labels.%d", i), ir.Int64, term.head.rows(shape)...), nil
+}
+
+// classes is the number of classes of scores of this shape.
+func (t term) classes(shape []int64) int64 {
+	if t.kind == "cross-entropy" && t.head.axis > 0 {
+		return shape[t.head.axis]
+	}
+	return shape[len(shape)-1]
+}
+
+// rows is the shape of scores without the axis of classes.
+func (h head) rows(shape []int64) []int64 {
+	axis := int(h.axis)
+	if axis < 0 {
+		axis += len(shape)
+	}
+	return slices.Delete(slices.Clone(shape), axis, axis+1)
 }
 
 // noToken is the target of tokens without a following one, such as the last one of a sample.

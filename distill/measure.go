@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -23,6 +24,12 @@ type Evaluator = metric.Evaluator
 // metrics measure. Empty and nil ones change nothing.
 func WithMetric(steps []pass.Options, name, scores string, e Evaluator) []pass.Options {
 	return changed(steps, func(o *FineTune) { o.measureBy(name, scores, e) })
+}
+
+// Checkpoint is the file of the checkpoint that steps write, empty if they write none.
+func Checkpoint(steps []pass.Options) (path string) {
+	changed(steps, func(o *FineTune) { path = cmp.Or(path, o.Save) })
+	return path
 }
 
 // changed returns steps with changed copies of those that train.
@@ -56,7 +63,7 @@ func (o *FineTune) measureBy(name, scores string, e Evaluator) {
 		o.Metric, o.Evaluator = name, e
 	}
 	if o.Scores == "" {
-		o.Scores = scores
+		o.Scores = pass.List(scores)
 	}
 }
 
@@ -103,7 +110,7 @@ func newMeasurement(ctx context.Context, teachers []*ir.Model, l *loader) (*meas
 }
 
 // outputsOf are the values of the graph of tape that hold the outputs of the model.
-func (m *measurement) outputsOf(tape *grad.Tape, model *ir.Graph, scores string) ([]*ir.Value, error) {
+func (m *measurement) outputsOf(tape *grad.Tape, model *ir.Graph, scores []string) ([]*ir.Value, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -114,12 +121,13 @@ func (m *measurement) outputsOf(tape *grad.Tape, model *ir.Graph, scores string)
 			m.names, all = append(m.names, v.Name), append(all, v)
 		}
 	}
-	switch m.outputs = m.names; {
-	case scores == "":
-	case !slices.Contains(m.names, scores):
-		return nil, pass.OptionErrorf("--scores: unknown output %q", scores)
-	default:
-		m.outputs = []string{scores}
+	for _, name := range scores {
+		if !slices.Contains(m.names, name) {
+			return nil, pass.OptionErrorf("--scores: unknown output %q", name)
+		}
+	}
+	if m.outputs = m.names; len(scores) > 0 {
+		m.outputs = scores
 	}
 	return all, nil
 }
@@ -193,23 +201,19 @@ func lossOf(s *metric.Score) float64 {
 // A reference is the model whose outputs metrics compare with those of the trained model: the teacher of --teacher, or the source.
 type reference struct {
 	*teacher
-	as []string // the outputs' names in the trained model: outputs correspond by their order, or by their names if the numbers differ
+	as []string // the outputs' names in the trained model; empty for those that it does not have
 }
 
 func newReference(ctx context.Context, m *ir.Model, l *loader) (*reference, error) {
-	var names []string
-	for _, y := range m.Graph.Outputs {
-		names = append(names, y.Name)
-	}
+	names := namesOf(m.Graph.Outputs)
 	t, err := newTeacher(ctx, m, names, l, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reference of the metric: %w", err)
 	}
-	r := &reference{teacher: t, as: names}
-	if len(names) == len(l.model.Graph.Outputs) {
-		r.as = nil
-		for _, y := range l.model.Graph.Outputs {
-			r.as = append(r.as, y.Name)
+	r := &reference{teacher: t, as: make([]string, len(names))}
+	for i, at := range ir.Pair(namesOf(l.model.Graph.Outputs), names) {
+		if at >= 0 {
+			r.as[at] = l.model.Graph.Outputs[i].Name
 		}
 	}
 	return r, nil
@@ -226,7 +230,9 @@ func (r *reference) outputs(ctx context.Context, in map[string]*ir.Array) (map[s
 	}
 	named := map[string]*ir.Array{}
 	for i, name := range r.as {
-		named[name] = out[r.values[i]]
+		if name != "" {
+			named[name] = out[r.values[i]]
+		}
 	}
 	return named, nil
 }

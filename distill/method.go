@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -101,13 +102,15 @@ func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 
 // isItself reports whether the teacher is the trained model itself.
 func isItself(step *pass.Step, s *settings) bool {
-	return s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !s.pruned && !step.Env.Changed
+	return s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !s.prunes && !step.Env.Changed
 }
 
 // newStepTrainer returns the trainer of a step's model.
 func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
+	t.params.pruned, t.params.keep = pass.PrunedWeights(step.Model), s.KeepZeros
+	maps.Copy(t.params.pruned, s.pruned)
 	t.params.selected, t.progress, t.alone, t.minimum = selected(step), step.Env.Trained, step.Env.Alone, step.Env.Minimum
 	if len(step.Model.Graph.Outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
@@ -170,6 +173,21 @@ func (t *trainer) report(method string) pass.Training {
 	return pass.Training{
 		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: t.state.BestAt, Averaged: t.state.Averaged, Chosen: t.settings.chosen,
 		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName, ValidationMetric: h.Metric,
-		TrainingMemory: t.planned,
+		TrainingMemory: t.planned, Outputs: t.trainedOutputs(),
 	}
+}
+
+// trainedOutputs are the outputs that have losses.
+func (t *trainer) trainedOutputs() (list []pass.TrainedOutput) {
+	for _, of := range t.graphs.terms {
+		if of.output == "" {
+			continue
+		}
+		o := pass.TrainedOutput{Name: of.output, Loss: of.kind}
+		if of.theirs != of.output {
+			o.Teacher = of.theirs
+		}
+		list = append(list, o)
+	}
+	return list
 }

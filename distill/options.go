@@ -8,7 +8,8 @@ import (
 )
 
 // FineTune trains the weights of a model, on labels or on the outputs of a teacher. Without a teacher of its own the teacher is the source
-// model before all steps, if an earlier step changed it. Pruned weights stay zero.
+// model before all steps, if an earlier step changed it. Elements that a step of this run pruned, or an earlier run by the metadata of the model, stay 0; zeros
+// of other weights are trained, unless KeepZeros is set.
 type FineTune struct {
 	pass.Selection
 	pass.Samples // the training data
@@ -23,12 +24,12 @@ type FineTune struct {
 	Patience   *int     `flag:"patience" usage:"early stopping: stop after this number of 'epochs' without improvement on the validation set, 0 for never (default: a third of the epochs, and at least 3)"`
 
 	Metric    string    `flag:"metric" usage:"'metric' of the validation set that chooses the weights that are kept, of equal ones those of lower loss: a metric of verify --metric, or agreement (top-1, with the labels, or the teacher without them; the default)"`
-	Scores    string    `flag:"scores" usage:"'output' with classes or scores that --metric measures (default: the first suitable one)"`
+	Scores    pass.List `flag:"scores" list:"yes" usage:"comma-separated 'outputs' that labels or tokens belong to, which are trained and measured; several have the same labels, or one of as many labels of a sample each (default: the only suitable one; of --metric the first)"`
 	Evaluator Evaluator // measures the validation set instead of Metric
 	Recorder  *Recorder // measures time and memory of the steps; may be nil
 
 	Optimizer   string   `flag:"optimizer" default:"adamw" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
-	LR          float64  `flag:"lr" usage:"learning 'rate' (default: the best of short trials on training samples)"`
+	LR          float64  `flag:"lr" usage:"learning 'rate' (default: the best of short trials on training samples; of fewer than 32 steps a fifth of the optimizer's: 0.0002, momentum and sgd 0.002)"`
 	Momentum    *float64 `flag:"momentum" default:"0.9" usage:"momentum 'factor' of --optimizer momentum"`
 	WeightDecay *float64 `flag:"weight-decay" usage:"weight decay 'coefficient' for weights of rank 2 or more (default: 0.01 with adamw, else 0)"`
 	Clip        float64  `flag:"clip" usage:"gradient clipping: maximum L2 'norm' of all gradients (default: no clipping)"`
@@ -50,7 +51,8 @@ type FineTune struct {
 	Dropout         float64   `flag:"dropout" usage:"dropout 'probability' of the activations before linear layers"`
 	MaxNorm         float64   `flag:"max-norm" usage:"maximum L2 'norm' of the weights of one unit (default: no limit)"`
 	Augment         pass.List `flag:"augment" list:"yes" usage:"comma-separated image 'augmentations': shift=2 (pixels), flip"`
-	Reinit          *int64    `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'"`
+	Reinit          *int64    `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'; pruned elements stay 0"`
+	KeepZeros       bool      `flag:"keep-zeros" usage:"elements that are 0 stay 0 in all matrices and kernels, as in those that mcompress pruned"`
 	BatchStatistics bool      `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
 	QAT             string    `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
 

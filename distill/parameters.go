@@ -15,6 +15,8 @@ import (
 // parameters are the trained weights and the running statistics of a model.
 type parameters struct {
 	selected map[string]bool // names of trainable weights; nil for all
+	pruned   map[string]bool // names of weights with pruned elements
+	keep     bool            // zeros of all weights stay 0
 	byName   map[string]*parameter
 	weights  []*parameter // in graph order
 	stats    []*batchNormStat
@@ -30,8 +32,10 @@ type parameter struct {
 	gradSum *ir.Array   // accumulated gradient; without data unless the layout accumulates
 	scores  *ir.Array   // of movement pruning, with the mask; nil for other methods
 	mask    *ir.Array
-	pruned  bool          // zeros stay zero
+	pruned  bool          // elements that are 0 stay 0
+	zeros   int           // elements that are 0 before training
 	decays  bool          // weight decay applies
+	finite  bool          // before training
 	shared  *sharedWeight // nil unless array is the entries of codebooks
 }
 
@@ -84,24 +88,35 @@ func (ps *parameters) read(ctx context.Context, e *ir.Eval) error {
 		if err := p.read(ctx, e); err != nil {
 			return fmt.Errorf("tensor %q: %w", p.name, err)
 		}
+		p.pruned = len(p.tensor.Shape) > 1 && (ps.keep || ps.pruned[p.name])
 	}
 	return nil
 }
 
-// prunedSparsity is the fraction of zeros above which a weight counts as pruned. Dense trained weights have almost no zeros.
-const prunedSparsity = 0.02
+// sparse is the fraction of zeros above which a weight that is not known to be pruned is mentioned. Dense trained weights have almost no zeros.
+const sparse = 0.02
+
+// unknownZeros are the matrices with many zeros that are trained, as nothing reports that they were pruned.
+func (ps *parameters) unknownZeros() (names []string) {
+	for _, p := range ps.weights {
+		if len(p.tensor.Shape) > 1 && !p.pruned && p.mask == nil && float64(p.zeros) > sparse*float64(p.tensor.Elems()) {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
 
 func (p *parameter) read(ctx context.Context, e *ir.Eval) error {
 	if err := readTensor(ctx, e, p.tensor, p.array); err != nil {
 		return err
 	}
-	zeros := 0
+	p.zeros, p.finite = 0, true
 	for _, w := range ir.View[float32](p.array) {
 		if w == 0 {
-			zeros++
+			p.zeros++
 		}
+		p.finite = p.finite && finite(float64(w))
 	}
-	p.pruned = len(p.tensor.Shape) > 1 && float64(zeros) > prunedSparsity*float64(p.tensor.Elems())
 	return nil
 }
 

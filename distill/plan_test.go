@@ -66,6 +66,9 @@ func comparePlans(t *testing.T, path string, o []string) bool {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	if outputs := f.Model.Graph.Outputs; len(outputs) > 1 {
+		o = append(o, "scores", outputs[0].Name)
+	}
 	plan, err := planOf(t, unreadable(t, path, slices.Contains(o, "qat")), o)
 	data, labelled := randomSamples(t, f.Model, 2*planBatch)
 	if data == "" {
@@ -163,14 +166,14 @@ func measuredArena(t *testing.T, tr *trainer) int64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		targets, err := tr.teachers.targets(t.Context(), tr.step.targets, b, b.Inputs, tr.loader.training[:n])
+		targets, err := tr.teachers.targets(t.Context(), tr.step.targets, b, tr.loader.training[:n])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := tr.fakeQuant.quantizeWeights(t.Context(), tr.environment, tr.params.weights); err != nil {
 			t.Fatal(err)
 		}
-		m, err := tr.step.session.Measure(t.Context(), tr.step.arguments(b.Inputs, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1, microBatches: tr.layout.microBatches}))
+		m, err := tr.step.session.Measure(t.Context(), tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,11 +61,11 @@ func TestPlannedArena(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			targets, err := tr.teachers.targets(t.Context(), tr.step.targets, b, b.Inputs, tr.loader.training[:b.N])
+			targets, err := tr.teachers.targets(t.Context(), tr.step.targets, b, tr.loader.training[:b.N])
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := tr.step.arguments(b.Inputs, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1, microBatches: 1})
+			args := tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1})
 			m, err := tr.step.session.Measure(t.Context(), args)
 			if err != nil {
 				t.Fatal(err)

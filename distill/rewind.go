@@ -57,8 +57,8 @@ func (r *rewinding) readEarly(t *trainer) error {
 	return t.restoreBest()
 }
 
-// restore replaces the weights of a pruned model by the early ones; those that are zero in matrices and filters stay zero. r may be nil.
-func (r *rewinding) restore(ctx context.Context, step *pass.Step) error {
+// restore replaces the weights of a pruned model by the early ones; elements that are 0 in the pruned ones stay 0. r may be nil.
+func (r *rewinding) restore(ctx context.Context, step *pass.Step, pruned map[string]bool) error {
 	if r == nil || r.early == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (r *rewinding) restore(ctx context.Context, step *pass.Step) error {
 		a := &ir.Array{DType: v.Const.DType, Shape: v.Const.Shape}
 		zero(a)
 		copy(a.Data, early)
-		if len(a.Shape) > 1 {
+		if pruned[v.Name] {
 			keepZeros(ir.View[float32](a), ir.View[float32](&ir.Array{DType: a.DType, Shape: a.Shape, Data: now}))
 		}
 		replace(step, v, ir.Mem(a.Data))

@@ -16,9 +16,10 @@ type settings struct {
 	itself bool           // the model would be its own teacher
 	chosen []pass.Setting // options that were not given, in the order of choice
 
-	pruned   bool       // the step prunes the model, too
-	rewind   *rewinding // nil if weights are not rewound
-	movement importance // of the weights that movement pruning prunes; nil for other methods
+	prunes   bool            // the step prunes the model, too
+	pruned   map[string]bool // weights that the step pruned
+	rewind   *rewinding      // nil if weights are not rewound
+	movement importance      // of the weights that movement pruning prunes; nil for other methods
 }
 
 func newSettings(o FineTune, method string, alpha float64) *settings {

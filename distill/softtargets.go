@@ -6,12 +6,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
 // soft returns the targets of the terms that have teachers, nil for others. ts may be nil.
-func (ts *teachers) soft(ctx context.Context, in map[string]*ir.Array, samples []int) ([]*ir.Array, error) {
+func (ts *teachers) soft(ctx context.Context, b *dataset.Batch, samples []int) ([]*ir.Array, error) {
 	if ts == nil {
 		return nil, nil
 	}
@@ -21,14 +22,14 @@ func (ts *teachers) soft(ctx context.Context, in map[string]*ir.Array, samples [
 	outputs := make([]map[string]*ir.Array, len(ts.each))
 	for i, t := range ts.each {
 		var err error
-		if outputs[i], err = t.outputs(ctx, in); err != nil {
+		if outputs[i], err = t.outputs(ctx, b.Inputs); err != nil {
 			return nil, err
 		}
 	}
 	out := make([]*ir.Array, len(ts.terms))
 	for i, term := range ts.terms {
 		var err error
-		if out[i], err = ts.target(term, outputs); err != nil {
+		if out[i], err = ts.target(term, outputs, b.Attended); err != nil {
 			return nil, err
 		}
 	}
@@ -39,8 +40,8 @@ func (ts *teachers) soft(ctx context.Context, in map[string]*ir.Array, samples [
 }
 
 // target returns the mean of a term's values, nil for labels. Class probabilities are averaged at the temperature, and returned as the scores that
-// have them; vectors of the cosine loss are averaged as directions.
-func (ts *teachers) target(t term, outputs []map[string]*ir.Array) (*ir.Array, error) {
+// have them; vectors of the cosine loss are averaged as directions. Padding is no part of them: attended is 1 for tokens and 0 for padding, nil without any.
+func (ts *teachers) target(t term, outputs []map[string]*ir.Array, attended *ir.Array) (*ir.Array, error) {
 	var first *ir.Array
 	for i, s := range t.soft {
 		a := outputs[s.of][s.value]
@@ -54,7 +55,7 @@ func (ts *teachers) target(t term, outputs []map[string]*ir.Array) (*ir.Array, e
 			return nil, fmt.Errorf("teachers: %q is %s, that of the first teacher %s", s.value, a, first)
 		}
 		if len(t.soft) > 1 {
-			ts.add(first, a, t.kind, float32(ts.weights[s.of]))
+			ts.add(first, withoutPadding(a, attended), t.kind, float32(ts.weights[s.of]))
 		}
 	}
 	if len(t.soft) > 1 && t.kind == "kl" {
@@ -64,6 +65,20 @@ func (ts *teachers) target(t term, outputs []map[string]*ir.Array) (*ir.Array, e
 		}
 	}
 	return first, nil
+}
+
+// withoutPadding is a with zeros for padding, if it has a row for each token.
+func withoutPadding(a, attended *ir.Array) *ir.Array {
+	if attended == nil || !ofTokens(a.Shape, attended.Shape[0], attended.Shape[1]) {
+		return a
+	}
+	out, size := ir.NewArray(a.DType, a.Shape...), len(a.Data)/int(attended.Elems())
+	for i, keep := range ir.View[float32](attended) {
+		if keep != 0 {
+			copy(out.Data[i*size:][:size], a.Data[i*size:])
+		}
+	}
+	return out
 }
 
 // add adds w times the values of a teacher to their sum.

@@ -3,6 +3,7 @@ package distill
 import (
 	"context"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -18,7 +19,7 @@ type step struct {
 	feeds   map[string]*ir.Array // arrays of parameters and other inputs that persist between steps
 	targets []target
 	losses  []string
-	names   struct{ scale, hyper, hyperNoDecay, counter, squareSum string }
+	names   struct{ hyper, hyperNoDecay, counter, squareSum string }
 	stats   map[string]*batchNormStat // by the outputs that are their new values
 	masked  map[string]*ir.Value      // weights times their masks, by the names of parameters
 	grads   map[string]string         // names of the gradients of masked weights
@@ -63,10 +64,18 @@ func (st *step) outputs() (vs []*ir.Value) {
 
 // hyperparameters are the inputs of a step that change between steps.
 type hyperparameters struct {
-	rate, decay  float64
-	step         int // from 1
-	lossScale    float64
-	microBatches int
+	rate, decay float64
+	step        int // from 1
+	lossScale   float64
+	shares      []float64 // of a micro-batch in the counts of the step, by target; nil for 1
+}
+
+// share is that of a target.
+func (h hyperparameters) share(target int) float64 {
+	if h.shares == nil {
+		return 1
+	}
+	return h.shares[target]
 }
 
 // array returns the input of optimizer nodes, with this weight decay.
@@ -75,18 +84,20 @@ func (h hyperparameters) array(decay float64) *ir.Array {
 }
 
 // arguments returns the inputs of a run.
-func (st *step) arguments(in map[string]*ir.Array, targets []*ir.Array, h hyperparameters) map[string]*ir.Array {
-	args := map[string]*ir.Array{
-		st.names.scale: ir.ArrayOf([]float32{float32(h.lossScale / float64(h.microBatches))}),
-	}
+func (st *step) arguments(b *dataset.Batch, targets []*ir.Array, h hyperparameters) map[string]*ir.Array {
+	args := map[string]*ir.Array{}
 	for name, a := range st.feeds {
 		args[name] = a
 	}
 	for _, name := range st.inputs {
-		args[name] = in[name]
+		args[name] = b.Inputs[name]
 	}
 	for i, t := range st.targets {
 		args[t.input.Name] = targets[i]
+		args[t.scale.Name] = ir.ArrayOf([]float32{float32(h.lossScale * h.share(i))})
+		if t.keep != nil {
+			args[t.keep.Name] = b.Attended
+		}
 	}
 	if st.names.hyper != "" {
 		args[st.names.hyper], args[st.names.hyperNoDecay] = h.array(h.decay), h.array(0)
@@ -106,18 +117,18 @@ func (st *step) used(args map[string]*ir.Array) map[string]*ir.Array {
 	return out
 }
 
-// run computes one micro-batch. It returns the sum of the losses.
-func (st *step) run(ctx context.Context, in map[string]*ir.Array, targets []*ir.Array, h hyperparameters) (loss float64, out map[string]*ir.Array, err error) {
-	if out, err = st.session.Run(ctx, st.arguments(in, targets, h), nil); err != nil {
-		return 0, nil, err
+// run computes one micro-batch. It returns the losses, each the mean over what it counts in the micro-batch.
+func (st *step) run(ctx context.Context, b *dataset.Batch, targets []*ir.Array, h hyperparameters) (losses []float64, out map[string]*ir.Array, err error) {
+	if out, err = st.session.Run(ctx, st.arguments(b, targets, h), nil); err != nil {
+		return nil, nil, err
 	}
 	for name, s := range st.stats {
 		copy(s.array.Data, out[name].Data)
 	}
 	for _, name := range st.losses {
-		loss += float64(ir.View[float32](out[name])[0])
+		losses = append(losses, float64(ir.View[float32](out[name])[0]))
 	}
-	return loss, out, nil
+	return losses, out, nil
 }
 
 func (st *step) close() error {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A teacher computes values of a model.
@@ -229,8 +230,8 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 }
 
 // targets returns the targets of a batch. ts may be nil.
-func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Batch, in map[string]*ir.Array, samples []int) ([]*ir.Array, error) {
-	out, err := ts.soft(ctx, in, samples)
+func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Batch, samples []int) ([]*ir.Array, error) {
+	out, err := ts.soft(ctx, b, samples)
 	if err != nil {
 		return nil, err
 	}
@@ -247,13 +248,26 @@ func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Ba
 			}
 			continue
 		}
-		classes := b.Classes()
-		if classes == nil {
-			return nil, errors.New("the labels are not classes; cross-entropy requires one integer per sample")
+		labels, err := target.head.labels(b)
+		if err != nil {
+			return nil, err
 		}
-		out[i] = ir.ArrayOf(classes, int64(len(classes)))
+		rows := declaredShape(target.input)
+		if int64(len(labels)) != elems(rows) {
+			return nil, pass.OptionErrorf("%d labels of %d samples do not belong to output %q, which has scores of %v; name another one with --scores", len(labels), b.N, target.head.output, rows)
+		}
+		out[i] = ir.ArrayOf(labels, rows...)
 	}
 	return out, nil
+}
+
+// declaredShape is the shape of an input of a step.
+func declaredShape(v *ir.Value) []int64 {
+	var shape []int64
+	for _, d := range v.Type.Shape {
+		shape = append(shape, d.N)
+	}
+	return shape
 }
 
 // opened returns the teachers that have values in losses. ts may be nil.

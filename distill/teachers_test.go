@@ -74,7 +74,7 @@ func TestCachedTeachers(t *testing.T) {
 func TestMeanOfDirections(t *testing.T) {
 	ts := &teachers{settings: parse(t, "data", "none"), weights: []float64{0.5, 0.5}}
 	outputs := []map[string]*ir.Array{{"y": ir.ArrayOf([]float32{4, 0}, 1, 2)}, {"y": ir.ArrayOf([]float32{0, 0.1}, 1, 2)}}
-	got, err := ts.target(term{kind: "cosine", soft: []soft{{0, "y"}, {1, "y"}}}, outputs)
+	got, err := ts.target(term{kind: "cosine", soft: []soft{{0, "y"}, {1, "y"}}}, outputs, nil)
 	if err != nil || ir.View[float32](got)[0] != 0.5 || ir.View[float32](got)[1] != 0.5 {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -35,6 +36,8 @@ type trainer struct {
 	update    *accumulatedUpdate // nil if steps update weights
 	evaluator *evaluator         // nil without validation set
 	average   *average           // nil without --ema
+	identity  identity           // for checkpoints
+	counter   *counter           // nil before the first step in several micro-batches
 	state     state
 	elapsed   elapsed
 
@@ -80,13 +83,28 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 	if err := t.params.read(ctx, t.eval); err != nil {
 		return err
 	}
+	if names := t.params.unknownZeros(); len(names) > 0 && t.settings.Reinit == nil {
+		t.settings.choose("keep-zeros", false, fmt.Sprintf("many elements of %s are 0, and nothing reports that they were pruned: they are trained", someNames(names)))
+	}
 	if t.settings.Reinit != nil {
 		t.params.reinit(tape, uint64(*t.settings.Reinit))
 	}
 	if err := t.observeQuantization(ctx); err != nil {
 		return err
 	}
-	return t.openGraphs(ctx)
+	if err := t.openGraphs(ctx); err != nil {
+		return err
+	}
+	return t.identify(ctx, teachers)
+}
+
+// someNames lists the first names of weights.
+func someNames(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // describe opens data and teachers, and builds all that graphs and plans depend on: losses, types of inputs and weights. It returns a graph
@@ -99,9 +117,14 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if err != nil {
 		return nil, err
 	}
-	terms, err := t.settings.terms(t.model, teachers, fs, t.loader.classified())
+	labelled := t.loader.classified()
+	terms, err := t.settings.terms(t.model, teachers, fs, labelled, t.loader.heads)
 	if err != nil {
 		return nil, err
+	}
+	var heads []head
+	if labelled {
+		heads, _ = t.loader.heads() // an error matters to the terms only
 	}
 	if t.teachers, err = newTeachers(ctx, teachers, terms, fs, t.loader); err != nil {
 		return nil, fmt.Errorf("teacher: %w", err)
@@ -119,7 +142,7 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if t.measure, err = newMeasurement(ctx, teachers, t.loader); err != nil {
 		return nil, err
 	}
-	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, features: fs, terms: terms, measure: t.measure, nodes: t.model.Graph.NodeCount()}
+	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, features: fs, terms: terms, heads: heads, measure: t.measure, nodes: t.model.Graph.NodeCount()}
 	return tape, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"math/rand/v2"
 
 	"github.com/mcompress/mcompress/internal/dataset"
@@ -40,12 +41,12 @@ func RunTrial(ctx context.Context, step *pass.Step, o FineTune, steps int) (_ *T
 	t.settings.resolve(t.stepsPerEpoch())
 	t.settings.LR, t.state.Total = cmp.Or(t.settings.LR, t.settings.chosenOptimizer().rate), steps
 	r, start := &Trial{Steps: steps, Random: t.loader.set == nil}, startClock()
-	return r, t.steps(ctx, chooser{t}.trialSamples(steps), t.hyperparameters, func(loss float64) error {
+	return r, t.steps(ctx, chooser{t}.trialSamples(steps), t.hyperparameters, func(of result) error {
 		if took := start.seconds(); r.Seconds == 0 || took < r.Seconds {
 			r.Seconds = took
 		}
-		r.Loss, start = loss, startClock()
-		return t.endStep(loss)
+		r.Loss, start = of.loss, startClock()
+		return t.endStep(of.loss)
 	})
 }
 
@@ -99,16 +100,18 @@ func (t batcher) randomBatch(ctx context.Context, n int) (*dataset.Batch, error)
 
 // randomClasses returns random labels of n samples; nil if no loss uses labels.
 func (t batcher) randomClasses(n int) *ir.Array {
+	count := int64(math.MaxInt64) // of classes that all heads have
 	for _, l := range t.graphs.terms {
-		if l.soft != nil {
-			continue
+		if l.soft == nil {
+			count = min(count, l.classes(t.step.tape.Shape(t.step.tape.Value(l.student))))
 		}
-		shape := t.step.tape.Shape(t.step.tape.Value(l.student))
-		r, classes := rand.New(rand.NewPCG(*t.settings.Seed, 0)), make([]int64, n)
-		for i := range classes {
-			classes[i] = r.Int64N(max(1, shape[1]))
-		}
-		return ir.ArrayOf(classes, int64(n))
 	}
-	return nil
+	if count == math.MaxInt64 {
+		return nil
+	}
+	r, classes := rand.New(rand.NewPCG(*t.settings.Seed, 0)), make([]int64, n)
+	for i := range classes {
+		classes[i] = r.Int64N(max(1, count))
+	}
+	return ir.ArrayOf(classes, int64(n))
 }

@@ -121,7 +121,7 @@ func (p *printer) insides(g *Graph) {
 	}
 	for n := range g.Nodes() {
 		for _, v := range n.Outputs {
-			if v != nil && !outputs[v] && v.Type.text() != "" {
+			if v != nil && !outputs[v] && v.Type.String() != "" {
 				write = append(write, func() { p.value(v) })
 			}
 		}
@@ -234,14 +234,14 @@ func (p *printer) names(open, end string, vs []*Value) {
 
 // value writes v's type, where it is known, and name.
 func (p *printer) value(v *Value) {
-	if t := v.Type.text(); t != "" {
+	if t := v.Type.String(); t != "" {
 		p.put(t, " ")
 	}
 	p.put(identifier(v.Name))
 }
 
-// text is t in ONNX's text syntax, empty if it is not set.
-func (t *Type) text() string {
+// String is t in ONNX's text syntax, such as float[N,10]; empty if it is not set.
+func (t *Type) String() string {
 	if t == nil || !t.Elem.Known() {
 		return ""
 	}

@@ -41,6 +41,9 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
 		env.Changed = env.Changed || slices.ContainsFunc(s.Ledger.rows, func(r Row) bool { return r.Status == Changed })
+		if err := recordPruned(m, s.Ledger.rows); err != nil {
+			return nil, err
+		}
 		env.NoTrials = env.NoTrials || o.Method().Stage == Train
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))

@@ -7,8 +7,9 @@ type Training struct {
 	Samples int    `json:"samples"` // training samples, counted once per use
 	Kept    int    `json:"kept"`    // the step whose weights were kept; 0 if training did not improve the model
 
-	Averaged bool      `json:"averaged,omitempty"` // the moving average of the weights was kept
-	Chosen   []Setting `json:"chosen,omitempty"`   // options that were not given
+	Averaged bool            `json:"averaged,omitempty"` // the moving average of the weights was kept
+	Chosen   []Setting       `json:"chosen,omitempty"`   // options that were not given
+	Outputs  []TrainedOutput `json:"outputs,omitempty"`  // with a loss
 
 	Loss               []Point `json:"loss"`             // mean since the last point
 	ValidationLoss     []Point `json:"judged,omitempty"` // loss on the validation set
@@ -19,6 +20,13 @@ type Training struct {
 	Pruning []PruningStep `json:"pruning,omitempty"` // of pruning in steps, with training after each
 
 	TrainingMemory
+}
+
+// A TrainedOutput is an output of the model that has a loss.
+type TrainedOutput struct {
+	Name    string `json:"name"`
+	Loss    string `json:"loss"`              // function
+	Teacher string `json:"teacher,omitempty"` // output of the first teacher that it is compared with, if it has another name
 }
 
 // A PruningStep is one step of iterative pruning, with the training after it.

@@ -58,7 +58,7 @@ func (r *Report) trainings() ([]trained, error) {
 
 // trainingText summarizes a training in a sentence or two.
 func trainingText(t pass.Training) string {
-	s := fmt.Sprintf("%s steps on %s samples", count(int64(t.Steps)), count(int64(t.Samples)))
+	s := fmt.Sprintf("%s steps on %s samples", count(int64(t.Steps)), count(int64(t.Samples))) + trainedOutputs(t.Outputs)
 	if n := len(t.Loss); n > 0 {
 		s += fmt.Sprintf("; training loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
 	}
@@ -114,7 +114,12 @@ func TrainingText(t pass.Training) string {
 		s += fmt.Sprintf(" in %d trainings, %.2f %% pruned", n, 100*t.Pruning[n-1].Amount)
 	}
 	if i := slices.IndexFunc(t.Chosen, func(c pass.Setting) bool { return c.Option == "lr" }); i >= 0 {
-		s += ", learning rate " + t.Chosen[i].Value
+		why, _, _ := strings.Cut(t.Chosen[i].Why, " (")
+		s += fmt.Sprintf(", learning rate %s (%s)", t.Chosen[i].Value, why)
+	}
+	s += trainedOutputs(t.Outputs)
+	if slices.ContainsFunc(t.Chosen, func(c pass.Setting) bool { return c.Option == "keep-zeros" }) {
+		s += "; zeros of weights are trained, unless --keep-zeros is given"
 	}
 	switch {
 	case len(t.ValidationMetric) > 0:
@@ -128,6 +133,23 @@ func TrainingText(t pass.Training) string {
 		s += "; " + text
 	}
 	return s
+}
+
+// trainedOutputs names the losses and their outputs, as in ", cross-entropy of logits".
+func trainedOutputs(outputs []pass.TrainedOutput) (text string) {
+	last := ""
+	for _, o := range outputs {
+		if o.Loss != last {
+			text += ", " + o.Loss + " of "
+		} else {
+			text += ", "
+		}
+		last = o.Loss
+		if text += o.Name; o.Teacher != "" {
+			text += " (" + o.Teacher + " of the teacher)"
+		}
+	}
+	return text
 }
 
 // Improved reports whether the weights of a training are not those from before.

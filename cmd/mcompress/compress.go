@@ -151,6 +151,9 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if err := w.distinctReports(models, outs); err != nil {
 		return err
 	}
+	if path := distill.Checkpoint(steps); path != "" && len(models) > 1 {
+		return usagef("--save %s is the checkpoint of one training, and there are %d models; train each with a checkpoint of its own", path, len(models))
+	}
 	settings, err := w.verification(t)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func newTrainingMemoryFlags() trainingMemoryFlags {
 // withoutMemory are the options of finetune that do not affect memory. The number of steps is that of --measure and --compare.
 var withoutMemory = []string{
 	"epochs", "time", "seed", "patience", "lr", "momentum", "weight-decay", "schedule", "warmup", "label-smoothing", "temperature", "cache-teacher", "teacher-weights", "feature-weight",
-	"augment", "scores", "save", "save-every", "resume",
+	"augment", "save", "save-every", "resume",
 }
 
 func (f *trainingMemoryFlags) flags() []cli.Flag {

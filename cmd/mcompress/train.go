@@ -44,7 +44,7 @@ func (w *writing) verifyTrained(options *mcli.MethodOptions, test testSet) error
 		case o.Name == "metric" && o.Value != distill.Agreement:
 			w.proving.metric = o.Value
 		case o.Name == "scores":
-			w.proving.scores = o.Value
+			w.proving.scores, _, _ = strings.Cut(o.Value, ",")
 		}
 	}
 	s := &w.proving.sampling

@@ -138,10 +138,32 @@ func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
 // Labelled reports whether batches have labels.
 func (s *Set) Labelled() bool { return s.feed.labelled() }
 
+// ClassLabels is the shape of the labels of a sample that are classes, which are integers: one element, or one for each token or pixel. ok is false without
+// such labels.
+func (s *Set) ClassLabels() (shape []int64, ok bool) {
+	t, ok := s.feed.(*table)
+	if !ok || t.labels == nil || t.labels.change.to != ir.Int64 {
+		return nil, false
+	}
+	return t.labels.shape, true
+}
+
 // Classified reports whether batches have one class as the label of each sample.
 func (s *Set) Classified() bool {
+	shape, ok := s.ClassLabels()
+	return ok && elems(shape) == 1
+}
+
+// Countable is the set with labels, token ids and attention masks alone, which need little time to read. It must not be closed.
+func (s *Set) Countable() *Set {
 	t, ok := s.feed.(*table)
-	return ok && t.labels != nil && t.labels.change.to == ir.Int64 && elems(t.labels.shape) == 1
+	if !ok {
+		return s
+	}
+	light := *t
+	light.derive, light.fills, light.outputs = nil, nil, nil
+	light.inputs = slices.DeleteFunc(slices.Clone(t.inputs), func(b bound) bool { return b.Name != t.ids && b.role() != mask })
+	return &Set{feed: &light, opts: s.opts, count: s.count, rest: s.rest, drawn: s.drawn}
 }
 
 // Recorded are the names of the outputs that batches have, in the model's order.

@@ -14,16 +14,16 @@ type renamed struct {
 	inputs, outputs map[string]string // names of the other model by those of the trained one
 }
 
-// Renamed returns teacher with the names of student: its outputs, in their order, if both have the same number of them, and its only input.
-// Where the numbers differ, names are unchanged.
+// Renamed returns teacher with the names of student: its outputs as ir.Pair has them, and its only input.
 func Renamed(teacher, student engine.Session) engine.Session {
 	r := &renamed{Session: teacher, inputs: map[string]string{}, outputs: map[string]string{}}
 	if mine, theirs := student.Inputs(), teacher.Inputs(); len(mine) == 1 && len(theirs) == 1 {
 		r.inputs[mine[0].Name] = theirs[0].Name
 	}
-	if mine, theirs := student.Outputs(), teacher.Outputs(); len(mine) == len(theirs) {
-		for i := range mine {
-			r.outputs[mine[i].Name] = theirs[i].Name
+	mine, theirs := PortNames(student.Outputs()), PortNames(teacher.Outputs())
+	for i, at := range ir.Pair(mine, theirs) {
+		if at >= 0 {
+			r.outputs[mine[i]] = theirs[at]
 		}
 	}
 	return r

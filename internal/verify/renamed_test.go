@@ -37,22 +37,22 @@ func namedPorts(names []string) []op.Port {
 	return ports
 }
 
-// Outputs of a teacher correspond to those of the student by their order, and to the input by being the only one.
+// Outputs of a teacher correspond to those of the student by their names, the others by their order, and inputs by being the only one.
 func TestRenamed(t *testing.T) {
 	teacher := &named{in: []string{"pixels"}, out: []string{"scores", "boxes"}}
 	s := Renamed(teacher, &named{in: []string{"x"}, out: []string{"boxes", "y"}})
-	if in, out := PortNames(s.Inputs()), PortNames(s.Outputs()); in[0] != "x" || out[0] != "boxes" || out[1] != "y" {
+	if in, out := PortNames(s.Inputs()), PortNames(s.Outputs()); in[0] != "x" || out[0] != "y" || out[1] != "boxes" {
 		t.Fatalf("inputs %q, outputs %q", in, out)
 	}
 	got, err := s.Run(t.Context(), map[string]*ir.Array{"x": ir.ArrayOf([]float32{1}, 1)}, []string{"y", "boxes"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if teacher.ran[0] != "pixels" || teacher.got[0] != "boxes" || teacher.got[1] != "scores" {
+	if teacher.ran[0] != "pixels" || teacher.got[0] != "scores" || teacher.got[1] != "boxes" {
 		t.Errorf("ran on %q for %q", teacher.ran, teacher.got)
 	}
 	if y := ir.View[float32](got["y"])[0]; y != 0 {
-		t.Errorf("y is output %v of the teacher, want its second one", y)
+		t.Errorf("y is output %v of the teacher, want the first one of those that were run", y)
 	}
 	if s = Renamed(teacher, &named{in: []string{"x"}, out: []string{"scores"}}); s.Outputs()[0].Name != "scores" {
 		t.Errorf("outputs of models with different numbers of them are renamed to %q", PortNames(s.Outputs()))

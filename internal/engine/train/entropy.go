@@ -55,7 +55,7 @@ func distill[T number](n *op.Node, r row[T]) float64 {
 	exp(p, teacher)
 	loss := 0.0
 	for i, v := range p {
-		if v > 0 {
+		if v != 0 { // the logarithm of 0 is infinite; NaN makes the loss NaN
 			loss += float64(float64(v) * (float64(teacher[i]) - float64(student[i])))
 		}
 	}

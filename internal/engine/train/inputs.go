@@ -44,6 +44,15 @@ func floats(in []*ir.Array, i int, name string, n int64) error {
 	return nil
 }
 
+// tokens returns input 3 of a loss, whose elements are about equally many consecutive ones of x.
+func tokens(in []*ir.Array, x *ir.Array) (*ir.Array, error) {
+	keep, err := tensor(in, 3, "keep", ir.Float)
+	if err == nil && (keep.Elems() == 0 || x.Elems()%keep.Elems() != 0) {
+		err = fmt.Errorf("input keep is %s, which are no parts of %s", keep, x)
+	}
+	return keep, err
+}
+
 // one is the spec of a single number.
 func one(dt ir.DType) ir.Spec { return ir.Spec{DType: dt, Shape: []int64{1}} }
 

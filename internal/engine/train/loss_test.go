@@ -25,7 +25,14 @@ func lossCases() []lossCase {
 	some := labels(4, 3, 5)
 	ir.View[int64](some)[2] = -100
 	scale := optest.Array[float32](1)
+	keep := ir.ArrayOf([]float32{1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0}, 3, 4) // of the last sample nothing
+	flat := values[float64](1, 12, 5)
 	return []lossCase{
+		{"DistillLoss", []*ir.Array{x(1), x(2), scale, keep}, []*ir.Attr{ir.IntAttr("axis", -1), ir.FloatAttr("temperature", 2)}},
+		{"DistillLoss", []*ir.Array{flat, values[float64](2, 12, 5), scale, keep}, []*ir.Attr{ir.IntAttr("axis", -1)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale, keep}, []*ir.Attr{ir.FloatAttr("weight", 3)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale, keep}, []*ir.Attr{ir.IntAttr("axis", -1)}},
+		{"MeanSquaredLoss", []*ir.Array{x(1), x(2), scale, keep}, nil},
 		{"CrossEntropyLoss", []*ir.Array{values[float64](1, 3, 4), labels(4, 3), scale}, nil},
 		{"CrossEntropyLoss", []*ir.Array{x(1), some, scale}, []*ir.Attr{ir.FloatAttr("smoothing", 0.1), ir.FloatAttr("weight", 0.3)}},
 		{"CrossEntropyLoss", []*ir.Array{x(1), labels(5, 3, 4), scale}, []*ir.Attr{ir.IntAttr("axis", -1)}},
@@ -64,7 +71,7 @@ func TestLossGradients(t *testing.T) {
 func TestFloatLosses(t *testing.T) {
 	for i, c := range lossCases() {
 		want := results(t, c.op, 1, c.in, c.attrs...)
-		in := []*ir.Array{single(c.in[0]), single(c.in[1]), optest.Scalar[float32](64)}
+		in := append([]*ir.Array{single(c.in[0]), single(c.in[1]), optest.Scalar[float32](64)}, c.in[3:]...)
 		got := results(t, c.op, 1, in, c.attrs...)
 		near(t, fmt.Sprint(c.op, i, " loss"), got[0], ir.View[float64](want[0]), 1, 1e-6)
 		near(t, fmt.Sprint(c.op, i, " gradient"), got[1], ir.View[float64](want[1]), 64, 1e-6)
@@ -108,6 +115,59 @@ func TestIgnoreIndex(t *testing.T) {
 	same(t, "one row of two", both[:1], alone[:1])
 }
 
+// Rows of padding have no gradient and change nothing, whatever they hold: losses are those of the other rows alone.
+func TestPaddingCountsNowhere(t *testing.T) {
+	x, y, scale := values[float32](1, 2, 3, 4), values[float32](2, 2, 3, 4), optest.Scalar[float32](1)
+	keep := ir.ArrayOf([]float32{1, 1, 0, 1, 0, 0}, 2, 3)
+	nan := float32(math.NaN())
+	for i := range x.Elems() {
+		if ir.View[float32](keep)[i/4] == 0 {
+			ir.View[float32](x)[i], ir.View[float32](y)[i] = nan, nan
+		}
+	}
+	some := func(a *ir.Array, rows ...int) *ir.Array {
+		var out []float32
+		for _, r := range rows {
+			out = append(out, ir.View[float32](a)[4*r:][:4]...)
+		}
+		return ir.ArrayOf(out, int64(len(rows)), 4)
+	}
+	for _, c := range []struct {
+		op    string
+		attrs []*ir.Attr
+	}{{"DistillLoss", []*ir.Attr{ir.IntAttr("axis", -1)}}, {"MeanSquaredLoss", nil}, {"CosineLoss", []*ir.Attr{ir.IntAttr("axis", -1)}}} {
+		got := results(t, c.op, 1, []*ir.Array{x, y, scale, keep}, c.attrs...)
+		want := results(t, c.op, 1, []*ir.Array{some(x, 0, 1, 3), some(y, 0, 1, 3), scale}, c.attrs...)
+		near(t, c.op, got[0], []float64{float64(ir.View[float32](want[0])[0])}, 1, 1e-7)
+		same(t, c.op, []*ir.Array{some(got[1], 0, 1, 3), some(got[1], 2, 4, 5)}, []*ir.Array{want[1], ir.NewArray(ir.Float, 3, 4)})
+	}
+	// Of the vectors of samples the elements of padding are missing.
+	vector := func(a *ir.Array, from, to int) *ir.Array {
+		return ir.ArrayOf(ir.View[float32](a)[from:to], 1, int64(to-from))
+	}
+	sum := 0.0
+	for _, part := range [][2]int{{0, 8}, {12, 16}} {
+		one := results(t, "CosineLoss", 1, []*ir.Array{vector(x, part[0], part[1]), vector(y, part[0], part[1]), scale})
+		sum += float64(ir.View[float32](one[0])[0])
+	}
+	near(t, "cosine of samples", results(t, "CosineLoss", 1, []*ir.Array{x, y, scale, keep})[0], []float64{sum / 2}, 1, 1e-6)
+}
+
+// A loss of values that are not numbers is none.
+func TestLossesOfNaN(t *testing.T) {
+	scale, bad := optest.Scalar[float32](1), ir.ArrayOf([]float32{0, float32(math.NaN()), 1}, 1, 3)
+	for _, typ := range []string{"DistillLoss", "CosineLoss", "MeanSquaredLoss", "SigmoidCrossEntropyLoss"} {
+		for _, in := range [][]*ir.Array{{bad, bad, scale}, {values[float32](1, 1, 3), bad, scale}, {bad, values[float32](1, 1, 3), scale}} {
+			if y := ir.View[float32](results(t, typ, 1, in)[0])[0]; y == y {
+				t.Errorf("%s of NaN is %v", typ, y)
+			}
+		}
+	}
+	if y := ir.View[float32](results(t, "CrossEntropyLoss", 1, []*ir.Array{bad, optest.Array[int64](0), scale})[0])[0]; y == y {
+		t.Errorf("CrossEntropyLoss of NaN is %v", y)
+	}
+}
+
 // Scores whose exponentials overflow or underflow.
 func TestLossesOfLargeScores(t *testing.T) {
 	x, y, scale := optest.Array[float32](500, -500, 0), optest.Array[float32](-500, 500, 0), optest.Scalar[float32](1)
@@ -141,6 +201,9 @@ func TestLossErrors(t *testing.T) {
 		{"DistillLoss", "input target is float[10,4]", []*ir.Array{x, values[float32](1, 10, 4), scale}, nil},
 		{"CosineLoss", "scalar", []*ir.Array{scale, scale, scale}, nil},
 		{"MeanSquaredLoss", "input target is missing", []*ir.Array{x}, nil},
+		{"MeanSquaredLoss", "input keep is float[3]", []*ir.Array{x, x, scale, values[float32](1, 3)}, nil},
+		{"DistillLoss", "input keep is float[8]", []*ir.Array{x, x, scale, values[float32](1, 8)}, nil},
+		{"CrossEntropyLoss", "labels of padding are ignore_index", []*ir.Array{x, labels(3, 4), scale, values[float32](1, 4)}, nil},
 	} {
 		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs, Outputs: 2})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -51,6 +51,11 @@ func pointShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err := like(x, in, 1, "target"); err != nil {
 		return nil, err
 	}
+	if len(in) > 3 {
+		if _, err := tokens(in, x); err != nil {
+			return nil, err
+		}
+	}
 	return []ir.Spec{one(x.DType), x.Spec()}, floats(in, 2, "scale", 1)
 }
 
@@ -61,10 +66,27 @@ func pointWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 
 func runPoints[T number](c *op.Call, l pointLoss) error {
 	x, target, dx := ir.View[T](c.In[0]), ir.View[T](c.In[1]), output[T](c, 1)
-	weight := float64(c.Float("weight", 1)) / float64(max(len(x), 1))
+	count, size := len(x), len(x) // size is the number of elements of a token
+	var keep []float32
+	if len(c.In) > 3 {
+		keep = ir.View[float32](c.In[3])
+		count, size = 0, len(x)/len(keep)
+		for _, k := range keep {
+			if k != 0 {
+				count += size
+			}
+		}
+	}
+	weight := float64(c.Float("weight", 1)) / float64(max(count, 1))
 	factor := weight * float64(ir.View[float32](c.In[2])[0])
 	sum := sumPieces(c.Pool, len(x), partial(c, len(x)), func(from, to int) (sum float64) {
 		for i := from; i < to; i++ {
+			if keep != nil && keep[i/size] == 0 {
+				if dx != nil {
+					dx[i] = 0
+				}
+				continue
+			}
 			loss, gradient := l.at(float64(x[i]), float64(target[i]))
 			sum += loss
 			if dx != nil {

@@ -13,10 +13,14 @@ import (
 // A rowLoss is the mean of a loss over the rows of a tensor.
 //
 // Inputs are x, the target and scale; outputs are the loss, times attribute weight, and its gradient for x, times weight and scale: scale
-// is 1 over the number of accumulated micro-batches, times the loss scale that keeps gradients within the range of float16.
+// is the fraction of a step's rows that x has, times the loss scale that keeps gradients within the range of float16.
+//
+// The optional input 3 is 1 for the tokens that count and 0 for padding: float32, with the first axes of x, which may be flattened. Rows of padding have
+// neither a loss nor a gradient, and the mean is over the others. Labels have ignore_index instead.
 type rowLoss struct {
 	name   string
 	labels bool // the target is one class per row; else it has the type of x
+	parts  bool // a row may have padding in it
 	check  func(n *op.Node) error
 	lanes  func(n *op.Node, x *ir.Array) (lanes, error)
 	single func(n *op.Node, r row[float32]) float64
@@ -35,9 +39,9 @@ type row[T number] struct {
 func rowLosses() []op.Op {
 	var rows []op.Op
 	for _, l := range []rowLoss{
-		{"CrossEntropyLoss", true, checkSmoothing, classes, crossEntropy[float32], crossEntropy[float64]},
-		{"DistillLoss", false, checkTemperature, classes, distill[float32], distill[float64]},
-		{"CosineLoss", false, func(*op.Node) error { return nil }, samples, cosine[float32], cosine[float64]},
+		{"CrossEntropyLoss", true, false, checkSmoothing, classes, crossEntropy[float32], crossEntropy[float64]},
+		{"DistillLoss", false, false, checkTemperature, classes, distill[float32], distill[float64]},
+		{"CosineLoss", false, true, func(*op.Node) error { return nil }, samples, cosine[float32], cosine[float64]},
 	} {
 		rows = append(rows, op.Op{Type: l.name, Shape: l.shape, Work: l.work, Run: op.FloatOrDouble(
 			func(c *op.Call) error { return runRows(c, l, l.single) },
@@ -84,6 +88,17 @@ func (l rowLoss) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	if err := floats(in, 2, "scale", 1); err != nil {
 		return nil, err
+	}
+	if len(in) > 3 {
+		keep, err := tokens(in, x)
+		switch count := int64(rows.rows()); {
+		case err != nil:
+			return nil, err
+		case l.labels:
+			return nil, errors.New("input 3: labels of padding are ignore_index")
+		case rows.inner > 1 || keep.Elems() > 0 && count%keep.Elems() != 0 && (!l.parts || keep.Elems()%count != 0):
+			return nil, fmt.Errorf("input keep is %s, which are no parts of %d rows of %s", keep, count, x)
+		}
 	}
 	return []ir.Spec{one(x.DType), x.Spec()}, l.check(n)
 }
@@ -135,6 +150,14 @@ func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float6
 			return err
 		}
 	}
+	if len(c.In) > 3 {
+		e.keep, count = ir.View[float32](c.In[3]), 0
+		for i := range rows.rows() {
+			if _, padding := e.padding(i); !padding {
+				count++
+			}
+		}
+	}
 	weight := float64(c.Float("weight", 1)) / float64(max(count, 1))
 	e.factor = weight * float64(ir.View[float32](c.In[2])[0])
 	losses := block.Words[float64](c.Work[int64(c.Pool.Workers())*rowBytes(rows):], rows.rows())
@@ -158,9 +181,31 @@ type eachRow[T number] struct {
 	lanes
 	call   *op.Call
 	loss   func(*op.Node, row[T]) float64
-	labels []int64 // nil if the target has the type of x
+	labels []int64   // nil if the target has the type of x
+	keep   []float32 // 1 for tokens, 0 for padding; nil if all rows count
 	dx     []T
 	factor float64
+}
+
+// padding returns the part of keep that is about row i, and whether all of it is padding.
+func (e *eachRow[T]) padding(i int) (keep []float32, all bool) {
+	if rows := e.rows(); rows > len(e.keep) {
+		keep = e.keep[i/(rows/len(e.keep)):][:1]
+	} else {
+		size := len(e.keep) / rows
+		keep = e.keep[i*size:][:size]
+	}
+	return keep, !slices.ContainsFunc(keep, func(k float32) bool { return k != 0 })
+}
+
+// withoutPadding is row x with zeros for padding, in buf.
+func withoutPadding[T number](buf, x []T, keep []float32) []T {
+	for k, v := range x {
+		if buf[k] = v; keep[k*len(keep)/len(x)] == 0 {
+			buf[k] = 0
+		}
+	}
+	return buf
 }
 
 // at returns the loss of row i and writes its gradient.
@@ -169,6 +214,14 @@ func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 	if e.dx != nil {
 		r.dx = buffer(e.lanes, e.dx, buf[2], i)
 		defer put(e.lanes, e.dx, r.dx, i)
+	}
+	var keep []float32
+	if e.keep != nil {
+		var all bool
+		if keep, all = e.padding(i); all {
+			clear(r.dx)
+			return 0
+		}
 	}
 	switch {
 	case e.labels == nil:
@@ -180,6 +233,9 @@ func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 		r.label = int(e.labels[i])
 	}
 	r.x = part(e.lanes, ir.View[T](e.call.In[0]), buf[0], i)
+	if len(keep) > 1 {
+		r.x, r.target = withoutPadding(buf[0], r.x, keep), withoutPadding(buf[1], r.target, keep)
+	}
 	return e.loss(e.call.Node, r)
 }
 

@@ -12,8 +12,8 @@ import (
 
 // An update changes weights W by their gradient G and by optimizer states.
 //
-// Inputs are W, G, the states and hyper: the learning rate, the step number from 1, the factor of gradients, and weight decay. A factor
-// that is not finite changes nothing: a step whose gradients overflowed is skipped. The output is the sum of the squares of factor·G.
+// Inputs are W, G, the states and hyper: the learning rate, the step number from 1, the factor of gradients, and weight decay. The output is the sum of
+// the squares of factor·G. If it is not finite, nothing changes: a step whose gradients overflowed is skipped.
 //
 // With attribute keep_zeros a weight of 0 stays 0, with states of 0: pruned weights are not trained. With attribute max_norm the weights
 // of each unit, one index of axis norm_axis, are scaled to that norm after the update (Srivastava et al. 2014, section 5.1).
@@ -91,24 +91,23 @@ func updateWork(n *op.Node, in []*ir.Array, _ int) int64 {
 
 func (u update) run(c *op.Call) error {
 	h := hyperOf(c.In[len(c.In)-1])
-	squares := 0.0
-	if math.IsInf(h.factor, 0) || math.IsNaN(h.factor) {
-		squares = sumOfSquares(c, c.In[1])
-	} else {
-		squares = u.step(c, h)
+	squares := float32(sumOfSquares(c, c.In[1]) * h.factor * h.factor)
+	if x := float64(squares); !math.IsInf(x, 0) && !math.IsNaN(x) {
+		u.step(c, h)
 		limitNorms(c)
 	}
 	if y := output[float32](c, 0); y != nil {
-		y[0] = float32(squares * h.factor * h.factor)
+		y[0] = squares
 	}
 	return nil
 }
 
-// step updates all weights and returns the sum of the squares of G.
-func (u update) step(c *op.Call, h hyper) float64 {
+// step updates all weights.
+func (u update) step(c *op.Call, h hyper) {
 	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
 	rule, states, keep := u.rule(c.Node, h), u.states(c), c.Bool("keep_zeros", false)
-	return sumPieces(c.Pool, len(w), partial(c, len(w)), func(from, to int) float64 {
+	c.Pool.For(pieces(len(w)), func(i int) {
+		from, to := i*piece, min(len(w), (i+1)*piece)
 		var buffer [3][updateBlock]float32
 		for at := from; at < to; at += updateBlock {
 			n := min(to-at, updateBlock)
@@ -121,7 +120,6 @@ func (u update) step(c *op.Call, h hyper) float64 {
 			rule(b)
 			states.store(at, b.states)
 		}
-		return kernel.ReduceSumSquare(g[from:to])
 	})
 }
 

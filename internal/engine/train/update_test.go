@@ -40,6 +40,22 @@ func TestNonFiniteFactor(t *testing.T) {
 	}
 }
 
+// A gradient that is not finite changes neither weights nor states, and the sum of squares reports it.
+func TestNonFiniteGradient(t *testing.T) {
+	for _, typ := range updateNames {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), 1e30} {
+			in := inputsOf(typ, optest.Array[float32](0.1, 1, 1, 0.1))
+			ir.View[float32](in[1])[700] = float32(bad)
+			before := clones(in)
+			sum := ir.View[float32](results(t, typ, 1, in, momentum, ir.FloatAttr("max_norm", 0.1))[0])[0]
+			same(t, typ, in, before)
+			if x := float64(sum); !math.IsNaN(x) && !math.IsInf(x, 0) {
+				t.Errorf("%s: the sum of squares is %v", typ, sum)
+			}
+		}
+	}
+}
+
 // The factor scales the gradients; a power of two is bit-identical.
 func TestGradientFactor(t *testing.T) {
 	for _, typ := range updateNames {

@@ -1,0 +1,139 @@
+package distill
+
+import (
+	"archive/zip"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// outputsOf returns a graph with outputs of these names and types, such as logits float[batch,4].
+func outputsOf(text ...string) *ir.Graph {
+	g := ir.NewModel().Graph
+	for _, t := range text {
+		name, typ, _ := strings.Cut(t, " ")
+		v := g.AddValue(name)
+		elem, dims, ranked := strings.Cut(strings.TrimSuffix(typ, "]"), "[")
+		v.Type = &ir.Type{Elem: map[string]ir.DType{"float": ir.Float, "int64": ir.Int64}[elem]}
+		for _, d := range strings.Split(dims, ",") {
+			var n int64
+			if _, err := fmt.Sscan(d, &n); err != nil {
+				v.Type.Shape = append(v.Type.Shape, ir.Dim{N: -1, Param: d})
+			} else {
+				v.Type.Shape = append(v.Type.Shape, ir.Dim{N: n})
+			}
+		}
+		if !ranked {
+			v.Type.Shape = nil
+		}
+		g.AddOutput(v)
+	}
+	return g
+}
+
+// Labels belong to the only output that has a score of each class for each of them, or to those of --scores.
+func TestHeads(t *testing.T) {
+	const two = "first float[n,4];second float[n,4]"
+	for _, c := range []struct{ outputs, scores, labels, want string }{
+		{"logits float[n,10]", "", "", "logits 1 -1"},
+		{"logits float[n,10]", "", "1", "logits 1 -1"},
+		{"logits float[n,10,1,1]", "", "", "logits 1 -1"},
+		{"class int64[n];scores float[n,3]", "", "", "scores 1 -1"},
+		{"logits float", "", "", "logits 1 -1"},
+		{"tokens float[n,t,9]", "", "7", "tokens -1 -1"},
+		{"tokens float[n,7,9]", "", "7", "tokens -1 -1"},
+		{"planes float[n,9,7]", "", "7", "planes 1 -1"},
+		{"masks float[n,5,32,48]", "", "32,48", "masks 1 -1"},
+		{"masks float[n,32,48,5]", "", "32,48", "masks -1 -1"},
+		{two, "second", "", "second 1 -1"},
+		{two, "first,second", "", "first 1 -1, second 1 -1"},
+		{two, "second,first", "2", "second 1 0, first 1 1"},
+		{two, "", "", "may belong to several outputs, first float[n,4], second float[n,4]"},
+		{two, "third", "", `unknown output "third"; the outputs are first`},
+		{"value float[n,1]", "", "", "no output has a score of each class"},
+		{"tokens float[n,8,9]", "", "7", "no output has a score of each class"},
+		{"map float[n,4,8,8]", "map", "", "--scores map: the output has no score of each class"},
+		{two, "first,second", "3", "--scores first: the output has no score"},
+	} {
+		var labels []int64
+		for _, d := range items(pass.List(c.labels)) {
+			var n int64
+			fmt.Sscan(d, &n)
+			labels = append(labels, n)
+		}
+		s := &settings{}
+		s.Scores.Set(c.scores)
+		hs, err := s.heads(outputsOf(strings.Split(c.outputs, ";")...), labels)
+		var got []string
+		for _, h := range hs {
+			got = append(got, fmt.Sprint(h.output, " ", h.axis, " ", h.column))
+		}
+		if text := strings.Join(got, ", "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s --scores %q, labels [%s]: %s, %v, want %s", c.outputs, c.scores, c.labels, text, err, c.want)
+		}
+	}
+}
+
+// Outputs of student and teacher are pairs by their names; a pair whose shapes differ is an error, and not trained on.
+func TestPairedOutputs(t *testing.T) {
+	for _, c := range []struct{ student, teacher, want string }{
+		{"start float[n,4];end float[n,4]", "end float[n,4];start float[n,4]", "start end"},
+		{"a float[n,4];b float[n,2]", "c float[n,4];d float[n,2]", "c d"},
+		{"logits float[n,4]", "hidden float[n,64];logits float[n,4]", "logits"},
+		{"a float[n,4]", "b float[n,4];c float[n,4]", "the teacher has no output for a float[n,4]"},
+		{"a float[n,4];b float[n,2]", "c float[n,2];d float[n,4]", "output a float[n,4] of the student cannot be compared with c float[n,2]"},
+		{"a float[n,4]", "a float[n,5]", "cannot be compared"},
+	} {
+		ys, err := pairOutputs(outputsOf(strings.Split(c.student, ";")...).Outputs, outputsOf(strings.Split(c.teacher, ";")...).Outputs)
+		if text := strings.Join(namesOf(ys), " "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %s: %s, %v, want %s", c.student, c.teacher, text, err, c.want)
+		}
+	}
+}
+
+// Several heads are trained together, each on a label of its own, and agreement is that of all.
+func TestSeveralHeads(t *testing.T) {
+	const n, width, classes = 240, 5, 3
+	r := rand.New(rand.NewPCG(1, 1))
+	m := network(1, width, 16, classes)
+	g := m.Graph
+	hidden := g.Outputs[0].Producer().Input(0)
+	y := g.Insert(nil, "Gemm", []*ir.Value{hidden, g.AddConst("second", random(r, 16, classes))})
+	y.Type = g.Outputs[0].Type
+	g.AddOutput(y)
+	x, labels := make([]float32, n*width), make([]int64, 2*n)
+	for i := range n {
+		row := x[i*width:][:width]
+		for k := range row {
+			row[k] = float32(r.NormFloat64())
+		}
+		labels[2*i], labels[2*i+1] = int64(slices.Index(row, slices.Max(row[:classes]))), int64(slices.Index(row, slices.Min(row[:classes])))
+	}
+	path := filepath.Join(t.TempDir(), "two.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	npy(t, z, "x", "<f4", ir.ArrayOf(x, n, width))
+	npy(t, z, "labels", "<i8", ir.ArrayOf(labels, n, 2))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	res, err := tune(t, m, 1, "data", path, "scores", g.Outputs[0].Name+","+g.Outputs[1].Name, "epochs", "30", "batch", "16", "lr", "0.02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acc := res.Trainings[0].ValidationAccuracy
+	if last := acc[len(acc)-1].Y; last < 0.9 {
+		t.Errorf("agreement of both heads with their labels is %v", last)
+	}
+}

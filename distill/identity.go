@@ -1,0 +1,120 @@
+package distill
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// An identity is the digests of what training depends on, by content: paths do not matter. The samples are those that the model gets, with their labels: after
+// all that options change in them.
+type identity struct{ Options, Model, Data, Teachers string }
+
+// difference names what differs between the training of a checkpoint and this one; empty if nothing does.
+func (i identity) difference(now identity) string {
+	var parts []string
+	for _, p := range []struct{ name, was, is string }{
+		{"another model", i.Model, now.Model}, {"other data, labels or preprocessing", i.Data, now.Data}, {"other teachers", i.Teachers, now.Teachers}, {"other options", i.Options, now.Options},
+	} {
+		if p.was != p.is {
+			parts = append(parts, p.name)
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// identify computes the identity of a training that has checkpoints.
+func (t *trainer) identify(ctx context.Context, teachers []*ir.Model) (err error) {
+	if t.settings.Save == "" || t.loader.set == nil {
+		return nil
+	}
+	if t.identity.Model, err = t.modelDigest(ctx, t.model); err != nil {
+		return err
+	}
+	for _, m := range teachers {
+		sum, err := t.modelDigest(ctx, m)
+		if err != nil {
+			return fmt.Errorf("teacher: %w", err)
+		}
+		t.identity.Teachers += sum
+	}
+	if t.identity.Data, err = t.loader.digest(ctx); err != nil {
+		return err
+	}
+	t.identity.Options = t.optionsDigest()
+	return nil
+}
+
+// optionsDigest returns the digest of the options, but for those of data, teachers and checkpoints.
+func (t *trainer) optionsDigest() string {
+	h := sha256.New()
+	excluded := flag.NewFlagSet("", flag.ContinueOnError)
+	pass.Declare(excluded, &pass.Samples{})
+	for _, name := range []string{"save", "save-every", "resume", "teacher"} {
+		excluded.String(name, "", "")
+	}
+	fmt.Fprintln(h, t.settings.method)
+	for _, o := range pass.Values(t.settings.given) {
+		if excluded.Lookup(o.Name) == nil {
+			fmt.Fprintln(h, o.Name, o.Value)
+		}
+	}
+	fmt.Fprintf(h, "%v %d %d\n", t.fakeQuant.options(), len(t.loader.training), len(t.loader.validation))
+	for _, p := range t.params.weights {
+		fmt.Fprintf(h, "%s %s %v\n", p.name, p.array, p.pruned)
+	}
+	return sum(h)
+}
+
+func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// modelDigest returns the digest of a model: its text, which has all but the payloads of large tensors, and these.
+func (t *trainer) modelDigest(ctx context.Context, m *ir.Model) (string, error) {
+	h := sha256.New()
+	if err := m.Text(ctx, t.eval, h); err != nil {
+		return "", err
+	}
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			r, err := t.eval.Open(ctx, v.Const)
+			if err == nil {
+				err = ir.Copy(ctx, h, r, v.Const.Bytes())
+			}
+			if err != nil {
+				return "", fmt.Errorf("tensor %q: %w", v.Name, err)
+			}
+		}
+	}
+	return sum(h), nil
+}
+
+// digest returns that of all samples.
+func (l *loader) digest(ctx context.Context) (string, error) {
+	h := sha256.New()
+	write := func(name string, a *ir.Array) {
+		fmt.Fprintf(h, "%s %s %q\n", name, a, a.Text)
+		h.Write(a.Data)
+	}
+	for b, err := range l.set.Batches(ctx, dataset.Order{Size: readBatch, Reuse: true}) {
+		if err != nil {
+			return "", err
+		}
+		for _, name := range slices.Sorted(maps.Keys(b.Inputs)) {
+			write(name, b.Inputs[name])
+		}
+		if b.Labels != nil {
+			write("labels", b.Labels)
+		}
+	}
+	return sum(h), nil
+}

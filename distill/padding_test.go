@@ -1,0 +1,157 @@
+package distill
+
+import (
+	"archive/zip"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// tagger is a model with scores of classes for each token, or with flat for the tokens of all samples in one axis.
+func tagger(seed uint64, flat bool) *ir.Model {
+	const width = 6
+	r := rand.New(rand.NewPCG(seed, 7))
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 9, []ir.Opset{{Version: 17}}
+	g := m.Graph
+	dims := []ir.Dim{{N: -1, Param: "batch"}, {N: -1, Param: "tokens"}}
+	for _, name := range []string{"input_ids", "attention_mask"} {
+		v := g.AddValue(name)
+		v.Type = &ir.Type{Elem: ir.Int64, Shape: dims}
+		g.Inputs = append(g.Inputs, v)
+	}
+	x := g.Insert(nil, "Gather", []*ir.Value{g.AddConst("embeddings", random(r, taggedWords, width)), g.Inputs[0]})
+	x = g.Insert(nil, "Tanh", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, g.AddConst("inner", random(r, width, width))})})
+	y := g.Insert(nil, "MatMul", []*ir.Value{x, g.AddConst("head", random(r, width, taggedWords))})
+	y.Type = &ir.Type{Elem: ir.Float, Shape: append(dims, ir.Dim{N: taggedWords})}
+	if flat {
+		shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}}, Source: ir.Ints(-1, taggedWords)})
+		y = g.Insert(nil, "Reshape", []*ir.Value{y, shape})
+		y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "all"}, {N: taggedWords}}}
+	}
+	g.AddOutput(y)
+	return m
+}
+
+const taggedWords = 9
+
+// tagged writes 16 samples of 7 tokens or fewer, the padding of which is a token, with a class for each token but padding.
+func tagged(t *testing.T, padding int64) string {
+	t.Helper()
+	const count, length = 16, 7
+	r := rand.New(rand.NewPCG(5, 5))
+	ids, keep, labels := make([]int64, count*length), make([]int64, count*length), make([]int64, count*length)
+	for i := range ids {
+		tokens := []int{2, 2, 3, 7}[i/length%4]
+		ids[i], labels[i] = r.Int64N(taggedWords), r.Int64N(taggedWords)
+		if keep[i] = 1; i%length >= tokens {
+			ids[i], keep[i], labels[i] = padding, 0, noLabel
+		}
+	}
+	path := filepath.Join(t.TempDir(), "tagged.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for name, values := range map[string][]int64{"input_ids": ids, "attention_mask": keep, "labels": labels} {
+		npy(t, z, name, "<i8", ir.ArrayOf(values, count, length))
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// trainedOn returns the trainer after training a model with teachers.
+func trainedOn(t *testing.T, m *ir.Model, teachers []*ir.Model, o ...string) *trainer {
+	t.Helper()
+	e := ir.NewEval(t.TempDir())
+	t.Cleanup(func() { e.Close() })
+	names := "a.onnx"
+	if len(teachers) > 1 {
+		names = "a.onnx,b.onnx"
+	}
+	tr := newTrainer(m, e, serial, parse(t, append([]string{"teacher", names}, o...)...))
+	t.Cleanup(func() { tr.close() })
+	if err := tr.prepare(t.Context(), teachers); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// distance is the largest difference of weights, as a fraction of the largest change of one by training.
+func distance(a, b *trainer) float64 {
+	difference, change := 0.0, 0.0
+	for k, p := range a.params.weights {
+		x, y := ir.View[float32](p.array), ir.View[float32](b.params.weights[k].array)
+		before := ir.View[float32](&ir.Array{DType: ir.Float, Shape: p.array.Shape, Data: p.tensor.Source.(ir.Mem)})
+		for i := range x {
+			difference = max(difference, math.Abs(float64(x[i]-y[i])))
+			change = max(change, math.Abs(float64(x[i]-before[i])))
+		}
+	}
+	return difference / change
+}
+
+var gradientDescent = []string{"optimizer", "sgd", "schedule", "constant", "warmup", "0", "weight-decay", "0", "lr", "0.1", "batch", "16", "validate", "0"}
+
+var taggedLosses = [][]string{
+	{"loss", "cross-entropy"}, {"loss", "next-token"}, {"loss", "kl", "alpha", "0"}, {"loss", "mse", "alpha", "0"}, {"loss", "cosine", "alpha", "0"},
+	{"loss", "kl", "alpha", "0.5"}, {"loss", "cosine", "alpha", "0.3"},
+}
+
+// A step has one gradient, however many micro-batches it has: samples differ in the number of labels and tokens.
+func TestAccumulatedStepsHaveOneGradient(t *testing.T) {
+	data := tagged(t, 0)
+	for _, loss := range taggedLosses {
+		step := func(n int) *trainer {
+			o := append(append([]string{"data", data, "steps", "1", "accumulate", fmt.Sprint(n)}, gradientDescent...), loss...)
+			return trainedOn(t, tagger(1, false), []*ir.Model{tagger(2, false)}, o...)
+		}
+		whole := step(1)
+		for _, n := range []int{2, 4, 16} {
+			parts := step(n)
+			if d := distance(whole, parts); !(d < 1e-5) {
+				t.Errorf("%v: weights differ by %.2g of their change in %d micro-batches", loss, d, n)
+			}
+			if a, b := whole.state.History.Loss[0].Y, parts.state.History.Loss[0].Y; math.Abs(a-b) > 1e-6*math.Abs(a) {
+				t.Errorf("%v: the loss is %v, in %d micro-batches %v", loss, a, n, b)
+			}
+		}
+	}
+}
+
+// Neither the losses of steps nor the result on the validation set depend on what padding holds.
+func TestPaddingDoesNotCountInTraining(t *testing.T) {
+	for _, flat := range []bool{false, true} {
+		for _, loss := range taggedLosses {
+			if flat && (loss[1] == "next-token" || loss[1] == "cosine" || loss[3%len(loss)] == "0.5" || loss[1] == "cross-entropy") {
+				continue // they require the axes of samples and tokens
+			}
+			for _, teachers := range []int{1, 2} {
+				step := func(padding int64) *trainer {
+					o := append(append([]string{"data", tagged(t, padding), "steps", "3"}, gradientDescent...), loss...)
+					o = append(o, "batch", "4", "validate", "0.5")
+					return trainedOn(t, tagger(1, flat), []*ir.Model{tagger(2, flat), tagger(3, flat)}[:teachers], o...)
+				}
+				a, b := step(0), step(4)
+				x, y := a.state.History, b.state.History
+				if got, want := fmt.Sprint(y.Loss, y.Validation, y.Agreement), fmt.Sprint(x.Loss, x.Validation, x.Agreement); got != want {
+					t.Errorf("%v, %d teachers: losses and agreement %s, with other padding %s", loss, teachers, want, got)
+				}
+			}
+		}
+	}
+}
