@@ -211,9 +211,17 @@ func product(v *ir.Value) int64 {
 	return (ir.Spec{Shape: shape}).Elems()
 }
 
-// noteScales notes the constants by which the results of n are multiplied, if they are integers: of a product, or gathered from a table.
+// noteScales notes the constants that n reads as scales and zero points, also if lookups of a tied table gather them too, and those by which the
+// results of n are multiplied, if they are integers: of a product, or gathered from a table.
 func (c *parameterCounter) noteScales(n *ir.Node) {
 	facts := operator.Of(n)
+	for i, v := range n.Inputs() {
+		if _, param := facts.QuantizedBy(i); param {
+			if d := c.of(v); d.base != nil {
+				c.scales[d.base] = true
+			}
+		}
+	}
 	switch {
 	case c.isTable(n, facts):
 	case facts.HoldsQuantized() && !facts.QuantizedOutput && !holdsAny(facts) && ir.DefaultDomain(n.Op.Domain):

@@ -46,6 +46,9 @@ func ceilDiv(n, by int64) int64 { return (n + by - 1) / by }
 
 // group is the codebook of element i, and the first element after i that may have another one.
 func (l *Layout) group(i int64) (g, end int64) {
+	if l.Groups == 1 { // of all elements, also if they are Outer runs of it: blocks may span these
+		return 0, l.Elems
+	}
 	run := i / l.Inner
 	return run % l.Groups, min(l.Elems, (run+1)*l.Inner)
 }
