@@ -159,10 +159,11 @@ func (r Reason) String() string {
 	return text + ": " + r.Detail
 }
 
-// General is r without the name of the node and figures, which differ by weight; reasons with equal results are of one kind.
+// General is r without the name of the node and figures, which differ by weight; reasons with equal results are of one kind. A limit of sizes and a
+// data type are the same for many weights.
 func (r Reason) General() Reason {
 	g := Reason{Code: r.Code, Operator: r.Operator}
-	if r.Code == pass.Small {
+	if r.Code == pass.Small || r.Code == pass.DType {
 		g.Detail = r.Detail
 	}
 	return g

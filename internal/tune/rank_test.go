@@ -28,7 +28,7 @@ func TestRankingMatchesDivergence(t *testing.T) {
 	o.Input = filepath.Join(shared, "models", "vision", "mnist_cnn_max3", "model.onnx")
 	digits := filepath.Join(shared, "datasets", "mnist", "t10k-even")
 	o.Data.Path = digits + "-images-idx3-ubyte.gz"
-	o.Data.Options = dataset.Options{Labels: digits + "-labels-idx1-ubyte.gz", Scale: 1. / 255, Limit: 1000}
+	o.Data.Options = dataset.Options{Labels: digits + "-labels-idx1-ubyte.gz", Scale: 1. / 255, Limit: 2500}
 	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: 0.01}}
 	search, err := Sensitivity(t.Context(), o)
 	if err != nil {

@@ -79,7 +79,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 	case !o.Trouble.None():
 		return nil, o.Trouble
 	case o.Elem != o.Base.Const.DType || !taken(o.Elem):
-		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s of %s, used as %s", o.Base.Const.DType, o.Base.Name, o.Elem)}
+		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s used as %s", o.Base.Const.DType, o.Elem)}
 	case pass.StoredSmaller(o.Base.Const):
 		return nil, pass.Reason{Code: pass.StoredSparse, Detail: o.Base.Name}
 	case o.Base.Ambiguous:
