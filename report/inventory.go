@@ -126,7 +126,7 @@ func (c *constants) entry(v *ir.Value, planned bool) entry {
 	e := entry{t, []*ir.Tensor{t}, c.loadedBytes(v)}
 	file, ok := v.Extra.(interface{ Keeps(*ir.Tensor) bool })
 	kept := ok && file.Keeps(t)
-	if o, ok := t.Source.(ir.Output); ok && (!planned || kept) {
+	if o, ok := t.Source.(ir.Output); ok && len(o.Of.In) > 0 && (!planned || kept) { // values in a typed field are decoded from no tensor
 		e.parts = o.Of.In
 	}
 	return e

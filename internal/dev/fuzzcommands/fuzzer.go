@@ -28,6 +28,7 @@ type fuzzer struct {
 	workers     int
 	cover       bool
 	generated   bool // models are generated, not mutated
+	end         int  // case before which all runs end; 0 for none
 
 	program string
 	pieces  string   // the program with the build tag invariants, which writes weights in small pieces
@@ -140,6 +141,10 @@ func (f *fuzzer) work(ctx, limited context.Context) error {
 	for limited.Err() == nil {
 		f.mu.Lock()
 		i := f.state.Next
+		if f.end > 0 && i >= f.end {
+			f.mu.Unlock()
+			return nil
+		}
 		f.state.Next++
 		f.mu.Unlock()
 		c, err := f.test(ctx, i, oracle)

@@ -38,6 +38,7 @@ func main() {
 	flag.IntVar(&f.workers, "workers", runtime.NumCPU(), "concurrent `runs`")
 	flag.BoolVar(&f.generated, "generated", false, "generate models instead of mutating them, and compare results with ONNX Runtime")
 	flag.BoolVar(&f.cover, "cover", false, "measure the coverage of the code by all cases")
+	flag.IntVar(&f.end, "end", 0, "`case` before which to end, also if time is left; 0 for none")
 	duration := flag.Duration("time", time.Minute, "`time` to run")
 	only := flag.Int("case", -1, "run this `case` only, and print its command and output")
 	flag.Parse()
