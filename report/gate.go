@@ -99,10 +99,10 @@ func ruleOf(name string) (rule, error) {
 	return rule{}, fmt.Errorf("report: unknown gate %q; gates are %s", name, strings.Join(GateNames(), ", "))
 }
 
-// evaluate compares unrounded values.
 // finiteGate fails, without having been asked for, where an output is not finite and that of the source is.
 const finiteGate = "finite"
 
+// evaluate compares unrounded values.
 func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 	gates := []Gate{}
 	for _, l := range limits {

@@ -27,7 +27,7 @@ func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) er
 	return nil
 }
 
-// broken describes the first difference between a plan and its result, or a weight without exactly one row; empty if there is none.
+// broken describes the first difference between a plan and its result, or a weight without a row; empty if there is none.
 func broken(plan, written *report.Report, weights []*ir.Value) string {
 	if plan.Totals.FileBytes != written.Totals.FileBytes {
 		return fmt.Sprintf("files of %v bytes, planned %v", written.Totals.FileBytes, plan.Totals.FileBytes)
