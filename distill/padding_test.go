@@ -71,26 +71,6 @@ func tagged(t *testing.T, padding int64) string {
 	return path
 }
 
-// trainedOn returns the trainer after training a model with teachers.
-func trainedOn(t *testing.T, m *ir.Model, teachers []*ir.Model, o ...string) *trainer {
-	t.Helper()
-	e := ir.NewEval(t.TempDir())
-	t.Cleanup(func() { e.Close() })
-	names := "a.onnx"
-	if len(teachers) > 1 {
-		names = "a.onnx,b.onnx"
-	}
-	tr := newTrainer(m, e, serial, parse(t, append([]string{"teacher", names}, o...)...))
-	t.Cleanup(func() { tr.close() })
-	if err := tr.prepare(t.Context(), teachers); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
-
 // distance is the largest difference of weights, as a fraction of the largest change of one by training.
 func distance(a, b *trainer) float64 {
 	difference, change := 0.0, 0.0

@@ -2,6 +2,7 @@ package distill
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,16 +10,19 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// taught returns the weights of a student after training with teachers.
+// taught returns the trainer after training a student of classes with teachers.
 func taught(t *testing.T, teachers []*ir.Model, o ...string) *trainer {
+	t.Helper()
+	return trainedOn(t, network(1, features, 32, classes), teachers, append([]string{"labels", "label", "validate", "0", "alpha", "0"}, o...)...)
+}
+
+// trainedOn returns the trainer after training a model with teachers.
+func trainedOn(t *testing.T, m *ir.Model, teachers []*ir.Model, o ...string) *trainer {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { e.Close() })
-	names := make([]string, len(teachers))
-	for i := range names {
-		names[i] = "teacher.onnx"
-	}
-	tr := newTrainer(network(1, features, 32, classes), e, serial, parse(t, append([]string{"labels", "label", "validate", "0", "alpha", "0", "teacher", strings.Join(names, ",")}, o...)...))
+	names := slices.Repeat([]string{"teacher.onnx"}, len(teachers))
+	tr := newTrainer(m, e, serial, parse(t, append([]string{"teacher", strings.Join(names, ",")}, o...)...))
 	t.Cleanup(func() { tr.close() })
 	if err := tr.prepare(t.Context(), teachers); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package sparse
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
@@ -174,26 +174,15 @@ func same(t *testing.T, before, after string, rows []pass.Row) {
 				t.Errorf("%s is gone", key)
 				continue
 			}
-			if got, want := payload(t, e, have[key]), positiveZeros(v.Const.DType, payload(t, e, v.Const)); string(got) != string(want) {
+			want := slices.Clone(payload(t, e, v.Const))
+			if v.Const.DType.IsFloat() { // sparse forms store zeros by their value
+				kernel.PositiveZeros(want, int(v.Const.DType.Bits()/8))
+			}
+			if got := payload(t, e, have[key]); string(got) != string(want) {
 				t.Errorf("%s came back different", key)
 			}
 		}
 	}
-}
-
-// positiveZeros are the elements of a payload with +0.0 for -0.0: sparse forms store zeros by their value.
-func positiveZeros(dt ir.DType, payload []byte) []byte {
-	size := int(dt.Bits() / 8)
-	if !dt.IsFloat() || size == 0 {
-		return payload
-	}
-	out := bytes.Clone(payload)
-	for i := size - 1; i < len(out); i += size {
-		if e := out[i-size+1 : i+1]; e[size-1] == 0x80 && !slices.ContainsFunc(e[:size-1], func(b byte) bool { return b != 0 }) {
-			e[size-1] = 0
-		}
-	}
-	return out
 }
 
 // TestDenseOfForeignCoordinates turns sparse initializers and Constant nodes that other
