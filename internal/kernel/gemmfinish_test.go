@@ -11,6 +11,9 @@ func FuzzGemmFinished(f *testing.F) {
 	for n := range uint8(60) {
 		f.Add(uint64(n), n, 3*n, n%9, n%3, n%2 == 0)
 	}
+	for m := range uint8(14) { // each number of rows of a last strip, and columns of the widest tile and more
+		f.Add(uint64(m), m, uint8(72), uint8(0), uint8(4), false)
+	}
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, layout uint8, biased bool) {
 		p := newProduct(rand.New(rand.NewPCG(seed, 9)), int(m%80)+1, int(n%100)+1, int(k)+1)
 		finish := GemmFinish{Lo: -1.5, Hi: float32(math.Inf(1))}

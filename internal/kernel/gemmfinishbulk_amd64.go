@@ -4,10 +4,13 @@ package kernel
 
 import "math"
 
+// widestTile is the number of columns of the widest tile that reads a bias. Functions read that many, so noBias has them.
+const widestTile = 4 * GemmPanel
+
 // noBias changes no sum, not even -0.
 var noBias = negativeZeros()
 
-func negativeZeros() (z [2 * GemmPanel]float32) {
+func negativeZeros() (z [widestTile]float32) {
 	for i := range z {
 		z[i] = float32(math.Copysign(0, -1))
 	}

@@ -47,7 +47,7 @@ func (p finishedPanels) rows(i, rows, strips int) {
 func finishWide(rows int) int {
 	switch rows {
 	case 1:
-		return 4 * GemmPanel
+		return widestTile
 	case 2, 3:
 		return 2 * GemmPanel
 	}
