@@ -1,6 +1,10 @@
 package pass
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 )
@@ -24,4 +28,13 @@ func (b broken) newlyBroken(m *ir.Model) (opset.Violation, bool) {
 		}
 	}
 	return opset.Violation{}, false
+}
+
+// fault is the error of a result that breaks v. What a step makes of nodes that are invalid themselves is no fault of the program: it may have copied
+// their types, or raised them to an opset in which they break another rule.
+func (b broken) fault(v opset.Violation) error {
+	if len(b) == 0 {
+		return ir.Bugf("the result is not a valid model: %s", v)
+	}
+	return fmt.Errorf("the source is not a valid model (%s), and the result would not be either (%s)", slices.Min(slices.Collect(maps.Keys(b))), v)
 }

@@ -49,7 +49,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))
 		}
 		if v, ok := rules.newlyBroken(m); ok {
-			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %s", v))
+			return nil, fmt.Errorf("%s: %w", s.Method, rules.fault(v))
 		}
 		if s.Ledger.repeated != nil {
 			o = s.Ledger.repeated

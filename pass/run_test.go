@@ -126,6 +126,29 @@ func TestInvalidModelReportsTheMethod(t *testing.T) {
 	}
 }
 
+// A result that breaks a rule is a bug, unless the source broke one already.
+func TestFaultOfAnInvalidResult(t *testing.T) {
+	for _, valid := range []bool{true, false} {
+		m := product(floats([]int64{1, 1}, 1))
+		var n *ir.Node
+		for n = range m.Nodes() {
+			break
+		}
+		if !valid {
+			n.SetAttr(&ir.Attr{Name: "unknown", Type: ir.AttrInt})
+		}
+		bad := step(t, "bad", pass.Prune, func(context.Context, *pass.Step) error {
+			n.SetAttr(&ir.Attr{Name: "another", Type: ir.AttrInt})
+			return nil
+		})
+		_, err := run(t, m, pass.Environment{}, bad)
+		var bug *ir.Bug
+		if err == nil || errors.As(err, &bug) != valid || !strings.Contains(err.Error(), "another") {
+			t.Errorf("source valid %v: got %v", valid, err)
+		}
+	}
+}
+
 func TestWeightsAreRemovedFromInputsBelowIR4(t *testing.T) {
 	for _, keepIR := range []bool{false, true} {
 		m := product(floats([]int64{1, 1}, 1))
