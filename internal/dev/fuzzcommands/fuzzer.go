@@ -82,7 +82,8 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 		return err
 	}
 	f.dir, f.program = dir, filepath.Join(dir, "mcompress")
-	args := []string{"build", "-o", f.program}
+	// Models have the version of the program, and the library, which is linked into this one, must write the same: go run records no revision.
+	args := []string{"build", "-buildvcs=false", "-o", f.program}
 	if f.cover {
 		args = append(args, "-cover", "-coverpkg=./...")
 		if err := os.MkdirAll(f.coverDir(), 0o755); err != nil {
@@ -94,7 +95,7 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 	}
 	if f.generated {
 		f.pieces = filepath.Join(dir, "mcompress-invariants")
-		args := []string{"build", "-tags", "invariants", "-o", f.pieces, "./cmd/mcompress"}
+		args := []string{"build", "-buildvcs=false", "-tags", "invariants", "-o", f.pieces, "./cmd/mcompress"}
 		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("go build: %w: %s", err, out)
 		}
