@@ -246,10 +246,10 @@ func TestOCIStalledTransfers(t *testing.T) {
 }
 
 // cut returns a change that ends the body of the blob of f after n bytes, the first times.
-func cut(f File, n int64, times int) func(*http.Response) error {
+func cut(f File, n, times int64) func(*http.Response) error {
+	var cuts atomic.Int64 // a client sends requests at the same time
 	return func(r *http.Response) error {
-		if times > 0 && r.Request.Method == http.MethodGet && strings.HasSuffix(r.Request.URL.Path, f.SHA256) {
-			times--
+		if r.Request.Method == http.MethodGet && strings.HasSuffix(r.Request.URL.Path, f.SHA256) && cuts.Add(1) <= times {
 			r.Body = io.NopCloser(io.MultiReader(io.LimitReader(r.Body, n), failing{}))
 		}
 		return nil
