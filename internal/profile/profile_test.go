@@ -123,7 +123,7 @@ func TestTimesAddUp(t *testing.T) {
 		r.Begin()
 		r.Spent(Waiting, time.Nanosecond)
 		for i, st := range usage().Steps {
-			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i}, func() error {
+			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i, Alloc: 16, Freed: 8, Stale: 3}, func() error {
 				return s.Step(engine.Event{Node: "inner", Op: "Mul", Index: -1}, func() error { time.Sleep(10 * time.Microsecond); return nil })
 			})
 			if err != nil {
@@ -148,6 +148,14 @@ func TestTimesAddUp(t *testing.T) {
 	}
 	if math.Abs(phases-p.Seconds) > 1e-9 || math.Abs(ops+p.Outside-p.Seconds) > 1e-9 {
 		t.Errorf("phases %v, operators %v + %v, want %v", phases, ops, p.Outside, p.Seconds)
+	}
+	for _, row := range p.Nodes {
+		if outer := row.Name != "inner"; outer && (row.Calls != 1 || row.Alloc != 16 || row.Freed != 8) {
+			t.Errorf("a node is called once a step and allocates 16 bytes: %+v", row)
+		}
+	}
+	if p.Waste.Stale != 4*3 {
+		t.Errorf("%d bytes are stale in a step of four nodes, want 3 each", p.Waste.Stale)
 	}
 	var b bytes.Buffer
 	if err := r.Trace(&b); err != nil {

@@ -57,7 +57,7 @@ func (s *sweep) start(ctx context.Context, dir string, args ...string) run {
 }
 
 // names are texts of errors that name what is unsupported: a value or an operator, or the code of a reason.
-var names = []string{`"`, "not supported", "no-repeated-layers", "can be partitioned into"}
+var names = []string{`"`, "not supported", "no trainable weights", "no-repeated-layers", "can be partitioned into"}
 
 // refusal describes what is wrong with an exit code other than 0: a model that cannot be compressed is unsupported, by a name.
 func (r run) refusal() string {
