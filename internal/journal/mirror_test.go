@@ -194,6 +194,30 @@ func testMirroredGroup(t *testing.T) {
 	}
 }
 
+// Results are sent some time after they were added, also those that are added after others were sent.
+func TestResultsAreSentInTheBackground(t *testing.T) { synctest.Test(t, testBackground) }
+
+func testBackground(t *testing.T) {
+	s := newStore()
+	g := s.joined(t, t.Context(), t.TempDir(), 0, map[string]int{})
+	for _, unit := range []string{"one", "two", "three"} {
+		if _, err := g.Add(t.Context(), unit, []byte(unit)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(delay + time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		sent := bytes.Contains(s.content["00000/journal"], []byte(unit))
+		s.mu.Unlock()
+		if !sent {
+			t.Errorf("the result of %s is not sent within %v", unit, delay)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Of two processes that finalize, the one that was started last does.
 func TestMirroredLock(t *testing.T) {
 	s := newStore()

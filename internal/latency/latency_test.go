@@ -24,7 +24,7 @@ func TestRunCountsAndOrdersTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Runs < 7 || m.Min <= 0 || m.Min > m.Median || m.Median > m.P90 {
+	if m.Runs != 7 || m.Min <= 0 || m.Min > m.Median || m.Median > m.P90 || m.Baseline <= 0 || m.Peak < m.Baseline {
 		t.Errorf("got %+v", m)
 	}
 	if want := 4 / m.Median; math.Abs(m.PerSec-want) > 1e-9*want {
@@ -194,7 +194,7 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	const layer = 2 * 2 * 4 * 8 * 4 // keys and values, sequences, heads, size, bytes
-	if m.Runs < 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Cache != 5*layer*(5+3) || m.Weights <= 0 {
+	if m.Runs != 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Peak < m.Baseline || m.Cache != 5*layer*(5+3) || m.Weights <= 0 {
 		t.Errorf("got %+v", m)
 	}
 	if rate := 2 * (5/m.Prompt + 3/m.Decode); rate > 2*m.P90 || rate < m.Min/2 {

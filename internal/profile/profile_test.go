@@ -62,6 +62,30 @@ func TestWaste(t *testing.T) {
 	}
 }
 
+// The area in use is that of the plan without what no value needs, and all of nothing.
+func TestAreaInUse(t *testing.T) {
+	for want, w := range map[float64]Waste{1: {}, 0.75: {Allocated: 4, Unused: 1}, 0: {Allocated: 1, Unused: 1}} {
+		if got := w.InUse(); got != want {
+			t.Errorf("%+v: %v, want %v", w, got, want)
+		}
+	}
+}
+
+// The growth per step is that of the samples after the start-up, over the steps between them, however many there are.
+func TestGrowthPerStep(t *testing.T) {
+	for _, samples := range []int{1, 2, 5, 40, maxSamples, 3 * maxSamples} {
+		g := &Samples{}
+		for step := 1; step <= samples; step++ {
+			if g.Due(step) {
+				g.Add(Quantity{"bytes", int64(7 * step)})
+			}
+		}
+		if got := g.Growth()[0]; samples > 1 && got.PerStep != 7 || samples == 1 && got.PerStep != 0 || got.Last < int64(7*(samples-g.distance)) {
+			t.Errorf("%d samples of 7 bytes a step: %+v", samples, got)
+		}
+	}
+}
+
 // retained is a leak.
 var retained [][]byte
 

@@ -94,6 +94,6 @@ func allCases() []command {
 		command{name: "memory --training", args: []string{"memory", "--training", "MODEL"}})
 	write("finetune", "finetune", "--teacher", "MODEL", "--data", "DATA", "--steps", "1", "--batch", "1")
 	write("distill", "distill", "--data", "DATA", "--steps", "1", "--batch", "1", "--teacher")
-	write("auto", "quantize", "--auto", "--min-sqnr", "20", "--allow-random-inputs")
+	write("quantize --auto", "quantize", "--auto", "--min-sqnr", "20", "--allow-random-inputs")
 	return list
 }
