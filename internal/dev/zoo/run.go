@@ -76,26 +76,11 @@ func (r run) message() string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// compare runs verify on the model and a result, and returns the lowest SQNR of its outputs, infinite where they are equal.
-func (s *sweep) compare(ctx context.Context, dir string, a, b string, args ...string) (float64, error) {
-	r := s.start(ctx, dir, append([]string{"verify", a, b, "--json", "--no-layers"}, args...)...)
-	if r.code != 0 {
-		return 0, errors.New(strings.TrimSpace(r.finding + " " + r.message()))
-	}
-	return r.lowest()
-}
-
 // lowest is the lowest SQNR of the outputs in verify's JSON, infinite where they are equal or no floats.
 func (r run) lowest() (float64, error) {
 	var result struct{ Verification verification.Result }
 	if err := json.Unmarshal([]byte(r.stdout), &result); err != nil {
 		return 0, err
 	}
-	lowest := math.Inf(1)
-	for _, o := range result.Verification.Outputs {
-		if o.Errors != nil && o.Errors.SQNR != nil {
-			lowest = min(lowest, *o.Errors.SQNR)
-		}
-	}
-	return lowest, nil
+	return lowest(&result.Verification), nil
 }
