@@ -282,8 +282,15 @@ func TestSending(t *testing.T) {
 	if _, err := g.Add(t.Context(), "large", []byte(strings.Repeat("x", backlog))); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.content["00000/journal"]); n < backlog {
+	n := len(s.content["00000/journal"])
+	if n < backlog {
 		t.Errorf("%d bytes are sent", n)
+	}
+	if _, err := g.Add(t.Context(), "small", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	if now := len(s.content["00000/journal"]); now != n {
+		t.Errorf("a small result is sent at once: %d bytes after %d", now, n)
 	}
 	if err := g.Close(); err != nil {
 		t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -105,6 +107,13 @@ func TestCacheOfARun(t *testing.T) {
 func TestBackendsThatCannotRun(t *testing.T) {
 	if _, err := (&Job{Model: mlp, Backend: "none", Batch: 1}).Run(context.Background()); err == nil {
 		t.Error("an unknown backend runs")
+	}
+	missing := Job{Model: filepath.Join(t.TempDir(), "m.onnx"), Backend: Embedded, Batch: 1}
+	if _, err := missing.Run(context.Background()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing model: %v", err)
+	}
+	if _, err := missing.Profile(context.Background(), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the profile of a missing model: %v", err)
 	}
 	if _, err := (&Job{Model: mlp, Backend: ORT, Batch: 1}).Profile(context.Background(), nil); err == nil {
 		t.Error("ONNX Runtime is profiled")

@@ -214,7 +214,6 @@ func TestModelsThatAreNotCached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	var none *weightcache.Cache
 	e, err := none.Open(t.Context(), f, engine.Options{Workers: 1})
 	if err != nil {
@@ -236,6 +235,12 @@ func TestModelsThatAreNotCached(t *testing.T) {
 	}
 	c := newFolder(t)
 	c.check(t, "packed", c.run(t, packed), k, 1, 0)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Open(t.Context(), f, engine.Options{Workers: 1}); err == nil || e != nil {
+		t.Errorf("a model whose files cannot be read: %v, %v", e, err)
+	}
 }
 
 // Invalid files are replaced, with a warning.
