@@ -67,7 +67,7 @@ func TestFilledModelsAreOpenedBeforeTheyAreSealed(t *testing.T) {
 			return "0123456789", nil
 		}}}
 		set := &atomicfile.Set{Sync: true}
-		staged, err := Layout(m, "model.onnx", LayoutOptions{External: external}).Fill(t.Context(), set, path, o)
+		staged, err := Layout(m, "model.onnx", LayoutOptions{External: external}).Fill(t.Context(), set, path, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -197,7 +197,7 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 		}
 		for i := range workers {
 			g, set := join(i), &atomicfile.Set{}
-			written, err := planned("m.onnx").Stage(t.Context(), set, path, SaveOptions{Digest: true, Journal: g})
+			written, err := planned("m.onnx").Stage(t.Context(), set, path, nil, SaveOptions{Digest: true, Journal: g})
 			var elsewhere *ir.Elsewhere
 			if last := i == workers-1; errors.As(err, &elsewhere) == last || last && err != nil {
 				t.Fatalf("worker %d: %v", i, err)

@@ -151,7 +151,7 @@ func Save(ctx context.Context, m *ir.Model, path string, o SaveOptions) ([]Writt
 func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Written, err error) {
 	set := &atomicfile.Set{Sync: o.Sync}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	ws, err := p.Stage(ctx, set, path, o)
+	ws, err := p.stage(ctx, set, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +159,15 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 }
 
 // Stage writes the files of p into a set, which publishes them later: it is Fill, then Seal.
-func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ []Written, err error) {
-	s, err := p.Fill(ctx, set, path, o)
+func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, rules Rules, o SaveOptions) (_ []Written, err error) {
+	if err := p.check(rules); err != nil {
+		return nil, err
+	}
+	return p.stage(ctx, set, path, o)
+}
+
+func (p *Plan) stage(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ []Written, err error) {
+	s, err := p.fill(ctx, set, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +186,29 @@ type Staged struct {
 
 // Fill writes the payloads of p into files of a set. They are a model in set.Folder then, in which values that are known late are zeros until Seal; meanwhile, the
 // files are digested and flushed in the background. If o.Journal divides the data files, it writes those of this process, and uses those of others.
-func (p *Plan) Fill(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ *Staged, err error) {
+//
+// A model that breaks a rule is an error before any payload is computed. Every model that a command makes is written here or by Stage; copies, such as those of pack,
+// unpack and pull, have the bytes of their source.
+func (p *Plan) Fill(ctx context.Context, set *atomicfile.Set, path string, rules Rules, o SaveOptions) (*Staged, error) {
+	if err := p.check(rules); err != nil {
+		return nil, err
+	}
+	return p.fill(ctx, set, path, o)
+}
+
+// Rules are what a written model must hold: opset.Broken has those of ONNX.
+type Rules interface {
+	Check(m *ir.Model) error
+}
+
+func (p *Plan) check(rules Rules) error {
+	if rules == nil {
+		return nil
+	}
+	return rules.Check(p.model)
+}
+
+func (p *Plan) fill(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ *Staged, err error) {
 	if p.skel.n > inlineLimit {
 		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
 	}
@@ -200,7 +229,7 @@ func (p *Plan) Fill(ctx context.Context, set *atomicfile.Set, path string, o Sav
 	if s.files, err = s.w.create(ctx, set, p, path); err != nil {
 		return nil, err
 	}
-	return s, s.fill(ctx, p)
+	return s, s.write(ctx, p)
 }
 
 // Close ends the work on files that are not sealed.
@@ -221,8 +250,8 @@ func (p *Plan) digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// fill writes the skeleton, then the payloads.
-func (s *Staged) fill(ctx context.Context, p *Plan) (err error) {
+// write writes the skeleton, then the payloads.
+func (s *Staged) write(ctx context.Context, p *Plan) (err error) {
 	w, files := s.w, s.files
 	pos := int64(0)
 	for _, q := range p.skel.parts {

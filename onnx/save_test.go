@@ -16,8 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 )
 
 // recipes is a model of n constants, made by recipes of two outputs from one input.
@@ -423,5 +425,36 @@ func TestSeveralDataFiles(t *testing.T) {
 	}
 	if got := len(Layout(recipes(2, 0, double), "m.onnx", LayoutOptions{DataFiles: n}).Paths("m.onnx")); got != 3 {
 		t.Errorf("%d files for two recipes", got)
+	}
+}
+
+// A model that breaks a rule is not written into a set, and nothing is computed for it.
+func TestStagedModelsHoldRules(t *testing.T) {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 9}}
+	x := m.Graph.NewValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}}}
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	relu := m.Graph.Insert(nil, "Relu", []*ir.Value{x})
+	m.Graph.AddOutput(relu)
+	valid := opset.BrokenBy(m)
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	stage := func(rules Rules) error {
+		set := &atomicfile.Set{}
+		_, err := Layout(m, "m.onnx", LayoutOptions{}).Stage(t.Context(), set, path, rules, SaveOptions{})
+		if err == nil {
+			err = set.Publish(path)
+		}
+		return errors.Join(err, set.Close())
+	}
+	relu.Producer().Op.Type = "Mish" // of opset 18
+	if err := stage(valid); err == nil || !strings.Contains(err.Error(), "Mish: no operator of the opset that the model imports") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if err := stage(opset.BrokenBy(m)); err != nil {
+		t.Errorf("a rule that the source breaks: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/opset"
 )
 
 // A Result is what the steps of a run report.
@@ -29,7 +30,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	if err := m.Verify(); err != nil {
 		return nil, err
 	}
-	rules := rulesOf(m)
+	broken := opset.BrokenBy(m)
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
 	hidden, restore := m.HideDefaults()
@@ -48,8 +49,8 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))
 		}
-		if v, ok := rules.newlyBroken(m); ok {
-			return nil, fmt.Errorf("%s: %w", s.Method, rules.fault(v))
+		if err := broken.Check(m); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
 		if s.Ledger.repeated != nil {
 			o = s.Ledger.repeated

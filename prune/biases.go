@@ -12,23 +12,25 @@ func biasesOf(m *ir.Model) (ws []*weight) {
 	found := map[*ir.Value]bool{}
 	for n := range m.Nodes() {
 		for i, v := range n.Inputs() {
-			if v != nil && v.Const != nil && pass.IsWeight(v.Const) && isBias(n, i) && !found[v] {
-				found[v] = true
-				ws = append(ws, &weight{v: v, before: v.Const, consumers: pass.Consumers(v)})
+			o := pass.Trace(v)
+			if o == nil || !o.Trouble.None() || !pass.IsWeight(o.Base.Const) || !isBias(n, i, o.Shape) || found[o.Base] {
+				continue
 			}
+			found[o.Base] = true
+			ws = append(ws, &weight{v: o.Base, before: o.Base.Const, consumers: pass.Consumers(o.Base)})
 		}
 	}
 	return ws
 }
 
-// isBias reports whether input i of n is a bias.
-func isBias(n *ir.Node, i int) bool {
+// isBias reports whether input i of n, a constant of that shape, is a bias.
+func isBias(n *ir.Node, i int, shape []int64) bool {
 	if !ir.DefaultDomain(n.Op.Domain) {
 		return false
 	}
 	if n.Op.Is("Add") {
 		product := n.Input(1 - i).Producer()
-		return product != nil && operator.Of(product).Product() && hasWeight(product) && len(n.Input(i).Const.Shape) == 1
+		return product != nil && operator.Of(product).Product() && hasWeight(product) && len(shape) == 1
 	}
 	f := operator.Of(n)
 	return len(f.Weights()) > 0 && f.Input(i).Role == operator.Bias

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -13,6 +14,7 @@ import (
 type flow struct {
 	nodes     []*ir.Node            // without those of constant expressions, in topological order
 	constants map[*ir.Value]*folded // of constant expressions and initializers
+	shapes    opset.Shapes          // for assumed sizes of the inputs
 	numbers   map[string]int        // of kinds of constant expressions: their text would double with each level
 }
 
@@ -24,7 +26,7 @@ type folded struct {
 
 // newFlow returns the flow of nodes, which are in topological order.
 func newFlow(nodes []*ir.Node) *flow {
-	f := &flow{constants: map[*ir.Value]*folded{}, numbers: map[string]int{}}
+	f := &flow{constants: map[*ir.Value]*folded{}, shapes: opset.ShapesFor(assumed(nodes)), numbers: map[string]int{}}
 	for _, n := range nodes {
 		inputs := outer(n)
 		if len(inputs) == 0 || slices.ContainsFunc(inputs, func(v *ir.Value) bool { return f.constant(v) == nil }) {
@@ -77,4 +79,37 @@ func outer(n *ir.Node) []*ir.Value {
 		vs = append(vs, g.Outputs...)
 	}
 	return slices.DeleteFunc(vs, func(v *ir.Value) bool { return v == nil })
+}
+
+// assumedSize is that of dynamic axes of inputs: common for images, and no less than the windows of most models.
+const assumedSize = 224
+
+// assumed are shapes of the inputs that nodes read.
+func assumed(nodes []*ir.Node) map[*ir.Value][]int64 {
+	sizes := map[*ir.Value][]int64{}
+	for _, n := range nodes {
+		for _, v := range outer(n) {
+			if v.Producer() != nil || v.Const != nil || v.Type == nil || v.Type.Shape == nil || sizes[v] != nil {
+				continue
+			}
+			shape := make([]int64, len(v.Type.Shape))
+			for i, d := range v.Type.Shape {
+				if shape[i] = d.N; !d.Known() {
+					shape[i] = assumedSize
+				}
+			}
+			sizes[v] = shape
+		}
+	}
+	return sizes
+}
+
+// sameSize reports whether the results of a and b have equal sizes, as far as they are known.
+func (f *flow) sameSize(a, b *ir.Node) bool {
+	x, knownX := f.shapes.Of(stream(a))
+	y, knownY := f.shapes.Of(stream(b))
+	if !knownX || !knownY {
+		return true
+	}
+	return slices.EqualFunc(x, y, func(p, q ir.Dim) bool { return !p.Known() || !q.Known() || p.N == q.N })
 }

@@ -68,6 +68,67 @@ func TestLayersThatStayAreSpreadEvenly(t *testing.T) {
 	}
 }
 
+// Layers whose results are smaller or larger than what they read do not repeat, although their operators and weights are alike.
+func TestLayersKeepTheSize(t *testing.T) {
+	weight := func(g *ir.Graph, name string, shape ...int64) *ir.Value {
+		s := ir.Spec{DType: ir.Float, Shape: shape}
+		return g.AddConst(name, &ir.Tensor{Spec: s, Source: make(ir.Mem, s.Bytes())})
+	}
+	conv := func(attrs ...*ir.Attr) func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
+		return func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
+			return g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Conv", []*ir.Value{x, weight(g, fmt.Sprint("w", i), 8, 8, 3, 3)}, attrs...)})
+		}
+	}
+	pads := ir.IntsAttr("pads", 1, 1, 1, 1)
+	padded, strided := conv(pads), conv(pads, ir.IntsAttr("strides", 2, 2))
+	for _, c := range []struct {
+		name  string
+		layer func(g *ir.Graph, x *ir.Value, i int) *ir.Value
+		want  int
+	}{
+		{"padding", padded, 3},
+		{"no padding", conv(), 0},
+		{"stride", strided, 0},
+		{"residual", func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
+			return g.Insert(nil, "Add", []*ir.Value{x, padded(g, x, i)})
+		}, 3},
+		{"both branches of stride 2", func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
+			return g.Insert(nil, "Add", []*ir.Value{strided(g, x, i), strided(g, x, 10+i)})
+		}, 0},
+		{"transposed", func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
+			return g.Insert(nil, "ConvTranspose", []*ir.Value{x, weight(g, fmt.Sprint("w", i), 8, 8, 2, 2)}, ir.IntsAttr("strides", 2, 2))
+		}, 0},
+		{"pool", func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
+			return g.Insert(nil, "MaxPool", []*ir.Value{padded(g, x, i)}, ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2))
+		}, 0},
+	} {
+		for _, side := range []ir.Dim{{N: 64}, {N: -1, Param: "side"}, {N: -1}} {
+			m := ir.NewModel()
+			m.Opsets = []ir.Opset{{Version: 17}}
+			g := m.Graph
+			x := g.AddValue("x")
+			x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 8}, side, side}}
+			g.Inputs = []*ir.Value{x}
+			h := g.Insert(nil, "Tanh", []*ir.Value{x})
+			for i := range 3 {
+				h = c.layer(g, h, i)
+			}
+			g.AddOutput(h)
+			nodes, err := g.Order()
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers := 0
+			for _, r := range repetitions(nodes) {
+				layers += len(r)
+			}
+			if layers != c.want {
+				t.Errorf("%s, %+v: %d repeated layers, want %d", c.name, side, layers, c.want)
+			}
+		}
+	}
+}
+
 // The layers of a model without numbered inputs or outputs are counted from 0.
 func TestRemovedLayersAreCounted(t *testing.T) {
 	m := stack(5)

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A repetition is two or more successive layers of one kind: each reads what the one before it makes.
+// A repetition is two or more successive layers of one kind: each reads what the one before it makes, and makes a value of the size that it reads, as far as
+// sizes are known, so that those after a removed one read what they read before.
 type repetition []segment
 
 // repetitions finds repeated layers in the graph of nodes, which are in topological order.
@@ -105,7 +106,7 @@ func (f *flow) repeated(segments []segment) []repetition {
 	}
 	weighty := f.weighty(segments)
 	for period := 1; period <= min(maxPeriod, len(segments)/2); period++ {
-		counts := counts(segments, period)
+		counts := f.counts(segments, period)
 		for from := 0; from < len(counts); {
 			// No layer that begins in this period has weights.
 			if counts[from] < 2 || weighty[from] == weighty[min(from+2*period, len(segments))] {
@@ -127,12 +128,12 @@ func (f *flow) repeated(segments []segment) []repetition {
 }
 
 // counts are the numbers of times that period segments are repeated from each segment on, themselves included. No graph output is between
-// them.
-func counts(segments []segment, period int) []int {
+// them, and they read values of one size: layers of one kind that do also make values of that size.
+func (f *flow) counts(segments []segment, period int) []int {
 	list, same := make([]int, len(segments)), 0
 	for i := len(segments) - 1; i >= 0; i-- {
 		list[i] = 1
-		if next := i + period; next >= len(segments) || segments[i].kind != segments[next].kind {
+		if next := i + period; next >= len(segments) || segments[i].kind != segments[next].kind || !f.sameSize(segments[i].before, segments[next].before) {
 			same = 0
 		} else if same++; same >= period && !slices.ContainsFunc(segments[next].before.Outputs, isGraphOutput) {
 			list[i] += list[next]

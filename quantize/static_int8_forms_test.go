@@ -2,6 +2,7 @@ package quantize
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -33,7 +34,7 @@ func TestClipsWithinTheQuantizedRange(t *testing.T) {
 		s := newBuilder(t, 17)
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 4, 6, 6), s.weight("w", 8, 4, 3, 3)})
 		bound := func(x float32) *ir.Value {
-			return s.AddConst("bound", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(x)})
+			return s.node("Identity", []*ir.Value{s.AddConst("bound", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(x)})})
 		}
 		x = s.node("Clip", []*ir.Value{x, bound(c.lo), bound(c.hi)})
 		s.output("y", s.node("Conv", []*ir.Value{x, s.weight("w", 8, 8, 3, 3)}), 1, 8, 2, 2)
@@ -59,5 +60,36 @@ func TestActivationsBelowTheSQNRStayFloat(t *testing.T) {
 	}
 	if weights != 2 || ops["QuantizeLinear"] > 0 || ops["Cast"] != 2 {
 		t.Errorf("%d weights are quantized, operators %v", weights, ops)
+	}
+}
+
+// A bias behind views is quantized with its layer, also one that two layers share.
+func TestBiasesBehindViews(t *testing.T) {
+	for _, view := range []string{"", "Identity", "Reshape", "Unsqueeze"} {
+		s := newBuilder(t, 17)
+		through := func(v *ir.Value) *ir.Value {
+			switch view {
+			case "Reshape":
+				return s.node("Reshape", []*ir.Value{v, s.ints(-1)})
+			case "Unsqueeze":
+				return s.node("Squeeze", []*ir.Value{s.node("Unsqueeze", []*ir.Value{v, s.ints(0)}), s.ints(0)})
+			case "Identity":
+				return s.node("Identity", []*ir.Value{v})
+			}
+			return v
+		}
+		shared := s.weight("shared", 8)
+		x := s.node("Conv", []*ir.Value{s.input("x", 1, 4, 6, 6), s.weight("w", 8, 4, 3, 3), through(shared)})
+		x = s.node("Relu", []*ir.Value{x})
+		x = s.node("Conv", []*ir.Value{x, s.weight("w", 8, 8, 3, 3), through(shared)})
+		x = s.node("Flatten", []*ir.Value{x})
+		x = s.node("Gemm", []*ir.Value{x, s.weight("w", 32, 16), through(s.weight("c", 16))})
+		s.output("y", s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 16, 10)}), through(s.weight("d", 10))}), 1, 10)
+		r := s.apply(variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "no-bias-correction"}}, 15)
+		for _, row := range r.Report.Ledger {
+			if row.Form != "qdq" && slices.Contains([]string{"w", "w1", "w2", "w3", "shared", "c", "d"}, row.Tensor) {
+				t.Errorf("behind %q: %s has form %q, reason %s", view, row.Tensor, row.Form, row.Why())
+			}
+		}
 	}
 }

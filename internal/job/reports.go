@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
@@ -48,7 +49,7 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	if p.Size() >= resumable || r.Divided {
 		o.Journal = r.Journal
 	}
-	staged, err := p.Fill(ctx, set, path, o)
+	staged, err := p.Fill(ctx, set, path, opset.BrokenBy(r.source.Model), o)
 	if err != nil {
 		return nil, err
 	}

@@ -292,6 +292,27 @@ func TestGroup(t *testing.T) {
 	if _, ok := b.Result("one"); ok {
 		t.Error("the result of a removed log")
 	}
+	// A process that was started anew has the results of its new log only, each once.
+	a = join(0)
+	if _, err := a.Add(t.Context(), "three", []byte("3")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Add(t.Context(), "three", []byte("3")); err == nil {
+		t.Error("a second result of a unit")
+	}
+	a.found.Wait()
+	if err := errors.Join(b.Refresh(t.Context()), b.Refresh(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := b.Result("one"); ok {
+		t.Error("a result of the log before")
+	}
+	if _, ok := b.Result("three"); !ok {
+		t.Error("no result of the new log")
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
 	// The last process computes everything, and only one does.
 	last := join(2)
 	if !slices.Equal(last.Mine(costs), []bool{true, true, true, true}) {
@@ -314,6 +335,11 @@ func TestGroup(t *testing.T) {
 	}
 	if err := errors.Join(b.Close(), last.Remove(t.Context())); err != nil {
 		t.Fatal(err)
+	}
+	for i, l := range b.others {
+		if l.file != nil {
+			t.Errorf("the log of process %d is open after Close", i)
+		}
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is left: %v", err)

@@ -194,6 +194,30 @@ func testMirroredGroup(t *testing.T) {
 	}
 }
 
+// Results are sent some time after they were added, also those that are added after others were sent.
+func TestResultsAreSentInTheBackground(t *testing.T) { synctest.Test(t, testBackground) }
+
+func testBackground(t *testing.T) {
+	s := newStore()
+	g := s.joined(t, t.Context(), t.TempDir(), 0, map[string]int{})
+	for _, unit := range []string{"one", "two", "three"} {
+		if _, err := g.Add(t.Context(), unit, []byte(unit)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(delay + time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		sent := bytes.Contains(s.content["00000/journal"], []byte(unit))
+		s.mu.Unlock()
+		if !sent {
+			t.Errorf("the result of %s is not sent within %v", unit, delay)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Of two processes that finalize, the one that was started last does.
 func TestMirroredLock(t *testing.T) {
 	s := newStore()
@@ -258,8 +282,15 @@ func TestSending(t *testing.T) {
 	if _, err := g.Add(t.Context(), "large", []byte(strings.Repeat("x", backlog))); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.content["00000/journal"]); n < backlog {
+	n := len(s.content["00000/journal"])
+	if n < backlog {
 		t.Errorf("%d bytes are sent", n)
+	}
+	if _, err := g.Add(t.Context(), "small", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	if now := len(s.content["00000/journal"]); now != n {
+		t.Errorf("a small result is sent at once: %d bytes after %d", now, n)
 	}
 	if err := g.Close(); err != nil {
 		t.Error(err)

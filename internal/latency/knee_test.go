@@ -10,9 +10,10 @@ func TestKneeIsTheSmallestBatchNearTheBest(t *testing.T) {
 		measure("a", 32, 990), measure("a", 1, 500), measure("a", 8, 949), measure("a", 16, 951), measure("a", 64, 1000),
 		measure("b", 1, 10), measure("b", 2, 5), // larger batches are slower
 		measure("c", 4, 100),
+		measure("d", 1, 95), measure("d", 2, 100), // exactly 95 %
 	}
 	MarkKnees(all)
-	want := map[string]int64{"a": 16, "b": 1}
+	want := map[string]int64{"a": 16, "b": 1, "d": 1}
 	for _, m := range all {
 		if m.Knee != (m.Batch == want[m.Model]) {
 			t.Errorf("%s, batch %d: %v", m.Model, m.Batch, m.Knee)

@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 )
 
 const mlp = "../../fixtures/mlp.onnx"
@@ -20,7 +26,7 @@ func TestRunCountsAndOrdersTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Runs < 7 || m.Min <= 0 || m.Min > m.Median || m.Median > m.P90 {
+	if m.Runs != 7 || m.Min <= 0 || m.Min > m.Median || m.Median > m.P90 || m.Baseline <= 0 || m.Peak < m.Baseline {
 		t.Errorf("got %+v", m)
 	}
 	if want := 4 / m.Median; math.Abs(m.PerSec-want) > 1e-9*want {
@@ -28,6 +34,110 @@ func TestRunCountsAndOrdersTimes(t *testing.T) {
 	}
 	if m.Arena <= 0 || m.Weights <= 0 {
 		t.Errorf("the engine holds %d bytes of weights and an arena of %d", m.Weights, m.Arena)
+	}
+}
+
+// Runs go on until the minimum time is over, and warm-up runs are not counted.
+func TestMinimumTimeAndWarmup(t *testing.T) {
+	const least = 50 * time.Millisecond
+	begin := time.Now()
+	m, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 2, Time: least}).Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < least || m.Runs <= 2 || m.First <= 0 || m.Load <= 0 {
+		t.Errorf("%d runs in %v: %+v", m.Runs, took, m)
+	}
+	p, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 3, Warmup: 4}).Profile(context.Background(), nil)
+	if err != nil || p.Steps != 3 {
+		t.Errorf("%d runs, want 3 after the warm-up: %v", p.Steps, err)
+	}
+}
+
+// A run that takes more memory than was planned ends after the warm-up.
+func TestMemoryAboveTheBudgetEndsTheRun(t *testing.T) {
+	s, err := (&Job{Model: mlp, Backend: Embedded, Workers: 1}).opened(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]*ir.Array{"input": ir.NewArray(ir.Float, 1, 1, 20, 20)}
+	m := &Measure{Baseline: resident() - 1000}
+	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 999}, s, in); err != nil || m.Needs < 1000 || m.Runs > 0 || !m.Over() {
+		t.Errorf("%+v, %v", m, err)
+	}
+	m = &Measure{Baseline: resident()}
+	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 1 << 40}, s, in); err != nil || m.Over() || m.Runs < 3 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// opened opens the model of j.
+func (j *Job) opened(t *testing.T) (engine.Session, error) {
+	t.Helper()
+	f, err := onnx.Open(j.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	s, err := j.open(t.Context(), f, nil)
+	if err == nil {
+		t.Cleanup(func() { s.Close() })
+	}
+	return s, err
+}
+
+// Packed weights are kept in a folder, whose errors are warnings.
+func TestCacheOfARun(t *testing.T) {
+	j := Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 1, Cache: filepath.Join(t.TempDir(), "cache")}
+	for range 2 {
+		if m, err := j.Run(context.Background()); err != nil || len(m.Warnings) > 0 {
+			t.Fatal(m.Warnings, err)
+		}
+	}
+	if files, err := filepath.Glob(filepath.Join(j.Cache, "*.weights")); err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v", files, err)
+	}
+	j.Cache = mlp // no folder
+	if m, err := j.Run(context.Background()); err != nil || len(m.Warnings) == 0 {
+		t.Errorf("no warning of a folder that is a file: %v", err)
+	}
+}
+
+// What a backend cannot run is an error before anything is measured.
+func TestBackendsThatCannotRun(t *testing.T) {
+	if _, err := (&Job{Model: mlp, Backend: "none", Batch: 1}).Run(context.Background()); err == nil {
+		t.Error("an unknown backend runs")
+	}
+	missing := Job{Model: filepath.Join(t.TempDir(), "m.onnx"), Backend: Embedded, Batch: 1}
+	if _, err := missing.Run(context.Background()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing model: %v", err)
+	}
+	if _, err := missing.Profile(context.Background(), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the profile of a missing model: %v", err)
+	}
+	if _, err := (&Job{Model: mlp, Backend: ORT, Batch: 1}).Profile(context.Background(), nil); err == nil {
+		t.Error("ONNX Runtime is profiled")
+	}
+}
+
+// Random tokens are in the vocabulary, and below 100 where it is not known.
+func TestRandomTokens(t *testing.T) {
+	for vocabulary, bound := range map[int64]int64{7: 7, 0: defaultVocabulary} {
+		ids, seen := randomTokens(rand.New(rand.NewPCG(1, 0)), vocabulary, 3, 400), map[int64]bool{}
+		for _, sequence := range ids {
+			if len(sequence) != 400 {
+				t.Errorf("a sequence of %d tokens", len(sequence))
+			}
+			for _, id := range sequence {
+				seen[id] = true
+				if id < 0 || id >= bound {
+					t.Errorf("token %d of %d", id, bound)
+				}
+			}
+		}
+		if len(ids) != 3 || len(seen) < int(bound)*9/10 {
+			t.Errorf("%d sequences with %d of %d tokens", len(ids), len(seen), bound)
+		}
 	}
 }
 
@@ -93,7 +203,7 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	const layer = 2 * 2 * 4 * 8 * 4 // keys and values, sequences, heads, size, bytes
-	if m.Runs < 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Cache != 5*layer*(5+3) || m.Weights <= 0 {
+	if m.Runs != 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Peak < m.Baseline || m.Cache != 5*layer*(5+3) || m.Weights <= 0 {
 		t.Errorf("got %+v", m)
 	}
 	if rate := 2 * (5/m.Prompt + 3/m.Decode); rate > 2*m.P90 || rate < m.Min/2 {

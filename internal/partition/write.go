@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 )
@@ -123,7 +124,7 @@ func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, a
 	if before := w.written; s.Progress != nil {
 		s.Progress = func(done, _ int64) { w.save.Progress(min(all, before+done), all) }
 	}
-	written, err := onnx.Layout(f.Model, name, onnx.LayoutOptions{External: f.External()}).Stage(ctx, w.set, filepath.Join(w.dir, name), s)
+	written, err := onnx.Layout(f.Model, name, onnx.LayoutOptions{External: f.External()}).Stage(ctx, w.set, filepath.Join(w.dir, name), opset.BrokenBy(w.source.Model), s)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -59,6 +60,78 @@ func TestWaste(t *testing.T) {
 	}
 	if want := []Late{{"b", 200, 2}}; !slices.Equal(w.Late, want) {
 		t.Errorf("late %+v", w.Late)
+	}
+}
+
+// The area in use is that of the plan without what no value needs, and all of nothing.
+func TestAreaInUse(t *testing.T) {
+	for want, w := range map[float64]Waste{1: {}, 0.75: {Allocated: 4, Unused: 1}, 0: {Allocated: 1, Unused: 1}} {
+		if got := w.InUse(); got != want {
+			t.Errorf("%+v: %v, want %v", w, got, want)
+		}
+	}
+}
+
+// The growth per step is that of the samples after the start-up, over the steps between them, however many there are.
+func TestGrowthPerStep(t *testing.T) {
+	for _, samples := range []int{1, 2, 5, 40, maxSamples, 3 * maxSamples} {
+		g := &Samples{}
+		for step := 1; step <= samples; step++ {
+			if g.Due(step) {
+				g.Add(Quantity{"bytes", int64(7 * step)})
+			}
+			if len(g.rows) >= maxSamples {
+				t.Fatalf("%d samples", len(g.rows))
+			}
+		}
+		if got := g.Growth()[0]; samples > 1 && got.PerStep != 7 || samples == 1 && got.PerStep != 0 || got.Last < int64(7*(samples-g.distance)) {
+			t.Errorf("%d samples of 7 bytes a step: %+v", samples, got)
+		}
+	}
+}
+
+// A quantity that stays the same now and then grows; one that decreases, or seldom changes, does not.
+func TestGrowingQuantities(t *testing.T) {
+	for name, c := range map[string]struct {
+		of    func(step int) int
+		grows bool
+	}{
+		"every step":        {func(step int) int { return step }, true},
+		"but every fifth":   {func(step int) int { return step - step/5 }, true},
+		"two of three":      {func(step int) int { return step - step/3 }, false},
+		"every other step":  {func(step int) int { return step / 2 }, false},
+		"with one decrease": {func(step int) int { return step - 3*(step/30) }, false},
+		"constant":          {func(int) int { return 5 }, false},
+	} {
+		g := &Samples{}
+		for step := 1; step < 40; step++ {
+			g.Add(Quantity{"bytes", int64(c.of(step))})
+		}
+		if got := g.Growth()[0]; got.Grows != c.grows || !got.Checked {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Memory that is released late is listed by its bytes times nodes.
+func TestLateMemoryIsInOrder(t *testing.T) {
+	u := usage()
+	u.Plan.Blocks, u.Values, u.Steps = nil, nil, make([]engine.Step, 40)
+	for _, v := range []struct {
+		name  string
+		bytes int64
+		nodes int
+	}{{"small and long", 30, 20}, {"large and short", 100, 3}, {"long", 50, 30}, {"in time", 1000, 1}} {
+		u.Plan.Blocks = append(u.Plan.Blocks, memory.Block{Name: v.name, Kind: memory.Activation, Bytes: v.bytes, Last: 5 + v.nodes})
+		u.Values = append(u.Values, engine.Lifetime{Name: v.name, Bytes: v.bytes, Block: len(u.Values), Last: 5})
+	}
+	p, err := newPlan(u, make([]string, len(u.Steps)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Late{{"long", 50, 30}, {"small and long", 30, 20}, {"large and short", 100, 3}}
+	if got := p.waste().Late; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -123,8 +196,11 @@ func TestTimesAddUp(t *testing.T) {
 		r.Begin()
 		r.Spent(Waiting, time.Nanosecond)
 		for i, st := range usage().Steps {
-			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i}, func() error {
-				return s.Step(engine.Event{Node: "inner", Op: "Mul", Index: -1}, func() error { time.Sleep(10 * time.Microsecond); return nil })
+			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i, Alloc: 16, Freed: 8, Stale: 3}, func() error {
+				inner := func() error {
+					return s.Step(engine.Event{Node: "inner", Op: "Mul", Index: -1}, func() error { time.Sleep(10 * time.Microsecond); return nil })
+				}
+				return errors.Join(inner(), inner())
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -148,6 +224,14 @@ func TestTimesAddUp(t *testing.T) {
 	}
 	if math.Abs(phases-p.Seconds) > 1e-9 || math.Abs(ops+p.Outside-p.Seconds) > 1e-9 {
 		t.Errorf("phases %v, operators %v + %v, want %v", phases, ops, p.Outside, p.Seconds)
+	}
+	for _, row := range p.Nodes {
+		if outer := row.Name != "inner"; outer && (row.Calls != 1 || row.Alloc != 16 || row.Freed != 8) {
+			t.Errorf("a node is called once a step and allocates 16 bytes: %+v", row)
+		}
+	}
+	if p.Waste.Stale != 4*3 {
+		t.Errorf("%d bytes are stale in a step of four nodes, want 3 each", p.Waste.Stale)
 	}
 	var b bytes.Buffer
 	if err := r.Trace(&b); err != nil {

@@ -114,7 +114,11 @@ func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 	}
 	found.assignCompanions()
 	if len(found.list) == 0 {
-		return nil, &Unreachable{"no candidate supports any of the weights" + t.leftOut()}
+		why := "no candidate supports any of the weights"
+		if found.inner {
+			why = "candidates support weights of subgraphs and functions only, which are not measured; --method quantizes them"
+		}
+		return nil, &Unreachable{why + t.leftOut()}
 	}
 	list := found.list
 	if together {
@@ -268,6 +272,7 @@ type finder struct {
 	of        map[string]*layer
 	positions map[string]int // of constants that exist before a candidate's step
 	riders    []companion
+	inner     bool // candidates change weights of subgraphs or functions, which are no layers
 }
 
 // A companion is a weight that a candidate changes without making it smaller.
@@ -291,10 +296,15 @@ func (f *finder) collect(ctx context.Context, t *tuner, i int, c Candidate) erro
 	defer b.close()
 	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
-		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" {
-			if _, selectable := f.positions[row.Tensor]; selectable {
-				f.add(row, i)
-			}
+		if row.Status != pass.Changed || row.Method != step.Method().Name {
+			continue
+		}
+		if row.Scope != "" {
+			f.inner = true // samples may not run its branch: equal outputs would be no evidence
+			continue
+		}
+		if _, selectable := f.positions[row.Tensor]; selectable {
+			f.add(row, i)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
@@ -287,5 +289,37 @@ func TestAddedConstantsAreNotSelected(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("filters of the Conv were not measured: %+v", search.Layers)
+	}
+}
+
+// Weights of subgraphs, whose branches samples may not run, are not measured, and the error of a model that has no others says so.
+func TestWeightsOfSubgraphsAreNotMeasured(t *testing.T) {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 4}, {N: 64}}}
+	m.Graph.Inputs = []*ir.Value{x}
+	positive := m.Graph.Insert(nil, "Greater", []*ir.Value{
+		m.Graph.Insert(nil, "ReduceMax", []*ir.Value{x}, ir.IntAttr("keepdims", 0)),
+		m.Graph.AddConst("zero", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(0)}),
+	})
+	y := m.Graph.Insert(nil, "If", []*ir.Value{positive})
+	for _, name := range []string{"then_branch", "else_branch"} {
+		g := ir.NewSubgraph(m.Graph, y.Producer())
+		g.Name = name
+		w := g.AddConst(name+"_w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{64, 64}}, Source: ir.Floats(make([]float32, 64*64)...)})
+		g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{x, w}))
+		y.Producer().SetAttr(&ir.Attr{Name: name, Type: ir.AttrGraph, Graph: g})
+	}
+	m.Graph.AddOutput(y)
+	o := options(t, 1)
+	o.Input, o.Data = filepath.Join(t.TempDir(), "m.onnx"), job.Data{}
+	if _, err := onnx.Save(t.Context(), m, o.Input, onnx.SaveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 1}}
+	var none *Unreachable
+	if _, err := Sensitivity(t.Context(), o); !errors.As(err, &none) || !strings.Contains(err.Error(), "subgraphs") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -2,14 +2,17 @@ package weightcache_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/pack"
 	"github.com/mcompress/mcompress/internal/weightcache"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
@@ -156,6 +159,88 @@ func TestWeightsAreMapped(t *testing.T) {
 		t.Fatal(err, c.warnings)
 	}
 	e.Close()
+}
+
+// A digest that was stored within the resolution of file times after the last change of the model is not used: the model may have changed since.
+func TestDigestsOfRecentChangesAreNotUsed(t *testing.T) {
+	c := newFolder(t)
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	model(t, path, 1)
+	c.run(t, path)
+	digest := c.files(t, ".digest")[0]
+	other := bytes.Repeat([]byte("0"), 64)
+	for _, stored := range []struct {
+		at      time.Duration // after the change
+		weights int           // with the other digest the weights are packed again
+	}{{time.Second, 1}, {time.Minute, 2}} {
+		if err := os.WriteFile(digest, other, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(digest, time.Time{}, time.Now().Add(stored.at)); err != nil {
+			t.Fatal(err)
+		}
+		c.check(t, stored.at.String(), c.run(t, path), k, 0, stored.weights)
+	}
+}
+
+// Packed weights are not more accessible than the model, and digests are private.
+func TestAccessOfCachedFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes")
+	}
+	c := newFolder(t)
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	model(t, path, 1)
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, path)
+	for suffix, want := range map[string]os.FileMode{".weights": 0o640, ".digest": 0o600} {
+		st, err := os.Stat(c.files(t, suffix)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Mode().Perm()&^want != 0 {
+			t.Errorf("%s has mode %v, want at most %v", suffix, st.Mode(), want)
+		}
+	}
+}
+
+// Without a cache, and of a packed model, which has no weights to map, sessions open as they do otherwise.
+func TestModelsThatAreNotCached(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	model(t, path, 1)
+	f, err := onnx.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none *weightcache.Cache
+	e, err := none.Open(t.Context(), f, engine.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(filepath.Dir(path), "model.mcz")
+	w, err := os.Create(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pack.Write(t.Context(), w, []pack.File{{Name: "model.onnx", Size: int64(len(content)), R: bytes.NewReader(content)}}, pack.Options{})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	c := newFolder(t)
+	c.check(t, "packed", c.run(t, packed), k, 1, 0)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Open(t.Context(), f, engine.Options{Workers: 1}); err == nil || e != nil {
+		t.Errorf("a model whose files cannot be read: %v, %v", e, err)
+	}
 }
 
 // Invalid files are replaced, with a warning.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/mcompress/mcompress/prune"
 	"github.com/mcompress/mcompress/quantize"
@@ -24,7 +25,7 @@ type check int
 const (
 	unchecked check = iota
 	loaded          // ONNX Runtime loads and runs it; its outputs are not compared, as sums of int8 weights saturate in it on x86 without VNNI
-	compared        // its outputs in ONNX Runtime are those in the embedded engine
+	compared        // its outputs in ONNX Runtime have the errors that its report states
 	recorded        // verify's comparison of the embedded engine with ONNX Runtime
 )
 
@@ -65,6 +66,8 @@ func allCases() []command {
 		c := command{name: name, args: append(args, "MODEL", "-o", "OUT", "--report", "json"), written: compared}
 		if slices.Contains(args, "DATA") {
 			c.needs = samples
+		} else if !slices.Contains(args, "--format") {
+			c.args = append(c.args, "--samples", strconv.Itoa(samplesOfModel))
 		}
 		list = append(list, c)
 	}
@@ -91,6 +94,6 @@ func allCases() []command {
 		command{name: "memory --training", args: []string{"memory", "--training", "MODEL"}})
 	write("finetune", "finetune", "--teacher", "MODEL", "--data", "DATA", "--steps", "1", "--batch", "1")
 	write("distill", "distill", "--data", "DATA", "--steps", "1", "--batch", "1", "--teacher")
-	write("auto", "quantize", "--auto", "--min-sqnr", "20", "--allow-random-inputs")
+	write("quantize --auto", "quantize", "--auto", "--min-sqnr", "20", "--allow-random-inputs")
 	return list
 }

@@ -57,7 +57,7 @@ func (s *sweep) start(ctx context.Context, dir string, args ...string) run {
 }
 
 // names are texts of errors that name what is unsupported: a value or an operator, or the code of a reason.
-var names = []string{`"`, "not supported", "no-repeated-layers", "can be partitioned into"}
+var names = []string{`"`, "not supported", "no trainable weights", "no-repeated-layers", "can be partitioned into"}
 
 // refusal describes what is wrong with an exit code other than 0: a model that cannot be compressed is unsupported, by a name.
 func (r run) refusal() string {
@@ -76,26 +76,11 @@ func (r run) message() string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// compare runs verify on the model and a result, and returns the lowest SQNR of its outputs, infinite where they are equal.
-func (s *sweep) compare(ctx context.Context, dir string, a, b string, args ...string) (float64, error) {
-	r := s.start(ctx, dir, append([]string{"verify", a, b, "--json", "--no-layers"}, args...)...)
-	if r.code != 0 {
-		return 0, errors.New(strings.TrimSpace(r.finding + " " + r.message()))
-	}
-	return r.lowest()
-}
-
 // lowest is the lowest SQNR of the outputs in verify's JSON, infinite where they are equal or no floats.
 func (r run) lowest() (float64, error) {
 	var result struct{ Verification verification.Result }
 	if err := json.Unmarshal([]byte(r.stdout), &result); err != nil {
 		return 0, err
 	}
-	lowest := math.Inf(1)
-	for _, o := range result.Verification.Outputs {
-		if o.Errors != nil && o.Errors.SQNR != nil {
-			lowest = min(lowest, *o.Errors.SQNR)
-		}
-	}
-	return lowest, nil
+	return lowest(&result.Verification), nil
 }

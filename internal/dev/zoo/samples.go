@@ -14,8 +14,9 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// samplesOfModel is the number of runs that are recorded.
-const samplesOfModel = 3
+// samplesOfModel is the number of runs that are recorded. Commands without data verify on the same one, so that their reports can be
+// compared with ONNX Runtime.
+const samplesOfModel = 1
 
 // A recording are samples of a model.
 type recording struct {
@@ -23,6 +24,8 @@ type recording struct {
 	why   string // there are none
 	loads bool   // ONNX Runtime runs the model, and its outputs are in the data
 	error string // of ONNX Runtime
+
+	inputs []string // files of the first run
 }
 
 // record writes random samples of a model, which generate chooses as verify does, and ONNX Runtime's outputs.
@@ -58,6 +61,11 @@ func (s *sweep) record(ctx context.Context, m model, dir string) recording {
 		}
 		if answer != "" {
 			r.loads, r.error = false, answer
+		}
+		if i == 0 {
+			for j := range inputs {
+				r.inputs = append(r.inputs, filepath.Join(q.Folder, fmt.Sprintf("input_%d.pb", j)))
+			}
 		}
 		i++
 	}

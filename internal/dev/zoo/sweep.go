@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -26,8 +27,10 @@ type sweep struct {
 	memory  int64
 	workers int
 
-	program, python, library string // mcompress, Python with ONNX Runtime, and the library of it
-	version                  string // digest of mcompress
+	program, python string // mcompress, and Python with ONNX Runtime
+	version         string // digest of mcompress
+
+	oracle conform.Worker
 
 	mu      sync.Mutex
 	results map[string]result // by key
@@ -43,10 +46,11 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 	Message string  `json:"message,omitempty"` // of an error
 	Ratio   float64 `json:"ratio,omitempty"`   // size of the model to that of the result
-	// The lowest SQNR of the outputs of a result and of its source, in the embedded engine and in ONNX Runtime, exact where they are
-	// equal; or an error.
+	// The lowest SQNR of the outputs of a result and of its source, in the report, which the embedded engine measured, and in ONNX Runtime,
+	// exact where they are equal; or why it was not measured.
 	Embedded string `json:"embedded,omitempty"`
 	ORT      string `json:"ort,omitempty"`
+	Weights  string `json:"weights,omitempty"` // the lowest SQNR of a weight in the report
 	Finding  string `json:"finding,omitempty"`
 	Program  string `json:"program,omitempty"` // digest of the mcompress that ran
 }
@@ -59,15 +63,10 @@ func (s *sweep) prepare(ctx context.Context, again bool) error {
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return err
 	}
-	if s.python, err = filepath.Abs(filepath.Join(".venv", "bin", "python")); err != nil {
-		return err
-	}
-	libraries, err := filepath.Glob(filepath.Join(".venv", "lib", "python*", "site-packages", "onnxruntime", "capi", "libonnxruntime.*"))
-	if err != nil || len(libraries) == 0 {
-		return fmt.Errorf("no ONNX Runtime in .venv: run .ci/venv (%w)", err)
-	}
-	if s.library, err = filepath.Abs(libraries[0]); err != nil {
-		return err
+	if s.python = os.Getenv("MCOMPRESS_PYTHON"); s.python == "" {
+		if s.python, err = filepath.Abs(filepath.Join(".venv", "bin", "python")); err != nil {
+			return err
+		}
 	}
 	s.program = filepath.Join(s.dir, "mcompress")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", s.program, "./cmd/mcompress").CombinedOutput(); err != nil {
@@ -191,7 +190,7 @@ func (s *sweep) test(ctx context.Context, m model, c command, samples recording,
 		return r
 	}
 	if c.written != unchecked {
-		s.check(ctx, m, c, samples, written, &r)
+		s.check(m, c, samples, written, &r)
 	}
 	return r
 }
@@ -203,7 +202,7 @@ const low = 25
 // evaluate reads verify's comparison with recorded outputs.
 func (r *result) evaluate(end run) {
 	lowest, err := end.lowest()
-	r.Embedded = figure(lowest, err)
+	r.Embedded = figure(lowest)
 	switch {
 	case err != nil:
 		r.Finding = err.Error()
@@ -228,15 +227,8 @@ func (c command) lacks(samples recording) string {
 	return ""
 }
 
-// tolerance is the difference of SQNR, in decibels, between the embedded engine and ONNX Runtime, and high the SQNR from which on
-// a difference does not count.
-const (
-	tolerance = 3
-	high      = 40
-)
-
-// check opens a result, and runs it in the embedded engine and in ONNX Runtime.
-func (s *sweep) check(ctx context.Context, m model, c command, samples recording, written string, r *result) {
+// check opens a result, and compares it with its report in ONNX Runtime.
+func (s *sweep) check(m model, c command, samples recording, written string, r *result) {
 	f, err := onnx.Open(written)
 	if err != nil {
 		r.Finding = "the output cannot be opened: " + err.Error()
@@ -244,36 +236,7 @@ func (s *sweep) check(ctx context.Context, m model, c command, samples recording
 	}
 	f.Close()
 	r.Ratio = ratio(m.path, written)
-	if samples.data == "" {
-		return
-	}
-	data := []string{"--data", samples.data}
-	embedded, err := s.compare(ctx, filepath.Dir(written), m.path, written, data...)
-	if r.Embedded = figure(embedded, err); err != nil {
-		embedded = math.NaN()
-	}
-	if !samples.loads || slices.Contains(c.args, "embedded") {
-		return
-	}
-	ort, err := s.compare(ctx, filepath.Dir(written), m.path, written, append(data, "--backend", "ort", "--ort-lib", s.library)...)
-	r.ORT = figure(ort, err)
-	switch {
-	case err != nil:
-		r.Finding = "ONNX Runtime: " + r.ORT
-	case c.written == compared && min(ort, embedded) < high && math.Abs(ort-embedded) > tolerance:
-		r.Finding = "outputs of the embedded engine " + r.Embedded + ", of ONNX Runtime " + r.ORT
-	}
-}
-
-// figure is an SQNR, or an error.
-func figure(db float64, err error) string {
-	switch {
-	case err != nil:
-		return err.Error()
-	case math.IsInf(db, 1):
-		return "exact"
-	}
-	return fmt.Sprintf("%.1f dB", db)
+	r.Finding = r.judge(&s.oracle, m, c, samples, written)
 }
 
 // ratio is the size of a to that of b.

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // Outputs within verify's tolerances are no finding whatever their SQNR, and those outside of them if it is high.
@@ -62,6 +67,41 @@ func TestRefusals(t *testing.T) {
 		r := run{code: 4, stderr: "progress\n" + message}
 		if finding := r.refusal(); (finding == "") != want || !want && !strings.Contains(finding, "name") {
 			t.Errorf("%s: %q", message, finding)
+		}
+	}
+}
+
+// Results are found by the names of cases.
+func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range allCases() {
+		if seen[c.name] {
+			t.Errorf("two cases are named %q", c.name)
+		}
+		seen[c.name] = true
+	}
+}
+
+// An output that ONNX Runtime computes with another error than the report states is a finding; differences of tiny errors are none.
+func TestOutputsAgreeWithReports(t *testing.T) {
+	db := func(x float64) *float64 { return &x }
+	for _, c := range []struct {
+		stated verification.Errors
+		got    float64
+		agrees bool
+	}{
+		{verification.Errors{SQNR: db(20)}, 18, true},
+		{verification.Errors{SQNR: db(20)}, 16.9, false},
+		{verification.Errors{SQNR: db(20)}, 23.1, false},
+		{verification.Errors{SQNR: db(70)}, 41, true},
+		{verification.Errors{SQNR: db(70)}, 30, false},
+		{verification.Errors{Exact: true, Elements: 8}, math.Inf(1), true},
+		{verification.Errors{Exact: true, Elements: 8}, 20, false},
+		{verification.Errors{}, -5, true}, // without signal no ratio is stated
+	} {
+		stated := &report.Report{Verification: &verification.Result{Outputs: []verification.Output{{Name: "other"}, {Name: "y", Errors: &c.stated}}}}
+		if why := agrees(stated, []conform.Output{{Name: "y", SQNR: conform.Float(c.got)}}, tolerance); (why == "") != c.agrees {
+			t.Errorf("%+v in the report, %v dB: %q", c.stated, c.got, why)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	stdreflect "reflect"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
@@ -263,6 +265,37 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 			t.Errorf("layer %d of Float16: not bit-identical to computed weights", i)
 		}
 	}
+}
+
+// So they are for any kernel, also longer than a block of outputs, stride, dilation and padding.
+func TestSparseConvOfAnyWindowIsBitIdentical(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		l := layer{x: []int64{1, 1}, a: attrs{}}
+		var kernel, strides, dilations, begin, end []int
+		for _, longest := range []int{6, 300} {
+			k, d := rapid.IntRange(1, longest).Draw(r, "kernel"), rapid.IntRange(1, 3).Draw(r, "dilation")
+			b, e := rapid.IntRange(0, k/2).Draw(r, "begin"), rapid.IntRange(0, k/2).Draw(r, "end")
+			reach := (k-1)*d + 1
+			l.x = append(l.x, int64(max(reach-b-e, 1)+rapid.IntRange(0, 2*longest).Draw(r, "more")))
+			kernel, dilations, begin, end = append(kernel, k), append(dilations, d), append(begin, b), append(end, e)
+			strides = append(strides, rapid.IntRange(1, 5).Draw(r, "stride"))
+		}
+		l.w = []int64{int64(2048/(kernel[0]*kernel[1]) + 8), 1, int64(kernel[0]), int64(kernel[1])}
+		l.a = attrs{"strides": strides, "dilations": dilations, "pads": append(begin, end...)}
+		w := random(2, l.w...)
+		for at := range ir.View[float32](w) {
+			if at%9 > 0 {
+				ir.View[float32](w)[at] = 0
+			}
+		}
+		if prepareSparse(nodeOf("Conv", l.a), w, op.NewPool(1)) == nil {
+			r.Fatal("not packed")
+		}
+		x := random(1, l.x...)
+		if want, got := must(t, "Conv", 22, l.a, x, w), prepared(t, "Conv", 22, l.a, x, w); !bytes.Equal(got.Data, want.Data) {
+			r.Fatalf("x%v w%v %v: not bit-identical to computed weights", l.x, l.w, l.a)
+		}
+	})
 }
 
 // Weights in the form of positions and values are packed like dense ones.

@@ -86,7 +86,10 @@ func (w *sparseWindows) units() int    { return w.Products() * w.bands }
 func (w *sparseWindows) together() int { return min(max(sparseCopy/max(w.unit(), 1), 1), w.units()) }
 func (w *sparseWindows) unit() int     { return w.InC * w.channel() }
 
-// slack is the number of elements after a copy that are read: zeros for the last row, and surplus outputs.
+// places is the number of outputs of a band that are computed: to the end of the last row, and those between rows.
+func (w *sparseWindows) places() int { return (w.rows-1)*w.wide + w.out[1] }
+
+// slack is the maximum number of elements after a copy that are read: padding of the last row, and surplus outputs of the last block.
 func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWide() }
 
 // slot is the number of scratch elements of a worker: sums, decoded values, and a row.
@@ -142,8 +145,8 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 
 // multiply computes the outputs of n units, from the first one on.
 func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first, n int, copied []float32, rows []kernel.SparseOffsets, slots [][]float32) {
-	blocks := ceilDiv(w.rows*w.wide, kernel.SparseWide())
-	cols := (ceilDiv(w.rows*w.wide, blocks) + 7) &^ 7
+	blocks := ceilDiv(w.places(), kernel.SparseWide())
+	cols := (ceilDiv(w.places(), blocks) + 7) &^ 7
 	const perWorker = 4
 	wanted := ceilDiv(perWorker*p.Workers(), n*blocks)
 	parts := make([][]spmm.Part, len(weights))

@@ -107,7 +107,7 @@ func TestMasks(t *testing.T) {
 		{"Relu, Add", func(g *ir.Graph, v *ir.Value) *ir.Value {
 			return g.Insert(nil, "Add", []*ir.Value{relu(g, v), v})
 		}, 1. / 32},
-		{"Relu, Resize", of("DepthToSpace", relu, ir.IntAttr("blocksize", 2)), 1. / 32},
+		{"Relu, DepthToSpace", of("DepthToSpace", relu, ir.IntAttr("blocksize", 2)), 1. / 32},
 		{"Relu, Conv", conv(relu), 1},
 		{"Relu, Reshape, Conv", conv(func(g *ir.Graph, v *ir.Value) *ir.Value {
 			shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(2, 8, 8, 32)})

@@ -21,6 +21,7 @@ type biasEncoding struct {
 	encoding        *spec.PerChannel // of the layer's weight
 	weight          *rewrite.PerChannel
 	bias            *ir.Tensor
+	shape           []int64 // of the layer's input: that of the bias after the views between
 	group           int64
 	activationScale float32   // scale of the layer's input
 	means           []float64 // of the layer's input, by channel; nil without bias correction
@@ -29,27 +30,28 @@ type biasEncoding struct {
 
 // bias stores l's bias as int32, whose scale is the product of the activation's and the weight's, or as floats.
 func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
-	consumers, reason := pass.Consumers(l.bias), weights.RemoveFromInputs(l.bias)
+	base, old := l.bias.Base, l.node.Input(2)
+	consumers, reason := pass.Consumers(base), weights.RemoveFromInputs(base)
 	ts := k.recipe().Derive()
-	now := e.g.AddConst(l.bias.Name+"_q", ts[0])
+	now := e.g.AddConst(base.Name+"_q", ts[0])
 	parts := []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}}
 	form := qdqForm
 	if k.float {
 		l.node.SetInput(2, now)
 		form = pass.InPlace
 	} else {
-		scales := e.g.AddConst(l.bias.Name+"_s", ts[1])
+		scales := e.g.AddConst(base.Name+"_s", ts[1])
 		parts = append(parts, pass.Part{Role: pass.Scales, Value: scales, Tensor: ts[1]})
 		var attrs []*ir.Attr
 		if k.encoding.Axis >= 0 {
-			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.bias.Shape)-1)))
+			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.shape)-1)))
 		}
 		l.node.SetInput(2, e.g.Insert(l.node, "DequantizeLinear", []*ir.Value{now, scales}, attrs...))
 	}
-	l.bias.Drop()
-	if !e.biases[l.bias] {
-		e.biases[l.bias] = true
-		e.step.Ledger.Changed(l.bias, k.bias, consumers, pass.Row{Form: form, Notes: pass.Notes(reason), After: parts, Restore: k.restore()})
+	old.Drop()
+	if !e.biases[base] {
+		e.biases[base] = true
+		e.step.Ledger.Changed(base, k.bias, consumers, pass.Row{Form: form, Notes: pass.Notes(reason), After: parts, Restore: k.restore()})
 	}
 }
 
@@ -62,8 +64,8 @@ func (k *biasEncoding) recipe() *ir.Recipe {
 			r.In = append(r.In, k.weight.ZeroPointValue.Const)
 		}
 	}
-	if r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.bias.Shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}}; k.float {
-		r.Out = []ir.Spec{k.bias.Spec}
+	if r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}}; k.float {
+		r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Float, Shape: k.shape}}
 	}
 	r.Run = k.run
 	return r
@@ -186,10 +188,10 @@ func (s *Quantizer) checkBias(ctx context.Context, step *pass.Step, l *quantized
 	if l.bias == nil || s.FloatBias {
 		return nil
 	}
-	b, err := step.Eval.ReadAll(ctx, l.bias.Const)
+	b, err := step.Eval.ReadAll(ctx, l.bias.Base.Const)
 	if err != nil {
 		return err
 	}
-	_, err = quantizeBias(l.bias.Name, ir.View[float32](&ir.Array{DType: ir.Float, Data: b}), a.Scale, activation)
+	_, err = quantizeBias(l.bias.Base.Name, ir.View[float32](&ir.Array{DType: ir.Float, Data: b}), a.Scale, activation)
 	return err
 }

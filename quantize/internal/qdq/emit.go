@@ -126,7 +126,7 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 		return
 	}
 	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only before QuantizeLinear.
-	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil || e.separatesBias(n)}
+	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Base.Const, shape: l.bias.Shape, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil || e.separatesBias(n)}
 	if !e.NoBiasCorrection {
 		b.means = means
 	}

@@ -30,7 +30,7 @@ func mergeBias(n *ir.Node, channels int64) {
 		return
 	}
 	bias := add.Input(1 - y.Uses()[0].Index)
-	if bias == nil || bias.Const == nil || bias.Const.DType != ir.Float || bias.Const.Elems() != channels || len(bias.Const.Shape) > 2 || bias.Const.Shape[len(bias.Const.Shape)-1] != channels {
+	if o := biasOf(bias, channels); o == nil || len(o.Shape) > 2 {
 		return
 	}
 	n.Op.Type = "Gemm"

@@ -15,7 +15,7 @@ type quantizedLayer struct {
 	node     *ir.Node
 	weight   *ir.Value
 	consumer *weights.Consumer // nil for Conv
-	bias     *ir.Value         // nil if there is none
+	bias     *pass.Operand     // input 2; nil if there is none
 	encoding *spec.PerChannel
 	float    bool // its activations are kept in float
 }
@@ -60,7 +60,7 @@ func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
 		return nil
 	}
-	l := &quantizedLayer{node: n, weight: o.Base, bias: n.Input(2), float: s.floatNodes[n]}
+	l := &quantizedLayer{node: n, weight: o.Base, float: s.floatNodes[n]}
 	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: o.Base.Const, Shape: o.Shape, Spec: s.weightSpec(), Axis: 0}
 	return s.withScales(l)
 }
@@ -68,11 +68,8 @@ func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 func (s *Quantizer) matrixLayer(st *weights.Consumer) *quantizedLayer {
 	n := st.Node
 	l := &quantizedLayer{node: n, weight: pass.Trace(n.Input(st.Use.Index)).Base, consumer: st}
-	if n.Op.Is("Gemm") {
-		l.bias = n.Input(2)
-		if n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1 {
-			return nil
-		}
+	if n.Op.Is("Gemm") && (n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1) {
+		return nil
 	}
 	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(), Axis: st.ChannelAxis(), Transpose: st.Transposed}
 	return s.withScales(l)
@@ -81,8 +78,10 @@ func (s *Quantizer) matrixLayer(st *weights.Consumer) *quantizedLayer {
 // withScales sets the granularity of l's scales. It returns nil if l's bias is not one element per channel.
 func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
 	channels := l.encoding.Shape[l.encoding.Axis]
-	if b := l.bias; b != nil && (b.Const == nil || b.Const.DType != ir.Float || b.Const.Elems() != channels || b.Const.Shape[len(b.Const.Shape)-1] != channels) {
-		return nil
+	if v := l.node.Input(2); v != nil {
+		if l.bias = biasOf(v, channels); l.bias == nil {
+			return nil
+		}
 	}
 	if s.Spec.PerTensor {
 		l.encoding.Layout, l.encoding.Axis = spec.PerTensorLayout(l.encoding.Weight.Elems()), -1
@@ -95,6 +94,15 @@ func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
 		}
 	}
 	return l
+}
+
+// biasOf is v as a bias: a constant with one element per channel in the last axis, which may be behind views. It is nil if v is none.
+func biasOf(v *ir.Value, channels int64) *pass.Operand {
+	o := pass.Trace(v)
+	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || o.Base.Const.DType != ir.Float || len(o.Shape) == 0 || o.Base.Const.Elems() != channels || o.Shape[len(o.Shape)-1] != channels {
+		return nil
+	}
+	return o
 }
 
 // weightSpec is the scheme of weights: QLinearConv has no zero points per channel.

@@ -101,13 +101,14 @@ func (f *quantizedGraph) isFusibleClip(n *ir.Node, v *ir.Value) bool {
 
 // bound is an input of a Clip; an absent one is returned as 0.
 func bound(v *ir.Value) (float32, bool) {
-	switch {
-	case v == nil:
+	if v == nil {
 		return 0, true
-	case v.Const == nil || v.Const.DType != ir.Float || v.Const.Elems() != 1:
+	}
+	o := pass.Trace(v)
+	if o == nil || !o.Trouble.None() || o.Elem != ir.Float || o.Base.Const.DType != ir.Float || o.Base.Const.Elems() != 1 {
 		return 0, false
 	}
-	b, ok := v.Const.Stored()
+	b, ok := o.Base.Const.Stored()
 	if !ok {
 		return 0, false
 	}

@@ -34,6 +34,10 @@ const (
 	maxComparedTotal = 16 << 20
 )
 
+// executionCost is the number of bytes of values whose computation takes about as long as one execution of a node in a subgraph. How often a Loop
+// executes its nodes is known after a run only.
+const executionCost = 4 << 10
+
 // minGain is the minimum difference of the output SQNR, in dB, for MSE-optimal scales.
 const minGain = 0.5
 
@@ -85,6 +89,7 @@ func (o *BlockOptions) gain(ctx context.Context, s *pass.Step, plans []*plan) (_
 	if c.source, err = engine.Open(ctx, s.Model, c.options); err != nil {
 		return 0, err
 	}
+	c.source.Observe(&c.inner)
 	if c.mse, err = c.restored(ctx, plans, solve.MSE); err != nil {
 		return 0, err
 	}
@@ -107,6 +112,18 @@ type scaleComparison struct {
 	step                 *pass.Step
 	options              engine.Options
 	source, mse, nearest *engine.Interpreter
+	inner                executions // of source
+}
+
+// executions is the number of executions of nodes in subgraphs.
+type executions int64
+
+// Step implements engine.Profiler.
+func (n *executions) Step(e engine.Event, run func() error) error {
+	if e.Index < 0 {
+		*n++
+	}
+	return run()
 }
 
 func (c *scaleComparison) close() error {
@@ -140,7 +157,7 @@ func (c *scaleComparison) gain(ctx context.Context, r dataset.Random) (float64, 
 		return 0, err
 	}
 	defer set.Close()
-	mse, nearest, computed := outputErrors{}, outputErrors{}, int64(0)
+	mse, nearest, computed, inner := outputErrors{}, outputErrors{}, int64(0), c.inner
 	for b, err := range set.Batches(ctx, dataset.Order{}) {
 		if err != nil {
 			return 0, err
@@ -149,7 +166,7 @@ func (c *scaleComparison) gain(ctx context.Context, r dataset.Random) (float64, 
 		if err != nil {
 			return 0, err
 		}
-		if computed += n; computed > maxComparedTotal && n < computed {
+		if computed += n; computed+executionCost*int64(c.inner-inner) > maxComparedTotal && n < computed {
 			break
 		}
 		want, err := c.source.Run(ctx, b.Inputs, nil)
