@@ -2,6 +2,7 @@ package distill
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -72,8 +73,17 @@ func (b *graphBuilder) backward(st *step, samples int64) error {
 		return err
 	}
 	st.setLosses(losses, targets)
-	return st.tape.Backward(seeds)
+	if err := st.tape.Backward(seeds); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(st.tape.Params, func(w *grad.Param) bool { return w.Grad != nil }) {
+		return errNoGradients
+	}
+	return nil
 }
+
+// errNoGradients is the error of a loss that no trained weight changes.
+var errNoGradients = errors.New("the loss has no gradient by any of the trained weights, such as those before QuantizeLinear: train the float model and quantize it afterwards")
 
 // weightUpdate adds the optimizer's update of the weights, or the accumulation of gradients.
 func (b *graphBuilder) weightUpdate(st *step, p *layout) []*ir.Value {

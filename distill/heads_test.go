@@ -137,3 +137,42 @@ func TestSeveralHeads(t *testing.T) {
 		t.Errorf("agreement of both heads with their labels is %v", last)
 	}
 }
+
+// Without data the memory of training is planned for the first output of floats, also where the class itself comes first, and for those of --scores.
+func TestPlanOfModelsWhoseFirstOutputIsNoScore(t *testing.T) {
+	build := func(classFirst bool) *ir.Model {
+		m := network(1, features, 16, classes)
+		y := m.Graph.Outputs[0]
+		class := m.Graph.Insert(nil, "ArgMax", []*ir.Value{y}, ir.IntAttr("axis", -1))
+		class.Type = &ir.Type{Elem: ir.Int64, Shape: []ir.Dim{{N: -1, Param: "N"}, {N: 1}}}
+		if m.Graph.SetOutputs(y, class); classFirst {
+			m.Graph.SetOutputs(class, y)
+		}
+		return m
+	}
+	want, err := planOf(t, build(false), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := build(true)
+	for _, o := range [][]string{nil, {"scores", scores.Graph.Outputs[1].Name}, {"loss", "cross-entropy"}} {
+		if got, err := planOf(t, build(true), o); err != nil || got.Arena != want.Arena {
+			t.Errorf("%v: %+v, want an arena of %d bytes: %v", o, got, want.Arena, err)
+		}
+	}
+	o := []string{"loss", "cross-entropy", "scores", scores.Graph.Outputs[0].Name}
+	if _, err := planOf(t, scores, o); err == nil || !strings.Contains(err.Error(), "no score of each class") {
+		t.Errorf("classes as scores: %v", err)
+	}
+}
+
+// A plan of cross-entropy without data is possible for scores of tokens and of pixels.
+func TestPlanOfScoresOfTokens(t *testing.T) {
+	for _, dims := range [][]ir.Dim{{{N: 2}, {N: -1, Param: "tokens"}, {N: classes}}, {{N: 2}, {N: classes}, {N: -1}, {N: 8}}} {
+		y := &ir.Value{Name: "y", Type: &ir.Type{Elem: ir.Float, Shape: dims}}
+		h, ok := headOf(y, fitting(y), -1)
+		if axis := int64(map[int]int{3: -1, 4: 1}[len(dims)]); !ok || h.axis != axis {
+			t.Errorf("%v: %+v, %v", dims, h, ok)
+		}
+	}
+}

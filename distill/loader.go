@@ -231,7 +231,7 @@ func (l *loader) resident() int64 {
 // classified reports whether samples have classes as labels that an output may have. Without data they have if the output can be class scores.
 func (l *loader) classified() bool {
 	if l.set == nil {
-		y := l.model.Graph.Outputs[0]
+		y := firstFloats(l.model.Graph)
 		return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) && (y.Type == nil || len(y.Type.Shape) == 2)
 	}
 	shape, ok := l.set.ClassLabels()
@@ -242,18 +242,56 @@ func (l *loader) classified() bool {
 	return len(hs) > 0
 }
 
-// heads returns the outputs that labels belong to. Without data it is the first one.
-func (l *loader) heads() ([]head, error) {
-	if l.set == nil {
-		y := l.model.Graph.Outputs[0]
-		if named := items(l.settings.Scores); len(named) > 0 {
-			return l.settings.namedHeads(l.model.Graph, nil)
-		}
-		h, _ := headOf(y, nil, -1)
+// heads returns the outputs that labels belong to. Without data they are those of --scores, or the first one of floats, and labels have the shape
+// that fits it.
+func (l *loader) heads() (hs []head, err error) {
+	g := l.model.Graph
+	if l.set != nil {
+		shape, _ := l.set.ClassLabels()
+		return l.settings.heads(g, shape)
+	}
+	named := items(l.settings.Scores)
+	if len(named) == 0 {
+		h, _ := headOf(firstFloats(g), nil, -1)
 		return []head{h}, nil
 	}
-	shape, _ := l.set.ClassLabels()
-	return l.settings.heads(l.model.Graph, shape)
+	for _, name := range named {
+		y, err := l.settings.output(g, name)
+		if err != nil {
+			return nil, err
+		}
+		h, ok := headOf(y, fitting(y), -1)
+		if !ok {
+			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class: the outputs are %s", name, described(g.Outputs...))
+		}
+		hs = append(hs, h)
+	}
+	return hs, nil
+}
+
+// firstFloats is the first output of floats, or of an unknown type, that is no cache of the next run; the first output if there is none.
+func firstFloats(g *ir.Graph) *ir.Value {
+	for _, y := range uncached(g) {
+		if y.Type == nil || y.Type.Elem == ir.Undefined || y.Type.Elem.IsFloat() {
+			return y
+		}
+	}
+	return g.Outputs[0]
+}
+
+// fitting is a shape of labels of a sample for scores of tokens by classes, or of classes by the places of an image.
+func fitting(y *ir.Value) (labels []int64) {
+	if y.Type == nil || len(y.Type.Shape) < 3 {
+		return nil
+	}
+	dims := y.Type.Shape[2:]
+	if len(dims) == 1 {
+		dims = y.Type.Shape[1:2]
+	}
+	for _, d := range dims {
+		labels = append(labels, max(d.N, 2)) // a dynamic axis has any size
+	}
+	return labels
 }
 
 // specs returns the types of the model's inputs for n samples.

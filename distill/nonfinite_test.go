@@ -2,6 +2,7 @@ package distill
 
 import (
 	"archive/zip"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -93,5 +94,24 @@ func TestNonFiniteWeightsAreAnError(t *testing.T) {
 	w.finite = false
 	if err := tr.checkWeights(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A loss that depends on the trained weights through quantized values only has no gradient: that is an error, in training and in its memory plan.
+func TestLossWithoutGradients(t *testing.T) {
+	m := network(1, features, 16, classes)
+	scale := m.Graph.AddConst("scale", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(0.1)})
+	zero := m.Graph.AddConst("zero", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8}, Source: ir.Mem{0}})
+	y := m.Graph.Outputs[0]
+	q := m.Graph.Insert(nil, "QuantizeLinear", []*ir.Value{y, scale, zero})
+	dq := m.Graph.Insert(nil, "DequantizeLinear", []*ir.Value{q, scale, zero})
+	dq.Type = y.Type
+	m.Graph.SetOutputs(dq)
+	o := []string{"data", samples(t, 64), "labels", "label", "steps", "1"}
+	if _, err := trainerOf(t, m, o, true); !errors.Is(err, errNoGradients) {
+		t.Errorf("training: %v", err)
+	}
+	if _, err := planOf(t, m, o); !errors.Is(err, errNoGradients) {
+		t.Errorf("plan: %v", err)
 	}
 }

@@ -225,6 +225,9 @@ func TestTimesAddUp(t *testing.T) {
 	if math.Abs(phases-p.Seconds) > 1e-9 || math.Abs(ops+p.Outside-p.Seconds) > 1e-9 {
 		t.Errorf("phases %v, operators %v + %v, want %v", phases, ops, p.Outside, p.Seconds)
 	}
+	if !slices.ContainsFunc(p.Phases, func(row Row) bool { return row.Phase == Waiting && row.Calls == 1 && row.Seconds > 0 }) {
+		t.Errorf("no time of waiting in %+v", p.Phases)
+	}
 	for _, row := range p.Nodes {
 		if outer := row.Name != "inner"; outer && (row.Calls != 1 || row.Alloc != 16 || row.Freed != 8) {
 			t.Errorf("a node is called once a step and allocates 16 bytes: %+v", row)
