@@ -6,13 +6,13 @@ import "github.com/mcompress/mcompress/ir"
 type Form struct {
 	Name    string
 	Dense   bool   // the runtime expands it to a dense weight on loading
-	PerByte int64  // values in a byte of the file, each of which the runtime stores in a byte; 0 if it stores the file's bytes
+	Expands int64  // bytes that the runtime stores for a byte of the file; 0 if it stores the file's bytes
 	Domain  string // of its operators, if it is not ONNX's own
 }
 
 // RuntimeBytes is the runtime memory of a part of a weight that is not Dense.
 func (f Form) RuntimeBytes(t *ir.Tensor) int64 {
-	return t.Bytes() * max(1, f.PerByte)
+	return t.Bytes() * max(1, f.Expands)
 }
 
 // MeasuredRuntime is the runtime whose behaviour Form.Dense and operator.Facts.Float16CPU describe. A test in package report
@@ -43,6 +43,8 @@ var (
 	Dequantize = Form{Name: "dequantize-linear"}
 	// NBits is MatMulNBits, an operator of ONNX Runtime.
 	NBits = Form{Name: "matmul-nbits", Domain: MicrosoftDomain}
+	// WideNBits is NBits with 4 bits for values that the file has in 2, which runtimes fold.
+	WideNBits = Form{Name: "matmul-nbits-wide", Domain: MicrosoftDomain}
 	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, for a palette a Gather of its entries, and a Mul by scales: folded
 	// into a dense weight.
 	CastMul = Form{Name: "cast-mul", Dense: true}
@@ -71,4 +73,4 @@ var (
 
 // GatherBlocks is GatherQuantized with values of less than 8 bits, which Gather does not support: runtimes fold their conversion to
 // bytes.
-func GatherBlocks(bits int) Form { return Form{Name: "gather-blocks", PerByte: int64(8 / bits)} }
+func GatherBlocks(bits int) Form { return Form{Name: "gather-blocks", Expands: int64(8 / bits)} }

@@ -37,6 +37,8 @@ type Part struct {
 	Role  Role
 	Value *ir.Value // the constant that holds it; nil for a tensor inside an attribute
 	*ir.Tensor
+	// Folded is the bytes that runtimes fold the tensor into on loading, where these are not the form's: -1 for none.
+	Folded int64
 }
 
 // A Row is one line of the ledger.

@@ -79,7 +79,8 @@ func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 
 // Shapes without fixture: a partial last block, fewer rows than a block, odd numbers of zero points, factors and biases of Gemm.
 func TestMatMulNBitsShapes(t *testing.T) {
-	for _, v := range nbitsVariants() {
+	wide := []variant{{WeightInt2{}.Method(), nil}, {WeightInt2{}.Method(), []string{"symmetric", "block=16"}}} // of 2 bits in the file, 4 in memory
+	for _, v := range append(nbitsVariants(), wide...) {
 		s := newBuilder(t, 13)
 		x := s.input("x", 3, 81)
 		y := s.node("MatMul", []*ir.Value{x, s.weight("part", 81, 40)})

@@ -55,6 +55,8 @@ func TestTiedEmbeddings(t *testing.T) {
 		{variant{int4.method, []string{"form=matmulnbits", "symmetric"}}, "matmul-nbits"},
 		{variant{int4.method, []string{"form=matmulnbits", "algo=hqq"}}, "matmul-nbits"},
 		{int2.on("ort"), "matmul-nbits"},
+		{int2, "matmul-nbits-wide"},
+		{variant{int2.method, []string{"symmetric"}}, "matmul-nbits-wide"},
 		{variant{int2.method, []string{"form=matmulnbits"}}.on("ort-1.24"), "matmul-nbits"},
 	} {
 		for _, width := range []int64{128, 96, 72} {

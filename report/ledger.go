@@ -85,7 +85,7 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		if !seen[t] {
 			seen[t] = true
 			*by[p.Role] += t.Bytes()
-			held, _ := c.held(i, t)
+			held, _ := c.held(i, p, t)
 			m.RuntimeBytes += held
 		}
 	}

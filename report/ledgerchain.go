@@ -136,10 +136,13 @@ func (f *extent) add(g extent) {
 	f.listed += g.listed
 }
 
-// held is the runtime memory of a tensor of row i; false if it follows from the form alone.
-func (c *chain) held(i int, t *ir.Tensor) (int64, bool) {
+// held is the runtime memory of the tensor t of a part of row i; false if it follows from the form alone.
+func (c *chain) held(i int, p pass.Part, t *ir.Tensor) (int64, bool) {
 	if f := c.stored.loaded[t]; f != nil && !f.unknown {
 		return f.total(), true
+	}
+	if p.Folded != 0 {
+		return max(0, p.Folded), false
 	}
 	return c.rows[i].Form.RuntimeBytes(t), false
 }
@@ -181,7 +184,7 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 		}
 		seen[t] = true
 		if p.Value != nil {
-			held, known := c.held(i, t)
+			held, known := c.held(i, p, t)
 			listed := held
 			if !known {
 				listed = t.Bytes()

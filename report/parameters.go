@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -174,9 +175,18 @@ var decoders = map[string]func(*parameterCounter, *ir.Node, *decoded){
 			d.elems = x.elems
 		}
 	},
-	// Values of a sparse weight are gathered by positions that are computed from a mask.
+	// Values of a sparse weight are gathered by positions that are computed from a mask, and those of packed bytes by the bytes, which are the weight.
 	"Gather": func(c *parameterCounter, n *ir.Node, d *decoded) {
 		values, positions := n.Input(0), n.Input(1)
+		table, packed := c.of(values), c.of(positions)
+		codebook := values.Const != nil && values.Const.DType.IsFloat()
+		if !codebook && packed.base != nil && packed.stored.DType == ir.Uint8 && table.elems > byteValues && table.elems%byteValues == 0 {
+			d.base, d.stored, d.elems = packed.base, packed.stored, -1
+			if packed.elems >= 0 {
+				d.elems = packed.elems * (table.elems / byteValues)
+			}
+			return
+		}
 		if values.Const == nil || len(values.Const.Shape) != 1 || positions.Const != nil {
 			return
 		}
@@ -184,6 +194,9 @@ var decoders = map[string]func(*parameterCounter, *ir.Node, *decoded){
 		d.becomes(n)
 	},
 }
+
+// byteValues is the number of rows of a table of what each byte stands for.
+const byteValues = 256
 
 // scattered is the result of a node that writes the values of a sparse weight.
 func scattered(c *parameterCounter, n *ir.Node, d *decoded) {
@@ -262,7 +275,13 @@ func (c *parameterCounter) isTable(n *ir.Node, facts *operator.Facts) bool {
 		return false
 	}
 	d := c.of(v)
-	return d.base != nil && narrow(d.stored.DType) && !d.elem.IsFloat()
+	return d.base != nil && narrow(d.stored.DType) && !d.elem.IsFloat() && !unpacks(n)
+}
+
+// unpacks reports whether n looks bytes up in a table of what each one stands for.
+func unpacks(n *ir.Node) bool {
+	cast, table := n.Input(1).Producer(), n.Input(0).Const
+	return table != nil && len(table.Shape) == 2 && table.Shape[0] == byteValues && cast != nil && cast.Op.Is("Cast") && opset.Elem(cast.Input(0)) == ir.Uint8
 }
 
 // noteScale notes the constants that v is computed from, by products, views, casts and lookups.

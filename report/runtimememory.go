@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/opset"
 )
 
 // A folding is the runtime memory of one constant: the runtime of package pass folds constant
@@ -155,6 +156,8 @@ func (f *folding) fold(n *ir.Node, i int, dtype ir.DType) (ir.DType, bool) {
 		if other := f.constants.elems(n.Input(1 - i)); other >= 0 && !f.unknown {
 			return dtype, other < f.elems || other == f.elems && i == 0
 		}
+	case n.Op.Is("Gather") && i == 1: // of entries of a table
+		dtype = opset.Elem(n.Input(0))
 	}
 	f.unknown = true
 	f.steps--

@@ -6,9 +6,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// About the file size of the nodes of one weight and their small constants, of nodes for each of the cases of more, and of the table of
-// scales, which weights share.
-const nodeBytes, moreBytes, tableBytes = 450, 150, 560
+// About the file size of the nodes of one weight and their small constants, of nodes for each of the cases of more, of the table of
+// scales, which weights share, and of a tensor without its elements.
+const nodeBytes, moreBytes, scaleTableBytes, tensorBytes = 450, 150, 560, 40
 
 // A stored is a weight whose indices, codebooks and scales are constants of the model.
 type stored struct {
@@ -56,6 +56,22 @@ func (e *emitter) integers(shape []int64, xs ...int32) *ir.Value {
 
 // dense is the weight: entries of codebooks, looked up by Gather, times scales.
 func (e *emitter) dense(st *stored) *ir.Value {
+	x := e.entries(st)
+	if st.whole() != st.Elems {
+		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
+	}
+	x = e.node("Reshape", x, e.dims(st.weight.Shape...))
+	if st.weight.DType != ir.Float {
+		x = e.cast(x, st.weight.DType)
+	}
+	return x
+}
+
+// entries are the elements, scaled.
+func (e *emitter) entries(st *stored) *ir.Value {
+	if st.wholeBytes() {
+		return e.bytes(st)
+	}
 	x := e.indices(st.Layout, st.parts[outIndices].Value)
 	if st.whole() != st.padded() {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.whole()/st.entry()))
@@ -65,16 +81,40 @@ func (e *emitter) dense(st *stored) *ir.Value {
 	}
 	x = e.node("Gather", st.parts[outCodebook].Value, x)
 	if st.Block > 0 {
-		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st))
-	}
-	if st.whole() != st.Elems {
-		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
-	}
-	x = e.node("Reshape", x, e.dims(st.weight.Shape...))
-	if st.weight.DType != ir.Float {
-		x = e.cast(x, st.weight.DType)
+		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st, -1, 1))
 	}
 	return x
+}
+
+// wholeBytes reports whether each byte holds indices of one codebook and one block.
+func (l *Layout) wholeBytes() bool {
+	n, bytes := l.unit()
+	return l.packed() && bytes == 1 && l.Groups == 1 && l.Block%(n*l.entry()) == 0
+}
+
+// bytes are the elements by a lookup of whole bytes in a table of their entries: runtimes, which keep what folded nodes compute until they have
+// folded all, hold fewer tensors of the weight's size than with an index for each element.
+func (e *emitter) bytes(st *stored) *ir.Value {
+	n, _ := st.unit()
+	fields := make([]byte, 0, 256*n)
+	for b := range 256 {
+		for i := range n {
+			fields = append(fields, byte(b>>(i*st.bits()))&byte(st.Entries-1))
+		}
+	}
+	bytes := e.Const(e.g, ir.Uint8, []int64{256, n}, fields)
+	st.parts = append(st.parts, pass.Part{Role: pass.Scales, Value: bytes, Tensor: bytes.Const, Folded: -1})
+	table := e.node("Gather", st.parts[outCodebook].Value, e.cast(bytes, ir.Int32))
+	of := st.parts[outIndices].Value
+	if st.Block == 0 {
+		return e.node("Gather", table, e.cast(of, ir.Int32))
+	}
+	of = e.node("Reshape", of, e.dims(-1, st.Block/n/st.entry()))
+	scales := []int64{-1, 1, 1}
+	if st.entry() > 1 {
+		scales = append(scales, 1)
+	}
+	return e.node("Mul", e.node("Gather", table, e.cast(of, ir.Int32)), e.scales(st, scales...))
 }
 
 // indices are the stored indices as integers, unpacked from bytes, the lowest bits first.
@@ -95,12 +135,12 @@ func (e *emitter) indices(l *Layout, v *ir.Value) *ir.Value {
 	return e.node("Mod", x, e.integers(nil, int32(l.Entries)))
 }
 
-// scales are those of blocks as float32. Their table, which all weights share, is a part of each.
-func (e *emitter) scales(st *stored) *ir.Value {
+// scales are those of blocks as float32, in some shape. Their table, which all weights share, is a part of each.
+func (e *emitter) scales(st *stored, shape ...int64) *ir.Value {
 	table := e.Const(e.g, ir.Float16, []int64{256}, kernel.Bytes(scaleTable().half[:]))
-	v := e.cast(st.parts[outScales].Value, ir.Int32)
+	v := e.cast(e.node("Reshape", st.parts[outScales].Value, e.dims(shape...)), ir.Int32)
 	st.parts = append(st.parts, pass.Part{Role: pass.Scales, Value: table, Tensor: table.Const})
-	return e.cast(e.node("Gather", table, v), ir.Float)
+	return e.node("Gather", e.cast(table, ir.Float), v)
 }
 
 // offsets are the first entries of the codebooks of groups.

@@ -47,7 +47,7 @@ func (q *Quantizer) Apply(ctx context.Context, s *pass.Step) error {
 		}
 		plans = append(plans, p)
 	}
-	plans, err := spec.Precheck(ctx, s, q.worthTable(s, plans), func(p *plan) (*ir.Value, spec.Encoding) { return p.weight, p.encoding })
+	plans, err := spec.Precheck(ctx, s, q.worthTables(s, plans), func(p *plan) (*ir.Value, spec.Encoding) { return p.weight, p.encoding })
 	if err != nil {
 		return err
 	}
@@ -70,17 +70,24 @@ func larger(before, after int64) pass.Reason {
 	return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 }
 
-// worthTable are plans, none if the table of scales is larger than what they save together.
-func (q *Quantizer) worthTable(s *pass.Step, plans []*plan) []*plan {
-	saved := int64(0)
+// worthTables are plans, none if the tables that they share are larger than what they save together.
+func (q *Quantizer) worthTables(s *pass.Step, plans []*plan) []*plan {
+	saved, tables := int64(0), int64(0)
+	if q.Block > 0 {
+		tables = scaleTableBytes
+	}
 	for _, p := range plans {
 		saved += p.before - p.after
 	}
-	if q.Block == 0 || saved > tableBytes {
+	if i := slices.IndexFunc(plans, func(p *plan) bool { return p.encoding.wholeBytes() }); i >= 0 {
+		n, _ := plans[i].encoding.unit()
+		tables += 256*n + tensorBytes
+	}
+	if saved > tables {
 		return plans
 	}
 	for _, p := range plans {
-		s.Ledger.Skip(p.weight, pass.Consumers(p.weight), larger(p.before, p.after+tableBytes))
+		s.Ledger.Skip(p.weight, pass.Consumers(p.weight), larger(p.before, p.after+tables))
 	}
 	return nil
 }

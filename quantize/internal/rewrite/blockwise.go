@@ -38,6 +38,7 @@ func (r *Rewriter) asRowMajor(st *Blockwise, v *ir.Value) *ir.Value {
 // Cast.
 func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 	g, at := s.Node.Graph(), s.Node
+	st.lookup = true
 	if st.Layout.ForNBits {
 		r.Replace(s, st.gatherBytes(r, s))
 		return
@@ -49,7 +50,9 @@ func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 		zero = r.Cast(g, at, rows(r.castToBytes(st, st.ZeroPointValue)), ir.Float)
 	}
 	shape := g.Insert(at, "Shape", []*ir.Value{quantized})
-	x := g.Insert(at, "Reshape", []*ir.Value{r.dequantizeBlocks(g, at, st, r.Cast(g, at, quantized, ir.Float), zero, rows(st.ScaleValue)), shape})
+	blocks := st.blockShape()
+	x := r.reshapeTo(g, at, r.Cast(g, at, quantized, ir.Float), blocks.values...)
+	x = g.Insert(at, "Reshape", []*ir.Value{r.dequantizeBlocks(g, at, st, x, zero, rows(st.ScaleValue), blocks.scales), shape})
 	if s.Elem != ir.Float {
 		x = r.Cast(g, at, x, s.Elem)
 	}
@@ -71,9 +74,10 @@ func (r *Rewriter) castToBytes(st *Blockwise, v *ir.Value) *ir.Value {
 		to = ir.Int8
 	}
 	if packed {
-		v = g.Insert(at, "Reshape", []*ir.Value{r.unpack(g, at, st, v), r.step.Const(g, ir.Int64, []int64{2}, ir.Ints(st.Layout.Cols, -1))})
+		r.casts[k] = r.reshapeTo(g, at, r.unpack(g, at, st, v, st.values(v), to), st.Layout.Cols, -1)
+	} else {
+		r.casts[k] = r.Cast(g, at, v, to)
 	}
-	r.casts[k] = r.Cast(g, at, v, to)
 	return r.casts[k]
 }
 
@@ -82,72 +86,108 @@ func (st *Blockwise) packed(v *ir.Value) bool {
 	return st.Layout.BytePacked() && (v == st.Quantized || st.Layout.ZeroPointsPacked())
 }
 
+// values is the number of values of v, or of zero points.
+func (st *Blockwise) values(v *ir.Value) int64 {
+	if v == st.Quantized {
+		return st.Layout.Rows * st.Layout.Cols
+	}
+	return st.Layout.NumBlocks() * st.Layout.Cols
+}
+
 // castToFloat is quantized values, or zero points, as floats.
 func (r *Rewriter) castToFloat(g *ir.Graph, at *ir.Node, st *Blockwise, v *ir.Value) *ir.Value {
 	if st.packed(v) {
-		v = r.unpack(g, at, st, v)
+		return r.unpack(g, at, st, v, st.values(v), ir.Float)
 	}
 	return r.Cast(g, at, v, ir.Float)
 }
 
-// dequantizeBlocks is (q - zero point) · scale of quantized values and zero points as floats: of some columns, as columns × blocks × block size, or of a
-// row-major matrix, as blocks × block size × columns.
-func (r *Rewriter) dequantizeBlocks(g *ir.Graph, at *ir.Node, st *Blockwise, quantized, zero, scale *ir.Value) *ir.Value {
+// A blockShape is the shapes of quantized values, and of scales and zero points, in which they broadcast: of columns × blocks × block size, or of
+// a row-major matrix blocks × block size × columns.
+type blockShape struct{ values, scales []int64 }
+
+func (st *Blockwise) blockShape() blockShape {
 	n, block := st.Layout.NumBlocks(), int64(st.Layout.Spec.Block)
-	blocks := func(v *ir.Value, size int64) *ir.Value {
-		shape := ir.Ints(-1, n, size)
-		if st.Layout.RowMajor() {
-			shape = ir.Ints(n, size, -1)
-		}
-		return g.Insert(at, "Reshape", []*ir.Value{v, r.step.Const(g, ir.Int64, []int64{3}, shape)})
+	if st.Layout.RowMajor() {
+		return blockShape{[]int64{n, block, -1}, []int64{n, 1, -1}}
 	}
-	x := blocks(quantized, block)
+	return blockShape{[]int64{-1, n, block}, []int64{-1, n, 1}}
+}
+
+// byteShape is the shape of packed bytes whose values unpack to such a shape, with an axis for those of a byte; false if bytes span blocks, or
+// rows of a row-major matrix.
+func (st *Blockwise) byteShape() (blockShape, bool) {
+	s, per := st.blockShape(), int64(8/st.Layout.Bits)
+	if st.Layout.RowMajor() {
+		return blockShape{s.values, append(s.scales, per)}, st.Layout.Cols%per == 0
+	}
+	s.values[2] /= per
+	return blockShape{s.values, append(s.scales, 1)}, int64(st.Layout.Spec.Block)%per == 0
+}
+
+func (r *Rewriter) reshapeTo(g *ir.Graph, at *ir.Node, v *ir.Value, shape ...int64) *ir.Value {
+	return g.Insert(at, "Reshape", []*ir.Value{v, r.step.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))})
+}
+
+// dequantizeBlocks is (q - zero point) · scale of quantized values and zero points as floats, where scales and zero points have that shape.
+func (r *Rewriter) dequantizeBlocks(g *ir.Graph, at *ir.Node, st *Blockwise, x, zero, scale *ir.Value, shape []int64) *ir.Value {
 	switch z := st.Layout.ImpliedZeroPoint(); {
 	case zero != nil:
-		x = g.Insert(at, "Sub", []*ir.Value{x, blocks(zero, 1)})
+		x = g.Insert(at, "Sub", []*ir.Value{x, r.reshapeTo(g, at, zero, shape...)})
 	case z != 0:
 		x = g.Insert(at, "Sub", []*ir.Value{x, r.step.Const(g, ir.Float, nil, ir.Floats(float32(z)))})
 	}
 	if st.Layout.Spec.Half {
 		scale = r.Cast(g, at, scale, ir.Float)
 	}
-	return g.Insert(at, "Mul", []*ir.Value{x, blocks(scale, 1)})
+	return g.Insert(at, "Mul", []*ir.Value{x, r.reshapeTo(g, at, scale, shape...)})
 }
 
 // castMul is the whole weight in nodes that runtimes fold.
 func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 	g, at := st.Graph, st.Graph.First()
-	var zero *ir.Value
+	var zero, x *ir.Value
 	if st.ZeroPointValue != nil {
 		zero = r.castToFloat(g, at, st, st.ZeroPointValue)
 	}
-	shape := r.step.Const(g, ir.Int64, []int64{int64(len(st.Weight.Shape))}, ir.Ints(st.Weight.Shape...))
-	x := g.Insert(at, "Reshape", []*ir.Value{r.dequantizeBlocks(g, at, st, r.castToFloat(g, at, st, st.Quantized), zero, st.ScaleValue), shape})
+	shape, whole := st.byteShape()
+	if whole && st.packed(st.Quantized) { // bytes are reshaped, and not the values, which take several times as much
+		x = r.unpack(g, at, st, r.reshapeTo(g, at, st.Quantized, shape.values...), st.values(st.Quantized), ir.Float)
+	} else {
+		shape = st.blockShape()
+		x = r.reshapeTo(g, at, r.castToFloat(g, at, st, st.Quantized), shape.values...)
+	}
+	x = r.reshapeTo(g, at, r.dequantizeBlocks(g, at, st, x, zero, st.ScaleValue, shape.scales), st.Weight.Shape...)
 	if st.Weight.DType != ir.Float {
 		x = r.Cast(g, at, x, st.Weight.DType)
 	}
 	return x
 }
 
-// unpack is the values of packed bytes as integers, the lowest bits of a byte first.
-func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Value) *ir.Value {
-	per, count := 8/st.Layout.Bits, st.Layout.Rows*st.Layout.Cols
-	if packed != st.Quantized {
-		count = st.Layout.NumBlocks() * st.Layout.Cols
+// unpack is the values of packed bytes, the lowest bits of a byte first: each byte is looked up in a table of its values in the type that they
+// are needed in, so that runtimes, which keep what folded nodes compute until they have folded all, hold few tensors of the weight's size.
+// The last byte of all holds fewer than the others where count, the number of values, is no multiple.
+func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Value, count int64, to ir.DType) *ir.Value {
+	per := int64(8 / st.Layout.Bits)
+	one := func(n int64) *ir.Value { return r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(n)) }
+	table := st.table(r, fields(st.Layout.Bits))
+	if to != ir.Uint8 {
+		table = r.Cast(g, at, table, to)
 	}
-	units := make([]int32, per)
-	for i := range units {
-		units[i] = 1 << (i * st.Layout.Bits)
-	}
-	number := func(shape []int64, xs ...int32) *ir.Value { return r.step.Const(g, ir.Int32, shape, ir.Int32s(xs...)) }
-	shape := func(dims ...int64) *ir.Value {
-		return r.step.Const(g, ir.Int64, []int64{int64(len(dims))}, ir.Ints(dims...))
-	}
-	x := g.Insert(at, "Reshape", []*ir.Value{r.Cast(g, at, packed, ir.Int32), shape(-1, 1)})
-	x = g.Insert(at, "Div", []*ir.Value{x, number([]int64{int64(per)}, units...)})
-	x = g.Insert(at, "Mod", []*ir.Value{x, number(nil, 1<<st.Layout.Bits)})
-	if !st.Layout.ForNBits && count%int64(per) != 0 {
-		x = g.Insert(at, "Slice", []*ir.Value{g.Insert(at, "Reshape", []*ir.Value{x, shape(-1)}), shape(0), shape(count)})
+	x := g.Insert(at, "Gather", []*ir.Value{table, r.Cast(g, at, packed, ir.Int32)})
+	if count%per != 0 {
+		x = g.Insert(at, "Slice", []*ir.Value{r.reshapeTo(g, at, x, -1), one(0), one(count)})
 	}
 	return x
+}
+
+// fields is the values of some bits in each byte, the lowest first.
+func fields(bits int) []byte {
+	var table []byte
+	for b := range 256 {
+		for at := 0; at < 8; at += bits {
+			table = append(table, byte(b>>at)&(1<<bits-1))
+		}
+	}
+	return table
 }

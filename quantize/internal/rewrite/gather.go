@@ -39,7 +39,7 @@ func (st *Blockwise) hasGatherOperator(r *Rewriter) bool {
 func (st *Blockwise) gatherBlockQuantized(r *Rewriter, s *weights.Consumer) *ir.Value {
 	g, at, b := s.Node.Graph(), s.Node, st.Layout
 	importDomain(g, pass.MicrosoftDomain)
-	rows := g.Insert(at, "Reshape", []*ir.Value{st.Quantized, r.step.Const(g, ir.Int64, []int64{2}, ir.Ints(b.Cols, -1))})
+	rows := r.reshapeTo(g, at, st.Quantized, b.Cols, -1)
 	in := []*ir.Value{rows, s.Activation(), st.ScaleValue}
 	if st.ZeroPointValue != nil {
 		in = append(in, st.ZeroPointValue)
@@ -57,7 +57,7 @@ func (st *Blockwise) gatherPacked(r *Rewriter, s *weights.Consumer) *ir.Value {
 	values := func(v *ir.Value) *ir.Value {
 		x := rows(v)
 		if b.Bits < 8 {
-			x = r.unpack(g, at, st, x)
+			x = r.unpack(g, at, st, x, 0, ir.Uint8) // rows are whole bytes
 		}
 		return r.Cast(g, at, x, ir.Float)
 	}
@@ -66,11 +66,12 @@ func (st *Blockwise) gatherPacked(r *Rewriter, s *weights.Consumer) *ir.Value {
 		stored := st.ZeroPointValue.Const.Shape[1] * int64(8/b.Bits)
 		zero = values(st.ZeroPointValue)
 		if stored != b.NumBlocks() {
-			zero = g.Insert(at, "Reshape", []*ir.Value{zero, r.step.Const(g, ir.Int64, []int64{2}, ir.Ints(-1, stored))})
+			zero = r.reshapeTo(g, at, zero, -1, stored)
 			zero = r.columns(g, at, zero, b.NumBlocks())
 		}
 	}
-	x := r.dequantizeBlocks(g, at, st, values(st.Quantized), zero, rows(st.ScaleValue))
+	blocks := st.blockShape()
+	x := r.dequantizeBlocks(g, at, st, r.reshapeTo(g, at, values(st.Quantized), blocks.values...), zero, rows(st.ScaleValue), blocks.scales)
 	width := r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(b.NumBlocks()*int64(b.Spec.Block)))
 	shape := g.Insert(at, "Concat", []*ir.Value{g.Insert(at, "Shape", []*ir.Value{s.Activation()}), width}, ir.IntAttr("axis", 0))
 	return g.Insert(at, "Reshape", []*ir.Value{x, shape})

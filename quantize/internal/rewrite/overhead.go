@@ -14,6 +14,7 @@ const (
 	BlockwiseBytes      = 400 // blockwise lookup, or Cast and Mul of blocks
 	Float16ScaleBytes   = 70  // float16 scales cast to float32, and the result cast back
 	UnpackBytes         = 350 // unpacking bytes
+	WideBytes           = 700 // values and zero points of 2 bits in 4
 )
 
 // GraphBytes estimates the size of the nodes of v's consumers, without payloads. v's name is part of the names of three tensors

@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
@@ -85,4 +87,34 @@ func (st *PerChannel) scalesAlongReduction(s *weights.Consumer) bool {
 type Blockwise struct {
 	*spec.Blockwise
 	constants
+	wide   *widened    // inserted on demand
+	lookup bool        // lookups read the constants as they are
+	tables []*ir.Value // of values of bytes
+}
+
+// Parts are the constants, for the ledger.
+func (st *Blockwise) Parts() []pass.Part {
+	ps := st.constants.Parts()
+	for i := range ps {
+		if st.wide == nil || st.wide.bytes[ps[i].Value] == 0 {
+			continue
+		}
+		ps[i].Folded = st.wide.bytes[ps[i].Value]
+		if st.lookup {
+			ps[i].Folded += ps[i].Bytes()
+		}
+	}
+	for _, v := range st.tables {
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: v, Tensor: v.Const, Folded: -1})
+	}
+	return ps
+}
+
+// table is a constant with what each byte stands for. Weights of a graph share it.
+func (st *Blockwise) table(r *Rewriter, values []byte) *ir.Value {
+	v := r.step.Const(st.Graph, ir.Uint8, []int64{256, int64(len(values)) / 256}, values)
+	if !slices.Contains(st.tables, v) {
+		st.tables = append(st.tables, v)
+	}
+	return v
 }

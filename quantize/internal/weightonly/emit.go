@@ -17,13 +17,13 @@ func (w *Quantizer) emit(step *pass.Step, g []*plan) rewrite.Stored {
 	for _, p := range g {
 		p.note(weights.RemoveFromInputs(p.Base))
 		switch p.form.Name {
-		case pass.NBits.Name:
+		case pass.NBits.Name, pass.WideNBits.Name:
 			for _, s := range p.Consumers {
 				if s.Side == weights.Lookup {
 					r.Gather(s, st)
 					continue
 				}
-				r.MatMulNBits(s, st.(*rewrite.Blockwise), w.Blocks.Form.AccuracyLevel)
+				r.MatMulNBits(s, st.(*rewrite.Blockwise), p.form == pass.WideNBits, w.Blocks.Form.AccuracyLevel)
 			}
 			continue
 		case pass.CastMul.Name:

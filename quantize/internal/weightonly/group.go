@@ -36,7 +36,7 @@ func groupPlans(ctx context.Context, s *pass.Step, plans []*plan) ([][]*plan, er
 // scope is the graph that holds the quantized weight: for products theirs.
 func (p *plan) scope() *ir.Graph {
 	switch p.form.Name {
-	case pass.Dequantize.Name, pass.NBits.Name, pass.CastProduct.Name:
+	case pass.Dequantize.Name, pass.NBits.Name, pass.WideNBits.Name, pass.CastProduct.Name:
 		return p.Consumers[0].Node.Graph()
 	}
 	return p.Base.Graph()

@@ -27,7 +27,7 @@ func (p *plan) overheadPerChannel(e *spec.PerChannel) int64 {
 
 func (p *plan) overheadBlockwise(b *spec.BlockLayout) int64 {
 	per := int64(rewrite.DequantizeBytes)
-	if p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name {
+	if p.form != pass.Dequantize && p.form != pass.NBits && p.form != pass.WideNBits {
 		per = rewrite.BlockwiseBytes
 		if b.Spec.Half {
 			per += rewrite.Float16ScaleBytes
@@ -39,6 +39,9 @@ func (p *plan) overheadBlockwise(b *spec.BlockLayout) int64 {
 	}
 	if b.ZeroPointsPacked() {
 		n += rewrite.UnpackBytes
+	}
+	if p.form == pass.WideNBits {
+		n += rewrite.WideBytes
 	}
 	return n
 }

@@ -116,8 +116,8 @@ func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	return p
 }
 
-// opset is the first one that has the operators of the form, whatever the data type. Values of less than a byte are unpacked by Mod where
-// ONNX's operators read them, and the padding of blocks of MatMulNBits is cut by a Slice with inputs.
+// opset is the first one that has the operators of the form, whatever the data type. The padding of values that are
+// unpacked from bytes, and of blocks of MatMulNBits, is cut by a Slice with inputs.
 func (p *plan) opset() int64 {
 	e, blocks := p.encoding.(*spec.Blockwise)
 	if !blocks || !e.Layout.BytePacked() && !e.Layout.ForNBits {

@@ -44,6 +44,9 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	if lookups == len(us) || !w.Blocks.usesNBits() && !w.prefersNBits(s) && !(tied && w.tiedNBits(v)) || !weights.SameScope(v, p.Consumers) {
 		return nil
 	}
+	if w.wide() {
+		p.form = pass.WideNBits
+	}
 	b := w.Blocks.nbitsLayout(s.Matrix())
 	b.FloatZeroPoints = b.FloatZeroPoints && !tied // a lookup has integers
 	if b.FloatZeroPoints {
@@ -64,7 +67,14 @@ func sameMatrix(a, b *weights.Consumer) bool {
 // the smallest one would be padded.
 func (w *Quantizer) prefersNBits(s *weights.Consumer) bool {
 	rows, _, _ := s.Matrix()
-	return w.fastNBits && !w.Blocks.dequantizes() && w.Blocks.size() > 0 && rows >= minBlock && s.Elem == ir.Float
+	fast := w.fastNBits && (w.Blocks.Bits == 4 || w.wide())
+	return fast && !w.Blocks.dequantizes() && w.Blocks.size() > 0 && rows >= minBlock && s.Elem == ir.Float
+}
+
+// wide reports whether products read 2-bit values in 4 bits: no version of ONNX Runtime has a fast MatMulNBits of 2 bits, and the newest alone
+// has a fast product after DequantizeLinear.
+func (w *Quantizer) wide() bool {
+	return w.Blocks.Bits == 2 && w.denseReason != "" && !w.Blocks.usesNBits()
 }
 
 // tiedNBits reports whether a weight of a product and of lookups has MatMulNBits without a request: the product is not slower than float,

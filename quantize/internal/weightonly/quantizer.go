@@ -26,8 +26,8 @@ type Quantizer struct {
 	large       bool // large matrices have DequantizeLinear all the same
 	padding     bool // blocks of DequantizeLinear need not divide rows
 	fused       bool // the runtime fuses DequantizeLinear of small matrices, too
-	nbits       bool // the runtime has MatMulNBits
-	fastNBits   bool // products with it are not slower than float
+	nbits       bool // the runtime has MatMulNBits of the values' bits
+	fastNBits   bool // products with MatMulNBits of 4 bits are not slower than float
 }
 
 func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
@@ -79,7 +79,7 @@ func (w *Quantizer) prepare(ctx context.Context, s *pass.Step, vs []*ir.Value) e
 	if w.Blocks != nil {
 		cast, fused = blockTypes[w.Blocks.Bits].cast, blockTypes[w.Blocks.Bits].fused
 		w.nbits = t.Can(blockTypes[w.Blocks.Bits].nbits)
-		w.fastNBits = w.Blocks.Bits == 4 && t.Can(pass.FastNBits4)
+		w.fastNBits = t.Can(pass.FastNBits4)
 	}
 	w.fused = t.Can(fused)
 	w.denseReason, w.packed, w.padding = "", !t.Can(cast), t.Can(pass.Padding)

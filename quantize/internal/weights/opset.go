@@ -42,6 +42,6 @@ const (
 	DequantizeOpset = 13
 	// CastOpset is the first one whose Mul broadcasts in both directions.
 	CastOpset = 7
-	// UnpackOpset is the first one that has Mod.
+	// UnpackOpset is the first one whose Slice has inputs.
 	UnpackOpset = 10
 )
