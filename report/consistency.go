@@ -30,6 +30,9 @@ func (r *Report) Inconsistencies() []string {
 	if v := r.Verification; v != nil && v.Accuracy != nil && !v.Accuracy.Consistent() {
 		add("the accuracy %s is not that of its numbers of samples", v.Accuracy.Text())
 	}
+	if want, is := r.finite(); is && !slices.Contains(r.Gates, want) {
+		add("gate %s: not recorded, %s", want.Name, want.Reason)
+	}
 	for _, g := range r.Gates {
 		if text := r.inconsistency(g); text != "" {
 			add("gate %s: %s", g.Name, text)
@@ -40,6 +43,12 @@ func (r *Report) Inconsistencies() []string {
 
 // inconsistency is the first difference of g from the figures of r; "" if there is none.
 func (r *Report) inconsistency(g Gate) string {
+	if g.Name == finiteGate {
+		if want, _ := r.finite(); want != g {
+			return "recorded, but the figures of the report have no such loss"
+		}
+		return ""
+	}
 	rule, err := ruleOf(g.Name)
 	if err != nil {
 		return "not known to this version"

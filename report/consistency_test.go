@@ -43,11 +43,33 @@ func TestInconsistencies(t *testing.T) {
 		"gate min-sqnr: recorded as evaluated":        func(r *Report) { r.Verification = nil },
 		"gate min-sqnr: recorded as without a value":  func(r *Report) { r.Gates[3].Value = nil },
 		"gate min-cosines: not known to this version": func(r *Report) { r.Gates[3].Name = "min-cosines" },
+		"gate finite: not recorded, output":           func(r *Report) { r.Verification.Outputs[0].Errors.Lost = 3 },
+		"gate finite: recorded, but":                  func(r *Report) { r.Gates = append(r.Gates, Gate{Name: "finite", Reason: "lost"}) },
 	} {
 		r := build()
 		edit(r)
 		if lines := r.Inconsistencies(); len(lines) == 0 || !strings.Contains(strings.Join(lines, "\n"), want) {
 			t.Errorf("got %q, want %q", lines, want)
 		}
+	}
+}
+
+// The gate that nobody asked for is consistent in the report of a result that fails it.
+func TestFiniteGateIsConsistent(t *testing.T) {
+	in := Input{Errors: true, Verification: &verification.Result{Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{Elements: 8, NonFinite: 3, Lost: 3}}}}}
+	r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: in}).build(t)
+	var b bytes.Buffer
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := read.Inconsistencies(); len(lines) > 0 || len(read.Gates) != 1 || read.Passed() {
+		t.Errorf("%v, gates %v", lines, read.Gates)
+	}
+	if got := read.Gates[0].Failure(); got != `output "y": 3 of 8 elements are NaN or infinite, and finite in the source` {
+		t.Error(got)
 	}
 }

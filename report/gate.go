@@ -112,10 +112,18 @@ func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 		}
 		gates = append(gates, rule.evaluate(r, l))
 	}
-	if v := r.Verification; v != nil && v.Lost() != "" {
-		gates = append(gates, Gate{Name: finiteGate, Reason: v.Lost()})
+	if g, ok := r.finite(); ok {
+		gates = append(gates, g)
 	}
 	return gates, nil
+}
+
+// finite is the gate of that name, false where it holds: it is none then.
+func (r *Report) finite() (Gate, bool) {
+	if v := r.Verification; v != nil && v.Lost() != "" {
+		return Gate{Name: finiteGate, Reason: v.Lost()}, true
+	}
+	return Gate{}, false
 }
 
 func (rule rule) evaluate(r *Report, l Limit) Gate {
@@ -185,6 +193,15 @@ func (g Gate) class() string {
 		return "passed"
 	}
 	return "failed"
+}
+
+// Failure is what g, which did not hold, has instead of its bound.
+func (g Gate) Failure() string {
+	if g.Name == finiteGate {
+		return g.Reason
+	}
+	value, relation, bound := g.Shown()
+	return fmt.Sprintf("%s, not %s %s", value, relation, bound)
 }
 
 // Shown is the value of a gate, or why there is none, and its bound.

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/ir"
@@ -43,26 +41,7 @@ type Folder string
 
 // Names are the names of the regular files below the folder. Hidden folders, such as .git, are left out.
 func (d Folder) Names(ctx context.Context) ([]string, error) {
-	var names []string
-	err := filepath.WalkDir(string(d), func(p string, e fs.DirEntry, err error) error {
-		switch hidden := strings.HasPrefix(e.Name(), ".") && p != string(d); {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case e.IsDir() && hidden:
-			return fs.SkipDir
-		case e.IsDir():
-			return nil
-		}
-		if st, err := os.Stat(p); err != nil || !st.Mode().IsRegular() {
-			return nil // a link to nothing, a pipe
-		}
-		name, err := filepath.Rel(string(d), p)
-		names = append(names, filepath.ToSlash(name))
-		return err
-	})
-	return names, err
+	return digest.Names(ctx, string(d))
 }
 
 // Digest is computed from the content, or is that of a pointer.

@@ -48,7 +48,7 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 		rows[v.Name]--
 	}
 	for _, v := range weights {
-		if rows[v.Name] < 0 {
+		if rows[v.Name] < 0 && !pass.IsQuantizationParam(v) { // those have the row of their weight
 			return fmt.Sprintf("weight %q has no row", v.Name)
 		}
 	}

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,11 +110,9 @@ func filesOf(ctx context.Context, path string) (root string, paths []string, err
 	if err != nil || st.Mode().IsRegular() {
 		return filepath.Dir(path), []string{path}, err
 	}
-	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			paths = append(paths, p)
-		}
-		return err
-	})
+	names, err := digest.Names(ctx, path) // what verify-report digests
+	for _, name := range names {
+		paths = append(paths, filepath.Join(path, filepath.FromSlash(name)))
+	}
 	return path, paths, err
 }

@@ -1,15 +1,10 @@
 package operator
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 )
-
-// Names are the operators of the table, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(facts)) }
 
 // Parse is the operator of a name.
 func Parse(name string) ir.OpID {

@@ -9,6 +9,7 @@
 package operator
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -148,6 +149,9 @@ func Lookup(id ir.OpID) *Facts {
 	}
 	return &none
 }
+
+// Names are the operators of the table, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(facts)) }
 
 // Name is id without ONNX's default domain: the key of tables by operator.
 func Name(id ir.OpID) string {

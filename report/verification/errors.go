@@ -15,8 +15,8 @@ type Errors struct {
 	NonFinite       int64 `json:"non_finite,omitempty"`        // that are NaN or infinite in one model and not the same in the other
 	SourceNonFinite int64 `json:"source_non_finite,omitempty"` // that are NaN or infinite in the source: no ratio can count them
 
-	Lost      int64   `json:"-"` // that are NaN or infinite, and finite in the source
-	Deviation float64 `json:"-"` // relative standard error of the noise-to-signal ratio over runs; 0 for a single run
+	Lost      int64   `json:"lost,omitempty"` // that are NaN or infinite, and finite in the source
+	Deviation float64 `json:"-"`              // relative standard error of the noise-to-signal ratio over runs; 0 for a single run
 }
 
 // DB is the SQNR in decibels with its limits: +Inf where all elements are equal, -Inf without

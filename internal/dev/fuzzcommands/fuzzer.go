@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A fuzzer runs cases.
@@ -44,6 +47,9 @@ type state struct {
 	Findings int     `json:"findings"`
 	Seconds  float64 `json:"seconds"` // of all runs
 	Codes    [8]int  `json:"codes"`   // number of cases by exit code; 7 for all others
+
+	Commands  map[string]int `json:"commands,omitempty"`  // of generated models: cases by command
+	Operators map[string]int `json:"operators,omitempty"` // of generated models: cases by operator
 }
 
 func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (findings int, err error) {
@@ -69,7 +75,25 @@ func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (fin
 	fmt.Printf("cases %d to %d, %.1f a second, %d findings; all runs: %d cases, %.0f s, %d findings, exit codes 0 to 4: %v, others: %d\n",
 		first, f.state.Next-1, float64(f.state.Next-first)/seconds, f.state.Findings-before,
 		f.state.Next, f.state.Seconds, f.state.Findings, f.state.Codes[:5], f.state.Codes[7])
+	if f.generated {
+		f.printOperators()
+	}
 	return f.state.Findings - before, errors.Join(err, f.save(), f.coverage(ctx))
+}
+
+// printOperators prints the cases by command, and which operators of the table the models had.
+func (f *fuzzer) printOperators() {
+	for _, name := range slices.Sorted(maps.Keys(f.state.Commands)) {
+		fmt.Printf("%d %s, ", f.state.Commands[name], name)
+	}
+	var missing []string
+	all := slices.DeleteFunc(operator.Names(), func(name string) bool { return strings.HasPrefix(name, "mcompress.") }) // of training steps
+	for _, name := range all {
+		if f.state.Operators[name] == 0 {
+			missing = append(missing, name)
+		}
+	}
+	fmt.Printf("operators: %d, %d of the %d of the table; not generated: %s\n", len(f.state.Operators), len(all)-len(missing), len(all), strings.Join(missing, " "))
 }
 
 // prepare builds the program, and reads the state and the list of models.
@@ -175,6 +199,19 @@ func (f *fuzzer) count(c *testCase) {
 	}
 }
 
+// note counts the command and the operators of a case.
+func (f *fuzzer) note(c *generatedCase) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Operators == nil {
+		f.state.Operators, f.state.Commands = map[string]int{}, map[string]int{}
+	}
+	f.state.Commands[c.what()]++
+	for _, name := range c.model.Operators() {
+		f.state.Operators[name]++
+	}
+}
+
 // test makes and runs case i. The model of a finding is kept.
 func (f *fuzzer) test(ctx context.Context, i int, oracle *conform.Worker) (*testCase, error) {
 	dir, err := os.MkdirTemp("", "fuzzcommands")
@@ -187,6 +224,7 @@ func (f *fuzzer) test(ctx context.Context, i int, oracle *conform.Worker) (*test
 		if err != nil {
 			return nil, err
 		}
+		f.note(c)
 		if c.test(ctx); c.finding == "" || ctx.Err() != nil {
 			return c.testCase, nil
 		}

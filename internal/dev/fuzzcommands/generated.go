@@ -30,8 +30,9 @@ type generatedCase struct {
 	model  *modelgen.Model
 
 	target string
-	valid  error // why onnx.checker refuses the model
-	runs   error // why ONNX Runtime does not run it
+	recipe string // of the command; empty for none
+	valid  error  // why onnx.checker refuses the model
+	runs   error  // why ONNX Runtime does not run it
 }
 
 // data is the folder of the inputs of a generated model, next to it.
@@ -44,16 +45,13 @@ func (f *fuzzer) generate(i int, dir string, w *conform.Worker) (*generatedCase,
 		f:        f, worker: w,
 		model: modelgen.New(f.seed<<32 + uint64(i)),
 	}
-	if err := c.write(); err != nil {
-		return nil, err
-	}
 	c.args = c.generatedCommand()
-	return c, nil
+	return c, c.write()
 }
 
 // write writes the model, and finds what it may be compared with.
 func (c *generatedCase) write() error {
-	if err := c.model.Write(c.testCase.model()); err != nil {
+	if err := c.place(c.testCase, c.model); err != nil {
 		return err
 	}
 	c.valid = c.worker.Check(c.testCase.model(), !c.model.Sparse())
@@ -62,17 +60,60 @@ func (c *generatedCase) write() error {
 	return nil
 }
 
+// place writes a model and the recipe into the folder of t.
+func (c *generatedCase) place(t *testCase, m *modelgen.Model) error {
+	err := m.Write(t.model())
+	if c.recipe != "" {
+		err = errors.Join(err, os.WriteFile(filepath.Join(t.dir, recipeName), []byte(c.recipe), 0o644))
+	}
+	return err
+}
+
 // generatedCommand is a command that writes out.onnx with a report, on the inputs of the model.
 func (c *generatedCase) generatedCommand() []string {
-	args := c.compression()
+	var args []string
+	switch c.random.IntN(16) {
+	case 0:
+		args = []string{"quantize", "--auto", one(c.random, "--target-ratio=1.5", "--target-ratio=3", "--min-sqnr=20", "--min-sqnr=35")}
+	case 1:
+		args = []string{"apply", "--recipe", recipeName}
+		c.recipe = c.steps()
+	default:
+		args = c.compression()
+	}
 	switch c.random.IntN(8) {
 	case 0:
-		args = append(args, "--no-verify")
+		if c.recipe == "" && c.method != nil {
+			args = append(args, "--no-verify")
+		}
 	case 1:
-		c.target = []string{"ort", "ort-1.17", "openvino", "web", "embedded"}[c.random.IntN(5)]
+		c.target = one(c.random, "ort", "ort-1.17", "openvino", "web", "embedded")
 		args = append(args, "--target", c.target)
 	}
 	return append(args, "--data", data, "--report", "json", "m.onnx", "-o", "out.onnx")
+}
+
+func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+// recipeName is the recipe of a case, next to its model.
+const recipeName = "recipe.yaml"
+
+// steps are those of a recipe: a method that prunes or prepares the model, and one that quantizes it.
+func (c *generatedCase) steps() string {
+	first := one(c.random, "method: l1-global\n    amount: 0.6", "method: l1\n    amount: 0.5", "method: fold-batchnorm", "method: float16", "method: smooth", "method: n-m", "method: channel\n    amount: 0.3")
+	second := one(c.random, "method: weight-int8", "method: weight-int4\n    block: 16", "method: dynamic-int8", "method: static-int8", "method: palette", "method: weight-int2")
+	return fmt.Sprintf("steps:\n  - %s\n  - %s\n", first, second)
+}
+
+// what names the kind of command.
+func (c *generatedCase) what() string {
+	switch {
+	case c.method != nil:
+		return c.method.Name
+	case c.recipe != "":
+		return "recipe"
+	}
+	return "auto"
 }
 
 // test runs the command and its variants, and sets the finding.
@@ -85,7 +126,7 @@ func (c *generatedCase) test(ctx context.Context) {
 		c.finding = fmt.Sprintf("the generator makes an invalid model: %v", c.valid)
 		return
 	}
-	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.related, c.library} {
+	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.related, c.library, c.evidence, c.other, c.twice} {
 		if c.finding = property(ctx); c.finding != "" || ctx.Err() != nil {
 			return
 		}
@@ -199,7 +240,7 @@ func (c *generatedCase) judged(context.Context) string {
 			return fmt.Sprintf("ONNX Runtime (optimizations: %s) does not run the result: %v", level, err)
 		}
 		// Without optimizations ONNX Runtime has no precise mode: pairs of 8-bit products saturate in 16 bits on CPUs without VNNI.
-		if level == "none" && (strings.Contains(c.args[2], "-int8") && !strings.HasPrefix(c.args[2], "weight")) {
+		if level == "none" && regexp.MustCompile(`(static|dynamic)-int8|--auto`).MatchString(c.text()) {
 			continue
 		}
 		if why := c.within(outputs); why != "" {
@@ -214,9 +255,12 @@ func contrib(err error) bool {
 	return strings.Contains(err.Error(), "No opset import for domain 'com.microsoft")
 }
 
+// text is the command with its recipe.
+func (c *generatedCase) text() string { return strings.Join(c.args, " ") + " " + c.recipe }
+
 // otherRuntime reports that the result is for a runtime with types or operators that ONNX Runtime does not have.
 func (c *generatedCase) otherRuntime() bool {
-	text := strings.Join(c.args, " ")
+	text := c.text()
 	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino") || strings.Contains(text, "--compute=bfloat16")
 }
 
@@ -294,7 +338,7 @@ func (c *generatedCase) figures(context.Context) string {
 	if c.model.External() {
 		allowed += page + int64(len(c.model.Constants()))*entry
 	}
-	if c.method.Shrinks && total > r.Totals.FileBytes.Before+allowed {
+	if (c.method == nil || c.method.Shrinks) && total > r.Totals.FileBytes.Before+allowed {
 		return fmt.Sprintf("a result of %d bytes, the source has %d", total, r.Totals.FileBytes.Before)
 	}
 	return ""
@@ -374,7 +418,7 @@ func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []str
 		return nil, "", err
 	}
 	other := &testCase{dir: dir, args: args, program: program}
-	if err := m.Write(other.model()); err != nil {
+	if err := c.place(other, m); err != nil {
 		return nil, dir, err
 	}
 	other.initial = other.entries()
@@ -396,7 +440,7 @@ func (c *generatedCase) written() []string {
 
 // library holds if the library writes the bytes of the program.
 func (c *generatedCase) library(ctx context.Context) (finding string) {
-	if c.code != 0 || c.random.IntN(3) > 0 && !c.always {
+	if c.code != 0 || c.method == nil || c.random.IntN(3) > 0 && !c.always {
 		return ""
 	}
 	step, err := pass.NewStep(c.method, pass.Assignments(c.words))
@@ -461,13 +505,16 @@ func (c *generatedCase) related(ctx context.Context) string {
 	if errA != nil || errB != nil {
 		return fmt.Sprintf("relation %q: no report: %v", relation, errors.Join(errA, errB))
 	}
+	if c.method == nil && c.recipe == "" {
+		return "" // --auto measures outputs, whose last bits decide between equally good candidates
+	}
 	if before.nearlySmaller(o.model) || after.nearlySmaller(o.model) {
 		return "" // where constants are decides whether the file becomes smaller
 	}
 	if a, b := before.ledger(), after.ledger(); !maps.Equal(a, b) {
 		return fmt.Sprintf("relation %q: another ledger: %s", relation, difference(a, b))
 	}
-	if c.runs != nil || c.otherRuntime() || c.model.Discontinuous() || !c.model.Finite() || c.chosen() {
+	if c.runs != nil || c.otherRuntime() || c.model.Discontinuous() || !c.model.Finite() || c.chosen(relation) {
 		return ""
 	}
 	outputs, err := c.worker.Compare(c.result(), o.result(), conform.Options{Level: "none", Inputs: c.inputs()})
@@ -480,11 +527,96 @@ func (c *generatedCase) related(ctx context.Context) string {
 	return ""
 }
 
-// chosen reports that weights depend on more than their values: on random numbers by position, or on sums of activations whose order may
-// differ, which decide between equally good weights.
-func (c *generatedCase) chosen() bool {
-	text := strings.Join(c.args, " ")
-	return c.method.Calibrates || c.method.Name == "random" || strings.Contains(text, "--algo=")
+// chosen reports that weights depend on more than their values and a relation keeps: on random numbers by name, or on measured outputs, whose last bits
+// depend on the order of nodes and on outputs in between, which decide between equally good weights.
+func (c *generatedCase) chosen(relation string) bool {
+	named := strings.Contains(c.text(), "random") && relation == "renamed values"
+	sums := relation == "reordered nodes" || relation == "one more output"
+	return named || sums && (c.method == nil || c.method.Calibrates || strings.Contains(c.text(), "--algo="))
+}
+
+// evidence holds if the report of a result is that of the result, and if its recipe gives the result again.
+func (c *generatedCase) evidence(ctx context.Context) string {
+	if c.code != 0 || c.random.IntN(4) > 0 && !c.always {
+		return ""
+	}
+	for _, args := range [][]string{{"verify-report", "out.onnx"}, {"reproduce", "out.report.json", "m.onnx"}} {
+		step := &testCase{dir: c.dir, args: args, initial: c.entries()}
+		if step.run(ctx, c.f); step.code != 0 || step.finding != "" {
+			return fmt.Sprintf("%s: exit code %d: %s %s", args[0], step.code, lastLine(step.output), step.finding)
+		}
+	}
+	return ""
+}
+
+// others are commands that do not compress, which run on every valid model that ONNX Runtime runs.
+var others = [][]string{
+	{"inspect", "--json", "m.onnx"}, {"inspect", "--values", "m.onnx"}, {"memory", "m.onnx"}, {"bench", "--runs", "1", "m.onnx"},
+	{"verify", "--data", data, "m.onnx", "out.onnx"}, {"verify", "--samples", "1", "m.onnx", "m.onnx"}, {"report", "m.onnx", "out.onnx"},
+	{"split", "m.onnx", "-n", "2", "-o", "parts"}, {"quantize", "--sensitivity", "--data", data, "m.onnx"},
+	{"quantize", "--variants", "q8,fp16,q4", "-o", "variants/", "m.onnx"},
+}
+
+// other holds if another command runs on the model, and the models that it writes are valid.
+func (c *generatedCase) other(ctx context.Context) string {
+	if c.runs != nil || c.result() == "" || !c.model.Finite() || c.random.IntN(2) == 0 && !c.always {
+		return ""
+	}
+	args := slices.Clone(one(c.random, others...))
+	if c.result() != c.testCase.out() && slices.Contains(args, "out.onnx") {
+		return ""
+	}
+	step := &testCase{dir: c.dir, args: args, initial: c.entries()}
+	if step.run(ctx, c.f); step.code == 4 && slices.Contains(args, "--variants") { // those that are possible are written
+		step.finding = ""
+	}
+	if step.finding != "" || step.code != 0 && step.code != 3 && (step.finding != "" || !refusedOther.MatchString(step.output)) {
+		return fmt.Sprintf("%s: exit code %d: %s %s", strings.Join(args[:2], " "), step.code, lastLine(step.output), step.finding)
+	}
+	written, err := filepath.Glob(filepath.Join(c.dir, "[pv]a*", "*.onnx"))
+	if err != nil {
+		return err.Error()
+	}
+	for _, path := range append(written, globbed(c.dir, "variants/onnx/*.onnx")...) {
+		if err := c.worker.Check(path, !c.model.Sparse()); err != nil && !contrib(err) {
+			return fmt.Sprintf("%s: onnx.checker refuses %s: %v", strings.Join(args[:2], " "), filepath.Base(path), err)
+		}
+	}
+	return ""
+}
+
+func globbed(dir, pattern string) []string {
+	list, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are right
+	return list
+}
+
+// refusedOther are messages about what models lack, or do not need: too few nodes to divide, weights to quantize, or opsets of a variant.
+var refusedOther = regexp.MustCompile(`cannot be (partitioned|divided|split)|no (point|place|cut)|--allow-unchanged copies it|no weights|fewer than|stages`)
+
+// twice holds if the result is a model like any other: a second command accepts it, and writes a valid model that runs.
+func (c *generatedCase) twice(ctx context.Context) string {
+	if c.code != 0 || c.runs != nil || c.otherRuntime() || !c.model.Finite() || c.random.IntN(2) == 0 && !c.always {
+		return ""
+	}
+	again := &testCase{dir: c.dir, random: c.random, initial: c.entries()}
+	again.args = append(again.compression(), "--data", data, "--report", "none", "out.onnx", "-o", "twice.onnx")
+	if again.run(ctx, c.f); again.finding != "" {
+		return fmt.Sprintf("%s of the result: %s", again.method.Name, again.finding)
+	}
+	if again.code == 1 || again.code == 4 && !rightRefusals.MatchString(again.output) {
+		return fmt.Sprintf("%s of the result: exit code %d: %s", again.method.Name, again.code, lastLine(again.output))
+	}
+	path := filepath.Join(c.dir, "twice.onnx")
+	if _, err := os.Stat(path); err != nil || strings.Contains(strings.Join(again.args, " "), "--compute=bfloat16") || again.method.Name == "float4" {
+		return ""
+	}
+	if err := c.worker.Check(path, !c.model.Sparse()); err != nil && !contrib(err) {
+		return fmt.Sprintf("%s of the result: onnx.checker refuses it: %v", again.method.Name, err)
+	}
+	if _, err := c.worker.Run(path, conform.Options{Level: "all", Inputs: c.inputs()}); err != nil {
+		return fmt.Sprintf("%s of the result: ONNX Runtime does not run it: %v", again.method.Name, err)
+	}
+	return ""
 }
 
 // packed holds if a copy that was packed and unpacked is the model, and so gives the same result.

@@ -83,7 +83,7 @@ func (f *fuzzer) same(ctx context.Context, c *generatedCase, m *modelgen.Model, 
 	}
 	s := &generatedCase{
 		testCase: &testCase{number: c.number, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(c.number))), args: args, method: c.method, words: words(args), always: true},
-		f:        f, worker: c.worker, model: m, target: c.target,
+		f:        f, worker: c.worker, model: m, target: c.target, recipe: c.recipe,
 	}
 	if err := s.write(); err == nil {
 		s.test(ctx)

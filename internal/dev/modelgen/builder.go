@@ -196,7 +196,7 @@ func (b *builder) stored(t *Tensor, f filler) val {
 	if b.plain {
 		return b.initializer(t)
 	}
-	switch n := b.r.IntN(20); {
+	switch n := b.r.IntN(23); {
 	case n < 7:
 	case n < 9:
 		t.Field = Typed
@@ -246,7 +246,49 @@ func (b *builder) stored(t *Tensor, f filler) val {
 		other.Name, other.Data = b.name("part"), t.Data[len(t.Data)/2:]
 		return b.node("Concat", []val{b.initializer(&half), b.initializer(&other)}, t.Type, t.Shape, i64("axis", 0))
 	}
+	if v, ok := b.quantized(t, f); ok {
+		return v
+	}
 	return b.initializer(t)
+}
+
+func parameter(t *Tensor) *Tensor {
+	t.Parameter = true
+	return t
+}
+
+// quantized adds a weight of t's shape that is stored in fewer bits than it is used in, as the model of another quantizer or as bfloat16.
+func (b *builder) quantized(t *Tensor, f filler) (val, bool) {
+	if b.float != ir.Float || f.name != fillers[0].name || len(t.Shape) < 2 || b.nested || b.r.IntN(5) > 0 {
+		return val{}, false
+	}
+	bytes := func(dt ir.DType, low, high int) val {
+		return b.initializer(tensorOf(t.Name, dt, t.Shape, func(int64) float64 { return float64(low + b.r.IntN(high-low)) }))
+	}
+	scales := func(shape ...int64) val {
+		return b.constant(parameter(tensorOf("", ir.Float, shape, func(int64) float64 { return 0.002 + 0.001*b.r.Float64() })))
+	}
+	switch {
+	case b.opset >= 13 && b.chance(3):
+		b.trait("weight cast from bfloat16")
+		return b.cast(b.initializer(filled(b.r, t.Name, ir.BFloat16, t.Shape, 64, f)), ir.Float), true
+	case b.opset >= 21 && b.chance(2) && t.elems()%2 == 0:
+		b.trait("weight in 4 bits")
+		packed := tensorOf(t.Name, ir.Uint4, t.Shape, func(int64) float64 { return 0 })
+		packed.Data = make([]byte, (t.elems()+1)/2)
+		for i := range packed.Data {
+			packed.Data[i] = byte(b.r.IntN(256))
+		}
+		return b.node("DequantizeLinear", []val{b.initializer(packed), scales(t.Shape[0])}, ir.Float, t.Shape, i64("axis", 0)), true
+	case b.opset >= 13:
+		b.trait("weight in 8 bits by channel")
+		return b.node("DequantizeLinear", []val{bytes(ir.Int8, -127, 128), scales(t.Shape[0])}, ir.Float, t.Shape, i64("axis", 0)), true
+	case b.opset >= 10:
+		b.trait("weight in 8 bits")
+		zero := b.constant(tensorOf("", ir.Uint8, nil, func(int64) float64 { return 128 }))
+		return b.node("DequantizeLinear", []val{bytes(ir.Uint8, 0, 256), scales(), zero}, ir.Float, t.Shape), true
+	}
+	return val{}, false
 }
 
 // sparseFits reports whether t can be a sparse initializer: onnx.checker requires values, and the file must not expand.

@@ -36,6 +36,7 @@ var architectures = []architecture{
 	{"recurrent", oldestOpset, (*builder).recurrentNet},
 	{"detector", 11, (*builder).detector},
 	{"selection", 11, (*builder).selection},
+	{"contributed", 11, (*builder).contributedNet},
 }
 
 // New is the model of a seed.

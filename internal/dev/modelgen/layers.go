@@ -49,6 +49,7 @@ var weighted = []layer{
 	{"Einsum", since(12, rank(2, 3)), (*builder).einsum},
 	{"batch of MatMul", rank(3, 3), (*builder).batchMatMul},
 	{"factors", rank(2, 3), (*builder).lowRank},
+	{"ONNX Runtime's", float32Only(outermost(rank(2, 3))), (*builder).contributedLayer},
 }
 
 // others are layers without matrices.
@@ -79,6 +80,15 @@ var others = []layer{
 		return b.cast(b.like("Neg", b.cast(x, ir.Double)), ir.Float)
 	}},
 	{"computed shape", rank(2, 4), (*builder).computedShape},
+	{"pair", float32Only(rank(1, 4)), (*builder).pair},
+	{"pair", float32Only(rank(1, 4)), (*builder).pair},
+	{"positive", float32Only(rank(1, 4)), (*builder).positive},
+	{"bounded", float32Only(rank(1, 4)), (*builder).bounded},
+	{"reduction", float32Only(rank(2, 4)), (*builder).reduction},
+	{"other normalization", float32Only(rank(2, 4)), (*builder).normalized},
+	{"movement", float32Only(outermost(rank(2, 4))), (*builder).moved},
+	{"movement", float32Only(outermost(rank(2, 4))), (*builder).moved},
+	{"resampling", float32Only(rank(4, 4)), (*builder).resampled},
 }
 
 // any adds a layer of the list that fits x.
@@ -273,27 +283,6 @@ func (b *builder) recurrent(op string, gates int64, x val) val {
 func (b *builder) lstm(x val) val { return b.recurrent("LSTM", 4, x) }
 func (b *builder) gru(x val) val  { return b.recurrent("GRU", 3, x) }
 func (b *builder) rnn(x val) val  { return b.recurrent("RNN", 1, x) }
-
-func (b *builder) unary(x val) val {
-	ops := []string{"Relu", "Sigmoid", "Tanh", "Identity", "Neg", "Abs"}
-	if b.float == ir.Float {
-		ops = append(ops, "LeakyRelu", "Elu", "Softplus", "HardSigmoid", "Selu", "Softsign", "Floor")
-		if b.opset >= 9 {
-			ops = append(ops, "Erf", "Sign", "Sinh")
-		}
-		if b.opset >= 14 {
-			ops = append(ops, "HardSwish")
-		}
-		if b.opset >= 20 {
-			ops = append(ops, "Gelu")
-		}
-	}
-	op := one(b, ops...)
-	if op == "Floor" || op == "Sign" {
-		b.m.discontinuous = true
-	}
-	return b.like(op, x)
-}
 
 func (b *builder) bias(x val) val {
 	in := []val{x, b.weight("bias", 4, x.last())}

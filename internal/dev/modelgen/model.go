@@ -80,6 +80,8 @@ type Tensor struct {
 	Field Field
 	File  int  // of External: the number of the file
 	Input bool // it is also an input of the graph, whose value callers may replace
+
+	Parameter bool // scales or zero points of another constant
 }
 
 func (t *Tensor) elems() int64 {
@@ -159,11 +161,12 @@ func (m *Model) graphs(f func(*Graph)) {
 	}
 }
 
-// Constants are the names of the constants with axes, those of bodies and functions included: scalars are no weights.
+// Constants are the names of the constants with axes, those of bodies and functions included: scalars are no weights, nor are the
+// parameters of quantized weights.
 func (m *Model) Constants() []string {
 	var names []string
 	add := func(t *Tensor) {
-		if len(t.Shape) > 0 {
+		if len(t.Shape) > 0 && !t.Parameter {
 			names = append(names, t.Name)
 		}
 	}
@@ -171,7 +174,7 @@ func (m *Model) Constants() []string {
 		for _, n := range list {
 			for _, a := range n.Attrs {
 				if t, ok := a.Value.(*Tensor); ok && n.Op == "Constant" {
-					add(&Tensor{Name: n.Out[0], Shape: t.Shape})
+					add(&Tensor{Name: n.Out[0], Shape: t.Shape, Parameter: t.Parameter})
 				}
 			}
 		}
@@ -186,6 +189,27 @@ func (m *Model) Constants() []string {
 		nodes(f.Nodes)
 	}
 	return names
+}
+
+// Operators are the names of the operators of all nodes, those of bodies and functions included.
+func (m *Model) Operators() []string {
+	var names []string
+	nodes := func(list []*Node) {
+		for _, n := range list {
+			if name := n.Op; n.Domain == "" || n.Domain == contributed {
+				if n.Domain != "" {
+					name = n.Domain + "." + name
+				}
+				names = append(names, name)
+			}
+		}
+	}
+	m.graphs(func(g *Graph) { nodes(g.Nodes) })
+	for _, f := range m.Functions {
+		nodes(f.Nodes)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // External reports whether a constant is in a file of its own.

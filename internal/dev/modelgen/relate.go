@@ -3,6 +3,7 @@ package modelgen
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -35,6 +36,19 @@ func Relate(r *rand.Rand, m *Model) (string, *Model) {
 	return "", nil
 }
 
+// renamed is another name of the same length, as sizes depend on it.
+func renamed(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return 'a' + (r-'a'+13)%26
+		case r >= 'A' && r <= 'Z':
+			return 'A' + (r-'A'+13)%26
+		}
+		return r
+	}, name)
+}
+
 // rename gives every value but inputs and outputs of the model, and every node, another name.
 func rename(_ *rand.Rand, m *Model) bool {
 	keep := map[string]bool{"": true}
@@ -49,14 +63,14 @@ func rename(_ *rand.Rand, m *Model) bool {
 	rename := func(names []string) {
 		for i, s := range names {
 			if !keep[s] {
-				names[i] = "renamed/" + s
+				names[i] = renamed(s)
 			}
 		}
 	}
 	values := func(vs []Value) {
 		for i, v := range vs {
 			if !keep[v.Name] {
-				vs[i].Name = "renamed/" + v.Name
+				vs[i].Name = renamed(v.Name)
 			}
 		}
 	}
@@ -64,7 +78,7 @@ func rename(_ *rand.Rand, m *Model) bool {
 		for _, n := range ns {
 			rename(n.In)
 			rename(n.Out)
-			n.Name = "renamed/" + n.Name
+			n.Name = renamed(n.Name)
 		}
 	}
 	m.graphs(func(g *Graph) {
@@ -74,7 +88,7 @@ func rename(_ *rand.Rand, m *Model) bool {
 		nodes(g.Nodes)
 		for _, t := range g.Constants {
 			if !keep[t.Name] {
-				t.Name = "renamed/" + t.Name
+				t.Name = renamed(t.Name)
 			}
 		}
 	})
@@ -147,9 +161,9 @@ func behindIdentity(_ *rand.Rand, m *Model) bool {
 	g := m.Graph
 	var before []*Node
 	for _, t := range g.weights() {
-		name := t.Name
-		t.Name += "_behind"
-		before = append(before, &Node{Name: "Identity_" + name, Op: "Identity", In: []string{t.Name}, Out: []string{name}})
+		copied := t.Name + "_copy"
+		m.replace(t.Name, copied)
+		before = append(before, &Node{Name: "Identity_" + t.Name, Op: "Identity", In: []string{t.Name}, Out: []string{copied}})
 	}
 	g.Nodes = append(before, g.Nodes...)
 	return len(before) > 0

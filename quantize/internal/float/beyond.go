@@ -84,6 +84,31 @@ func (x *graphConversion) keepProducts(v *ir.Value) {
 	}
 }
 
+// keepSums keeps sums of several values that are computed from large constants in float32, whose result is clamped: each of them is clamped to a part of the
+// range, but two masks of one position exceed it.
+func (x *graphConversion) keepSums() {
+	masked := x.maskedValues()
+	large := func(v *ir.Value) bool { return x.beyond[v] || masked[v] || x.fills[v] }
+	for n := range x.step.Model.Nodes() {
+		if f := operator.Of(n); f.Affine != operator.Offset && !n.Op.Is("Sum") {
+			continue
+		}
+		count := 0
+		for _, v := range n.Inputs() {
+			if v != nil && large(v) {
+				count++
+			}
+		}
+		if count > 1 {
+			x.beyond[n.Outputs[0]] = true
+			if x.keptFloat[n].None() {
+				x.keptFloat[n] = pass.Reason{Code: pass.FloatRange, Detail: "sums of masks"}
+			}
+		}
+	}
+	x.propagate()
+}
+
 // markInteger marks v if it is a small constant of integers beyond the type's range, from which masks are computed as well.
 func (x *graphConversion) markInteger(v *ir.Value) {
 	if v.Const.DType != ir.Int64 && v.Const.DType != ir.Int32 || v.Const.Elems() > maxSmallConst {

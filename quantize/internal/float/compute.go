@@ -105,6 +105,7 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 		}
 	}
 	x.propagate()
+	x.keepSums()
 	return nil
 }
 

@@ -53,7 +53,6 @@ type tile struct {
 	mid, scale, zero columns
 	best             columns // errors of the scales
 	shift            [kernel.BlockCols]int32
-	carry            []columns // sums of errors, for all tiles of a row
 }
 
 // balanced is the maximum number of rows with one correction.
@@ -163,15 +162,18 @@ func (t *tile) quantize(x []float32) {
 // balance rounds x with error feedback: the accumulated error of the rows above is compensated. The last rows are rounded again,
 // with their own error included.
 func (t *tile) balance(x []float32) {
-	if t.carry == nil {
-		t.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
+	if t.Feedback == nil {
+		t.Feedback = &Feedback{}
 	}
-	carry := &t.carry[t.col/kernel.BlockCols]
+	if t.Feedback.carry == nil {
+		t.Feedback.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
+	}
+	carry := &t.Feedback.carry[t.col/kernel.BlockCols]
 	dst, stride := t.destination()
 	for i := 0; i < t.rows; i += balanced {
 		rows, before := x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
 		kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Spec.levels())
-		if t.row+i+balanced >= t.K {
+		if t.row+i+balanced >= t.K+t.Feedback.Below {
 			for j, b := range before {
 				carry[j] += b
 			}

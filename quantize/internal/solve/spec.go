@@ -25,6 +25,14 @@ type Quantized struct {
 	Scale  []float32
 	Zero   []int32
 	Point  []float32 // real zero points, instead of Zero; else nil
+
+	Feedback *Feedback // of the rows above and below, where the matrix is a part of a larger one; else nil
+}
+
+// Feedback is error feedback along columns that goes on from one part of the rows of a matrix to the next one.
+type Feedback struct {
+	carry []columns // sums of errors, for all tiles of a row
+	Below int       // rows of the matrix below this part
 }
 
 func newQuantized(k, n int, g Spec) *Quantized {

@@ -191,6 +191,7 @@ type blockQuantizer struct {
 	floatZeroPoint       []float32 // likewise, where zero points are floats
 	x, transposed        []float32
 	quantized, reordered []byte
+	feedback             solve.Feedback // from chunk to chunk of rows
 }
 
 // allocate takes the buffers of a chunk from the pool, and returns a function that frees them.
@@ -229,6 +230,10 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	quantized.Scale, quantized.Zero = make([]float32, n), make([]int32, n)
 	if r.Layout.FloatZeroPoints {
 		quantized.Point = make([]float32, n)
+	}
+	if rows < r.Layout.Rows { // of all columns
+		r.feedback.Below = int(r.Layout.Rows - row - rows)
+		quantized.Feedback = &r.feedback
 	}
 	if err := r.Layout.Rounder(quantized, w, int(row), int(col)); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // Values are packed in order, the first one in the lowest bits, however they are divided into pieces.
@@ -150,9 +151,17 @@ func drawEncoding(t *rapid.T, dt ir.DType) func(PieceLimit) Encoding {
 			seen = []int64{shape[1], shape[0]}
 		}
 		weight := quanttest.TensorOf(dt, seen, x)
+		feedback := rapid.Bool().Draw(t, "feedback")
 		return func(limit PieceLimit) Encoding {
 			b := *layout
 			b.limit = limit
+			if feedback { // goes on from piece to piece
+				b.Spec.Feedback = true
+				b.Rounder = func(c *solve.Quantized, w []float32, _, _ int) error {
+					solve.MSE(c, w)
+					return nil
+				}
+			}
 			return &Blockwise{Weight: weight, Shape: seen, Layout: &b}
 		}
 	}
