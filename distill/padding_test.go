@@ -128,6 +128,9 @@ func TestPaddingDoesNotCountInTraining(t *testing.T) {
 				}
 				a, b := step(0), step(4)
 				x, y := a.state.History, b.state.History
+				if len(x.Loss) == 0 || len(x.Validation) == 0 {
+					t.Fatalf("%v: no losses of steps or of the validation set: %+v", loss, x)
+				}
 				if got, want := fmt.Sprint(y.Loss, y.Validation, y.Agreement), fmt.Sprint(x.Loss, x.Validation, x.Agreement); got != want {
 					t.Errorf("%v, %d teachers: losses and agreement %s, with other padding %s", loss, teachers, want, got)
 				}

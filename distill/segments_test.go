@@ -12,6 +12,9 @@ func TestChooseSegments(t *testing.T) {
 	tr := ready(t, network(1, units...), append(base, "checkpoint", "auto")...)
 	pl := tr.planner()
 	best, auto := tr.step.arena(), *tr.layout
+	if len(auto.segments) == 0 {
+		t.Fatal("no segments are chosen")
+	}
 	for _, mode := range []string{"none", "sqrt", "every=1", "every=2", "every=3", "every=5"} {
 		p := auto
 		p.checkpoint = mode

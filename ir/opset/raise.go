@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -30,13 +31,15 @@ func (r reason) Error() string { return string(r) }
 // version to; versions that are not below it stay. It rewrites every node that
 // means something else there, or none: where a node cannot be rewritten it returns
 // an *Unsupported and m is as it was. IRVersion stays; see the function of that name.
-// It reads payloads of a few elements. New constants are initializers, not inputs.
+// It reads payloads of a few elements. New constants are initializers, not inputs. Declared shapes of results that no run can have are replaced by
+// inferred ones: later opsets infer more, so that they would make the model invalid.
 func Raise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
 	p, err := plan(ctx, e, m, to)
 	if err != nil {
 		return err
 	}
 	p.commit()
+	raised := m.Opset("") < to
 	for i := range m.Opsets {
 		raiseImport(&m.Opsets[i], to)
 	}
@@ -48,8 +51,32 @@ func Raise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
 			raiseImport(&f.Opsets[i], to)
 		}
 	}
+	if raised {
+		correctShapes(m)
+	}
 	return nil
 }
+
+// correctShapes replaces the declared shapes of results that contradict those that follow from the nodes.
+func correctShapes(m *ir.Model) {
+	f := ShapesFor(map[*ir.Value][]int64{}).found // which takes nothing but inputs as declared
+	for g := range m.Graphs() {
+		for n := range g.Nodes() {
+			for i, v := range n.Outputs {
+				if v == nil || v.Type == nil || v.Type.Shape == nil {
+					continue
+				}
+				if s, ok := f.inferred(n, i); ok && !slices.EqualFunc(s, v.Type.Shape, canBeEqual) {
+					t := *v.Type
+					t.Shape = s
+					v.Type = &t
+				}
+			}
+		}
+	}
+}
+
+func canBeEqual(a, b ir.Dim) bool { return !a.Known() || !b.Known() || a.N == b.N }
 
 // CanRaise returns what Raise would return, and changes nothing.
 func CanRaise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 )
 
 // chain is a model of opset 7 that runs x through one node after another.
@@ -124,6 +126,49 @@ func TestImportIsAddedWhereThereIsNone(t *testing.T) {
 	}
 	if m.Opset("") != 13 || m.Opset("own") != 1 {
 		t.Errorf("imports %v", m.Opsets)
+	}
+}
+
+// Declared shapes that no run has are corrected, as later opsets infer more and onnx.checker would refuse them; those that runs may have stay.
+func TestDeclaredShapesThatContradictAreCorrected(t *testing.T) {
+	oracle := conform.Start(t)
+	for _, c := range []struct {
+		name     string
+		declared []ir.Dim
+		want     []ir.Dim
+	}{
+		{"rank", []ir.Dim{{N: 1}, {N: -1, Param: "n"}}, dims([]int64{3, 2, 1})},
+		{"size", []ir.Dim{{N: 4}, {N: -1, Param: "n"}, {N: 1}}, dims([]int64{3, 2, 1})},
+		{"right", []ir.Dim{{N: 3}, {N: -1, Param: "n"}, {N: 1}}, []ir.Dim{{N: 3}, {N: -1, Param: "n"}, {N: 1}}},
+	} {
+		m := ir.NewModel()
+		m.IRVersion, m.Opsets, m.Graph.Name = 7, []ir.Opset{{Version: 12}}, "g"
+		x := m.Graph.AddValue("x")
+		x.Type = &ir.Type{Elem: ir.Float, Shape: dims([]int64{2, 1, 1, 3})}
+		m.Graph.Inputs = []*ir.Value{x}
+		size := func(axis int64) *ir.Value {
+			at := m.Graph.AddConst("axis", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64}, Source: ir.Ints(axis)})
+			n := m.Graph.Insert(nil, "Gather", []*ir.Value{m.Graph.Insert(nil, "Shape", []*ir.Value{x}), at})
+			return m.Graph.Insert(nil, "Unsqueeze", []*ir.Value{n}, ir.IntsAttr("axes", 0))
+		}
+		one := m.Graph.AddConst("one", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Ints(1)})
+		shape := m.Graph.Insert(nil, "Concat", []*ir.Value{size(3), size(0), one}, ir.IntAttr("axis", 0))
+		y := m.Graph.Insert(nil, "Reshape", []*ir.Value{x, shape})
+		y.Name, y.Type = "y", &ir.Type{Elem: ir.Float, Shape: c.declared}
+		m.Graph.AddOutput(y)
+		if err := raise(t, m, 19); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(y.Type.Shape, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, y.Type.Shape, c.want)
+		}
+		path := filepath.Join(t.TempDir(), "m.onnx")
+		if _, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := oracle.Check(path, true); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }
 
