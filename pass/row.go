@@ -64,6 +64,9 @@ type Row struct {
 	// the weight cannot be compared with the original.
 	Restore func(parts []*ir.Tensor) *ir.Tensor
 
+	// Bound is what the parts must hold; nil if there is none.
+	Bound *Bound
+
 	// Sharing is the entries of codebooks that elements have (weight sharing); nil without codebooks.
 	Sharing *Sharing
 }

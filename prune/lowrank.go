@@ -92,7 +92,7 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 			return pass.Reason{}, err
 		}
 	}
-	f.rewrite(step, a, b, pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
+	f.rewrite(step, a, b, s.bound(f, step.Method, r), pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
 	return pass.Reason{}, nil
 }
 
@@ -124,7 +124,7 @@ func (f *factorization) most() int64 {
 const nodeBytes = 200
 
 // rewrite replaces the product with the weight by a product with each factor.
-func (f *factorization) rewrite(s *pass.Step, a, b *ir.Tensor, note pass.Reason) {
+func (f *factorization) rewrite(s *pass.Step, a, b *ir.Tensor, bound *pass.Bound, note pass.Reason) {
 	v, n := f.w.v, f.node
 	old := n.Input(f.input)
 	first, second := f.place(v, a, b)
@@ -139,5 +139,6 @@ func (f *factorization) rewrite(s *pass.Step, a, b *ir.Tensor, note pass.Reason)
 		Notes:   pass.Notes(note),
 		After:   parts,
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return f.product(s.Method, parts[0], parts[1]) },
+		Bound:   bound,
 	})
 }

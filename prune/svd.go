@@ -156,6 +156,37 @@ func (f *factorization) shapeB(r int64) []int64 {
 	return []int64{r, f.cols}
 }
 
+// bound is what the factors of rank r must hold: the square of the error is that of the other singular values (Eckart and Young), as far as the factors and
+// their product are rounded.
+func (s *decomposition) bound(f *factorization, name string, r int64) *pass.Bound {
+	rounding := 0x1p-14
+	switch f.w.before.DType {
+	case ir.Float16:
+		rounding = 0x1p-7
+	case ir.BFloat16:
+		rounding = 0x1p-4
+	}
+	all := s.sums[len(s.sums)-1]
+	most := math.Sqrt(max(0, all-s.sums[r])) + rounding*math.Sqrt(all)
+	return &pass.Bound{
+		Of:      f.w.before,
+		Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f.product(name, parts[0], parts[1])} },
+		New: func(context.Context, io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
+			sum := 0.0
+			return func(x []float32, y [][]float32) string {
+				for i, v := range x {
+					d := float64(v) - float64(y[0][i])
+					sum += float64(d * d)
+				}
+				if len(x) == 0 && !(math.Sqrt(sum) <= most) {
+					return fmt.Sprintf("the error has norm %g, that of rank %d is %g", math.Sqrt(sum), r, most)
+				}
+				return ""
+			}, nil
+		},
+	}
+}
+
 // firstRows is the first r rows of t.
 func firstRows(t *ir.Tensor, r int64) *ir.Tensor {
 	return &ir.Tensor{Spec: ir.Spec{Name: t.Name, DType: t.DType, Shape: []int64{r, t.Shape[1]}}}

@@ -47,6 +47,7 @@ func (r *rewriter) form(v *ir.Value, ch choice) made {
 	parts := stored(ch.layout, v.Const)
 	dense := ch.build(b, parts)
 	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}), Restore: restore(ch.layout, v.Name)}
+	row.Bound = pass.ExactBound(v.Const, row.Restore)
 	for i, p := range ch.parts() {
 		row.After = append(row.After, pass.Part{Role: p.role, Value: b.values[parts[i]], Tensor: parts[i]})
 	}

@@ -21,6 +21,9 @@ var errRejected = errors.New("a gate did not hold")
 // check verifies the output before it is published, and evaluates the gates that were not evaluated on the plan: those on the verification, and
 // for a packed output all.
 func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []report.File) error {
+	if err := r.checkWritten(ctx, p, out.Model, nil); err != nil {
+		return err
+	}
 	verify := r.Verify != nil && r.verified == nil
 	if verify {
 		if err := r.verify(ctx, out); err != nil {
@@ -36,6 +39,15 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []
 		err = errRejected
 	}
 	return err
+}
+
+// checkWritten checks that the weights in the output are what was written for them, those that mine reports if it is not nil.
+func (r *run) checkWritten(ctx context.Context, p *onnx.Plan, out *ir.Model, mine func(*ir.Tensor) bool) error {
+	in := report.Input{Result: report.Model{IR: out}, Rows: r.rows, Eval: r.eval, Workers: r.Workers, Mine: mine}
+	if p.Size() >= resumable || r.Divided {
+		in.Journal = r.Journal
+	}
+	return report.CheckWritten(ctx, in)
 }
 
 // verify compares the output with its source, or the model that steps name for that.

@@ -25,7 +25,7 @@ func missingOf(err error) (m *onnx.Missing, ok bool) {
 	return m, ok
 }
 
-// part completes the work of a worker, whose data files are written: it measures the weights in them for the report, and digests its part of the source.
+// part completes the work of a worker, whose data files are written: it checks the weights in them and measures them for the report, and digests its part of the source.
 func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []report.File, missing *onnx.Missing) (_ *Result, err error) {
 	res := &Result{Input: r.Input}
 	own, mine := map[string]bool{}, r.Journal.Mine(p.Sizes()[1:])
@@ -37,10 +37,8 @@ func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []rep
 			res.Parts = append(res.Parts, f)
 		}
 	}
-	if r.Errors {
-		if err := r.measurePart(ctx, p, path, own, missing); err != nil {
-			return nil, err
-		}
+	if err := r.measurePart(ctx, p, path, own, missing); err != nil {
+		return nil, err
 	}
 	_, err = r.sums.wait()
 	if _, ok := ir.ElsewhereIn(err); err != nil && !ok {
@@ -49,7 +47,7 @@ func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []rep
 	return res, nil
 }
 
-// measurePart measures the weights of the result that are in own data files. The first worker also measures those that are in none.
+// measurePart checks and measures the weights of the result that are in own data files. The first worker also measures those that are in none.
 func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own map[string]bool, missing *onnx.Missing) (err error) {
 	out, err := reopen(ctx, r.set, path)
 	if err != nil {
@@ -71,7 +69,10 @@ func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own ma
 		}
 		return mine && (some || first)
 	}
-	_, err = report.Build(ctx, in)
+	err = r.checkWritten(ctx, p, out.Model, in.Mine)
+	if _, ok := ir.ElsewhereIn(err); r.Errors && (err == nil || ok) {
+		_, err = report.Build(ctx, in)
+	}
 	if _, ok := ir.ElsewhereIn(err); ok {
 		return nil
 	}

@@ -1,8 +1,8 @@
 package kernel
 
 // Error feedback shifts numbers before they get the nearest entry, so that the errors of the elements that are summed in one output cancel.
-// A shift is limited to maxFeedback of the block's scale, half of the mean distance of 16 entries; zeros are not shifted.
-const maxFeedback = 1. / 16
+// A shift is limited to MaxFeedback of the block's scale, half of the mean distance of 16 entries; zeros are not shifted.
+const MaxFeedback = 1. / 16
 
 // FeedbackRun is the number of elements that compensate the errors before them.
 const FeedbackRun = 8
@@ -62,7 +62,7 @@ func (c *Codebook) BalanceRun(dst []byte, b Blocks, carry float32) float32 {
 func (c *Codebook) balance(x, scale, inverse, shift float32, sum *float32) byte {
 	y := float32(x * inverse)
 	if x != 0 {
-		y += min(max(float32(shift*inverse), -maxFeedback), maxFeedback)
+		y += min(max(float32(shift*inverse), -MaxFeedback), MaxFeedback)
 	}
 	at := c.entry(y)
 	*sum += float32(c.entries[at]*scale) - x

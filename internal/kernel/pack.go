@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Packed is the number of bytes of n packed values of 2, 4 or 8 bits.
 func Packed(n, bits int) int { return (n*bits + 7) / 8 }
@@ -37,6 +40,36 @@ func Unpack(values, packed []byte, bits int, signed bool) {
 		copy(values, packed)
 		return
 	}
+	n := len(values) / 8 * 8
+	for i := 0; i < n; i += 8 {
+		binary.LittleEndian.PutUint64(values[i:], spread(packed[i*bits/8:], bits, signed))
+	}
+	unpackGo(values[n:], packed[n*bits/8:], bits, signed)
+}
+
+// spread is the first eight values of 2 or 4 bits in a byte each: the bits of neighbours move apart, half of them at a time.
+func spread(packed []byte, bits int, signed bool) (x uint64) {
+	if bits == 2 {
+		x = uint64(binary.LittleEndian.Uint16(packed))
+		x = (x | x<<24) & 0x000000ff000000ff
+		x = (x | x<<12) & 0x000f000f000f000f
+		x = (x | x<<6) & 0x0303030303030303
+		if signed { // the sign of each value times the bits above it
+			x |= x & 0x0202020202020202 * (0xfc / 2)
+		}
+		return x
+	}
+	x = uint64(binary.LittleEndian.Uint32(packed))
+	x = (x | x<<16) & 0x0000ffff0000ffff
+	x = (x | x<<8) & 0x00ff00ff00ff00ff
+	x = (x | x<<4) & 0x0f0f0f0f0f0f0f0f
+	if signed {
+		x |= x & 0x0808080808080808 * (0xf0 / 8)
+	}
+	return x
+}
+
+func unpackGo(values, packed []byte, bits int, signed bool) {
 	per, mask := 8/bits, byte(1<<bits-1)
 	top := byte(0) // adding and subtracting the top bit sign-extends it
 	if signed {

@@ -29,6 +29,14 @@ func newSmallFloat(fraction, bias uint32, sign, largest byte) SmallFloat {
 // Largest is the largest number of the format.
 func (f SmallFloat) Largest() float32 { return f.values[f.largest] }
 
+// Ends are the encodings of the smallest and the largest number.
+func (f SmallFloat) Ends() (low, high byte) { return f.largest | f.sign, f.largest }
+
+// HalfSpacing is half the distance of neighbouring numbers: relative to the smaller one, and absolute between subnormal ones.
+func (f SmallFloat) HalfSpacing() (relative, absolute float32) {
+	return float32(math.Ldexp(1, -int(f.fraction)-1)), f.values[1] / 2
+}
+
 // Encode writes the encoding of each x/scale, one per byte: rounded to nearest, half to even, saturated. x must not contain NaN.
 func (f SmallFloat) Encode(dst []byte, x []float32, scale float32) {
 	checkLen("dst", len(dst), len(x))

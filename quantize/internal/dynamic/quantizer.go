@@ -137,7 +137,7 @@ func (d *Quantizer) mergeEqual(ctx context.Context, s *pass.Step, ws []*weights.
 
 // row is the ledger row of m, one of the weights that st replaces.
 func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pass.Row {
-	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore}
+	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore, Bound: st.Bound()}
 	if m.Consumers[0].Side == weights.Lookup {
 		r.Form = pass.GatherQuantized
 	}

@@ -194,7 +194,7 @@ func (x *graphConversion) constant(v *ir.Value) *storedHalf {
 		limit = x.fillLimit(v)
 	}
 	t := x.recipe(v.Const, limit, v.Const.Elems() <= maxSmallConst).Derive()[0]
-	return &storedHalf{of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
+	return &storedHalf{HalfType: x.HalfType, limit: limit, of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
 }
 
 // form distinguishes tables from other weights.

@@ -17,6 +17,8 @@ var BFloat16Type = HalfType{
 	largest:      0x1.fep127,
 	Overflow:     0x7f7f8000, // halfway to 2^128
 	minNormal:    0x00800000, // float32's own
+	half:         0x1p-8,
+	subnormal:    0x1p-134,
 	write:        kernel.BF16FromF32,
 	Note:         pass.Reason{Code: pass.NoKernel, Detail: "products of bfloat16 on the CPU, the embedded engine runs the model"},
 }
@@ -31,6 +33,8 @@ var Binary16 = HalfType{
 	largest:      spec.LargestFloat16,
 	Overflow:     0x477ff000, // 65520, halfway to 2^16
 	minNormal:    0x38800000, // 2^-14
+	half:         0x1p-11,
+	subnormal:    0x1p-25,
 	write:        kernel.F16FromF32,
 }
 
@@ -44,8 +48,9 @@ type HalfType struct {
 	stored              pass.Form // before a Cast
 	computed, lookup    pass.Form // read by its consumers, and as a table
 	largest             float32
-	Overflow            uint32 // bits of the smallest float32 that rounds to infinity
-	minNormal           uint32 // bits of the smallest normal number
+	Overflow            uint32  // bits of the smallest float32 that rounds to infinity
+	minNormal           uint32  // bits of the smallest normal number
+	half, subnormal     float32 // half the spacing of numbers: relative to a number, and of subnormal ones
 	write               func(dst []uint16, x []float32)
 	Note                pass.Reason // on models that compute in it
 }

@@ -142,6 +142,7 @@ func (w *SmallFloatQuantizer) replace(step *pass.Step, v *ir.Value, s *storedSma
 		Form:    w.Form,
 		Notes:   pass.Notes(weights.RemoveFromInputs(v), w.Note),
 		Restore: s.Restore,
+		Bound:   s.Bound(),
 		After: []pass.Part{
 			{Role: pass.Payload, Value: s.quantized, Tensor: s.quantized.Const},
 			{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
@@ -106,6 +107,8 @@ func (w *Converter) limit() float32 {
 
 // A storedHalf is a weight stored in a 16-bit type, with the Cast to float32.
 type storedHalf struct {
+	*HalfType
+	limit  float32 // of clamped magnitudes; 0 if none is clamped
 	of     string
 	form   pass.Form
 	stored *ir.Value
@@ -114,7 +117,7 @@ type storedHalf struct {
 
 func (w *Converter) half(v *ir.Value) *storedHalf {
 	g := v.Graph()
-	h := &storedHalf{of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
+	h := &storedHalf{HalfType: w.HalfType, limit: w.limit(), of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
 	h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
 	return h
 }
@@ -137,6 +140,7 @@ func (h *storedHalf) row(v *ir.Value, note pass.Reason) pass.Row {
 		After:   []pass.Part{{Role: pass.Payload, Value: h.stored, Tensor: h.stored.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
 	}
+	r.Bound = h.bound(before, r.Restore)
 	if v.Name != h.of {
 		r.SharedWith = h.of
 	}
@@ -163,3 +167,25 @@ func widen(s ir.Spec, half *ir.Tensor) *ir.Tensor {
 	}
 	return r.Derive()[0]
 }
+
+// bound is what the stored elements of w must hold: each is the element rounded to nearest, or clamped.
+func (h *storedHalf) bound(w *ir.Tensor, restore func([]*ir.Tensor) *ir.Tensor) *pass.Bound {
+	largest := h.largest
+	if h.limit > 0 {
+		largest = h.limit
+	}
+	return &pass.Bound{
+		Of:      w,
+		Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{restore(parts)} },
+		New: pass.EachElement(func(x, y float32) bool {
+			if magnitude(y-x) <= magnitude(x)*h.half || y == x || x != x && y != y { // infinities and NaN stay
+				return true
+			}
+			c := min(max(x, -largest), largest)
+			return magnitude(y-c) <= magnitude(c)*h.half+h.subnormal
+		}),
+	}
+}
+
+// magnitude is that of v, without a branch.
+func magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }

@@ -158,7 +158,7 @@ func (q *Quantizer) replace(ctx context.Context, s *pass.Step, plans []*plan) er
 // replace replaces v, which has equal values, by st.
 func (st *stored) replace(s *pass.Step, v *ir.Value) {
 	before, consumers := v.Const, pass.Consumers(v)
-	r := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore, Sharing: st.sharing(), After: st.parts}
+	r := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore, Bound: st.Bound(), Sharing: st.sharing(), After: st.parts}
 	if v.Name != st.of {
 		r.SharedWith = st.of
 	}

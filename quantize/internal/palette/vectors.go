@@ -179,6 +179,7 @@ func (t *trainer) trainVectors(v values) *codebook {
 	for i, e := range found.entries { // no product exceeds the largest weight
 		found.entries[i] = min(max(e, -1), 1)
 	}
+	found = c.ordered(found.entries) // by the elements that are stored: the search reads their order
 	return &codebook{entries: found.entries, vectors: found}
 }
 

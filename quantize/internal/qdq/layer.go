@@ -137,7 +137,7 @@ func (l *quantizedLayer) sameEncoding(o *quantizedLayer) bool {
 
 // row is the ledger row of l's weight.
 func (s *Quantizer) row(l *quantizedLayer, st *rewrite.PerChannel) pass.Row {
-	r := pass.Row{Form: qdqForm, After: st.Parts(), Restore: st.Restore}
+	r := pass.Row{Form: qdqForm, After: st.Parts(), Restore: st.Restore, Bound: st.Bound()}
 	if l.float {
 		r.Form = pass.CastMul
 	}

@@ -15,6 +15,8 @@ type Stored interface {
 	Parts() []pass.Part
 	// Restore is the float weight, dequantized from its parts.
 	Restore(parts []*ir.Tensor) *ir.Tensor
+	// Bound is what the parts must hold.
+	Bound() *pass.Bound
 
 	castMul(r *Rewriter) *ir.Value
 	gather(r *Rewriter, s *weights.Consumer)

@@ -16,6 +16,16 @@ import (
 // both is (row, col) of the weight.
 type Rounder func(c *solve.Quantized, w []float32, row, col int) error
 
+// A ScaleRule is how a Rounder finds the scales of blocks.
+type ScaleRule uint8
+
+// The rules for scales: ranges that cover the elements, those of least error with the norm of the block, and those of other searches.
+const (
+	Covering ScaleRule = iota
+	LeastError
+	Free
+)
+
 // A BlockLayout divides a weight, seen as a matrix of rows × cols, into blocks: consecutive rows of a column, which share a
 // scale.
 type BlockLayout struct {
@@ -28,6 +38,8 @@ type BlockLayout struct {
 	ForNBits        bool     // the layout of MatMulNBits: each column has whole blocks, and whole bytes of zero points
 	FloatZeroPoints bool     // zero points are floats
 	Rounder         Rounder
+	Scales          ScaleRule  // of Rounder
+	Solved          *ir.Tensor // the dequantized weight, where Rounder returns what was solved before; else nil
 	limit           PieceLimit
 }
 

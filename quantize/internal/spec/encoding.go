@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // An Encoding is a weight as it will be stored: quantized values, scales and, where the scheme has them, zero points.
@@ -13,6 +14,8 @@ type Encoding interface {
 	Recipe() *ir.Recipe
 	// Restore is the float weight, dequantized from its parts.
 	Restore(parts []*ir.Tensor) *ir.Tensor
+	// Bound is what the stored weight must hold.
+	Bound() *pass.Bound
 	// Bytes is the size of the stored tensors.
 	Bytes() int64
 	// Check reads the weight and returns a *pass.Unfit if no scales represent its values.

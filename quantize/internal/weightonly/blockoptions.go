@@ -44,16 +44,15 @@ func (o *BlockOptions) size() int {
 	return int(o.Block)
 }
 
-// rounder is the rounding algorithm.
-func (o *BlockOptions) rounder() spec.Rounder {
-	by := solve.MSE
+// rounder is the rounding algorithm, and its rule for scales.
+func (o *BlockOptions) rounder() (spec.Rounder, spec.ScaleRule) {
 	switch {
 	case o.Algo == "hqq":
-		by = solve.HQQ
+		return rounderBy(solve.HQQ), spec.Free
 	case o.Search == minMaxSearch:
-		by = solve.Nearest
+		return rounderBy(solve.Nearest), spec.Covering
 	}
-	return rounderBy(by)
+	return rounderBy(solve.MSE), spec.LeastError
 }
 
 func rounderBy(by func(*solve.Quantized, []float32)) spec.Rounder {
@@ -69,7 +68,8 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 	if size == 0 || size > rows {
 		size = max(1, rows)
 	}
-	b := &spec.BlockLayout{Rows: rows, Cols: cols, Bits: o.Bits, Rounder: o.rounder()}
+	b := &spec.BlockLayout{Rows: rows, Cols: cols, Bits: o.Bits}
+	b.Rounder, b.Scales = o.rounder()
 	b.Spec = solve.Spec{High: 1<<o.Bits - 1, Symmetric: o.Symmetric, Block: int(size)}
 	b.DType = blockTypes[o.Bits].Unsigned
 	switch half := int32(1) << (o.Bits - 1); {

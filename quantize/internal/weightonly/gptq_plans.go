@@ -36,7 +36,9 @@ func (o *BlockOptions) applyGPTQ(ctx context.Context, s *pass.Step, plans []*pla
 			of[l].note(reason)
 			continue
 		}
-		of[l].encoding.(*spec.Blockwise).Layout.Rounder = func(c *solve.Quantized, _ []float32, row, col int) error { return l.load(c, row, col) }
+		b := of[l].encoding.(*spec.Blockwise).Layout
+		b.Rounder = func(c *solve.Quantized, _ []float32, row, col int) error { return l.load(c, row, col) }
+		b.Solved = l.dequantized(s.Env.Workers)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (o *BlockOptions) searchScales(ctx context.Context, s *pass.Step, plans []*
 	}
 	for _, p := range plans {
 		b := p.encoding.(*spec.Blockwise).Layout
-		b.Rounder, b.Spec.Feedback = rounderBy(solve.Nearest), false
+		b.Rounder, b.Scales, b.Spec.Feedback = rounderBy(solve.Nearest), spec.Covering, false
 		p.note(pass.Reason{Code: pass.NearestChosen})
 	}
 	return nil
