@@ -121,7 +121,7 @@ func TestFoldedFormsKeepTheGraph(t *testing.T) {
 // Products without fast kernels in every version of the target are folded: the graph is the original's.
 func TestFormsWithoutKernelsKeepTheGraph(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric"}}, int4.on("standard-ops"), int2, variant{WeightInt4{}.Method(), []string{"symmetric"}}.on("standard-ops"), {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
+	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric"}}, int4.on("standard-ops"), int2.on("standard-ops"), variant{WeightInt4{}.Method(), []string{"symmetric"}}.on("standard-ops"), {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		for _, name := range []string{"mlp", "cnn", "batched", "recurrent", "subgraph_if"} {
 			want, err := w.OptimizedOps(fixture(name), conform.Options{})
 			if err != nil {
@@ -136,12 +136,13 @@ func TestFormsWithoutKernelsKeepTheGraph(t *testing.T) {
 	}
 }
 
-// By default products stay packed with 4 bits. With 8 bits ONNX Runtime folds only the Cast of each large matrix, as it keeps what folded nodes
+// By default products stay packed with 4 bits, also those of 2 bits in the file. With 8 bits ONNX Runtime folds only the Cast of each large matrix, as it keeps what folded nodes
 // compute.
 func TestDefaultProducts(t *testing.T) {
 	w := conform.Start(t)
 	for method, want := range map[*pass.Method]map[string]int{
 		WeightInt4{}.Method(): {nBits: 2},                                   // the newest version adds the bias in it
+		WeightInt2{}.Method(): {nBits: 2},                                   // with 4 bits in memory
 		WeightInt8{}.Method(): {"MatMul": 1, "Mul": 1, "Add": 1, "Gemm": 1}, // the second matrix is small
 	} {
 		s := newBuilder(t, 17)
