@@ -12,6 +12,8 @@ var slowdowns = []slowdown{
 	{"weight-int4", nil, "tract", 0.88, 0.06},
 	{"weight-int4", []Option{{Name: "form", Value: "matmulnbits"}}, "ort-1.17", 0.81, 0.12},
 	{"weight-int4", []Option{{Name: "form", Value: "matmulnbits"}}, "web", 0.46, 0.00},
+	{"weight-int2", nil, "ort-1.17", 0.84, 0.12},
+	{"weight-int2", nil, "web", 0.78, 0.08},
 	{"float16", nil, "opencv", 0.82, 0.37},
 	{"float16", []Option{{Name: "compute", Value: "float16"}}, "ort-1.17", 0.44, 0.11},
 	{"float16", []Option{{Name: "compute", Value: "float16"}}, "ort-1.20", 0.53, 0.33},

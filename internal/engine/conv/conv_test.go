@@ -289,7 +289,7 @@ func TestSparseConvOfAnyWindowIsBitIdentical(t *testing.T) {
 			}
 		}
 		if prepareSparse(nodeOf("Conv", l.a), w, op.NewPool(1)) == nil {
-			r.Fatal("not packed")
+			r.Skip("kernels of few elements stay dense") // rapid fails if it skips most
 		}
 		x := random(1, l.x...)
 		if want, got := must(t, "Conv", 22, l.a, x, w), prepared(t, "Conv", 22, l.a, x, w); !bytes.Equal(got.Data, want.Data) {
