@@ -24,7 +24,7 @@ endif
 sample := $(patsubst %,.compat/%/requirements.txt,ort-1.17 ort-1.31 reference)
 
 # The packages with the longest tests start first, so that none of them runs alone at the end.
-slow := ./quantize ./ir/opset ./internal/kernel ./cmd/mcompress ./prune ./internal/engine
+slow := ./cmd/mcompress ./quantize ./ir/opset ./internal/kernel ./prune ./internal/engine
 
 test: $(environment) $(mlflow) .s3/versitygw
 	go vet ./...
