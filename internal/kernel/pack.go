@@ -94,3 +94,14 @@ func pairBytesGo(dst, src []byte, mask, factor byte) {
 		dst[n/2] = src[n-1] & mask
 	}
 }
+
+// ByteValues is a table [256, 8/bits] of the values of 2 or 4 bits in each byte, the lowest bits first.
+func ByteValues(bits int) []byte {
+	var packed [256]byte
+	for b := range packed {
+		packed[b] = byte(b)
+	}
+	values := make([]byte, len(packed)*8/bits)
+	Unpack(values, packed[:], bits, false)
+	return values
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
@@ -178,14 +177,11 @@ func (h *storedHalf) bound(w *ir.Tensor, restore func([]*ir.Tensor) *ir.Tensor) 
 		Of:      w,
 		Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{restore(parts)} },
 		New: pass.EachElement(func(x, y float32) bool {
-			if magnitude(y-x) <= magnitude(x)*h.half || y == x || x != x && y != y { // infinities and NaN stay
+			if spec.Magnitude(y-x) <= spec.Magnitude(x)*h.half || y == x || x != x && y != y { // infinities and NaN stay
 				return true
 			}
 			c := min(max(x, -largest), largest)
-			return magnitude(y-c) <= magnitude(c)*h.half+h.subnormal
+			return spec.Magnitude(y-c) <= spec.Magnitude(c)*h.half+h.subnormal
 		}),
 	}
 }
-
-// magnitude is that of v, without a branch.
-func magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }

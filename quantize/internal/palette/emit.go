@@ -96,13 +96,7 @@ func (l *Layout) wholeBytes() bool {
 // folded all, hold fewer tensors of the weight's size than with an index for each element.
 func (e *emitter) bytes(st *stored) *ir.Value {
 	n, _ := st.unit()
-	fields := make([]byte, 0, 256*n)
-	for b := range 256 {
-		for i := range n {
-			fields = append(fields, byte(b>>(i*st.bits()))&byte(st.Entries-1))
-		}
-	}
-	bytes := e.Const(e.g, ir.Uint8, []int64{256, n}, fields)
+	bytes := e.Const(e.g, ir.Uint8, []int64{256, n}, kernel.ByteValues(int(st.bits())))
 	st.parts = append(st.parts, pass.Part{Role: pass.Scales, Value: bytes, Tensor: bytes.Const, Folded: -1})
 	table := e.node("Gather", st.parts[outCodebook].Value, e.cast(bytes, ir.Int32))
 	of := st.parts[outIndices].Value

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
@@ -170,7 +171,7 @@ func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Value, count int64, to ir.DType) *ir.Value {
 	per := int64(8 / st.Layout.Bits)
 	one := func(n int64) *ir.Value { return r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(n)) }
-	table := st.table(r, fields(st.Layout.Bits))
+	table := st.table(r, kernel.ByteValues(st.Layout.Bits))
 	if to != ir.Uint8 {
 		table = r.Cast(g, at, table, to)
 	}
@@ -179,15 +180,4 @@ func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Va
 		x = g.Insert(at, "Slice", []*ir.Value{r.reshapeTo(g, at, x, -1), one(0), one(count)})
 	}
 	return x
-}
-
-// fields is the values of some bits in each byte, the lowest first.
-func fields(bits int) []byte {
-	var table []byte
-	for b := range 256 {
-		for at := 0; at < 8; at += bits {
-			table = append(table, byte(b>>at)&(1<<bits-1))
-		}
-	}
-	return table
 }

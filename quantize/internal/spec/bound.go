@@ -126,12 +126,12 @@ func (c *gridCheck) rounding(x, y, lo, hi []float32) string {
 		step = c.off / c.steps
 	}
 	for i, v := range x {
-		if magnitude(y[i]-v) <= magnitude(hi[i]-lo[i])*step {
+		if Magnitude(y[i]-v) <= Magnitude(hi[i]-lo[i])*step {
 			continue
 		}
 		a, b := min(lo[i], hi[i]), max(lo[i], hi[i]) // a negative scale exchanges them
 		v = min(max(v, a), b)
-		if !(magnitude(y[i]-v) <= b*step-a*step+magnitude(v)*c.ulp+max(-a, b)*(c.tiny+c.relative)+c.least) {
+		if !(Magnitude(y[i]-v) <= b*step-a*step+Magnitude(v)*c.ulp+max(-a, b)*(c.tiny+c.relative)+c.least) {
 			return fmt.Sprintf("element %d is %g, and stored as %g, with a range of values from %g to %g", c.at+int64(i), x[i], y[i], a, b)
 		}
 	}
@@ -139,8 +139,8 @@ func (c *gridCheck) rounding(x, y, lo, hi []float32) string {
 	return ""
 }
 
-// magnitude is that of v, without a branch.
-func magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
+// Magnitude is that of v, without a branch.
+func Magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
 // begin continues with the next panel.
 func (c *gridCheck) begin() {
