@@ -106,21 +106,11 @@ func otherSizes(stated *report.Report) bool {
 
 // sizes compares the files of a result with those in its report.
 func sizes(stated *report.Report, folder string) string {
-	total := int64(0)
+	files := map[string]int64{}
 	for _, f := range stated.Result.Files {
-		info, err := os.Stat(filepath.Join(folder, f.Name))
-		if err != nil {
-			return "a file of the report is missing: " + err.Error()
-		}
-		if info.Size() != f.Bytes {
-			return fmt.Sprintf("the report states %d bytes for a file of %d", f.Bytes, info.Size())
-		}
-		total += f.Bytes
+		files[f.Name] = f.Bytes
 	}
-	if total != stated.Totals.FileBytes.After {
-		return fmt.Sprintf("files of %d bytes, the total is %d", total, stated.Totals.FileBytes.After)
-	}
-	return ""
+	return conform.Sizes(folder, files, stated.Totals.FileBytes.After)
 }
 
 func readReport(written string) (*report.Report, error) {
