@@ -76,7 +76,7 @@ func (c *generatedCase) generatedCommand() []string {
 	case 0:
 		args = []string{"quantize", "--auto", one(c.random, "--target-ratio=1.5", "--target-ratio=3", "--min-sqnr=20", "--min-sqnr=35")}
 	case 1:
-		args = []string{"apply", "--recipe", recipeName}
+		args = []string{"apply", recipeName}
 		c.recipe = c.steps()
 	default:
 		args = c.compression()
@@ -87,6 +87,9 @@ func (c *generatedCase) generatedCommand() []string {
 			args = append(args, "--no-verify")
 		}
 	case 1:
+		if args[0] == "prune" { // which writes what every runtime has
+			break
+		}
 		c.target = one(c.random, "ort", "ort-1.17", "openvino", "web", "embedded")
 		args = append(args, "--target", c.target)
 	}
@@ -100,7 +103,7 @@ const recipeName = "recipe.yaml"
 
 // steps are those of a recipe: a method that prunes or prepares the model, and one that quantizes it.
 func (c *generatedCase) steps() string {
-	first := one(c.random, "method: l1-global\n    amount: 0.6", "method: l1\n    amount: 0.5", "method: fold-batchnorm", "method: float16", "method: smooth", "method: n-m", "method: channel\n    amount: 0.3")
+	first := one(c.random, "method: l1-global\n    amount: 0.6", "method: l1\n    amount: 0.5", "method: fold-batchnorm", "method: float16", "method: smooth", "method: nm", "method: channel\n    amount: 0.3")
 	second := one(c.random, "method: weight-int8", "method: weight-int4\n    block: 16", "method: dynamic-int8", "method: static-int8", "method: palette", "method: weight-int2")
 	return fmt.Sprintf("steps:\n  - %s\n  - %s\n", first, second)
 }
@@ -140,6 +143,9 @@ func (c *generatedCase) refusal(context.Context) string {
 	}
 	if c.code == 1 {
 		return "an error of input or output: " + lastLine(c.output)
+	}
+	if c.code == 2 && strings.Contains(c.output, "unknown ") { // values of options may be wrong, their names not
+		return "the generator makes no command: " + lastLine(c.output)
 	}
 	return ""
 }
