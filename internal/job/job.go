@@ -389,18 +389,33 @@ func (r *run) shrinks() bool {
 	return false
 }
 
-// revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved.
+// revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved. Rows of tensors that those made go: they are
+// in no model, and the weights that they were made of have rows.
 func (r *run) revert(size, unchanged int64) {
 	r.changed, r.layers, r.config = false, nil, nil
-	for i := range r.rows {
-		row := &r.rows[i]
-		if row.Status != pass.Changed {
+	own, made := map[*ir.Tensor]bool{}, map[*ir.Tensor]bool{}
+	var kept []pass.Row
+	for _, row := range r.rows {
+		changed := row.Status == pass.Changed
+		if !made[row.Before] {
+			own[row.Before] = true
+		}
+		for _, p := range row.After {
+			if changed && !own[p.Tensor] { // equal weights may become one of them
+				made[p.Tensor] = true
+			}
+		}
+		if made[row.Before] {
 			continue
 		}
-		*row = pass.Row{
-			Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers, Module: row.Module,
-			Before: row.Before, Counted: row.Counted,
-			Reason: pass.Reason{Code: pass.FileLarger, Detail: fmt.Sprintf("%d bytes → %d bytes", unchanged, size)},
+		if changed {
+			row = pass.Row{
+				Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers, Module: row.Module,
+				Before: row.Before, Counted: row.Counted,
+				Reason: pass.Reason{Code: pass.FileLarger, Detail: fmt.Sprintf("%d bytes → %d bytes", unchanged, size)},
+			}
 		}
+		kept = append(kept, row)
 	}
+	r.rows = kept
 }

@@ -197,6 +197,20 @@ func TestFileThatWouldGrowIsTheSource(t *testing.T) {
 	}
 }
 
+// In a pipeline, later steps have rows of what earlier ones made. If the source is copied, no model has that.
+func TestFileThatWouldGrowHasARowForEachWeight(t *testing.T) {
+	for _, second := range []*pass.Method{quantize.WeightInt8{}.Method(), quantize.Float16{}.Method()} {
+		r := run(t, options(product(t, 8), step(t, prune.L1{}.Method(), "-amount", "0.5"), step(t, second)))
+		var got []string
+		for _, w := range r.Report.Weights {
+			got = append(got, w.Tensor+" "+string(w.Reason.Code))
+		}
+		if len(got) != 1 || !strings.HasSuffix(got[0], " "+string(pass.FileLarger)) {
+			t.Errorf("l1 and %s: weights %q, want one that is %s", second.Name, got, pass.FileLarger)
+		}
+	}
+}
+
 // product writes a model that is one MatMul with a weight of n×n.
 func product(t *testing.T, n int64) string {
 	t.Helper()
