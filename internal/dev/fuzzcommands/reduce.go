@@ -48,7 +48,7 @@ func (f *fuzzer) keepReduced(ctx context.Context, c *generatedCase) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return errors.Join(best.model.Write(filepath.Join(folder, "m.onnx")), os.WriteFile(folder+".txt", []byte(best.note()+"\n"+note), 0o644))
+	return errors.Join(best.place(&testCase{dir: folder}, best.model), os.WriteFile(folder+".txt", []byte(best.note()+"\n"+note), 0o644))
 }
 
 // smaller is the first reduction of c with a finding of that kind, nil without one.
