@@ -2,6 +2,8 @@ package quantize
 
 import (
 	"context"
+	"maps"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -60,6 +62,20 @@ func TestActivationsBelowTheSQNRStayFloat(t *testing.T) {
 	}
 	if weights != 2 || ops["QuantizeLinear"] > 0 || ops["Cast"] != 2 {
 		t.Errorf("%d weights are quantized, operators %v", weights, ops)
+	}
+}
+
+// Ranges are saved also if they leave no layer, and a run with them leaves none: a search measures single weights with those of all.
+func TestSavedRangesThatLeaveNoLayer(t *testing.T) {
+	static := func(options ...string) map[string]int {
+		s := newBuilder(t, 17)
+		s.output("y", s.node("Gemm", []*ir.Value{s.input("x", 1, 64), s.weight("w", 64, 8)}), 1, 8)
+		_, ops := s.static(options...)
+		return ops
+	}
+	ranges := filepath.Join(t.TempDir(), "ranges.json")
+	if a, b := static("activation-sqnr=200", "save-ranges="+ranges), static("ranges="+ranges); a["QuantizeLinear"] > 0 || !maps.Equal(a, b) {
+		t.Errorf("operators %v, with the saved ranges %v", a, b)
 	}
 }
 

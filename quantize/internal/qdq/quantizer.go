@@ -85,13 +85,16 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 		err = errors.Join(err, s.reference.Close())
 		s.reference = nil
 	}
-	if err != nil || len(f.layers) == 0 {
+	if err != nil {
 		return err
 	}
-	if s.SaveRanges != "" {
+	if s.SaveRanges != "" { // also if they leave no layer: a run with the file keeps the same ones in float
 		if err := calibrate.Save(step, s.SaveRanges, s.minSQNR, known); err != nil {
 			return err
 		}
+	}
+	if len(f.layers) == 0 {
+		return nil
 	}
 	if s.Activations.is16Bit() {
 		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.MeasuredRuntime, s.Activations.DType)})
