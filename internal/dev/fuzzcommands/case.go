@@ -32,6 +32,9 @@ type testCase struct {
 	code    int
 	output  string // of the command
 	finding string // empty if the command behaves
+
+	label     string   // kind of command, for statistics; empty without
+	operators []string // of the model, likewise
 }
 
 func (c *testCase) model() string { return filepath.Join(c.dir, "m.onnx") }

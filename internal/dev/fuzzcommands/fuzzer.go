@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,25 +30,17 @@ type fuzzer struct {
 	workers     int
 	cover       bool
 	generated   bool // models are generated, not mutated
-	end         int  // case before which all runs end; 0 for none
+	built       bool // the programs in dir are run, not built again
+	start, end  int  // the first case, and the one before which all runs end; 0 for none
 
 	program string
 	pieces  string   // the program with the build tag invariants, which writes weights in small pieces
 	models  []string // to be mutated
 
-	mu    sync.Mutex
-	state state
-}
-
-// A state is stored between runs.
-type state struct {
-	Next     int     `json:"next"` // case
-	Findings int     `json:"findings"`
-	Seconds  float64 `json:"seconds"` // of all runs
-	Codes    [8]int  `json:"codes"`   // number of cases by exit code; 7 for all others
-
-	Commands  map[string]int `json:"commands,omitempty"`  // of generated models: cases by command
-	Operators map[string]int `json:"operators,omitempty"` // of generated models: cases by operator
+	mu          sync.Mutex
+	state       state
+	interrupted []int     // cases that an earlier run has begun and this one has not
+	resumed     time.Time // when state.Seconds was right
 }
 
 func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (findings int, err error) {
@@ -61,8 +52,10 @@ func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (fin
 		fmt.Printf("%s\nexit code %d\n%s%s\n", strings.Join(c.args, " "), c.code, c.output, c.finding)
 		return 0, err
 	}
-	before, began := f.state.Findings, time.Now()
-	first := f.state.Next
+	if err := f.load(); err != nil {
+		return 0, err
+	}
+	cases, before := f.state.Cases, f.state.findings()
 	limited, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	g, limited := errgroup.WithContext(limited)
@@ -70,15 +63,16 @@ func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (fin
 		g.Go(func() error { return f.work(ctx, limited) })
 	}
 	err = g.Wait()
-	seconds := time.Since(began).Seconds()
-	f.state.Seconds += seconds
-	fmt.Printf("cases %d to %d, %.1f a second, %d findings; all runs: %d cases, %.0f s, %d findings, exit codes 0 to 4: %v, others: %d\n",
-		first, f.state.Next-1, float64(f.state.Next-first)/seconds, f.state.Findings-before,
-		f.state.Next, f.state.Seconds, f.state.Findings, f.state.Codes[:5], f.state.Codes[7])
+	s := &f.state
+	fmt.Printf("%d cases, %d findings; all runs: %d cases, the next is %d, %.1f a minute, %.0f s, %d findings of %d kinds, exit codes 0 to 4: %v, others: %d\n",
+		s.Cases-cases, s.findings()-before, s.Cases, s.Next, 60*float64(s.Cases)/max(s.Seconds, 1), s.Seconds, s.findings(), len(s.Findings), s.Codes[:5], s.Codes[7])
+	for _, k := range slices.Sorted(maps.Keys(s.Findings)) {
+		fmt.Printf("%d × %s: cases %v\n", len(s.Findings[k]), k, s.Findings[k])
+	}
 	if f.generated {
 		f.printOperators()
 	}
-	return f.state.Findings - before, errors.Join(err, f.save(), f.coverage(ctx))
+	return s.findings() - before, errors.Join(err, f.coverage(ctx))
 }
 
 // printOperators prints the cases by command, and which operators of the table the models had.
@@ -96,7 +90,7 @@ func (f *fuzzer) printOperators() {
 	fmt.Printf("operators: %d, %d of the %d of the table; not generated: %s\n", len(f.state.Operators), len(all)-len(missing), len(all), strings.Join(missing, " "))
 }
 
-// prepare builds the program, and reads the state and the list of models.
+// prepare builds the programs, and finds the models.
 func (f *fuzzer) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(f.dir, "findings"), 0o755); err != nil {
 		return err
@@ -106,49 +100,39 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 		return err
 	}
 	f.dir, f.program = dir, filepath.Join(dir, "mcompress")
-	// Models have the version of the program, and the library, which is linked into this one, must write the same: go run records no revision.
-	args := []string{"build", "-buildvcs=false", "-o", f.program}
+	if f.generated {
+		f.pieces = f.program + "-invariants"
+	} else if f.models, err = corpus(f.shared); err != nil {
+		return err
+	}
+	if f.built {
+		return nil
+	}
+	var args []string
 	if f.cover {
 		args = append(args, "-cover", "-coverpkg=./...")
 		if err := os.MkdirAll(f.coverDir(), 0o755); err != nil {
 			return err
 		}
 	}
-	if out, err := exec.CommandContext(ctx, "go", append(args, "./cmd/mcompress")...).CombinedOutput(); err != nil {
+	err = build(ctx, f.program, args...)
+	if f.pieces != "" {
+		err = errors.Join(err, build(ctx, f.pieces, "-tags", "invariants"))
+	}
+	return err
+}
+
+// build builds the program. Models have its version, and the library, which is linked into this one, must write the same: go run records no
+// revision.
+func build(ctx context.Context, path string, args ...string) error {
+	args = append([]string{"build", "-buildvcs=false", "-o", path}, append(args, "./cmd/mcompress")...)
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
-	if f.generated {
-		f.pieces = filepath.Join(dir, "mcompress-invariants")
-		args := []string{"build", "-buildvcs=false", "-tags", "invariants", "-o", f.pieces, "./cmd/mcompress"}
-		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build: %w: %s", err, out)
-		}
-	} else {
-		if f.models, err = corpus(f.shared); err != nil {
-			return err
-		}
-	}
-	text, err := os.ReadFile(f.statePath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, &f.state)
+	return nil
 }
 
-func (f *fuzzer) statePath() string {
-	return filepath.Join(f.dir, fmt.Sprintf("state-%d.json", f.seed))
-}
 func (f *fuzzer) coverDir() string { return filepath.Join(f.dir, "coverage") }
-
-func (f *fuzzer) save() error {
-	text, err := json.Marshal(f.state)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(f.statePath(), text, 0o644)
-}
 
 // coverage prints the fraction of the statements that the cases executed.
 func (f *fuzzer) coverage(ctx context.Context) error {
@@ -164,14 +148,10 @@ func (f *fuzzer) coverage(ctx context.Context) error {
 func (f *fuzzer) work(ctx, limited context.Context) error {
 	oracle := &conform.Worker{}
 	for limited.Err() == nil {
-		f.mu.Lock()
-		i := f.state.Next
-		if f.end > 0 && i >= f.end {
-			f.mu.Unlock()
+		i, ok := f.next()
+		if !ok {
 			return nil
 		}
-		f.state.Next++
-		f.mu.Unlock()
 		c, err := f.test(ctx, i, oracle)
 		if ctx.Err() != nil {
 			return nil
@@ -179,37 +159,14 @@ func (f *fuzzer) work(ctx, limited context.Context) error {
 		if err != nil {
 			return fmt.Errorf("case %d: %w", i, err)
 		}
-		f.count(c)
+		if c.finding != "" {
+			fmt.Printf("case %d: %s\n  %s\n", i, c.finding, strings.Join(c.args, " "))
+		}
+		if err := f.count(c); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-// count adds a case to the state.
-func (f *fuzzer) count(c *testCase) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	code := c.code
-	if code < 0 || code > 4 {
-		code = 7
-	}
-	f.state.Codes[code]++
-	if c.finding != "" {
-		f.state.Findings++
-		fmt.Printf("case %d: %s\n  %s\n", c.number, c.finding, strings.Join(c.args, " "))
-	}
-}
-
-// note counts the command and the operators of a case.
-func (f *fuzzer) note(c *generatedCase) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.state.Operators == nil {
-		f.state.Operators, f.state.Commands = map[string]int{}, map[string]int{}
-	}
-	f.state.Commands[c.what()]++
-	for _, name := range c.model.Operators() {
-		f.state.Operators[name]++
-	}
 }
 
 // test makes and runs case i. The model of a finding is kept.
@@ -224,7 +181,7 @@ func (f *fuzzer) test(ctx context.Context, i int, oracle *conform.Worker) (*test
 		if err != nil {
 			return nil, err
 		}
-		f.note(c)
+		c.label, c.operators = c.what(), c.model.Operators()
 		if c.test(ctx); c.finding == "" || ctx.Err() != nil {
 			return c.testCase, nil
 		}

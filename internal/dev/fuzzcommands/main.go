@@ -12,8 +12,8 @@
 // its row, and a difference between runs that must agree: with other workers, and on an equivalent model. Findings are reduced to small
 // models and grouped by kind, in folders.
 //
-// Case i depends on -seed and i only, and the next i
-// is stored, so that a run that is interrupted resumes. Needs Linux, or another system with a shell whose ulimit bounds memory.
+// Case i depends on -seed and i only. The state is stored after each case: the next i, findings by kind, commands and operators. A run that
+// was killed goes on where it was, with the cases that it had begun. Needs Linux, or another system with a shell whose ulimit bounds memory.
 package main
 
 import (
@@ -38,6 +38,8 @@ func main() {
 	flag.IntVar(&f.workers, "workers", runtime.NumCPU(), "concurrent `runs`")
 	flag.BoolVar(&f.generated, "generated", false, "generate models instead of mutating them, and compare results with ONNX Runtime")
 	flag.BoolVar(&f.cover, "cover", false, "measure the coverage of the code by all cases")
+	flag.BoolVar(&f.built, "built", false, "run the programs that an earlier run has built in the folder, so that changes of the source do not matter")
+	flag.IntVar(&f.start, "start", 0, "first `case`, where no state is stored")
 	flag.IntVar(&f.end, "end", 0, "`case` before which to end, also if time is left; 0 for none")
 	duration := flag.Duration("time", time.Minute, "`time` to run")
 	only := flag.Int("case", -1, "run this `case` only, and print its command and output")
