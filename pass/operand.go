@@ -13,6 +13,7 @@ type Operand struct {
 	Shape      []int64  // after the chain
 	Elem       ir.DType // after the chain
 	Transposed bool     // the matrix is the transpose of Base with the axes of Shape reversed
+	Reshaped   bool     // the chain has views with sizes or axes of their own, even where Shape is that of Base
 	Trouble    Reason   // why the chain is not supported, none if it is; other fields are then unset
 }
 
@@ -105,7 +106,7 @@ func (o *Operand) setShape(n *ir.Node, shape []int64) {
 		o.trouble(n, "other number of elements")
 		return
 	}
-	o.Shape = shape
+	o.Shape, o.Reshaped = shape, true
 }
 
 func (o *Operand) reshape(n *ir.Node) {

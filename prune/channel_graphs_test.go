@@ -18,14 +18,15 @@ import (
 
 // A drawing builds one small graph with random weights.
 type drawing struct {
-	g *ir.Graph
-	r *rand.Rand
+	g    *ir.Graph
+	r    *rand.Rand
+	view func(d *drawing, v *ir.Value, shape ...int64) *ir.Value // between weights and their consumers; nil for none
 }
 
 func newDrawing(opset int64) *drawing {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets, m.Graph.Name = 8, []ir.Opset{{Version: opset}}, "g"
-	return &drawing{m.Graph, rand.New(rand.NewPCG(3, uint64(opset)))}
+	return &drawing{m.Graph, rand.New(rand.NewPCG(3, uint64(opset))), nil}
 }
 
 func (d *drawing) weight(name string, shape ...int64) *ir.Value {
@@ -34,7 +35,11 @@ func (d *drawing) weight(name string, shape ...int64) *ir.Value {
 	for i := range fs {
 		fs[i] = d.r.Float32() + 0.1
 	}
-	return d.g.AddConst(name, &ir.Tensor{Spec: spec, Source: ir.Floats(fs...)})
+	v := d.g.AddConst(name, &ir.Tensor{Spec: spec, Source: ir.Floats(fs...)})
+	if d.view != nil {
+		return d.view(d, v, shape...)
+	}
+	return v
 }
 
 func (d *drawing) ints(is ...int64) *ir.Value {
@@ -206,38 +211,56 @@ var followed = []struct {
 	}},
 }
 
-// Every operator that is followed takes channels to where they are read, and the model
+// Views of weights, of their own shape.
+var views = map[string]func(d *drawing, v *ir.Value, shape ...int64) *ir.Value{
+	"":                nil,
+	"behind Identity": func(d *drawing, v *ir.Value, _ ...int64) *ir.Value { return d.node("Identity", nil, v) },
+	"behind Reshape": func(d *drawing, v *ir.Value, shape ...int64) *ir.Value {
+		return d.node("Reshape", nil, v, d.ints(shape...))
+	},
+	"behind two of Reshape": func(d *drawing, v *ir.Value, shape ...int64) *ir.Value {
+		return d.node("Reshape", nil, d.node("Reshape", nil, v, d.ints(-1)), d.ints(shape...))
+	},
+	"behind Squeeze and Reshape": func(d *drawing, v *ir.Value, shape ...int64) *ir.Value {
+		return d.node("Reshape", nil, d.node("Squeeze", nil, v), d.ints(shape...))
+	},
+}
+
+// Every operator that is followed takes channels to where they are read, also of weights behind views, and the model
 // computes what the masked one does.
 func TestChannelsAreFollowed(t *testing.T) {
 	w := conform.Start(t)
 	for _, f := range followed {
-		t.Run(f.name, func(t *testing.T) {
-			d := newDrawing(f.opset)
-			if f.name == "linear layers" {
-				d.g.Model().Opsets[0].Version = 20 // Gelu
-			}
-			x := d.input(2, 3, 4, 4)
-			v, width := f.draw(d, d.node("Conv", nil, x, d.weight("a", 8, 3, 1, 1), d.weight("bias", 8)))
-			if width < 0 {
-				v = d.node("Conv", nil, v, d.weight("z", 5, -width, 1, 1))
-			} else {
-				v = d.node("MatMul", nil, v, d.weight("z", width, 5))
-			}
-			d.g.AddOutput(v)
-			v.Type = &ir.Type{Elem: ir.Float}
-			path := d.save(t)
-			m, rows, eval := changed(t, path, prune.Channel{}.Method())
-			for _, r := range rows {
-				if r.Status != pass.Changed && pass.IsWeight(r.Before) && !strings.HasPrefix(r.Tensor, "factors") {
-					t.Errorf("%s stays: %s", r.Tensor, report.Why(r))
+		for name, view := range views {
+			t.Run(f.name+" "+name, func(t *testing.T) {
+				d := newDrawing(f.opset)
+				if f.name == "linear layers" {
+					d.g.Model().Opsets[0].Version = 20 // Gelu
 				}
-			}
-			source := masked(t, path, rows, eval, true)
-			if db, ok := decibels(t, source, m); !ok || db < rounding {
-				t.Errorf("%.1f dB, ran: %v", db, ok)
-			}
-			inONNXRuntime(t, w, path, source, m, eval, rounding)
-		})
+				d.view = view
+				x := d.input(2, 3, 4, 4)
+				v, width := f.draw(d, d.node("Conv", nil, x, d.weight("a", 8, 3, 1, 1), d.weight("bias", 8)))
+				if width < 0 {
+					v = d.node("Conv", nil, v, d.weight("z", 5, -width, 1, 1))
+				} else {
+					v = d.node("MatMul", nil, v, d.weight("z", width, 5))
+				}
+				d.g.AddOutput(v)
+				v.Type = &ir.Type{Elem: ir.Float}
+				path := d.save(t)
+				m, rows, eval := changed(t, path, prune.Channel{}.Method())
+				for _, r := range rows {
+					if r.Status != pass.Changed && pass.IsWeight(r.Before) && !strings.HasPrefix(r.Tensor, "factors") {
+						t.Errorf("%s stays: %s", r.Tensor, report.Why(r))
+					}
+				}
+				source := masked(t, path, rows, eval, true)
+				if db, ok := decibels(t, source, m); !ok || db < rounding {
+					t.Errorf("%.1f dB, ran: %v", db, ok)
+				}
+				inONNXRuntime(t, w, path, source, m, eval, rounding)
+			})
+		}
 	}
 }
 

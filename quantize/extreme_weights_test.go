@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/quanttest"
@@ -115,14 +116,25 @@ func TestDeadChannelsAreQuantized(t *testing.T) {
 	}
 }
 
-// Weights that consist of such values are skipped: zeros in their place may be visible in the outputs.
+// Weights that consist of such values are skipped: zeros in their place may be visible in the outputs. So are those of convolutions, whose nodes
+// stay in float.
 func TestDeadWeightsAreSkipped(t *testing.T) {
 	for _, v := range []variant{{StaticInt8{}.Method(), nil}, {WeightInt8{}.Method(), nil}, {DynamicInt8{}.Method(), nil}, {WeightInt4{}.Method(), nil}, {Float8{}.Method(), nil}} {
-		s := newBuilder(t, 21)
-		w := s.weight("w", 64, 48)
-		w.Const.Source = ir.Floats(slices.Repeat([]float32{1e-40}, 64*48)...)
-		s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 4, 64), w}), 4, 48)
-		r := result{v.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx")), &comparison{variant: v}, t}
-		r.expect(map[string]string{"w": "skipped no scale of normal float size"})
+		for _, op := range []string{"MatMul", "Gemm", "Conv", "ConvTranspose"} {
+			s := newBuilder(t, 21)
+			in, of := []int64{4, 64}, []int64{64, 48}
+			if strings.HasPrefix(op, "Conv") {
+				in, of = []int64{4, 48, 3, 3}, []int64{48, 48, 3, 3}
+			}
+			w := s.weight("w", of...)
+			w.Const.Source = ir.Floats(slices.Repeat([]float32{1e-40}, int(w.Const.Elems()))...)
+			y := s.node(op, []*ir.Value{s.input("x", in...), w})
+			y.Type = &ir.Type{Elem: ir.Float}
+			s.AddOutput(y)
+			r := result{v.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx")), &comparison{variant: v}, t}
+			if rows := r.rows("w"); changed(r.Result) > 0 || !slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "skipped ") }) {
+				t.Errorf("%s, %s: %q", v, op, rows)
+			}
+		}
 	}
 }

@@ -52,7 +52,7 @@ func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 		s = &constant{o.Base, slices.Clone(channels)}
 		k.of[o.Base] = s
 		k.order = append(k.order, s)
-		if !slices.Equal(before(o), o.Base.Const.Shape) {
+		if o.Reshaped {
 			k.channels.onRemoval(slices.Concat(channels...), func(*removal) { k.fold(n, i, o) })
 		}
 		return
@@ -77,7 +77,7 @@ func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) pass.Reason 
 	if reason := k.unfit(o.Base); !reason.None() {
 		return reason
 	}
-	if !slices.Equal(before(o), o.Base.Const.Shape) && (o.Transposed || o.Elem != o.Base.Const.DType || len(pass.LeafUses(o.Base)) > 1) {
+	if o.Reshaped && (o.Transposed || o.Elem != o.Base.Const.DType || len(pass.LeafUses(o.Base)) > 1) {
 		return pass.Reason{Code: pass.ChannelsConstant, Detail: "other shape of " + o.Base.Name}
 	}
 	for axis, us := range channels {
@@ -97,7 +97,8 @@ func before(o *pass.Operand) []int64 {
 	return shape
 }
 
-// fold makes n read its constant in the shape of the views between them, and drops those. There is no other consumer.
+// fold makes n read its constant in the shape of the views between them, and drops those, whose sizes are those before. There is no other
+// consumer.
 func (k *constants) fold(n *ir.Node, i int, o *pass.Operand) {
 	old, t := n.Input(i), *o.Base.Const
 	t.Shape = o.Shape

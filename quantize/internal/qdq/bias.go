@@ -137,7 +137,7 @@ func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 }
 
 // precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. Such a
-// weight is skipped. It reports whether there are any.
+// weight is skipped. It reports whether there are any: each time a node less is a layer, or one more is in float, so that there is an end.
 func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
 	if !step.Env.Precheck {
 		return false, nil
@@ -148,14 +148,15 @@ func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedG
 			continue
 		}
 		a, err := observed(ctx, step, l)
-		if err == nil && !l.float {
+		weight := err != nil
+		if !weight && !l.float {
 			scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
 			err = s.checkBias(ctx, step, l, a, scale)
 		}
 		var unfit *pass.Unfit
 		switch {
 		case errors.As(err, &unfit):
-			s.floatNodes[n], s.unfit[n], some = true, a == nil, true
+			s.floatNodes[n], s.unfit[n], some = true, weight, true
 			if !l.float {
 				step.Ledger.Note(unfit.Tensor, pass.Reason{Code: floatReason(unfit.Reason.Code), Detail: unfit.Reason.Detail}.At(n))
 			}

@@ -104,7 +104,10 @@ func (m *minMaxObserver) all(s QuantSpec, tensor string) (*QParams, error) {
 		}
 		a.set(i, scale, zero)
 	}
-	return a, m.unfit(tensor)
+	if err := m.unfit(tensor); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func newQParams(n int64, s QuantSpec) *QParams {
