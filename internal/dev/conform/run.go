@@ -24,6 +24,7 @@ type Options struct {
 
 	Threads int    // 1 if 0
 	Level   string // of ONNX Runtime's optimisation: none, basic, extended, all; all if empty
+	First   string // of Compare: the level of the first model; Level if empty
 	Output  string // of Accuracy: the output with the scores; the first if empty
 }
 

@@ -65,7 +65,7 @@ def compare(a, b, options):
 
 
 def _compare(a, b, options, precise):
-    names, feed, left = reference(a, options, precise)
+    names, feed, left = reference(a, options | {"Level": options.get("First") or options.get("Level", "")}, precise)
     second = open_session(b, options, precise)
     right = dict(pair for name, value in zip(names, second.run(names, feed)) for pair in _flatten(name, value))
     if left.keys() != right.keys():

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -249,7 +250,7 @@ func (c *generatedCase) judged(context.Context) string {
 		if level == "none" && rounds.MatchString(c.text()) {
 			continue
 		}
-		if why := c.within(outputs); why != "" {
+		if why := c.within(outputs, level); why != "" {
 			return fmt.Sprintf("%s (optimizations: %s)", why, level)
 		}
 	}
@@ -273,8 +274,8 @@ func (c *generatedCase) otherRuntime() bool {
 	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino") || strings.Contains(text, "--compute=bfloat16")
 }
 
-// within compares the errors of outputs with those in the report.
-func (c *generatedCase) within(outputs []conform.Output) string {
+// within compares the errors of outputs at a level of optimization with those in the report.
+func (c *generatedCase) within(outputs []conform.Output, level string) string {
 	r, err := c.report()
 	if err != nil {
 		return "no report: " + err.Error()
@@ -292,7 +293,7 @@ func (c *generatedCase) within(outputs []conform.Output) string {
 			if stated.Errors.SQNR != nil {
 				want = min(want, *stated.Errors.SQNR)
 			}
-			if got := float64(o.SQNR); got < want-6 && want > 0 {
+			if got := float64(o.SQNR); got < want-6 && want > 0 && got < c.noise(o.Name, level)-6 {
 				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, the report states %.1f dB", o.Name, got, want)
 			} else if want < 40 && got > want+10 {
 				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, more than the report states: %.1f dB", o.Name, got, want)
@@ -300,6 +301,18 @@ func (c *generatedCase) within(outputs []conform.Output) string {
 		}
 	}
 	return c.shallowBound(r, outputs)
+}
+
+// noise is the SQNR of an output of the source in ONNX Runtime at a level of optimization, compared with that without. A product whose weight is
+// behind DequantizeLinear becomes MatMulNBits with activations of 8 bits, in the source as in the result, which round differently.
+func (c *generatedCase) noise(output, level string) float64 {
+	outputs, err := c.worker.Compare(c.testCase.model(), c.testCase.model(), conform.Options{Level: level, First: "none"})
+	for _, o := range outputs {
+		if err == nil && o.Name == output {
+			return float64(o.SQNR)
+		}
+	}
+	return math.Inf(1)
 }
 
 // shallowBound holds for one layer of one ordinary weight: the output has about the error of the weight.
@@ -571,8 +584,9 @@ func (c *generatedCase) other(ctx context.Context) string {
 	}
 	step := &testCase{dir: c.dir, args: args, initial: c.entries()}
 	step.run(ctx, c.f)
-	partly := step.code == 4 && slices.Contains(args, "--variants") // those that are possible are written
-	if !partly && (step.finding != "" || step.code != 0 && step.code != 3 && !refusedOther.MatchString(step.output)) {
+	partly := step.code == 4 && slices.Contains(args, "--variants")                                               // those that are possible are written
+	sizes := c.model.OpenSizes() && strings.Contains(step.output, "it does not run on random inputs; use --data") // whose open axes have length 1
+	if !partly && !sizes && (step.finding != "" || step.code != 0 && step.code != 3 && !refusedOther.MatchString(step.output)) {
 		return fmt.Sprintf("%s: exit code %d: %s %s", strings.Join(args[:2], " "), step.code, lastLine(step.output), step.finding)
 	}
 	for _, path := range slices.Concat(globbed(c.dir, "[pv]a*/*.onnx"), globbed(c.dir, "variants/onnx/*.onnx")) {

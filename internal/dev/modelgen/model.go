@@ -237,6 +237,12 @@ func (m *Model) Sparse() bool {
 // Ordinary reports whether the model is one layer with weights of normal numbers: its output has about the error of these.
 func (m *Model) Ordinary() bool { return m.ordinary }
 
+// OpenSizes reports whether an axis of an input has a name instead of a size. Constants are chosen for the size in Inputs: with others, such as 1,
+// the model need not run.
+func (m *Model) OpenSizes() bool {
+	return slices.ContainsFunc(m.Graph.Inputs, func(v Value) bool { return slices.ContainsFunc(v.Shape, func(d ir.Dim) bool { return d.Param != "" }) })
+}
+
 // Discontinuous reports whether small errors of a value may have large effects: comparisons, rounding, selections. Figures of two
 // runtimes, whose sums differ in the last bits, are then not comparable.
 func (m *Model) Discontinuous() bool { return m.discontinuous }
