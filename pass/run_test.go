@@ -73,6 +73,41 @@ func TestRowsOfIntegers(t *testing.T) {
 	}
 }
 
+// Scales and zero points are part of the row of the quantized weight, also where those or the weight are behind views.
+func TestParametersOfQuantizedWeights(t *testing.T) {
+	for views := range 8 {
+		m := product(floats([]int64{1, 1}, 1))
+		g := m.Graph
+		var in []*ir.Value
+		for i, c := range []struct {
+			name string
+			of   *ir.Tensor
+		}{
+			{"quantized", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{2, 2}}, Source: make(ir.Mem, 4)}},
+			{"scales", floats([]int64{2}, 1, 2)},
+			{"zeros", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{2}}, Source: make(ir.Mem, 2)}},
+		} {
+			v := g.AddConst(c.name, c.of)
+			if views>>i&1 == 1 {
+				v = g.Insert(nil, "Identity", []*ir.Value{v})
+			}
+			in = append(in, v)
+		}
+		g.AddOutput(g.Insert(nil, "DequantizeLinear", in))
+		res, err := run(t, m, pass.Environment{}, step(t, "nothing", pass.Prune, nothing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[string]pass.Code{}
+		for _, r := range res.Rows {
+			rows[r.Tensor] = r.Reason.Code
+		}
+		if rows["quantized"] != pass.Already || rows["scales"] != "" || rows["zeros"] != "" {
+			t.Errorf("views %03b: rows %v", views, rows)
+		}
+	}
+}
+
 func TestSelectionDeterminesCountedRows(t *testing.T) {
 	for _, c := range []struct {
 		flags   []string

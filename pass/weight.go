@@ -98,8 +98,8 @@ func IsQuantizationParam(v *ir.Value) bool {
 		if !ok {
 			return true
 		}
-		w := u.Node.Input(in.Index)
-		return w == nil || w.Const == nil || len(w.Const.Shape) == 0
+		w := Trace(u.Node.Input(in.Index))
+		return w == nil || len(w.Base.Const.Shape) == 0
 	})
 }
 
