@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/onnx"
@@ -79,11 +80,14 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, text, 0o644)
 }
 
+// waits is the most times that a run may take the limit of processor time, where others use the processors, or all of its threads wait.
+const waits = 10
+
 // run runs the command under the limits and checks the files that it leaves.
 func (c *testCase) run(ctx context.Context, f *fuzzer) {
-	limited, cancel := context.WithTimeout(ctx, f.limit)
+	limited, cancel := context.WithTimeout(ctx, waits*f.limit)
 	defer cancel()
-	shell := fmt.Sprintf(`ulimit -v %d && exec "$@"`, f.memory/1024)
+	shell := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, f.memory/1024, int(f.limit.Seconds()))
 	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", cmp.Or(c.program, f.program)}, c.args...)...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "NO_COLOR=1")
@@ -100,7 +104,9 @@ func (c *testCase) run(ctx context.Context, f *fuzzer) {
 	}
 	switch {
 	case limited.Err() != nil:
-		c.finding = fmt.Sprintf("no end within %v", f.limit)
+		c.finding = fmt.Sprintf("no end within %v", waits*f.limit)
+	case c.code < 0 && cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime() >= f.limit-time.Second:
+		c.finding = fmt.Sprintf("no end within %v of processor time", f.limit)
 	case err != nil && !errors.As(err, new(*exec.ExitError)):
 		c.finding = err.Error()
 	default:

@@ -34,7 +34,7 @@ func main() {
 	flag.StringVar(&f.shared, "shared", "../shared", "`folder` of the shared models; their absence is reported")
 	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of the cases")
 	flag.Int64Var(&f.memory, "memory", 8<<30, "virtual memory of a run in `bytes`")
-	flag.DurationVar(&f.limit, "limit", 20*time.Second, "`time` limit of a run")
+	flag.DurationVar(&f.limit, "limit", 30*time.Second, "limit of the processor `time` of a run")
 	flag.IntVar(&f.workers, "workers", runtime.NumCPU(), "concurrent `runs`")
 	flag.BoolVar(&f.generated, "generated", false, "generate models instead of mutating them, and compare results with ONNX Runtime")
 	flag.BoolVar(&f.cover, "cover", false, "measure the coverage of the code by all cases")
