@@ -130,3 +130,45 @@ func TestFloat4RunsInTheEngine(t *testing.T) {
 		}
 	}
 }
+
+// Scales of products of float8 weights follow the product, as runtimes would hold a dequantized weight twice; other uses, and products that would take
+// notably longer, have them before it. Outputs are those of the restored weights.
+func TestFloat8ScalesFollowProducts(t *testing.T) {
+	gemm := func(attrs ...*ir.Attr) func(s *builder, x, w *ir.Value) *ir.Value {
+		return func(s *builder, x, w *ir.Value) *ir.Value {
+			return s.node("Gemm", []*ir.Value{x, w, s.weight("bias", 640)}, attrs...)
+		}
+	}
+	multiply := func(s *builder, x, w *ir.Value) *ir.Value { return s.node("MatMul", []*ir.Value{x, w}) }
+	for name, c := range map[string]struct {
+		in, weight []int64
+		product    func(s *builder, x, w *ir.Value) *ir.Value
+		row        string
+	}{
+		"MatMul":            {[]int64{3, 512}, []int64{512, 640}, multiply, "changed cast-product"},
+		"MatMul of a batch": {[]int64{2, 3, 512}, []int64{512, 640}, multiply, "changed cast-product"},
+		"Gemm":              {[]int64{3, 512}, []int64{512, 640}, gemm(ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2)), "changed cast-product"},
+		"Gemm, transposed":  {[]int64{512, 3}, []int64{640, 512}, gemm(ir.IntAttr("transA", 1), ir.IntAttr("transB", 1)), "changed cast-product"},
+		"short sums":        {[]int64{3, 128}, []int64{128, 640}, multiply, "changed cast-mul"},
+		"behind a Transpose": {[]int64{3, 512}, []int64{640, 512}, func(s *builder, x, w *ir.Value) *ir.Value {
+			return multiply(s, x, s.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0)))
+		}, "changed cast-mul"},
+		"another use": {[]int64{3, 512}, []int64{512, 640}, func(s *builder, x, w *ir.Value) *ir.Value {
+			return s.node("Add", []*ir.Value{multiply(s, x, w), s.node("ReduceSum", []*ir.Value{w}, ir.IntAttr("keepdims", 0))})
+		}, "skipped"},
+	} {
+		for _, options := range [][]string{nil, {"per-tensor"}, {"type=e5m2"}} {
+			t.Logf("%s %v", name, options)
+			s := newBuilder(t, 19)
+			x := s.input("x", c.in...)
+			shape := append(append([]int64{}, c.in[:len(c.in)-1]...), 640)
+			if c.in[0] == 512 {
+				shape[0] = 3
+			}
+			s.output("y", c.product(s, x, s.weight("w", c.weight...)), shape...)
+			v := variant{Float8{}.Method(), options}
+			r := s.apply(v, 15)
+			r.expect(map[string]string{"w": c.row})
+		}
+	}
+}

@@ -48,12 +48,12 @@ func (w *SmallFloatQuantizer) Run(ctx context.Context, s *pass.Step) error {
 	if err != nil {
 		return err
 	}
-	stored := map[*ir.Value]*storedSmallFloat{}
+	stored, r := map[*ir.Value]*storedSmallFloat{}, rewrite.New(s)
 	for _, v := range vs {
 		if stored[first[v]] == nil {
 			stored[first[v]] = storeSmallFloat(v, planned[v])
 		}
-		w.replace(s, v, stored[first[v]])
+		w.replace(s, r, v, stored[first[v]])
 	}
 	return nil
 }
@@ -121,25 +121,61 @@ type storedSmallFloat struct {
 	spec.SmallFloatEncoding
 	of                string
 	quantized, scales *ir.Value
-	dense             *ir.Value // the dequantized weight
+	cast, weight      *ir.Value // inserted on demand: the quantized values as floats, and the dequantized weight
 }
 
 func storeSmallFloat(v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
 	g, ts := v.Graph(), p.Recipe().Derive()
-	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
-	at := g.First()
-	s.dense = p.EmitDequantize(g, at, s.quantized, s.scales)
-	if v.Const.DType != ir.Float {
-		s.dense = g.Insert(at, "Cast", []*ir.Value{s.dense}, ir.IntAttr("to", int64(v.Const.DType)))
+	return &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
+}
+
+// dense is the dequantized weight in the type of v.
+func (s *storedSmallFloat) dense(v *ir.Value) *ir.Value {
+	if s.weight != nil {
+		return s.weight
 	}
-	return s
+	g := v.Graph()
+	at := g.First()
+	s.weight = s.EmitDequantize(g, at, s.quantized, s.scales)
+	if v.Const.DType != ir.Float {
+		s.weight = g.Insert(at, "Cast", []*ir.Value{s.weight}, ir.IntAttr("to", int64(v.Const.DType)))
+	}
+	return s.weight
+}
+
+// products are the products with v if all its uses are, and the scales of e can multiply their columns; nil otherwise.
+func products(v *ir.Value, e spec.SmallFloatEncoding) []*weights.Consumer {
+	f, cast := e.(*spec.Float8Encoding)
+	if !cast || v.Const.DType != ir.Float || len(v.Const.Shape) != 2 {
+		return nil
+	}
+	us, reason := weights.Uses(v)
+	if !reason.None() {
+		return nil
+	}
+	var all []*weights.Consumer
+	for _, u := range us {
+		s := u.Consumer
+		if s == nil || s.Side != weights.Right || s.Elem != ir.Float || s.Node.Input(s.Use.Index) != v || s.Node.Graph() != v.Graph() || s.ShortProduct() {
+			return nil
+		}
+		if f.Layout.NumScales() > 1 && f.ScaleShape[s.ChannelAxis()] == 1 {
+			return nil
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // replace replaces v, which has equal values, by s.
-func (w *SmallFloatQuantizer) replace(step *pass.Step, v *ir.Value, s *storedSmallFloat) {
+func (w *SmallFloatQuantizer) replace(step *pass.Step, rewriter *rewrite.Rewriter, v *ir.Value, s *storedSmallFloat) {
 	before, consumers := v.Const, pass.Consumers(v)
+	scaled, form := products(v, s.SmallFloatEncoding), w.Form
+	if scaled != nil {
+		form = pass.CastProduct
+	}
 	r := pass.Row{
-		Form:    w.Form,
+		Form:    form,
 		Notes:   pass.Notes(weights.RemoveFromInputs(v), w.Note),
 		Restore: s.Restore,
 		Bound:   s.Bound(),
@@ -151,7 +187,15 @@ func (w *SmallFloatQuantizer) replace(step *pass.Step, v *ir.Value, s *storedSma
 	if v.Name != s.of {
 		r.SharedWith = s.of
 	}
-	v.ReplaceUses(s.dense)
+	if scaled == nil {
+		v.ReplaceUses(s.dense(v))
+	}
+	for _, p := range scaled {
+		if s.cast == nil {
+			s.cast = v.Graph().Insert(v.Graph().First(), "Cast", []*ir.Value{s.quantized}, ir.IntAttr("to", int64(ir.Float)))
+		}
+		rewriter.ScaledProduct(p, s.cast, s.scales)
+	}
 	step.Ledger.Changed(v, before, consumers, r)
 	v.Drop()
 }

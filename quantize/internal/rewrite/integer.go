@@ -67,6 +67,20 @@ func (r *Rewriter) CastProduct(s *weights.Consumer, st *PerChannel) {
 	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
+// ScaledProduct replaces a product with w, the scales of whose channels follow it, as in CastProduct: the weight is the operand as it is, and Gemm
+// keeps its attributes.
+func (r *Rewriter) ScaledProduct(s *weights.Consumer, w, scale *ir.Value) {
+	g, at := s.Node.Graph(), s.Node
+	op, in, attrs := "MatMul", []*ir.Value{s.Activation(), w}, []*ir.Attr(nil)
+	if s.Node.Op.Is("Gemm") {
+		op = "Gemm"
+		attrs = []*ir.Attr{ir.IntAttr("transA", s.Node.Int("transA", 0)), ir.IntAttr("transB", s.Node.Int("transB", 0)), ir.FloatAttr("alpha", s.Node.Float("alpha", 1))}
+	}
+	y := g.Insert(at, op, in, attrs...)
+	y = g.Insert(at, "Mul", []*ir.Value{y, r.reshapeTo(g, g.First(), scale, -1)})
+	r.Replace(s, r.AddBias(s, y, "Add"))
+}
+
 // castOnce is the constant expression q as floats, once for all products of a graph.
 func (r *Rewriter) castOnce(g *ir.Graph, q *ir.Value) *ir.Value {
 	k := scopedValue{g, q}

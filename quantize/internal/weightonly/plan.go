@@ -85,15 +85,9 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	return p
 }
 
-// A Mul of the output takes a notable part of the time of products of matrices with fewer rows, or elements.
-const (
-	minSummed     = 256
-	minMultiplied = 1 << 18
-)
-
 // shortProduct reports whether a product of p takes notably longer with a Mul of its output.
 func (p *plan) shortProduct() bool {
-	return p.Base.Const.Elems() < minMultiplied || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return s.Side != weights.Lookup && s.Shape[0] < minSummed })
+	return slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return s.Side != weights.Lookup && s.ShortProduct() })
 }
 
 // foldedPlan stores v before Cast and Mul, which every consumer supports.

@@ -160,6 +160,21 @@ func (s *Consumer) unsupported(o *pass.Operand) pass.Reason {
 	return unsupported
 }
 
+// A Mul of the output takes a notable part of the time of products of matrices with fewer rows, or elements.
+const (
+	minSummed     = 256
+	minMultiplied = 1 << 18
+)
+
+// ShortProduct reports whether the product takes notably longer with a Mul of its output.
+func (s *Consumer) ShortProduct() bool {
+	elems := int64(1)
+	for _, n := range s.Shape {
+		elems *= n
+	}
+	return elems < minMultiplied || s.Shape[0] < minSummed
+}
+
 // Activation is the other operand, or Gather's indices. It is not stored, as rewriting its producer replaces it.
 func (s *Consumer) Activation() *ir.Value { return s.Node.Input(1 - s.Use.Index) }
 
