@@ -24,7 +24,7 @@ func TestEngineMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, dense := r.Report.Totals.Engine, r.Report.Totals.RuntimeBytes
+		got, dense := r.Report.Totals.Engine, r.Report.Totals.LoadedBytes
 		if got == nil {
 			t.Fatalf("%s: no bytes", steps)
 		}

@@ -63,7 +63,7 @@ func (x *Index) tiles() []tile {
 		{Name: "Without result", Big: number(without), Small: number(t.Failed) + " failed, " + number(t.Missing) + " missing, " + number(t.Invalid) + " invalid", Class: alarm(without)},
 		{Name: "Rejected", Big: number(t.Rejected), Small: "by a gate", Class: alarm(t.Rejected)},
 		{Name: "File size", Big: smaller(sizes), Small: size(sizes.Before) + " → " + size(sizes.After)},
-		{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights"},
+		{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After)},
 	}
 	if known := x.errors(); len(known) > 0 {
 		ts = append(ts, tile{Name: "Lowest output SQNR", Big: known[0].Text(), Small: "median " + known[len(known)/2].Text() + " of " + plural(int64(len(known)), "result")})

@@ -85,12 +85,13 @@ func (m *markdown) summary(r *Report) {
 	t := r.Totals
 	rows := [][]string{
 		{"File size", size(t.FileBytes.Before), bold(size(t.FileBytes.After)), smaller(t.FileBytes)},
-		{"Runtime memory of weights", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
+		{"Runtime memory", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
+		{"Its peak while loading", size(t.RuntimePeak.Before), bold(size(t.RuntimePeak.After)), smaller(t.RuntimePeak)},
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
 		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
 	}
 	if e := t.Engine; e != nil {
-		rows = slices.Insert(rows, 2, []string{"", size(e.Before), bold(size(e.After)), smaller(*e) + ", in " + engineName})
+		rows = slices.Insert(rows, 3, []string{"Memory of weights", size(e.Before), bold(size(e.After)), smaller(*e) + ", in " + engineName})
 	}
 	if s := t.Sparsity; s.prunes() {
 		rows = append(rows, []string{"Sparsity of layers", percent(s.Prunable.Before), bold(percent(s.Prunable.After)), percent(s.All.After) + " of all weights are zero"})
@@ -102,6 +103,9 @@ func (m *markdown) summary(r *Report) {
 		rows = append(rows, []string{"Lowest SQNR of a weight", "", bold(sqnr(w.Error)), inScope(w.Scope, w.named())})
 	}
 	m.table([]string{"", "before:", "after:", ""}, rows)
+	if note := r.MemoryNote(); note != "" {
+		m.line("%s.", prose(note))
+	}
 }
 
 func bold(s string) string { return "**" + s + "**" }

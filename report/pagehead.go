@@ -150,7 +150,10 @@ type cost struct {
 // running are memory and latency of both models.
 func running(r *Report) []cost {
 	t := r.Totals
-	cs := []cost{{Name: "Memory of weights in " + visible(t.Runtime), Before: size(t.RuntimeBytes.Before), After: size(t.RuntimeBytes.After), Change: smaller(t.RuntimeBytes)}}
+	cs := []cost{
+		{Name: "Memory in " + visible(t.Runtime), Before: size(t.RuntimeBytes.Before), After: size(t.RuntimeBytes.After), Change: smaller(t.RuntimeBytes)},
+		{Name: "Its peak while loading", Before: size(t.RuntimePeak.Before), After: size(t.RuntimePeak.After), Change: smaller(t.RuntimePeak)},
+	}
 	if e := t.Engine; e != nil {
 		cs = append(cs, cost{Name: "Memory of weights in " + engineName, Before: size(e.Before), After: size(e.After), Change: smaller(*e)})
 	}

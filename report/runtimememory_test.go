@@ -80,8 +80,8 @@ var loadedFixtures = []string{"mlp", "cnn", "transformer", "half", "gemm", "type
 // convolutional are those with convolutions, whose filters take more on CPUs with AVX-512: blocks have 16 channels there, the estimate has 8.
 var convolutional = []string{"cnn", "opset7", "opset10", "convtranspose"}
 
-// The runtime memory of a report is the bytes of constants in ONNX Runtime's optimised graph, for every form and type of the source.
-func TestRuntimeBytesAreThoseOfONNXRuntime(t *testing.T) {
+// The loaded bytes of a report are the bytes of constants in ONNX Runtime's optimised graph, for every form and type of the source.
+func TestLoadedBytesAreThoseOfONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	before := map[string]int64{}
 	fixtures := loadedFixtures
@@ -108,7 +108,7 @@ func TestRuntimeBytesAreThoseOfONNXRuntime(t *testing.T) {
 			if slices.ContainsFunc(r.Report.Ledger, withoutKernel) {
 				continue
 			}
-			got := r.Report.Totals.RuntimeBytes
+			got := r.Report.Totals.LoadedBytes
 			agrees(t, name, got.Before, before[name])
 			agrees(t, steps+" "+name, got.After, constants(t, w, out))
 		}

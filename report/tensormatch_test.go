@@ -50,7 +50,7 @@ func TestMatchByConsumer(t *testing.T) {
 	reported := j.build(t)
 	j.model = network(odd())
 	found := twoFiles(t, j)
-	if found.Totals.RuntimeBytes != reported.Totals.RuntimeBytes || found.Totals.TensorBytes != reported.Totals.TensorBytes {
+	if found.Totals.LoadedBytes != reported.Totals.LoadedBytes || found.Totals.TensorBytes != reported.Totals.TensorBytes {
 		t.Errorf("found %+v, reported %+v", found.Totals, reported.Totals)
 	}
 	w := rowOf(t, found, "w")

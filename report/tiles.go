@@ -16,9 +16,12 @@ func tiles(r *Report) []tile {
 		ts = append(ts, tile{Name: "Sparsity", Big: percent(s.Prunable.After), Small: "of the weights of layers are zero, " + percent(s.Prunable.Before) + " before; " + percent(s.All.After) + " of all weights", Bar: fmt.Sprintf("%.2f", 100*s.Prunable.After)})
 	}
 	ts = append(ts, verificationTiles(r)...)
-	held := size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights in " + t.Runtime
+	held := size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " in " + t.Runtime + ", at its peak " + size(t.RuntimePeak.Before) + " → " + size(t.RuntimePeak.After)
+	if note := r.MemoryNote(); note != "" {
+		held += ", " + visible(note)
+	}
 	if e := t.Engine; e != nil {
-		held += ", " + size(e.Before) + " → " + size(e.After) + " in " + engineName
+		held += "; weights " + size(e.Before) + " → " + size(e.After) + " in " + engineName
 	}
 	ts = append(ts,
 		tile{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: held},

@@ -2,6 +2,9 @@ package report
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -15,13 +18,15 @@ type Change struct {
 
 // Totals are figures of whole models.
 type Totals struct {
-	FileBytes    Change       `json:"file_bytes"`    // of all files of each model
-	Ratio        float64      `json:"ratio"`         // file bytes before by file bytes after
-	Parameters   Change       `json:"parameters"`    // elements of float constants of rank 1 or more, of quantized and sparse ones as dense weights; no scales, zero points and settings
-	TensorBytes  Change       `json:"tensor_bytes"`  // payloads of constants and attributes, scales and indices included
-	RuntimeBytes Change       `json:"runtime_bytes"` // constants once Runtime has loaded the model
-	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
-	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
+	FileBytes    Change       `json:"file_bytes"`         // of all files of each model
+	Ratio        float64      `json:"ratio"`              // file bytes before by file bytes after
+	Parameters   Change       `json:"parameters"`         // elements of float constants of rank 1 or more, of quantized and sparse ones as dense weights; no scales, zero points and settings
+	TensorBytes  Change       `json:"tensor_bytes"`       // payloads of constants and attributes, scales and indices included
+	RuntimeBytes Change       `json:"runtime_bytes"`      // growth of a process of Runtime by loading the model, as estimated
+	RuntimePeak  Change       `json:"runtime_peak_bytes"` // its peak while loading
+	LoadedBytes  Change       `json:"loaded_bytes"`       // constants once Runtime has loaded the model
+	Runtime      string       `json:"runtime"`            // the runtime that these are about
+	DTypes       []DTypeBytes `json:"dtypes"`             // TensorBytes by element type, as packed in raw_data
 
 	Engine      *Change   `json:"engine_bytes,omitempty"`     // weights once the embedded engine has loaded the model: sparse and packed ones stay so; nil where it did not run both models
 	Metadata    *Change   `json:"metadata_bytes,omitempty"`   // doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there are none
@@ -60,6 +65,15 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 	if err != nil {
 		return Totals{}, err
 	}
+	heldAfter += c.expansion()
+	residentBefore, err := estimate(ctx, source.IR, heldBefore)
+	if err != nil {
+		return Totals{}, err
+	}
+	residentAfter, err := estimate(ctx, result.IR, heldAfter)
+	if err != nil {
+		return Totals{}, err
+	}
 	var params Change
 	if params.Before, err = countParameters(ctx, source.IR); err != nil {
 		return Totals{}, err
@@ -71,7 +85,9 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 		FileBytes:    Change{fileBytes(r.before()), fileBytes(r.Result)},
 		Parameters:   params,
 		TensorBytes:  Change{sum(before), sum(after)},
-		RuntimeBytes: Change{heldBefore, heldAfter + c.expansion()},
+		RuntimeBytes: Change{residentBefore.loaded, residentAfter.loaded},
+		RuntimePeak:  Change{residentBefore.peak, residentAfter.peak},
+		LoadedBytes:  Change{heldBefore, heldAfter},
 		Runtime:      pass.MeasuredRuntime,
 		DTypes:       dtypes(before, after),
 	}
@@ -80,6 +96,31 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 	}
 	t.Ratio = round(ratio(t.FileBytes), 4)
 	return t, nil
+}
+
+// memoryNoted is the ratio from which a result that takes more runtime memory than the source is noted: estimates differ from measurements by more,
+// but those of two forms of one model much less.
+const memoryNoted = 1.05
+
+// MemoryNote says that the result takes more memory than the source in Runtime, with the forms that Runtime expands; "" if it does not.
+func (r *Report) MemoryNote() string {
+	t := &r.Totals
+	more := func(c Change) bool { return float64(c.After) > memoryNoted*float64(c.Before) }
+	if !more(t.RuntimeBytes) && !more(t.RuntimePeak) {
+		return ""
+	}
+	var forms []string
+	for _, row := range r.Ledger {
+		if row.After != nil && row.After.RuntimeBytes > row.After.Bytes && !slices.Contains(forms, row.Form) {
+			forms = append(forms, row.Form)
+		}
+	}
+	text := fmt.Sprintf("%s is estimated to take more memory than for the source: %s after loading, %s at its peak",
+		t.Runtime, times(float64(t.RuntimeBytes.After)/float64(t.RuntimeBytes.Before)), times(float64(t.RuntimePeak.After)/float64(t.RuntimePeak.Before)))
+	if len(forms) > 0 {
+		text += ", as it expands " + strings.Join(forms, ", ")
+	}
+	return text
 }
 
 // ratio is 0 where the result has no bytes, as it does when its files are unknown.

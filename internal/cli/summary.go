@@ -26,11 +26,11 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 		return err
 	}
 	t := &textTable{indent: "  "}
-	for _, c := range []struct {
-		name string
-		report.Change
-	}{{"file size", r.Totals.FileBytes}, {"runtime memory", r.Totals.RuntimeBytes}} {
-		t.add(c.name, change(s, c.Change))
+	t.add("file size", change(s, r.Totals.FileBytes))
+	t.add("runtime memory", change(s, r.Totals.RuntimeBytes))
+	t.add("loading peak", change(s, r.Totals.RuntimePeak))
+	if note := r.MemoryNote(); note != "" {
+		t.add("", s.bad(note))
 	}
 	if m := r.Totals.Metadata; m != nil && 100*m.After >= r.Totals.FileBytes.After {
 		t.add("metadata", fmt.Sprintf("%s of doc strings and metadata, %s of the file; --strip-metadata leaves them out", size(m.After), percent(float64(m.After)/float64(r.Totals.FileBytes.After))))

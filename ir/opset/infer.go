@@ -46,6 +46,9 @@ func ShapesFor(inputs map[*ir.Value][]int64) Shapes {
 // Of is Shape of v.
 func (s Shapes) Of(v *ir.Value) ([]ir.Dim, bool) { return s.found.shape(v) }
 
+// Elem is the element type of v.
+func (s Shapes) Elem(v *ir.Value) ir.DType { return s.found.elem(v) }
+
 // Elem is v's element type by the same means, Undefined if it is not known.
 func Elem(v *ir.Value) ir.DType { return newInference(visits).elem(v) }
 
