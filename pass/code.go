@@ -55,6 +55,7 @@ const (
 	Balanced         Code = "balanced"
 	NoGain           Code = "no-gain"
 	NotObserved      Code = "not-observed"
+	Inputs           Code = "inputs"
 	NotImproved      Code = "not-improved"
 )
 

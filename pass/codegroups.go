@@ -64,6 +64,7 @@ func CodeGroups() []CodeGroup {
 			{Balanced, "The channels of the adjacent layers are balanced already."},
 			{NoGain, "No scale of the channels lowers the quantization error."},
 			{NotObserved, "No calibration sample computes the input of the layer; add samples that do."},
+			{Inputs, "The calibration samples give no statistics of the input of the layer, for the reason in the detail, such as NaN, so that nothing is derived from them; correct or remove such samples."},
 			{NotImproved, "Training did not improve the model on the validation set, so that the weights from before the training are kept; more samples or another method may help."},
 		}},
 		{"Normalizations and layers that are not folded or scaled", []CodeDescription{
@@ -105,7 +106,7 @@ func CodeGroups() []CodeGroup {
 			{GPTQConsumers, "The weight is rounded to nearest, because it has several products, and GPTQ uses the inputs of one."},
 			{GPTQLayout, "The weight is rounded to nearest, because it is not stored as the matrix of one product."},
 			{GPTQScope, "The weight is rounded to nearest, because it is in a subgraph or function, whose inputs are not observed."},
-			{GPTQInputs, "The weight is rounded to nearest, because the inputs of its product have the form in the detail."},
+			{GPTQInputs, "The weight is rounded to nearest, because of the inputs of its product, for the reason in the detail."},
 			{AWQUnscaled, "AWQ scaled no weight, for the reason in the detail: the result is that of --algo rtn."},
 			{NearestChosen, "The weight is rounded to nearest, because --search auto compared the output SQNR of the model on random inputs with that of MSE-optimal scales."},
 			{WasInput, "The weight is no longer a graph input, as callers cannot replace it in its new form; export the model with IR version 4 or later to avoid that."},

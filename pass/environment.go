@@ -18,6 +18,8 @@ type Environment struct {
 	// Precheck reads every weight before it is quantized, so that NaN, infinities and vanishing scales are
 	// found before writing. Otherwise lazy tensors find them during evaluation and return *Unfit.
 	Precheck bool
+	// Unfit are weights, by name, that a method could not store although it had read them before (Precheck): no step changes them.
+	Unfit map[string]Reason
 	// KeepIR keeps the IR version: new initializers of models below IR 4 are listed
 	// among the graph inputs.
 	KeepIR bool

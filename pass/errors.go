@@ -14,8 +14,8 @@ func OptionErrorf(format string, args ...any) error {
 	return &OptionError{fmt.Errorf(format, args...)}
 }
 
-// An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck,
-// and the weight is skipped.
+// An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck, and the weight is skipped. One that
+// a step returns all the same excludes the weight from all steps, so that no weight ends a run.
 type Unfit struct {
 	Tensor string
 	Reason Reason

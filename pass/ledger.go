@@ -86,7 +86,7 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 		r.Consumers = Labels(consumers)
 	}
 	r.Module = ModulePath(v, consumers)
-	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
+	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] && (r.Status == Changed || l.unfit(v) || !l.selected.Excludes(v, consumers))
 	at, again := l.results[before] // an earlier change of this step, whose result r changes again
 	again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope
 	skipped, seen := l.seen[v] // the step changes a weight that it skipped at first
@@ -104,6 +104,12 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 	if r.Status == Changed && len(r.After) == 1 {
 		l.results[r.After[0].Tensor] = at
 	}
+}
+
+// unfit reports whether v is selected, and excluded because of its values.
+func (l *Ledger) unfit(v *ir.Value) bool {
+	_, is := l.selected.unfit[v.Name]
+	return is
 }
 
 // complete adds a row for each constant that the method added none for.

@@ -126,7 +126,7 @@ func resolveAll(steps []Options) ([]Options, error) {
 }
 
 func (s *Step) run(ctx context.Context, o Options) (err error) {
-	s.Select.searched = s.Env.Searched
+	s.Select.searched, s.Select.unfit = s.Env.Searched, s.Env.Unfit
 	before := constantsOf(s.Model)
 	s.Ledger = newLedger(s, len(before))
 	for _, c := range before {

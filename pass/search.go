@@ -32,7 +32,8 @@ type Variant struct {
 	Error       string  `json:"error,omitempty"` // why the candidate could not be measured for this weight: it was not chosen for it
 }
 
-// A LeftOut is a candidate that failed on the whole model: the search went on without it.
+// A LeftOut is a candidate that failed on the whole model, or the numbers of layers with each candidate in a combination that cannot be built: the
+// search went on without it.
 type LeftOut struct {
 	Method string `json:"method"`
 	Error  string `json:"error"`
@@ -53,7 +54,7 @@ func (s *Search) Failures() []string {
 	}
 	for _, t := range s.Trials {
 		if t.Error != "" {
-			list = append(list, t.Error)
+			list = append(list, fmt.Sprintf("%s: %s", t.What, t.Error))
 		}
 	}
 	return list

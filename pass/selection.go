@@ -17,7 +17,8 @@ type Selection struct {
 	Skip    Globs `flag:"skip" list:"yes" usage:"skip tensors, nodes and modules that match these 'globs'"`
 	MinSize int64 `flag:"min-size" usage:"skip tensors with fewer 'elements'"`
 
-	searched bool // Only is the result of a search
+	searched bool              // Only is the result of a search
+	unfit    map[string]Reason // of the environment
 }
 
 // Globs is a list of patterns; as a flag it may be given several times, or with commas.
@@ -66,6 +67,9 @@ func (s *Selection) Excludes(v *ir.Value, consumers []*ir.Node) bool {
 
 // Reason is the reason why v, which the given nodes consume, is not selected; none if it is.
 func (s *Selection) Reason(v *ir.Value, consumers []*ir.Node) Reason {
+	if r, is := s.unfit[v.Name]; is {
+		return r
+	}
 	switch {
 	case v.Initializer().Elems() < s.MinSize:
 		return Reason{Code: Small, Detail: fmt.Sprint(s.MinSize)}

@@ -3,6 +3,7 @@ package prune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -234,12 +235,16 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 			return err
 		}
 	}
-	for _, m := range ms {
-		sound = sound && m.Finite()
+	useless := pass.Reason{}
+	switch {
+	case !sound:
+		useless.Code = pass.Unsupported
+	case slices.ContainsFunc(ms, func(m moments) bool { return !m.Finite() }):
+		useless = pass.Reason{Code: pass.Inputs, Detail: l.node.Input(0).Name + " has NaN or infinities"}
 	}
 	for _, l := range ls {
-		if !sound {
-			s.skip(l, pass.Reason{Code: pass.Unsupported}.At(l.node))
+		if !useless.None() {
+			s.skip(l, useless.At(l.node))
 			continue
 		}
 		if err := s.layer(ctx, l, ms); err != nil {
@@ -282,7 +287,10 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 		s.skip(l, reason)
 		return nil
 	}
-	if err := s.prune(l, x, ms); err != nil {
+	if err := s.prune(l, x, ms); errors.Is(err, hessian.ErrSingular) {
+		s.skip(l, pass.Reason{Code: pass.Inputs, Detail: err.Error()}.At(l.node))
+		return nil
+	} else if err != nil {
 		return err
 	}
 	after := encoded(x, l.before.DType)

@@ -63,7 +63,7 @@ func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 	var factors []*hessian.Factor
 	s.prune = func(l *layer, x []float32, ms []moments) error {
 		if len(factored) == 0 || factored[0] != ms[0] {
-			factored, factors = ms, nil
+			factored, factors = nil, nil
 			for _, m := range ms {
 				h := m.(secondMoments)
 				f, err := h.Factor(hessian.Options{Damp: max(float64(o.damp()), h.Shrinkage())})
@@ -72,6 +72,7 @@ func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 				}
 				factors = append(factors, f)
 			}
+			factored = ms
 		}
 		mask := o.mask(l, x, factors)
 		for group, f := range factors {

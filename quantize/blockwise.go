@@ -70,7 +70,7 @@ func (o Blockwise) options(bits int, weightType string, symmetric bool) *weighto
 	case bits == 8:
 		b.Form.AccuracyLevel = quantizedActivations
 	}
-	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(o.Calibration, false), ActOrder: !o.NoActOrder, Sequential: !o.NoSequential}
+	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(o.Calibration, true), ActOrder: !o.NoActOrder, Sequential: !o.NoSequential}
 	if o.Damp != nil {
 		b.GPTQ.Damp = *o.Damp
 	}
@@ -91,7 +91,7 @@ func (o Blockwise) requires(bits int) []pass.Requirement {
 
 // correction is that of biases.
 func (o Blockwise) correction() biascorrection.Correction {
-	d := calibrate.NewData(o.Calibration, false)
+	d := calibrate.NewData(o.Calibration, true)
 	return biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &d}
 }
 

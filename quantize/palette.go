@@ -74,7 +74,7 @@ func (o Palette) Run(ctx context.Context, s *pass.Step) error {
 	}
 	q := &palette.Quantizer{Entries: entries, Vector: vector, Block: int64(block)}
 	if o.Importance == "samples" {
-		data := calibrate.NewData(o.Calibration, false)
+		data := calibrate.NewData(o.Calibration, true)
 		q.Samples = &data
 	}
 	switch o.Granularity {

@@ -95,6 +95,7 @@ var sentences = map[pass.Code]string{
 	pass.NoGain:        "no gain",
 	pass.NotImproved:   "not improved by training, kept as before",
 	pass.NotObserved:   "no calibration sample computes its input",
+	pass.Inputs:        "not adapted to its inputs, as calibration gives no statistics of them",
 	pass.Channels:      "channels cannot be scaled at {node}",
 
 	pass.Pruned:               "pruned",
@@ -127,7 +128,7 @@ var sentences = map[pass.Code]string{
 	pass.AWQUnscaled:          "AWQ scaled no weight, the result is that of --algo rtn",
 	pass.NearestChosen:        "round to nearest, chosen by the output SQNR on random inputs",
 	pass.GPTQScope:            "round to nearest, in a subgraph or function",
-	pass.GPTQInputs:           "round to nearest, inputs not supported by GPTQ",
+	pass.GPTQInputs:           "round to nearest because of its inputs",
 	pass.FloatZeroPoints:      "float zero points, dequantized in every run",
 	pass.StoredTwice:          "stored twice at run time, as the lookup requires one byte per value",
 	pass.DenseAtRunTime:       "dense at run time",

@@ -123,6 +123,9 @@ func largest(a *ir.Array) uint32 {
 	return kernel.AbsMaxBits(ir.View[float32](a))
 }
 
+// Finite reports whether x has neither NaN nor infinities.
+func Finite(x []float32) bool { return kernel.AbsMaxBits(x) < infinity }
+
 // failed adds the data's path, the number of the sample and the chosen sizes of axes to an error of a run.
 func (d *Data) failed(set *dataset.Set, b *dataset.Batch, err error) error {
 	err = set.Explain(err)

@@ -124,12 +124,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer restore()
-	res, err := o.attempt(ctx, o.DryRun)
-	var unfit *pass.Unfit
-	if errors.As(err, &unfit) {
+	precheck, left := o.DryRun, map[string]pass.Reason{}
+	res, err := o.attempt(ctx, precheck, left)
+	for unfit := (*pass.Unfit)(nil); errors.As(err, &unfit); res, err = o.attempt(ctx, precheck, left) {
 		// The values of a weight exclude a method, which is known only once they are read. Such
-		// models are rare: the second run reads every weight before it chooses.
-		res, err = o.attempt(ctx, true)
+		// models are rare: the second run reads every weight before it chooses, and later ones leave out one weight each.
+		if _, again := left[unfit.Tensor]; again {
+			break
+		}
+		if precheck {
+			left[unfit.Tensor] = unfit.Reason
+		}
+		precheck = true
 	}
 	if err != nil {
 		return nil, withPath(o.Input, err)
@@ -189,7 +195,7 @@ type run struct {
 	verified *verification.Result // nil until the output has been run
 }
 
-func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err error) {
+func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pass.Reason) (_ *Result, err error) {
 	r := &run{Options: o, observe: report.Observe(o.Workers), set: &atomicfile.Set{Sync: o.Sync}, path: o.Output}
 	defer func() { err = errors.Join(err, r.close()) }()
 	ctx, cancel := context.WithCancel(ctx)
@@ -215,7 +221,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		defer r.sums.wait()
 	}
 	defer cancel()
-	if err := r.passes(ctx, precheck); err != nil {
+	if err := r.passes(ctx, precheck, left); err != nil {
 		return nil, err
 	}
 	plan := r.layout()
@@ -323,9 +329,9 @@ func (r *run) writeFile(path string, content []byte) error {
 	})
 }
 
-func (r *run) passes(ctx context.Context, precheck bool) (err error) {
+func (r *run) passes(ctx context.Context, precheck bool, left map[string]pass.Reason) (err error) {
 	env := pass.Environment{
-		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
+		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, Unfit: left, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
 		Source: r.source.Model, Journal: r.Journal, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)

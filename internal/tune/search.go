@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -212,15 +213,36 @@ func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Options, e
 	return steps, nil
 }
 
-// size is the file size of a choice in bytes; that of a choice that cannot be built is above any target.
+// size is the file size of a choice in bytes; that of a choice that cannot be built, which the search names as left out, is above any target.
 func (t *tuner) size(ctx context.Context, layers []*layer, c choice) (int64, error) {
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
 		var failed string
-		return math.MaxInt64, t.survive(ctx, err, &failed)
+		err = t.survive(ctx, err, &failed)
+		if left := (pass.LeftOut{Method: t.describe(c), Error: failed}); failed != "" && !slices.Contains(t.search.LeftOut, left) {
+			t.search.LeftOut = append(t.search.LeftOut, left)
+		}
+		return math.MaxInt64, err
 	}
 	defer b.close()
 	return b.size(t.Strip), nil
+}
+
+// describe lists the candidates of a choice with the numbers of layers that they are for.
+func (t *tuner) describe(c choice) string {
+	var parts []string
+	for k, candidate := range t.Candidates {
+		n := 0
+		for _, of := range c {
+			if of == k {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d × %s", n, candidate.Name))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*built, error) {
@@ -283,7 +305,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 	}
 	s, err := t.session(ctx, b.Model)
 	if err != nil {
-		return tried{}, fmt.Errorf("%s: %w", what, err)
+		return tried{}, err
 	}
 	defer s.Close()
 	trial := &pass.Trial{What: what, Bytes: b.size(t.Strip)}
@@ -299,7 +321,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		return tried{Trial: trial, Counts: counted.counts}, nil
 	}
 	if err != nil {
-		return tried{}, fmt.Errorf("%s: %w", what, err)
+		return tried{}, err
 	}
 	gates, err := report.EvaluateGates(r, t.Gates)
 	if err != nil {

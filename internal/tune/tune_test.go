@@ -176,6 +176,25 @@ func TestFailingCandidatesAreLeftOut(t *testing.T) {
 	}
 }
 
+// Combinations that fail are named, by what they are or by their candidates, with the error.
+func TestFailingCombinationsAreNamed(t *testing.T) {
+	o := options(t, 2)
+	o.Data.Options.Limit = 20
+	o.Candidates = append(o.Candidates[:1:1], failing("broken", "", Trying))
+	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 10}}
+	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "on the Pareto front, by size: broken does not work") {
+		t.Errorf("got %v", err)
+	}
+	o.Gates, o.Bytes = nil, 400_000
+	_, search, err := Choose(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := search.Failures(); !slices.ContainsFunc(got, func(f string) bool { return strings.HasSuffix(f, "× broken: broken does not work") }) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestImpossibleGate(t *testing.T) {
 	o := options(t, 2)
 	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: -0.9}}

@@ -29,10 +29,10 @@ type Options struct {
 	Order bool
 }
 
-// errSingular reports a Hessian without Cholesky factor.
-var errSingular = errors.New("the Hessian has no Cholesky factor: it holds infinities or NaN, or --damp is too small")
+// ErrSingular reports a Hessian without Cholesky factor, a property of the inputs of one layer.
+var ErrSingular = errors.New("the Hessian has no Cholesky factor: it holds infinities or NaN, or --damp is too small")
 
-// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR. Afterwards only Reset may be called on h, which invalidates the
+// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular. Afterwards only Reset may be called on h, which invalidates the
 // Factor.
 func (h *Hessian) Factor(o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
@@ -48,7 +48,7 @@ func (h *Hessian) Factor(o Options) (*Factor, error) {
 	ok := h.cholesky()
 	f.divide(h.pool, h.sum)
 	if !ok || slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
-		return nil, errSingular
+		return nil, ErrSingular
 	}
 	return f, nil
 }

@@ -2,6 +2,7 @@ package biascorrection
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
@@ -53,10 +54,17 @@ func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[
 		of[l] = &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
 		all, layers = append(all, of[l]), append(layers, l)
 	}
-	err := rescale.VisitInputs(ctx, s, d, layers, func(l *rescale.Layer, channel int, x []float32) { of[l].add(channel, x) })
+	useless, err := rescale.VisitInputs(ctx, s, d, layers, func(l *rescale.Layer, channel int, x []float32) { of[l].add(channel, x) })
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(k *layer) bool {
+		reason, is := useless[k.Layer]
+		if is {
+			s.Ledger.Note(k.Weight.Name, reason)
+		}
+		return is
+	})
 	if err := pass.Parallel(ctx, s.Env.Workers, len(all), func(ctx context.Context, i int) error { return all[i].measure(ctx) }); err != nil {
 		return err
 	}

@@ -35,10 +35,19 @@ func (q *Quantizer) importances(ctx context.Context, s *pass.Step, plans []*plan
 		of[l] = &importance{l, make([]float64, l.Inputs)}
 		layers, p.encoding.importance = append(layers, l), of[l]
 	}
-	err := rescale.VisitInputs(ctx, s, q.Samples, layers, func(l *rescale.Layer, channel int, x []float32) {
+	useless, err := rescale.VisitInputs(ctx, s, q.Samples, layers, func(l *rescale.Layer, channel int, x []float32) {
 		of[l].squares[channel] += kernel.ReduceSumSquare(x)
 	})
-	for _, m := range of {
+	for _, p := range plans {
+		m := p.encoding.importance
+		if m == nil {
+			continue
+		}
+		if reason, is := useless[m.layer]; is { // elements are of equal importance
+			s.Ledger.Note(p.weight.Name, reason)
+			p.encoding.importance = nil
+			continue
+		}
 		m.normalize()
 	}
 	return err

@@ -30,9 +30,10 @@ func (l *Layer) InputSizes(ctx context.Context) (largest, squares []float64, err
 func (l *Layer) InputChannel(i int64) int64 { return l.in.channel(i) }
 
 // VisitInputs runs the model of s on calibration samples, and calls do for all elements x of the inputs of layers, those of one channel at a
-// time.
-func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []*Layer, do func(l *Layer, channel int, x []float32)) error {
+// time. It returns why inputs of some layers give no statistics; what do has seen of them is of no use.
+func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []*Layer, do func(l *Layer, channel int, x []float32)) (useless map[*Layer]pass.Reason, err error) {
 	by, names := map[string][]*Layer{}, []string(nil)
+	useless = map[*Layer]pass.Reason{}
 	for _, l := range layers {
 		name := l.Node.Input(0).Name
 		if by[name] == nil {
@@ -41,33 +42,36 @@ func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []
 		by[name] = append(by[name], l)
 	}
 	if len(names) == 0 {
-		return nil
+		return useless, nil
 	}
-	return d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
+	return useless, d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
 		for _, l := range by[name] {
-			if err := l.visit(a, do); err != nil {
-				return fmt.Errorf("value %q: %w", name, err)
+			if why := l.visit(a, do); why != "" {
+				useless[l] = reasonAt(l.Node, pass.Inputs, name+" "+why)
 			}
 		}
 		return nil
 	})
 }
 
-// visit calls do for the elements of an input.
-func (l *Layer) visit(a *ir.Array, do func(l *Layer, channel int, x []float32)) error {
+// visit calls do for the elements of an input, or returns why it gives no statistics.
+func (l *Layer) visit(a *ir.Array, do func(l *Layer, channel int, x []float32)) (useless string) {
 	axis := len(a.Shape) - 1
 	if l.Spatial() {
 		axis = 1
 	}
 	if a.Kind != ir.Dense || a.DType != ir.Float || axis < 0 || axis >= len(a.Shape) || a.Shape[axis] != l.Inputs {
-		return fmt.Errorf("it is %s, and not floats of %d channels", a, l.Inputs)
+		return fmt.Sprintf("is %s, and not floats of %d channels", a, l.Inputs)
 	}
 	inner := int((ir.Spec{Shape: a.Shape[axis+1:]}).Elems())
 	x := ir.View[float32](a)
+	if !calibrate.Finite(x) {
+		return "has NaN or infinities"
+	}
 	for i := 0; inner > 0 && i < len(x); i += inner {
 		do(l, i/inner%int(l.Inputs), x[i:i+inner])
 	}
-	return nil
+	return ""
 }
 
 // Overflow is the reason why the weight multiplied by f is not finite, none if it is. It reads the weight, once more than the result.

@@ -30,10 +30,7 @@ func Smooth(ctx context.Context, s *pass.Step, d *calibrate.Data, o Options) err
 		by[g.x.Name] = g
 	}
 	err := d.Each(ctx, s, s.Model, names(gs), func(name string, a *ir.Array) error {
-		g := by[name]
-		if err := g.seen.add(a, g.channels()); err != nil {
-			return fmt.Errorf("value %q: %w", name, err)
-		}
+		by[name].seen.add(a, by[name].channels())
 		return nil
 	})
 	if err != nil {
@@ -61,6 +58,8 @@ func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choic
 	return list, pass.Parallel(ctx, s.Env.Workers, len(gs), func(ctx context.Context, i int) (err error) {
 		g := gs[i]
 		switch {
+		case g.seen.useless != "":
+			list[i].reason = pass.Reason{Code: pass.Inputs, Detail: g.x.Name + " " + g.seen.useless}
 		case g.seen.runs == nil:
 			list[i].reason.Code = pass.NotObserved
 		case g.fold == nil && !o.Insert:

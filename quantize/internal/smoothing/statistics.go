@@ -2,8 +2,8 @@ package smoothing
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -13,6 +13,7 @@ type statistics struct {
 	runs             []extent  // a sample of the runs: every every-th
 	seen, every      int
 	weight           float64 // sum of the importance of all rows
+	useless          string  // why there are none; empty if there are
 	rows             int64
 }
 
@@ -25,10 +26,15 @@ type extent struct {
 	lo, hi []float32
 }
 
-// add adds a value of one run; its last axis is n channels.
-func (s *statistics) add(a *ir.Array, n int64) error {
+// add adds a value of one run; its last axis is n channels. One that is not finite leaves no statistics.
+func (s *statistics) add(a *ir.Array, n int64) {
 	if a.Kind != ir.Dense || a.DType != ir.Float || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != n {
-		return fmt.Errorf("%s is not a float tensor of %d channels", a, n)
+		s.useless = fmt.Sprintf("is %s, and not floats of %d channels", a, n)
+	} else if !calibrate.Finite(ir.View[float32](a)) {
+		s.useless = "has NaN or infinities"
+	}
+	if s.useless != "" {
+		return
 	}
 	if s.largest == nil {
 		s.largest, s.squares = make([]float64, n), make([]float64, n)
@@ -47,12 +53,8 @@ func (s *statistics) add(a *ir.Array, n int64) error {
 	}
 	for i := range s.largest {
 		s.largest[i] = max(s.largest[i], float64(-r.lo[i]), float64(r.hi[i]))
-		if math.IsInf(s.largest[i], 0) {
-			return fmt.Errorf("channel %d is infinite", i)
-		}
 	}
 	s.keep(r)
-	return nil
 }
 
 // keep stores every every-th extent.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -67,7 +68,7 @@ const awqRows, awqEach = 256, 32
 
 // activations are rows of the inputs of products, spread over the samples.
 func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothing.Folded) (map[string][]float32, error) {
-	width, seen := map[string]int{}, map[string][]float32{}
+	width, seen, useless := map[string]int{}, map[string][]float32{}, map[string]bool{}
 	var names []string
 	for _, p := range f.Products {
 		width[p.X.Name] = int(p.Layers[0].Inputs)
@@ -79,6 +80,14 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 			return nil
 		}
 		x := ir.View[float32](a)
+		if !useless[name] && !calibrate.Finite(x) {
+			useless[name] = true
+			s.Ledger.Note(name, pass.Reason{Code: pass.Inputs, Detail: name + " has NaN or infinities"})
+		}
+		if useless[name] {
+			seen[name] = nil
+			return nil
+		}
 		rows := len(x) / k
 		for i := range min(rows, awqEach, awqRows-len(seen[name])/k) {
 			at := i * rows / min(rows, awqEach) * k

@@ -145,18 +145,18 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 			return err
 		}
 	}
+	var f *hessian.Factor
+	if unknown && other.None() {
+		var err error
+		if f, err = h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block}); err != nil {
+			other = pass.Reason{Code: pass.GPTQInputs, Detail: err.Error()}
+		}
+	}
 	if !other.None() {
 		for _, l := range ls {
 			left[l] = other
 		}
 		return nil
-	}
-	var f *hessian.Factor
-	if unknown {
-		var err error
-		if f, err = h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block}); err != nil {
-			return err
-		}
 	}
 	for _, l := range ls {
 		if err := s.matrix(ctx, l, f); err != nil {
