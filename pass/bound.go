@@ -19,8 +19,8 @@ type Bound struct {
 	// Tensors makes tensors of the elements of Of from the parts in the order of Row.After: the restored weight, and those that New compares with.
 	Tensors func(parts []*ir.Tensor) []*ir.Tensor
 	// New returns a function that is called with consecutive elements: x of Of, and y of each of the Tensors, as float32. After the last ones it is
-	// called once more without any. It returns what is wrong; empty if nothing is. The reader has the elements of Of.
-	New func(ctx context.Context, of io.ReaderAt) (func(x []float32, y [][]float32) string, error)
+	// called once more without any. It returns what is wrong; empty if nothing is. The reader has the elements of Of. Note adds a note to the row.
+	New func(ctx context.Context, of io.ReaderAt, note func(Reason)) (func(x []float32, y [][]float32) string, error)
 }
 
 // ExactBound is that of forms that keep every element in value: zeros may have another sign.
@@ -33,8 +33,8 @@ func ExactBound(of *ir.Tensor, restore func(parts []*ir.Tensor) *ir.Tensor) *Bou
 }
 
 // EachElement is New of a bound of each element x alone, whose restored one is y.
-func EachElement(holds func(x, y float32) bool) func(context.Context, io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
-	return func(context.Context, io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
+func EachElement(holds func(x, y float32) bool) func(context.Context, io.ReaderAt, func(Reason)) (func(x []float32, y [][]float32) string, error) {
+	return func(context.Context, io.ReaderAt, func(Reason)) (func(x []float32, y [][]float32) string, error) {
 		at := 0
 		return func(x []float32, y [][]float32) string {
 			for i, v := range x {

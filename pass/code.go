@@ -98,6 +98,7 @@ const (
 	FoldedAway    Code = "folded-away"
 	BiasCorrected Code = "bias-corrected"
 	Clamped       Code = "clamped"
+	DeadChannels  Code = "dead-channels"
 	Symmetric     Code = "symmetric"
 	Unsigned      Code = "uint8"
 	GPTQConsumers Code = "gptq-consumers"

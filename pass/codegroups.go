@@ -100,6 +100,7 @@ func CodeGroups() []CodeGroup {
 			{FoldedIn, "An operator after or before the layer is folded into the weight."},
 			{FoldedAway, "The constant is removed, as its operator is folded into the adjacent layer."},
 			{BiasCorrected, "The mean quantization error of the weight is subtracted from the bias."},
+			{DeadChannels, "So many channels or blocks of the weight are too small for a scale, as weight decay leaves them, and are stored as zeros, which changes the weight by less than float32 rounds its largest element; pruning them makes the model smaller."},
 			{Clamped, "Elements beyond the range of the data type are clamped to it; the detail has their number."},
 			{Symmetric, "The weight is quantized symmetrically, because its consumers support no zero points."},
 			{Unsigned, "The weight is quantized to uint8, which ONNX Runtime requires for left operands and for weights of several products."},

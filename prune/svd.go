@@ -171,7 +171,7 @@ func (s *decomposition) bound(f *factorization, name string, r int64) *pass.Boun
 	return &pass.Bound{
 		Of:      f.w.before,
 		Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f.product(name, parts[0], parts[1])} },
-		New: func(context.Context, io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
+		New: func(context.Context, io.ReaderAt, func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 			sum := 0.0
 			return func(x []float32, y [][]float32) string {
 				for i, v := range x {

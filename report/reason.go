@@ -118,6 +118,7 @@ var sentences = map[pass.Code]string{
 	pass.FloatSQNR:            "{node} computed in float, low activation SQNR",
 	pass.NoKernel:             "no kernel in ONNX Runtime",
 	pass.Clamped:              "values clamped to the range of the data type",
+	pass.DeadChannels:         "channels or blocks too small for a scale, stored as zeros",
 	pass.RangesUnknown:        "activation ranges not measured; use --data",
 	pass.ActivationRange:      "largest activation",
 	pass.ActivationOutOfRange: "activation out of range, kept in float32",

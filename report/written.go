@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,16 +15,16 @@ import (
 )
 
 // CheckWritten evaluates the bounds of all weights on the result, which was opened from its files. A weight that breaks one is an *ir.Bug that
-// names it. Memory is a few blocks of elements for each worker, and a scale group's range each. If other processes check weights and their results
-// are not known yet, it returns an *ir.Elsewhere.
-func CheckWritten(ctx context.Context, in Input) error {
+// names it. It returns the rows with notes on what the checks find. Memory is a few blocks of elements for each worker, and a scale group's range each. If
+// other processes check weights and their results are not known yet, it returns an *ir.Elsewhere.
+func CheckWritten(ctx context.Context, in Input) ([]pass.Row, error) {
 	c, err := newChain(ctx, in.Rows, in.Result.IR)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	type of struct{ weight, payload *ir.Tensor }
 	var checks []*writtenWeight
-	seen := map[of]bool{}
+	seen := map[of]*writtenWeight{}
 	for i, r := range c.rows {
 		if r.Status != pass.Changed || r.Bound == nil || c.superseded(i) {
 			continue
@@ -32,24 +33,44 @@ func CheckWritten(ctx context.Context, in Input) error {
 		for _, p := range r.After {
 			w.parts = append(w.parts, c.opened(p, i))
 		}
-		if key := (of{r.Bound.Of, w.parts[0]}); !seen[key] {
-			seen[key] = true
+		key := of{r.Bound.Of, w.parts[0]}
+		if seen[key] == nil {
+			seen[key] = w
 			checks = append(checks, w)
 		}
+		seen[key].rows = append(seen[key].rows, i)
 	}
 	// Large ones first, so that no worker is left alone with one in the end.
 	slices.SortStableFunc(checks, func(a, b *writtenWeight) int { return int(b.row.Bound.Of.Elems() - a.row.Bound.Of.Elems()) })
 	missing := make([]error, len(checks))
 	err = pass.Parallel(ctx, in.Workers, len(checks), func(ctx context.Context, i int) error {
 		w := checks[i]
-		_, err := ir.Once(ctx, in.Journal, w.unit, in.Mine == nil || in.Mine(w.row.Bound.Tensors(w.parts)[0]), func() ([]byte, error) { return nil, w.check(ctx, in.Eval) })
+		text, err := ir.Once(ctx, in.Journal, w.unit, in.Mine == nil || in.Mine(w.row.Bound.Tensors(w.parts)[0]), func() ([]byte, error) {
+			if err := w.check(ctx, in.Eval); err != nil {
+				return nil, err
+			}
+			return json.Marshal(w.notes)
+		})
 		if _, ok := ir.ElsewhereIn(err); ok {
 			missing[i] = err
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &w.notes)
 	})
-	return errors.Join(err, errors.Join(missing...))
+	noted := slices.Clone(in.Rows)
+	for _, w := range checks {
+		for _, i := range w.rows {
+			for _, n := range w.notes {
+				if !slices.Contains(noted[i].Notes, n) { // as a rejected result is checked twice
+					noted[i].Notes = append(slices.Clip(noted[i].Notes), n)
+				}
+			}
+		}
+	}
+	return noted, errors.Join(err, errors.Join(missing...))
 }
 
 // A writtenWeight is a weight with its parts in the result.
@@ -57,6 +78,8 @@ type writtenWeight struct {
 	row   *pass.Row
 	unit  string // of a journal
 	parts []*ir.Tensor
+	rows  []int         // with this weight and these parts
+	notes []pass.Reason // on what the check found
 }
 
 // check streams the weight and the tensors that bound it once, a block at a time.
@@ -88,7 +111,7 @@ func (w *writtenWeight) check(ctx context.Context, e *ir.Eval) (err error) {
 			return stream(ctx, e, t, to)
 		})
 	}
-	holds, err := b.New(ctx, r)
+	holds, err := b.New(ctx, r, func(n pass.Reason) { w.notes = append(w.notes, n) })
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,17 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 	for i, text := range reasons(r) {
 		t.add(first(i, "skipped"), text)
 	}
+	if text := stored(r, pass.DeadChannels); text != "" {
+		t.add("dead channels", text)
+	}
 	if o.Alternative != "" {
 		t.add("alternative", o.Alternative)
 	}
 	if i := slices.IndexFunc(r.Ledger, randomCalibration); i >= 0 {
 		t.add("calibration", s.bad(r.Ledger[i].Reason.String()))
+	}
+	for i, row := range slices.DeleteFunc(slices.Clone(r.Ledger), func(row report.Row) bool { return row.Status != pass.Noted.String() || row.Reason.Code != pass.Inputs }) {
+		t.add(first(i, "inputs"), s.bad(row.Method+": "+row.Reason.String()))
 	}
 	if i := slices.IndexFunc(r.Ledger, unscaled); i >= 0 {
 		t.add("awq", s.bad(r.Ledger[i].Reason.String()))
@@ -109,6 +115,26 @@ func writeSummary(w io.Writer, s Style, o Outcome) error {
 		t.add("report", s.dim(together(res.Reports)))
 	}
 	return t.write(w)
+}
+
+// stored describes the weights with a note of some code, which was made of the written files; empty if there are none.
+func stored(r *report.Report, code pass.Code) string {
+	var of []string
+	text := ""
+	for _, w := range r.Weights {
+		for _, n := range w.Notes {
+			if n.Code == code {
+				of, text = append(of, fmt.Sprintf("%s of %s", n.Detail, Escape(w.Tensor))), report.Reason{Code: code}.String()
+			}
+		}
+	}
+	if len(of) > topReasons {
+		of = append(of[:topReasons:topReasons], fmt.Sprintf("%d more weights", len(of)-topReasons))
+	}
+	if text != "" {
+		text = strings.Join(of, ", ") + ": " + text
+	}
+	return text
 }
 
 // first names a group of lines on its first one.

@@ -41,13 +41,17 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []
 	return err
 }
 
-// checkWritten checks that the weights in the output are what was written for them, those that mine reports if it is not nil.
+// checkWritten checks that the weights in the output are what was written for them, those that mine reports if it is not nil, and notes what that finds.
 func (r *run) checkWritten(ctx context.Context, p *onnx.Plan, out *ir.Model, mine func(*ir.Tensor) bool) error {
 	in := report.Input{Result: report.Model{IR: out}, Rows: r.rows, Eval: r.eval, Workers: r.Workers, Mine: mine}
 	if p.Size() >= resumable || r.Divided {
 		in.Journal = r.Journal
 	}
-	return report.CheckWritten(ctx, in)
+	rows, err := report.CheckWritten(ctx, in)
+	if err == nil {
+		r.rows = rows
+	}
+	return err
 }
 
 // verify compares the output with its source, or the model that steps name for that.

@@ -99,7 +99,7 @@ type nearestCheck struct {
 }
 
 // newNearestCheck reads the weight for its largest magnitude.
-func (e *encoding) newNearestCheck(ctx context.Context, of io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
+func (e *encoding) newNearestCheck(ctx context.Context, of io.ReaderAt, _ func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 	c := &nearestCheck{allowed: 0x1p-18, largest: float32(math.Inf(1))}
 	c.relative, c.absolute = spec.Rounding(e.weight.DType)
 	f, x := pass.NewFloats(of, e.weight.DType), make([]float32, min(e.Elems, e.piece()))
@@ -162,7 +162,7 @@ func (e *encoding) vectorBound() *pass.Bound {
 			}
 			return ts
 		},
-		New: func(context.Context, io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
+		New: func(context.Context, io.ReaderAt, func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 			return (&vectorCheck{size: e.Vector}).add, nil
 		},
 	}

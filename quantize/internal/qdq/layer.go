@@ -108,7 +108,7 @@ func biasOf(v *ir.Value, channels int64) *pass.Operand {
 // weightSpec is the scheme of weights: QLinearConv has no zero points per channel.
 func (s *Quantizer) weightSpec() spec.QuantSpec {
 	w := s.Spec
-	w.Symmetric = w.Symmetric || !w.PerTensor
+	w.Symmetric, w.BiasScales = w.Symmetric || !w.PerTensor, true
 	return w
 }
 

@@ -43,7 +43,7 @@ func (t *tile) try(x []float32, base, zero columns, best *columns) {
 	}
 	spec := t.spec
 	spec.Factors = []float32{1}
-	kernel.SearchBlock(&t.scale, &t.zero, best, x, &base, &mid, spec)
+	t.searchBlock(x, &base, &mid, best, spec)
 }
 
 // halfQuadratic improves the zero points of the search, for its scales.

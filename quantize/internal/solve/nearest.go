@@ -1,6 +1,10 @@
 package solve
 
-import "github.com/mcompress/mcompress/internal/kernel"
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
 
 // NewQuantized allocates the quantized values of a matrix of k rows and n columns.
 func NewQuantized(k, n int, g Spec) *Quantized { return newQuantized(k, n, g) }
@@ -48,6 +52,7 @@ type tile struct {
 	rows, cols       int
 	x                []float32
 	moved            []float32 // x shifted to integer zero points: see free
+	scaled           []float32 // x, or moved, where their squares are beyond the range of float32: see searchBlock
 	value            []byte
 	lo, hi, base     columns
 	mid, scale, zero columns
@@ -128,9 +133,44 @@ func (t *tile) search() {
 		}
 		t.scale[j], t.zero[j], t.best[j] = t.base[j], middle, -1
 	}
-	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &t.base, &t.mid, t.spec)
+	t.searchBlock(t.x, &t.base, &t.mid, &t.best, t.spec)
 	t.narrow()
 	t.shifts()
+}
+
+// searchBlock is kernel.SearchBlock, which sums squares in float32, for columns of any magnitude: those far from 1 are multiplied by a power of two.
+func (t *tile) searchBlock(x []float32, base, mid, best *columns, spec kernel.BlockGrid) {
+	factor, some := columns{}, false
+	for j := range factor {
+		factor[j] = unit(max(-t.lo[j], t.hi[j]))
+		some = some || factor[j] != 1
+	}
+	if !some {
+		kernel.SearchBlock(&t.scale, &t.zero, best, x, base, mid, spec)
+		return
+	}
+	t.scaled = append(t.scaled[:0], x...)
+	for i := range t.scaled {
+		t.scaled[i] *= factor[i%kernel.BlockCols]
+	}
+	near, middle := *base, *mid
+	for j, f := range factor {
+		t.scale[j], near[j], middle[j] = t.scale[j]*f, near[j]*f, middle[j]*f
+	}
+	kernel.SearchBlock(&t.scale, &t.zero, best, t.scaled, &near, &middle, spec)
+	for j, f := range factor {
+		t.scale[j] /= f
+	}
+}
+
+// unit is a power of two that makes a magnitude about 1 if sums of squares of it and of much smaller ones may leave the range of float32; else 1.
+func unit(peak float32) float32 {
+	const near = 30 // sums of 2^60 squares of 2^30 and squares of 2^-60 of 2^-30 are normal numbers
+	_, exp := math.Frexp(float64(peak))
+	if peak == 0 || exp >= -near && exp <= near {
+		return 1
+	}
+	return float32(math.Ldexp(1, min(-exp, 126))) // whose inverse is a normal number, too
 }
 
 // shifts computes the zero points of the search's result.

@@ -1,10 +1,14 @@
 package solve
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/calibrate/hessian"
 )
 
 func nearestSpecs() []Spec {
@@ -124,4 +128,50 @@ func (c *Quantized) squares(w []float32) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// Columns that are multiplied by powers of two have the same quantized values, and scales that are multiplied likewise: no sum of squares underflows or
+// overflows.
+func TestValuesDoNotDependOnTheMagnitude(t *testing.T) {
+	const k, n = 75, 21
+	p := pool(t, 1)
+	for _, g := range nearestSpecs() {
+		for name, quantize := range map[string]func(*Quantized, []float32){
+			"nearest": Nearest, "MSE": MSE, "HQQ": HQQ,
+			"free HQQ": func(c *Quantized, w []float32) { c.Point = make([]float32, len(c.Scale)); HQQ(c, w) },
+			"GPTQ": func(c *Quantized, w []float32) {
+				h := hessian.New(p, k)
+				rows := make([]float32, k*k)
+				for i := range k {
+					rows[i*k+i] = 1
+				}
+				h.Add(rows)
+				f, err := h.Factor(hessian.Options{Damp: 0.01, Block: g.Block})
+				if err != nil {
+					t.Fatal(err)
+				}
+				*c = *GPTQ(p, slices.Clone(w), n, f, g, nil)
+			},
+		} {
+			w := weightsOf(k, n)
+			want := NewQuantized(k, n, g)
+			quantize(want, w)
+			for _, exps := range [][]int{{-60}, {-110}, {60}, {110}, {0, -70, -100, 90}} {
+				moved := slices.Clone(w)
+				for i := range moved {
+					moved[i] = float32(math.Ldexp(float64(w[i]), exps[i%n%len(exps)]))
+				}
+				got := NewQuantized(k, n, g)
+				quantize(got, moved)
+				for i := range got.Scale {
+					if s := float32(math.Ldexp(float64(want.Scale[i]), exps[i%n%len(exps)])); got.Scale[i] != s && want.Scale[i] != 1 {
+						t.Fatalf("%s, %+v, times 2^%v: scale %d is %g, want %g", name, g, exps, i, got.Scale[i], s)
+					}
+				}
+				if !bytes.Equal(got.Values, want.Values) || !slices.Equal(got.Zero, want.Zero) {
+					t.Fatalf("%s, %+v, times 2^%v: other values", name, g, exps)
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package solve
 
-import "github.com/mcompress/mcompress/internal/kernel"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
 
 // The search of scales with minimum weighted squared error tries this number of clipping ranges, from the full range of a column down, each
 // followed by the optimal scale for its quantized values.
@@ -25,11 +29,36 @@ func (g Spec) space() kernel.RoundSpace {
 // best sets the scales and zero points of the first columns of u, up to kernel.RoundLanes.
 func (g Spec) best(scale []float32, zero []int32, u []float32, weight []float32, space kernel.RoundSpace) {
 	var r kernel.RoundResult
+	u, factor := scaled(u, len(weight))
 	kernel.RoundSearch(&r, u, wide, weight, space)
 	for j := range min(len(scale), kernel.RoundLanes) {
-		scale[j], zero[j] = g.stored(r.Scale[j]), int32(r.Zero[j])
-		if max(r.High[j], -r.Low[j]) < tiny {
+		scale[j], zero[j] = g.stored(r.Scale[j]/factor[j]), int32(r.Zero[j])
+		if max(r.High[j], -r.Low[j])/factor[j] < tiny {
 			scale[j], zero[j] = g.stored(1), g.middle()
 		}
 	}
+}
+
+// scaled multiplies columns of u, rows × wide, by a power of two each, so that sums of their squares are within the range of float32. It returns u itself
+// if they are.
+func scaled(u []float32, rows int) (_ []float32, factor [kernel.RoundLanes]float32) {
+	some := false
+	for j := range factor {
+		peak := float32(0)
+		for i := range rows {
+			peak = max(peak, u[i*wide+j], -u[i*wide+j])
+		}
+		factor[j] = unit(peak)
+		some = some || factor[j] != 1
+	}
+	if !some {
+		return u, factor
+	}
+	u = slices.Clone(u[:(rows-1)*wide+kernel.RoundLanes])
+	for i := range rows {
+		for j, f := range factor {
+			u[i*wide+j] *= f
+		}
+	}
+	return u, factor
 }

@@ -60,7 +60,7 @@ func (g grid) bound(w *ir.Tensor, restore func(parts []*ir.Tensor) *ir.Tensor) *
 			}
 			return ts
 		},
-		New: func(context.Context, io.ReaderAt) (func(x []float32, y [][]float32) string, error) {
+		New: func(_ context.Context, _ io.ReaderAt, note func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 			next, stop := iter.Pull(g.panels)
 			relative, absolute := Rounding(w.DType)
 			c := &gridCheck{grid: g, next: next, relative: relative}
@@ -69,6 +69,9 @@ func (g grid) bound(w *ir.Tensor, restore func(parts []*ir.Tensor) *ir.Tensor) *
 			return func(x []float32, y [][]float32) string {
 				if len(x) == 0 {
 					stop()
+					if c.zeroed > 0 {
+						note(pass.Reason{Code: pass.DeadChannels, Detail: fmt.Sprintf("%d of %d", c.zeroed, c.all)})
+					}
 					return c.end()
 				}
 				if why := c.rounding(x, y[0], y[1], y[2]); why != "" {
@@ -116,6 +119,8 @@ type gridCheck struct {
 	lo, hi  []float32
 	dead    float32 // the largest magnitude in a range that is wider than its rule lets it
 	largest float32 // of all
+
+	zeroed, all int64 // channels all of whose elements round to zero though some are not, and all channels
 }
 
 // rounding checks that y is x rounded, within lo and hi. Most elements are within the range: those need no clamping.
@@ -203,6 +208,10 @@ func (c *gridCheck) fits(j int) string {
 	c.largest = max(c.largest, peak)
 	if c.steps > 0 {
 		step = hi/c.steps - lo/c.steps // the difference may exceed the range of float32
+	}
+	c.all++
+	if zero := max(step/2, reach*c.tiny); peak > 0 && peak < zero {
+		c.zeroed++
 	}
 	slack := step + reach*c.relative + c.least*max(1, c.steps)
 	least, most := peak, peak

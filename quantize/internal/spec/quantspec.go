@@ -13,7 +13,12 @@ type QuantSpec struct {
 	Symmetric   bool
 	ReduceRange bool // 7 bits, so that U8S8 products do not saturate without VNNI
 	PerTensor   bool
+	BiasScales  bool // the scale of an int32 bias is a multiple of that of the channel, also where that is all zeros
 }
+
+// biasOfZeros is the scale of zeros with BiasScales. The bias keeps 2⁻¹³ of the scale of activations, and may be 2¹⁸ times as large: of 1, it would be rounded
+// to whole scales of activations, mostly to 0.
+const biasOfZeros = 0x1p-12
 
 func (s QuantSpec) DType() ir.DType {
 	if s.Unsigned {
@@ -58,14 +63,17 @@ func (s QuantSpec) maxMagnitude() int32 {
 	return 127
 }
 
-// QParams is the scale and zero point for values in [lo, hi]. A channel of zeros has scale 1. It returns false for a scale that
+// QParams is the scale and zero point for values in [lo, hi]. A channel of zeros has scale 1, or biasOfZeros. It returns false for a scale that
 // is not a normal float32, or whose product with a quantized value overflows: it would not represent the values.
 func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) {
 	if lo == 0 && hi == 0 {
-		if s.Symmetric {
-			return 1, s.ZeroPoint(), true
+		if scale = 1; s.BiasScales {
+			scale = biasOfZeros
 		}
-		return 1, 0, true
+		if s.Symmetric {
+			zero = s.ZeroPoint()
+		}
+		return scale, zero, true
 	}
 	if s.Symmetric {
 		scale = max(-lo, hi) / float32(s.maxMagnitude())
