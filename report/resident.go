@@ -45,13 +45,13 @@ func packerOf(n *ir.Node, i int) packer {
 	switch {
 	case n == nil:
 		return notPacked
-	case n.Op.Type == "MatMulNBits" || n.Op.Is("MatMulInteger") || n.Op.Is("QLinearMatMul") || n.Op.Is("DequantizeLinear"):
+	case operator.Of(n).HoldsQuantized():
 		return packedIntegers
 	case n.Op.Is("Conv") && i == 1:
 		return packedConvolution
 	case operator.Of(n).Product() && i == 1:
 		return packedProduct
-	case (n.Op.Is("LSTM") || n.Op.Is("GRU") || n.Op.Is("RNN")) && (i == 1 || i == 2):
+	case operator.Of(n).Precision == operator.RecurrentState && (i == 1 || i == 2):
 		return packedRecurrence
 	}
 	return notPacked

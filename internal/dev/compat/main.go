@@ -43,50 +43,68 @@ func filter[T any](s selection, items []T, name func(T) string) []T {
 	return found
 }
 
-// run measures, resumes an interrupted run, reports worse cells than the committed ones and writes results and page.
+// run measures and writes results and page.
 func run(ctx context.Context, only selection, seconds float64) error {
 	root, err := conform.Root()
 	if err != nil {
 		return err
 	}
-	partial := filepath.Join(root, ".compat", "unfinished.json")
-	measured, err := readMatrix(partial)
+	measured := filter(only, variants(), func(v variant) string { return v.Name })
+	in := filter(only, runtimes(), func(r runtime) string { return r.Name })
+	name := func(m model) string { return m.Name }
+	all, err := (&sweep{models: selected(only, models(), largeModels(""), name), variants: measured, runtimes: in, seconds: seconds}).results(ctx, allResults)
 	if err != nil {
 		return err
 	}
-	s := &sweep{
-		models:   filter(only, models(), func(m model) string { return m.Name }),
-		variants: filter(only, variants(), func(v variant) string { return v.Name }),
-		runtimes: filter(only, runtimes(), func(r runtime) string { return r.Name }),
-		seconds:  seconds, matrix: measured, partial: partial,
-	}
-	if err := s.run(ctx); err != nil {
-		return err
-	}
-	path, err := resultsPath()
+	in = slices.DeleteFunc(slices.Clone(in), func(r runtime) bool { return !r.measuresMemory() })
+	memory, err := (&sweep{models: selected(only, largeModels(""), models(), name), variants: filter(only, memoryVariants(), func(v variant) string { return v.Name }), runtimes: in, memory: true}).results(ctx, memoryResults)
 	if err != nil {
 		return err
+	}
+	slow, err := slowdowns(all)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(root, "docs", "compatibility.md"), []byte(page(all, memory)), 0o644),
+		os.WriteFile(filepath.Join(root, "pass", "slowdowns.go"), slow, 0o644))
+}
+
+// selected are the selected models of a sweep: none if only models of the other sweep are.
+func selected(only selection, of, others []model, name func(model) string) []model {
+	if slices.ContainsFunc(others, func(m model) bool { return only.has(m.Name) }) && !slices.ContainsFunc(of, func(m model) bool { return only.has(m.Name) }) {
+		return nil
+	}
+	return filter(only, of, name)
+}
+
+// results resumes an interrupted run, reports cells that are worse than the committed ones and writes those of the name, which it returns.
+func (s *sweep) results(ctx context.Context, name string) (*matrix, error) {
+	path, err := resultsPath(name)
+	if err != nil {
+		return nil, err
 	}
 	committed, err := readMatrix(path)
-	if err != nil {
-		return err
+	if err != nil || len(s.models) == 0 {
+		return committed, err
 	}
-	for _, line := range regressions(committed, measured) {
+	root, err := conform.Root()
+	if err != nil {
+		return nil, err
+	}
+	s.partial = filepath.Join(root, ".compat", "unfinished-"+name)
+	if s.matrix, err = readMatrix(s.partial); err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, line := range regressions(committed, s.matrix) {
 		fmt.Println(line)
 	}
-	committed.merge(measured)
+	committed.merge(s.matrix)
 	if err := committed.write(path); err != nil {
-		return err
+		return nil, err
 	}
-	slow, err := slowdowns(committed)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
-		os.WriteFile(filepath.Join(root, "docs", "compatibility.md"), []byte(page(committed)), 0o644),
-		os.WriteFile(filepath.Join(root, "pass", "slowdowns.go"), slow, 0o644))
-	if err != nil {
-		return err
-	}
-	return os.Remove(partial)
+	return committed, os.Remove(s.partial)
 }

@@ -40,13 +40,14 @@ const (
 
 // A cell is the result of a file in a runtime.
 type cell struct {
-	State  string
-	Error  string   `json:",omitempty"` // of the runtime
-	SQNR   *float64 `json:",omitempty"` // of outputs in decibels, against the reference
-	Speed  float64  `json:",omitempty"` // time of the float model by time of the file, minimum of interleaved runs
-	Memory int64    `json:",omitempty"` // growth of the peak by loading and the first run, bytes
-	Load   float64  `json:",omitempty"` // load average of the machine during the measurement
-	Exact  bool     `json:",omitempty"` // measured on a CPU on which products of uint8 with int8 do not saturate
+	State    string
+	Error    string   `json:",omitempty"` // of the runtime
+	SQNR     *float64 `json:",omitempty"` // of outputs in decibels, against the reference
+	Speed    float64  `json:",omitempty"` // time of the float model by time of the file, minimum of interleaved runs
+	Memory   int64    `json:",omitempty"` // growth of the peak by loading and the first run, bytes
+	Resident int64    `json:",omitempty"` // growth by loading, bytes; of large models
+	Load     float64  `json:",omitempty"` // load average of the machine during the measurement
+	Exact    bool     `json:",omitempty"` // measured on a CPU on which products of uint8 with int8 do not saturate
 }
 
 // rank orders states: a lower one is worse.
@@ -57,10 +58,16 @@ func (v variant) saturated(before, now *cell) bool {
 	return v.Saturates && now.State == wrong && before.Exact && !now.Exact
 }
 
-// resultsPath is the path of the committed results.
-func resultsPath() (string, error) {
+// The committed results: of all models, and of memory with large ones.
+const (
+	allResults    = "results.json"
+	memoryResults = "memory.json"
+)
+
+// resultsPath is the path of committed results.
+func resultsPath(name string) (string, error) {
 	root, err := conform.Root()
-	return filepath.Join(root, "internal", "dev", "compat", "results.json"), err
+	return filepath.Join(root, "internal", "dev", "compat", name), err
 }
 
 // readMatrix returns an empty matrix if there is no file.
@@ -122,8 +129,8 @@ func (m *matrix) file(variant, model, digest string, forms []string) *file {
 // arrange orders the files like the tables of variants and models and removes those that are in no table.
 func (m *matrix) arrange() {
 	var files []*file
-	for _, v := range variants() {
-		for _, model := range models() {
+	for _, v := range memoryVariants() {
+		for _, model := range slices.Concat(models(), largeModels("")) {
 			if f := m.find(v.Name, model.Name); f != nil {
 				files = append(files, f)
 			}

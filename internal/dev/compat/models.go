@@ -48,8 +48,8 @@ func models() []model {
 // resolve returns the absolute path of a path of a model.
 func resolve(path string) (string, error) {
 	root, err := conform.Root()
-	if err != nil || path == "" {
-		return "", err
+	if err != nil || path == "" || filepath.IsAbs(path) {
+		return path, err
 	}
 	if rest, ok := strings.CutPrefix(path, shared); ok {
 		folder := os.Getenv("MCOMPRESS_SHARED")

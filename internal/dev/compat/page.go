@@ -15,7 +15,7 @@ type row struct {
 }
 
 // page is docs/compatibility.md.
-func page(m *matrix) string {
+func page(m, memory *matrix) string {
 	var b strings.Builder
 	low, high := loads(m)
 	cells, exactly := saturating(m)
@@ -31,7 +31,6 @@ func page(m *matrix) string {
 	}{
 		{"Loads and is right", "Files with right outputs of the files whose float model is right there.", rightCell},
 		{"Speed", "Time of the float model by time of the file: the median of the files, and the lowest. Below 0.95, bold, is slower.", speedCell},
-		{"Memory", "Growth of the process by loading and one run, divided by that of the float model, over all files.", memoryCell},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| command | form |", t.title, t.text)
 		for _, r := range runtimes() {
@@ -47,6 +46,7 @@ func page(m *matrix) string {
 		}
 	}
 	b.WriteString(exceptionTable(m))
+	b.WriteString(memorySection(memory))
 	b.WriteString("\n## Errors\n\nThe first error of each command in each runtime, of models whose float model is right there.\n\n| command | runtime | model | error |\n|---|---|---|---|\n")
 	for _, e := range errorsOf(m) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s: %s |\n", e.variant, strings.Join(e.runtimes, ", "), e.model, e.state, escaped(e.text))
@@ -174,20 +174,6 @@ func emphasized(speed float64) string {
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-func memoryCell(m *matrix, r row, in runtime) string {
-	cells, floats := r.counted(m, in)
-	var memory, float int64
-	for i, c := range cells {
-		if c.Memory > 0 && floats[i].Memory > 0 {
-			memory, float = memory+c.Memory, float+floats[i].Memory
-		}
-	}
-	if float == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f", float64(memory)/float64(float))
 }
 
 // A failure is an error of a variant in runtimes.

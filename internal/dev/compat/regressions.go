@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // factor is the smallest change of speed or memory that is a regression: single measurements differ by less on a busy machine.
 const factor = 2
@@ -9,7 +12,7 @@ const factor = 2
 func regressions(committed, measured *matrix) []string {
 	var found []string
 	for _, v := range variants() {
-		for _, m := range models() {
+		for _, m := range slices.Concat(models(), largeModels("")) {
 			before, now := committed.find(v.Name, m.Name), measured.find(v.Name, m.Name)
 			if before == nil || now == nil {
 				continue

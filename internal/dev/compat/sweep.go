@@ -12,6 +12,7 @@ type sweep struct {
 	variants []variant
 	runtimes []runtime
 	seconds  float64
+	memory   bool // measure the memory of large models only
 	matrix   *matrix
 	partial  string // path of the saved results
 	browser  worker // kept, as starting one takes seconds
@@ -41,6 +42,12 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 	}()
 	for _, m := range s.models {
+		if s.memory {
+			m, err = writeLarge(ctx, m.Name, folder)
+			if err != nil {
+				return err
+			}
+		}
 		for _, v := range s.variants {
 			if err := s.file(ctx, make, referring, m, v); err != nil {
 				return err
@@ -108,9 +115,12 @@ func (s *sweep) measure(x *subject, r runtime) (*cell, error) {
 	} else {
 		defer w.close()
 	}
-	if r.Untimed {
+	if r.Untimed || s.memory {
 		c, a := x.check(w)
 		c.Memory = a.Memory
+		if s.memory {
+			c.Resident = a.Resident
+		}
 		return c, nil
 	}
 	return x.measure(w, s.seconds), nil

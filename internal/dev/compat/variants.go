@@ -61,3 +61,11 @@ func variants() []variant {
 		{Name: "l1, delta", Steps: sparse("delta"), SQNR: exact},
 	}
 }
+
+// memoryVariants are those whose memory is measured: also forms that the others have for other weights.
+func memoryVariants() []variant {
+	return append(variants(),
+		variant{Name: "weight-int4 --standard-ops", Steps: [][]string{{"quantize", "--method", "weight-int4", "--standard-ops"}}, SQNR: rounded},
+		variant{Name: "palette", Steps: [][]string{{"quantize", "--method", "palette"}}, SQNR: exact},
+	)
+}

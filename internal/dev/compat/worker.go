@@ -30,6 +30,7 @@ type request struct {
 // An answer has outputs, or an error and the stage it occurred in: start, load, run or baseline.
 type answer struct {
 	Outputs            []conform.Array
+	Resident           int64   // growth of resident memory by loading; 0 if unknown
 	Memory             int64   // growth of the peak of resident memory by loading and the first run; 0 if unknown
 	Time, BaselineTime float64 // minimum of a run in seconds
 	Stage, Error       string

@@ -1,7 +1,7 @@
 """Runs models in one runtime: worker.py ADAPTER serves a JSON request a line on stdin with a JSON answer a line on stdout.
 
-A request has Model and Inputs, and for a measurement of speed Baseline, another model, and Seconds. An answer has Outputs and Memory; with a
-Baseline, the minimum times Time and BaselineTime; or Error, and Stage, load or run.
+A request has Model and Inputs, and for a measurement of speed Baseline, another model, and Seconds. An answer has Outputs, Resident and
+Memory, the growths of resident memory by loading and of its peak by loading and running; with a Baseline, the minimum times Time and BaselineTime; or Error, and Stage, load or run.
 Libraries that print are sent to stderr, as stdout carries answers only.
 """
 import base64
@@ -21,8 +21,10 @@ def answer(adapter, request):
     try:
         model = adapter.Model(request["Model"], feed)
         stage = "run"
+        resident = max(0, status("VmRSS") - before)
         outputs = model.run(feed)
-        result = {"Outputs": [encoded(name, array) for name, array in outputs.items()], "Memory": max(0, status("VmHWM") - before)}
+        peak = max(0, status("VmHWM") - before)
+        result = {"Outputs": [encoded(name, array) for name, array in outputs.items()], "Resident": resident, "Memory": peak}
         if request.get("Baseline"):
             stage = "baseline"
             baseline = adapter.Model(request["Baseline"], feed)
