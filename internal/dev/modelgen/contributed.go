@@ -92,6 +92,13 @@ func (b *builder) experts(x val) val {
 	flat := b.reshape(x, -1, width)
 	b.m.discontinuous = true // by the choice of experts
 	router := b.node("MatMul", []val{flat, b.weight("router", width, width, count)}, x.typ, []int64{flat.shape[0], count})
+	if b.chance(2) {
+		scales := func(n int64) val {
+			return b.initializer(parameter(tensorOf(b.name("scales"), ir.Float, []int64{count, n}, func(int64) float64 { return 0.002 + 0.002*b.r.Float64() })))
+		}
+		in := []val{flat, router, b.integers(ir.Uint8, count, 2*width, width), scales(2 * width), {}, b.integers(ir.Uint8, count, width, 2*width), scales(width)}
+		return b.reshape(b.ms("QMoE", in, x.typ, flat.shape, i64("k", 1), text("activation_type", "relu"), i64("expert_weight_bits", 8)), x.shape...)
+	}
 	in := []val{flat, router, b.weight("experts", width, count, 2*width, width), {}, b.weight("experts", 2*width, count, width, 2*width)}
 	return b.reshape(b.ms("MoE", in, x.typ, flat.shape, i64("k", 1), text("activation_type", "relu")), x.shape...)
 }
@@ -102,6 +109,12 @@ func (b *builder) contributedLayer(x val) val {
 	switch {
 	case b.chance(3):
 		return b.blockProduct(x, n)
+	case b.chance(6):
+		return b.blockTable()
+	case b.chance(6):
+		k, block := x.last(), one(b, int64(16), 32, 64)
+		in := []val{x, b.integers(ir.Uint8, (n*k+1)/2), b.initializer(parameter(tensorOf(b.name("scales"), ir.Float, []int64{(n*k + block - 1) / block}, func(int64) float64 { return 0.1 + 0.1*b.r.Float64() })))}
+		return b.ms("MatMulBnb4", in, x.typ, with(x.shape, -1, n), i64("K", k), i64("N", n), i64("block_size", block), i64("quant_type", b.r.Int64N(2)))
 	case b.chance(2):
 		bytes := func(shape ...int64) val {
 			return b.initializer(tensorOf(b.name("quantized"), ir.Int8, shape, func(int64) float64 { return float64(b.r.IntN(255) - 127) }))
@@ -111,4 +124,15 @@ func (b *builder) contributedLayer(x val) val {
 		return b.ms("DynamicQuantizeMatMul", []val{x, bytes(x.last(), n), scale}, x.typ, with(x.shape, -1, n))
 	}
 	return b.ms("FusedMatMul", []val{x, b.weight("fused", x.last(), n, x.last())}, x.typ, with(x.shape, -1, n), i64("transB", 1))
+}
+
+// fusedConv is a convolution with its activation, as ONNX Runtime's optimizer writes it, or one whose taps are moved by an input.
+func (b *builder) fusedConv(x val) val {
+	out, c := b.size(), x.shape[1]
+	filter, shape := b.weight("filter", 9*c, out, c, 3, 3), with(x.shape, 1, out)
+	if b.opset >= 19 && b.chance(3) {
+		offsets := b.constant(tensorOf("", ir.Float, []int64{x.shape[0], 18, x.shape[2], x.shape[3]}, normal(b.r, 0.3)))
+		return b.node("DeformConv", []val{x, filter, offsets}, x.typ, shape, ints("pads", 1, 1, 1, 1), ints("kernel_shape", 3, 3))
+	}
+	return b.ms("FusedConv", []val{x, filter, b.weight("bias", 4, out)}, x.typ, shape, ints("pads", 1, 1, 1, 1), ints("kernel_shape", 3, 3), text("activation", one(b, "Relu", "Sigmoid", "Tanh")))
 }

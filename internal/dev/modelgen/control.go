@@ -61,8 +61,19 @@ func (b *builder) reshapeScalar(x val) val {
 	return b.node("Reshape", []val{x, b.constant(&Tensor{Type: ir.Int64, Shape: []int64{0}})}, x.typ, []int64{})
 }
 
-// loop carries x through a square layer a few times, and stacks an output of each iteration.
+// loop carries x through a square layer a few times, and returns the last value or those of all iterations.
 func (b *builder) loop(x val) val {
+	trips := int64(1 + b.r.IntN(3))
+	count := b.constant(tensorOf("", ir.Int64, []int64{}, func(int64) float64 { return float64(trips) }))
+	if b.chance(2) {
+		trips = 0
+	}
+	return b.loopOf(x, count, trips)
+}
+
+// loopOf is a Loop of count iterations that stacks an output of each: steps of them, -1 where that depends on values, and 0 for none, where it
+// returns the last value.
+func (b *builder) loopOf(x, count val, steps int64) val {
 	b.trait("Loop")
 	c := b.inner("loop")
 	i, keep, state := val{b.name("i"), ir.Int64, []int64{}}, val{b.name("keep"), ir.Bool, []int64{}}, val{b.name("state"), x.typ, x.shape}
@@ -70,23 +81,21 @@ func (b *builder) loop(x val) val {
 	y := c.like("Tanh", c.like("MatMul", state, c.weight("weight", x.last(), x.last(), x.last())))
 	again := c.node("Identity", []val{keep}, ir.Bool, []int64{})
 	c.g.Outputs = []Value{declared(again), declared(y)}
-	trips := int64(1 + b.r.IntN(3))
 	n := &Node{Name: b.name("Loop"), Op: "Loop", Attrs: []Attr{body("body", c.g)}}
-	last := val{b.name("v"), x.typ, x.shape}
-	n.Out = []string{last.name}
-	scanned := b.chance(2)
-	out := last
-	if scanned {
-		c.g.Outputs = append(c.g.Outputs, declared(c.unary(y)))
-		out = val{b.name("v"), x.typ, append([]int64{trips}, x.shape...)}
+	out := val{b.name("v"), x.typ, x.shape}
+	n.Out = []string{out.name}
+	if steps != 0 {
+		each := c.unary(y)
+		if b.chance(3) {
+			each = c.ifNode(y)
+			b.trait("If in a Loop")
+		}
+		c.g.Outputs = append(c.g.Outputs, declared(each))
+		out = val{b.name("v"), x.typ, append([]int64{steps}, each.shape...)}
 		n.Out = append(n.Out, out.name)
 		b.trait("Loop with a scan output")
 	}
-	n.In = []string{
-		b.constant(tensorOf("", ir.Int64, []int64{}, func(int64) float64 { return float64(trips) })).name,
-		b.constant(tensorOf("", ir.Bool, []int64{}, func(int64) float64 { return 1 })).name,
-		x.name,
-	}
+	n.In = []string{count.name, b.constant(tensorOf("", ir.Bool, []int64{}, func(int64) float64 { return 1 })).name, x.name}
 	b.add(n)
 	return out
 }

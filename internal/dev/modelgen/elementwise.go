@@ -70,7 +70,14 @@ func (b *builder) pair(x val) val {
 			return b.like("Sub", x, y)
 		}
 		b.m.discontinuous = true
-		at := b.node(one(b, "Greater", "Less"), []val{x, y}, ir.Bool, x.shape)
+		compare := []string{"Greater", "Less"}
+		if b.opset >= 12 {
+			compare = append(compare, "Equal", "GreaterOrEqual", "LessOrEqual")
+		}
+		at := b.node(one(b, compare...), []val{x, y}, ir.Bool, x.shape)
+		if b.opset >= 20 && b.chance(4) {
+			at = b.node(one(b, "IsNaN", "IsInf"), []val{x}, ir.Bool, x.shape)
+		}
 		if b.chance(2) {
 			at = b.like("Not", at)
 		}
@@ -99,7 +106,11 @@ func (b *builder) pair(x val) val {
 // positive applies functions of positive numbers.
 func (b *builder) positive(x val) val {
 	y := b.like("Add", b.like("Abs", x), b.number(1))
-	return b.like(one(b, "Sqrt", "Log", "Reciprocal"), y)
+	ops := []string{"Sqrt", "Log", "Reciprocal"}
+	if b.opset >= 9 {
+		ops = append(ops, "Acosh")
+	}
+	return b.like(one(b, ops...), y)
 }
 
 // bounded applies functions of numbers up to 1.
@@ -162,4 +173,10 @@ func (b *builder) normalized(x val) val {
 		return b.domain(contributed, "SkipLayerNormalization", []val{x, skip, gain(x.last()), b.weight("shift", 4, x.last()), b.weight("bias", 4, x.last())}, x.typ, x.shape)
 	}
 	return b.layerNorm(x)
+}
+
+// window multiplies x by the constant expression of a window, as spectra of signals are made.
+func (b *builder) window(x val) val {
+	w := b.node(one(b, "HannWindow", "HammingWindow", "BlackmanWindow"), []val{b.scalar(x.last())}, ir.Float, []int64{x.last()})
+	return b.like("Mul", x, w)
 }

@@ -37,6 +37,8 @@ var architectures = []architecture{
 	{"detector", 11, (*builder).detector},
 	{"selection", 11, (*builder).selection},
 	{"contributed", 11, (*builder).contributedNet},
+	{"encoder", 11, (*builder).encoder},
+	{"durations", 11, (*builder).durations},
 }
 
 // New is the model of a seed.
@@ -290,6 +292,11 @@ func (b *builder) attention(x val, heads int64, causal bool) val {
 		return y
 	}
 	var q, k, v val
+	if b.opset >= 23 && b.chance(2) {
+		q, k, v = project("query", width), project("key", width), project("value", width)
+		y := b.node("Attention", []val{q, k, v}, x.typ, x.shape, i64("q_num_heads", heads), i64("kv_num_heads", heads), i64("is_causal", b.r.Int64N(2)))
+		return b.node("MatMul", []val{y, b.weight("projection", width, width, width)}, x.typ, x.shape)
+	}
 	if b.chance(3) {
 		parts := b.split(project("qkv", 3*width), 2, 3)
 		q, k, v = parts[0], parts[1], parts[2]
@@ -411,7 +418,11 @@ func (b *builder) detector() []val {
 func (b *builder) selection() []val {
 	b.sizesByValues()
 	x := b.gemm(b.input("x", b.float, []int64{4, b.size()}, normal(b.r, 1)))
-	switch b.r.IntN(4) {
+	switch b.r.IntN(5) {
+	case 4: // rows that are kept, with layers after them
+		first := b.squeeze(b.slice(x, 1, 0, 1), 1)
+		rows := b.node("Compress", []val{x, b.node("Greater", []val{first, b.number(0)}, ir.Bool, first.shape)}, x.typ, with(x.shape, 0, -1), i64("axis", 0))
+		return []val{x, b.matMul(b.like("Relu", b.matMul(rows)))}
 	case 0:
 		return []val{b.node("NonZero", []val{b.like("Relu", x)}, ir.Int64, []int64{2, -1})}
 	case 1:
@@ -426,6 +437,26 @@ func (b *builder) selection() []val {
 	}
 	rounded := b.node("Floor", []val{x}, x.typ, x.shape)
 	return []val{b.node("Unique", []val{rounded}, x.typ, []int64{-1})}
+}
+
+// durations repeats rows as often as a value says, as speech models of the kind of VITS do, by a Loop whose body has weights.
+func (b *builder) durations() []val {
+	b.sizesByValues()
+	x := b.gemm(b.input("x", b.float, []int64{3, b.size()}, normal(b.r, 1)))
+	total := b.reshapeScalar(b.mean(b.like("Sigmoid", x), 0, 1))
+	trips := b.cast(b.like("Add", b.like("Mul", total, b.number(3)), b.number(1)), ir.Int64)
+	if b.chance(2) {
+		frames := b.loopOf(x, trips, -1)
+		return []val{x, frames}
+	}
+	positions := b.node("Range", []val{b.scalar(0), trips, b.scalar(1)}, ir.Int64, []int64{-1})
+	rows := b.node("Gather", []val{b.weight("table", 1, 8, x.last()), positions}, x.typ, []int64{-1, x.last()})
+	return []val{x, b.matMul(rows)}
+}
+
+// scalar adds a constant integer.
+func (b *builder) scalar(n int64) val {
+	return b.constant(tensorOf("", ir.Int64, nil, func(int64) float64 { return float64(n) }))
 }
 
 func (b *builder) sizesByValues() {

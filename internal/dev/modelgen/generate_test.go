@@ -74,7 +74,8 @@ func TestModelsVary(t *testing.T) {
 			t.Errorf("no values: %s", f.name)
 		}
 	}
-	for _, op := range strings.Fields("Conv ConvTranspose Gather Gemm GRU LSTM MatMul RNN If Loop Scan Einsum NonMaxSuppression") {
+	for _, op := range strings.Fields("Conv ConvTranspose Gather Gemm GRU LSTM MatMul RNN If Loop Scan Einsum NonMaxSuppression Range " +
+		"MatMulInteger QLinearMatMul QLinearConv QAttention EmbedLayerNormalization QEmbedLayerNormalization DynamicQuantizeLSTM MatMulNBits FusedConv QMoE MoE") {
 		if !ops[op] {
 			t.Errorf("no %s", op)
 		}

@@ -50,6 +50,9 @@ var weighted = []layer{
 	{"batch of MatMul", rank(3, 3), (*builder).batchMatMul},
 	{"factors", rank(2, 3), (*builder).lowRank},
 	{"ONNX Runtime's", float32Only(outermost(rank(2, 3))), (*builder).contributedLayer},
+	{"fused Conv", float32Only(outermost(rank(4, 4))), (*builder).fusedConv},
+	{"integers", since(11, float32Only(outermost(rank(2, 4)))), (*builder).integerLayer},
+	{"integers of LSTM", since(11, float32Only(outermost(rank(3, 3)))), (*builder).integerLSTM},
 }
 
 // others are layers without matrices.
@@ -85,9 +88,15 @@ var others = []layer{
 	{"positive", float32Only(rank(1, 4)), (*builder).positive},
 	{"bounded", float32Only(rank(1, 4)), (*builder).bounded},
 	{"reduction", float32Only(rank(2, 4)), (*builder).reduction},
+	{"normalization", float32Only(rank(2, 4)), (*builder).normalized},
+	{"window", since(17, float32Only(rank(1, 3))), (*builder).window},
 	{"other normalization", float32Only(rank(2, 4)), (*builder).normalized},
 	{"movement", float32Only(outermost(rank(2, 4))), (*builder).moved},
 	{"movement", float32Only(outermost(rank(2, 4))), (*builder).moved},
+	{"movement", float32Only(outermost(rank(2, 4))), (*builder).moved},
+	{"movement", float32Only(outermost(rank(2, 4))), (*builder).moved},
+	{"resampling", float32Only(rank(4, 4)), (*builder).resampled},
+	{"resampling", float32Only(rank(4, 4)), (*builder).resampled},
 	{"resampling", float32Only(rank(4, 4)), (*builder).resampled},
 }
 

@@ -10,7 +10,7 @@ import (
 func (b *builder) moved(x val) val {
 	last, axis := x.last(), int64(x.rank()-1)
 	switch op := one(b, "Pad", "Tile", "Expand", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Trilu", "CumSum", "Sequence", "OneHot", "TopK", "Slice",
-		"ReverseSequence", "CastLike", "ConstantOfShape", "EyeLike", "Shape", "Compress"); {
+		"ReverseSequence", "CastLike", "ConstantOfShape", "EyeLike", "Shape", "Compress", "integers", "integers"); {
 	case op == "Pad" && b.opset >= 11:
 		pads := make([]int64, 2*x.rank())
 		pads[x.rank()-1], pads[2*x.rank()-1] = 1, 2
@@ -75,6 +75,22 @@ func (b *builder) moved(x val) val {
 	case op == "Compress" && b.opset >= 9:
 		keep := b.constant(tensorOf("", ir.Bool, []int64{last}, func(i int64) float64 { return float64(1 - i%2) }))
 		return b.node(op, []val{x, keep}, x.typ, with(x.shape, -1, (last+1)/2), i64("axis", axis))
+	}
+	switch op := one(b, "Range", "CumProd", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"); {
+	case op == "Range" && b.opset >= 11:
+		every := b.node(op, []val{b.scalar(0), b.scalar(last), b.scalar(1)}, ir.Int64, []int64{last})
+		return b.node("Gather", []val{x, every}, x.typ, x.shape, i64("axis", axis))
+	case op == "CumProd" && b.opset >= 26:
+		return b.like(op, b.like("Sigmoid", x), b.scalar(axis))
+	case op == "BitShift" && b.opset >= 11:
+		one := func(n float64) val {
+			return b.constant(tensorOf("", ir.Uint8, []int64{1}, func(int64) float64 { return n }))
+		}
+		shifted := b.node(op, []val{one(12), one(2)}, ir.Uint8, []int64{1}, text("direction", "RIGHT"))
+		return b.like("Mul", x, b.cast(shifted, b.float))
+	case b.opset >= 18 && op != "Range" && op != "CumProd":
+		both := b.node(op, []val{b.indices([]int64{last}, 100), b.indices([]int64{1}, 100)}, ir.Int64, []int64{last})
+		return b.like("Add", x, b.cast(b.like("BitwiseNot", both), b.float))
 	}
 	return b.unary(x)
 }
