@@ -12,16 +12,17 @@ import (
 // A part is a model of consecutive nodes of another model. Its values are named by numbers, as the names of the original need not be unique.
 type part struct {
 	*ir.Model
-	graphs   map[*ir.Graph]*ir.Graph
-	copies   map[*ir.Value]*ir.Value
-	entries  []*ir.Value // inputs of the part
-	exits    []*ir.Value // outputs of the part
-	replaced map[*ir.Value]*ir.Tensor
+	graphs  map[*ir.Graph]*ir.Graph
+	copies  map[*ir.Value]*ir.Value
+	entries []*ir.Value // inputs of the part
+	exits   []*ir.Value // outputs of the part
+	walk    *Walk
 }
 
-// part copies the nodes [w.next, end); its outputs are the values that later nodes read, and v.
-func (w *Walk) part(end int, v *ir.Value) *part {
-	p := &part{Model: ir.NewModel(), copies: map[*ir.Value]*ir.Value{}, replaced: w.replaced}
+// part copies the nodes [w.next, end), with the constant expressions that they read; its outputs are the values that later nodes read, v, and
+// computed, which are such expressions.
+func (w *Walk) part(end int, v *ir.Value, computed []*ir.Value) *part {
+	p := &part{Model: ir.NewModel(), copies: map[*ir.Value]*ir.Value{}, walk: w}
 	p.graphs = map[*ir.Graph]*ir.Graph{w.model.Graph: p.Graph}
 	p.IRVersion, p.Opsets, p.Functions = w.model.IRVersion, w.model.Opsets, w.model.Functions
 	for _, n := range w.order[w.next:end] {
@@ -32,6 +33,10 @@ func (w *Walk) part(end int, v *ir.Value) *part {
 				p.Graph.AddOutput(p.copies[o])
 			}
 		}
+	}
+	for _, o := range computed {
+		p.exits = append(p.exits, o)
+		p.Graph.AddOutput(p.value(o, true))
 	}
 	return p
 }
@@ -86,17 +91,22 @@ func (p *part) values(vs []*ir.Value, read bool) []*ir.Value {
 	return out
 }
 
-// value is the copy of v. A value of the main graph that is read before the part computes it is an input of the part.
+// value is the copy of v. A value of the main graph that is read before the part computes it is an input of the part, unless it is a constant
+// expression, which the part computes.
 func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	if c := p.copies[v]; c != nil {
 		return c
+	}
+	if read && p.walk.computed(v) {
+		p.node(v.Producer())
+		return p.copies[v]
 	}
 	g := p.graphs[v.Graph()]
 	c := g.AddValue(strconv.Itoa(len(p.copies)))
 	p.copies[v] = c
 	switch {
-	case v.Const != nil && p.replaced[v] != nil:
-		c.SetConst(p.replaced[v])
+	case v.Const != nil && p.walk.replaced[v] != nil:
+		c.SetConst(p.walk.replaced[v])
 	case v.Initializer() != nil:
 		c.SetConst(v.Initializer())
 	case g == p.Graph && read:

@@ -3,16 +3,19 @@ package layerwise
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A Walk runs the nodes of a model's main graph once, in order. It does not change the model.
 type Walk struct {
 	model    *ir.Model
 	options  engine.Options
-	order    []*ir.Node
+	order    []*ir.Node        // without those in constant
+	constant map[*ir.Node]bool // nodes whose inputs are constants: each part that reads what they make runs them, so that they see replaced weights
 	made     map[*ir.Value]int // index of the producer
 	read     map[*ir.Value]int // index of the last consumer; len(order) for outputs of the model
 	index    map[*ir.Node]int  // in order
@@ -30,12 +33,28 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 		return nil, err
 	}
 	w := &Walk{
-		model: m, options: o, order: order, store: newStore(eval, o.Limits.Weights),
+		model: m, options: o, constant: map[*ir.Node]bool{}, store: newStore(eval, o.Limits.Weights),
 		made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, index: map[*ir.Node]int{}, replaced: map[*ir.Value]*ir.Tensor{},
+	}
+	for _, n := range order {
+		if w.folds(n) {
+			w.constant[n] = true
+		} else {
+			w.order = append(w.order, n)
+		}
 	}
 	w.uses()
 	return w, nil
 }
+
+// folds reports whether n is a node in constant: a view of a weight, for example.
+func (w *Walk) folds(n *ir.Node) bool {
+	return len(n.Inputs()) > 0 && !operator.Of(n).Random && !slices.ContainsFunc(n.Attrs, func(a *ir.Attr) bool { return a.Graph != nil || a.Graphs != nil }) &&
+		!slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Initializer() == nil && v.Const == nil && !w.computed(v) })
+}
+
+// computed reports whether a node in constant makes v.
+func (w *Walk) computed(v *ir.Value) bool { return v.Producer() != nil && w.constant[v.Producer()] }
 
 // Add adds a sample: inputs by name, which it keeps. All samples are added before the first node runs.
 func (w *Walk) Add(inputs map[string]*ir.Array) error {
@@ -66,13 +85,18 @@ func (w *Walk) uses() {
 		w.made[v] = -1
 		w.read[v] = w.last(v)
 	}
-	for i, n := range w.order {
+	made := func(n *ir.Node, at int) {
 		for _, v := range n.Outputs {
 			if v != nil {
-				w.made[v] = i
-				w.read[v] = w.last(v)
+				w.made[v], w.read[v] = at, w.last(v)
 			}
 		}
+	}
+	for n := range w.constant {
+		made(n, -1)
+	}
+	for i, n := range w.order {
+		made(n, i)
 	}
 }
 
@@ -85,7 +109,7 @@ func (w *Walk) last(v *ir.Value) int {
 	return at
 }
 
-// consumer is the index of the node of the main graph that contains u.
+// consumer is the index of the node of the main graph that contains u, or of the last one that reads it through nodes in constant.
 func (w *Walk) consumer(u ir.Use) int {
 	g := u.Graph
 	if u.Node != nil {
@@ -98,7 +122,16 @@ func (w *Walk) consumer(u ir.Use) int {
 	if n == nil {
 		return len(w.order)
 	}
-	return w.index[n]
+	if !w.constant[n] {
+		return w.index[n]
+	}
+	at := 0
+	for _, v := range n.Outputs {
+		if v != nil {
+			at = max(at, w.last(v))
+		}
+	}
+	return at
 }
 
 // Has reports whether v is computed by the main graph or is one of its inputs.
@@ -166,10 +199,22 @@ func (w *Walk) Finish(ctx context.Context, visit func(outputs map[string]*ir.Arr
 // run runs the nodes [next, end) and keeps the values that later nodes read, and v.
 func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 	w.release(v)
-	if end <= w.next {
+	var computed []*ir.Value // by nodes in constant
+	if v != nil && w.computed(v) {
+		computed = append(computed, v)
+	}
+	if end == len(w.order) {
+		for _, o := range w.model.Graph.Outputs {
+			if w.computed(o) && !slices.Contains(computed, o) {
+				computed = append(computed, o)
+			}
+		}
+	}
+	if end <= w.next && len(computed) == 0 {
 		return nil
 	}
-	p := w.part(end, v)
+	end = max(end, w.next)
+	p := w.part(end, v, computed)
 	w.next = end
 	err := p.run(ctx, w.samples, w.store, w.options)
 	w.release(v) // what only these nodes read: what follows needs memory, too

@@ -153,25 +153,58 @@ func finish(t *testing.T, w *Walk, m *ir.Model, samples []map[string]*ir.Array) 
 	}
 }
 
-// Nodes after a replaced weight read the replacement.
+// Nodes after a replaced weight read the replacement, also through views before all nodes.
 func TestReplace(t *testing.T) {
-	m := open(t, "transformer.onnx")
-	samples := inputs(t, m)
-	w := walk(t, m, samples)
-	var first *ir.Node
-	for n := range m.Graph.Nodes() {
-		if n.Op.Type == "MatMul" && n.Input(1).Const != nil {
-			first = n
-			break
+	for _, views := range [][]string{nil, {"Identity"}, {"Transpose", "Transpose"}, {"Identity", "Identity", "Identity"}} {
+		m := open(t, "transformer.onnx")
+		samples := inputs(t, m)
+		var first *ir.Node
+		for n := range m.Graph.Nodes() {
+			if n.Op.Type == "MatMul" && n.Input(1).Const != nil {
+				first = n
+				break
+			}
 		}
+		weight := first.Input(1)
+		for _, op := range views {
+			first.SetInput(1, m.Graph.Insert(m.Graph.First(), op, []*ir.Value{first.Input(1)}))
+		}
+		if err := m.Graph.Sort(); err != nil {
+			t.Fatal(err)
+		}
+		w := walk(t, m, samples)
+		if _, err := w.to(first.Input(0)); err != nil {
+			t.Fatal(err)
+		}
+		zero := &ir.Tensor{Spec: weight.Const.Spec, Source: ir.Mem(make([]byte, weight.Const.Bytes()))}
+		w.Replace(weight, zero)
+		weight.SetConst(zero)
+		finish(t, w, m, samples)
 	}
-	if _, err := w.to(first.Input(0)); err != nil {
+}
+
+// Constant expressions are values like any others, also where they are outputs of the model.
+func TestConstantExpressions(t *testing.T) {
+	m := open(t, "mlp.onnx")
+	weight := m.Graph.Consts()[0]
+	a := m.Graph.Insert(m.Graph.First(), "Transpose", []*ir.Value{weight})
+	b := m.Graph.Insert(m.Graph.First(), "Neg", []*ir.Value{a})
+	for i, v := range []*ir.Value{a, b} {
+		v.Name = []string{"a", "b"}[i]
+	}
+	m.Graph.AddOutput(b)
+	if err := m.Graph.Sort(); err != nil {
 		t.Fatal(err)
 	}
-	weight := first.Input(1)
-	zero := &ir.Tensor{Spec: weight.Const.Spec, Source: ir.Mem(make([]byte, weight.Const.Bytes()))}
-	w.Replace(weight, zero)
-	weight.SetConst(zero)
+	samples := inputs(t, m)
+	want := whole(t, m, samples, []string{"a", "b"})
+	w := walk(t, m, samples)
+	for _, v := range []*ir.Value{a, b} {
+		got, err := w.to(v)
+		if err != nil || len(got) != len(samples) || !same(got[0], want[0][v.Name]) {
+			t.Errorf("%s: %d values: %v", v.Name, len(got), err)
+		}
+	}
 	finish(t, w, m, samples)
 }
 
