@@ -151,8 +151,8 @@ func (c *generatedCase) refusal(context.Context) string {
 	return ""
 }
 
-// rightRefusals are messages about valid models: methods that find nothing to work on.
-var rightRefusals = regexp.MustCompile(`--allow-unchanged copies it`)
+// rightRefusals are messages about valid models: methods that find nothing to work on, and a target below what they can do.
+var rightRefusals = regexp.MustCompile(`--allow-unchanged copies it|--target-macs [0-9.]+: [0-9.]+ are left with one channel of each group`)
 
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -295,7 +295,7 @@ func (c *generatedCase) within(outputs []conform.Output, level string) string {
 			}
 			if got := float64(o.SQNR); got < want-6 && want > 0 && got < c.noise(o.Name, level)-6 {
 				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, the report states %.1f dB", o.Name, got, want)
-			} else if want < 40 && got > want+10 {
+			} else if want > 0 && want < 40 && got > want+10 { // below 0 dB outputs are rounding errors, such as sums that cancel, which two runtimes do not share
 				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, more than the report states: %.1f dB", o.Name, got, want)
 			}
 		}
