@@ -211,6 +211,25 @@ func again(t *testing.T, m *ir.Model) int {
 	return changedRows(res.Rows)
 }
 
+// An output keeps its size where a shared matrix makes its channels those of heads: only caches lose heads.
+func TestOutputsThatShareWithHeadsKeepTheirSize(t *testing.T) {
+	d := newDrawing(17)
+	x, q := d.input(2, 5, 8), d.byHead("q", 8, 1, 4)
+	project := func(w *ir.Value) *ir.Value { return d.node("MatMul", nil, x, w) }
+	a := d.merged(d.scored(d.split(project(q), 4), d.split(project(d.byHead("k", 8, 1, 4)), 4), d.split(project(d.byHead("v", 8, 1, 4)), 4)))
+	d.output(d.node("MatMul", nil, a, d.weight("out", 16, 8)), 2, 5, 8)
+	d.output(d.node("Relu", nil, project(q)), 2, 5, 16)
+	m, rows, _ := changed(t, d.save(t), prune.Heads{}.Method())
+	for _, r := range rows {
+		if r.Status == pass.Changed {
+			t.Errorf("%s is pruned", r.Tensor)
+		}
+	}
+	if shape := m.Graph.Outputs[1].Type.Shape; shape[2].N != 16 {
+		t.Errorf("the output has the shape %v", shape)
+	}
+}
+
 // Decoders lose the heads of their caches, too.
 func TestHeadsOfCaches(t *testing.T) {
 	w := conform.Start(t)

@@ -15,7 +15,7 @@ func fewerHeads(names []string, want, got []op.Port) (rest, notes []string) {
 	for _, p := range got {
 		types[p.Name] = p.Type
 	}
-	removed := 0
+	all, removed := names, 0
 	for _, p := range want {
 		i := slices.Index(names, p.Name)
 		if i < 0 || shorter(types[p.Name], p.Type) < 0 {
@@ -23,15 +23,21 @@ func fewerHeads(names []string, want, got []op.Port) (rest, notes []string) {
 		}
 		names, removed = slices.Delete(slices.Clone(names), i, i+1), removed+1
 	}
-	if removed > 0 && len(names) > 0 {
+	if len(names) == 0 {
+		return all, nil // whose comparison tells the sizes
+	}
+	if removed > 0 {
 		notes = append(notes, fmt.Sprintf("%d outputs are not compared: they have fewer heads in the second model", removed))
 	}
 	return names, notes
 }
 
+// cacheRank is the least rank of a cache: batch, heads, positions and channels of a head. Outputs of less are compared, and differ.
+const cacheRank = 4
+
 // shorter is the axis on which t has fewer elements than of, by their declarations; -1 if it has none.
 func shorter(t, of *ir.Type) int {
-	if t == nil || of == nil || len(t.Shape) != len(of.Shape) {
+	if t == nil || of == nil || len(t.Shape) != len(of.Shape) || len(t.Shape) < cacheRank {
 		return -1
 	}
 	for k, d := range t.Shape {

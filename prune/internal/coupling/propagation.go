@@ -74,12 +74,13 @@ func (p *propagation) keepBorders() {
 	p.keepCounted()
 	heads := p.headClasses()
 	for _, v := range p.made {
-		if v.IsInput() && !p.isHeads(heads, p.axes[v].channels) {
+		cache := p.isCache(heads, p.axes[v])
+		if v.IsInput() && !cache {
 			p.classes.keep(p.axes[v].channels, pass.Reason{Code: pass.ChannelsInput, Detail: v.Name})
 		}
 		for _, u := range v.Uses() {
-			if u.Node == nil && !p.axes[v].outer && p.isHeads(heads, p.axes[v].channels) {
-				continue // the keys and values of heads
+			if u.Node == nil && cache && !p.axes[v].outer {
+				continue
 			}
 			if u.Node == nil {
 				p.classes.keep(p.axes[v].channels, pass.Reason{Code: pass.ChannelsOutput, Detail: v.Name})

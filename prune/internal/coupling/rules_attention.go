@@ -31,6 +31,12 @@ func (ch *channelMap) headClasses() map[Channel]bool {
 	return classes
 }
 
+// isCache reports whether a value has an axis of heads, before that of their channels: one of keys or values, which loses heads also where it is an
+// input or output of the model.
+func (ch *channelMap) isCache(classes map[Channel]bool, a *axis) bool {
+	return a.at <= -2 && ch.isHeads(classes, a.channels)
+}
+
 // isHeads reports whether all channels are heads.
 func (ch *channelMap) isHeads(classes map[Channel]bool, us []Channel) bool {
 	return !slices.ContainsFunc(us, func(u Channel) bool { return !classes[ch.class(u)] })
