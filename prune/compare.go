@@ -2,7 +2,6 @@ package prune
 
 import (
 	"context"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -78,7 +77,7 @@ func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string
 // trials prune layers of a model and measure the change of its outputs.
 type trials struct {
 	*sampled
-	dense []map[string]io.ReaderAt // outputs of the samples; nil before the first trial
+	dense []map[string]*ir.Tensor // outputs of the samples; nil before the first trial
 }
 
 // prune is the highest error of an output by sample after layers are pruned, which then have their elements again. An interrupted run left it under
@@ -120,8 +119,8 @@ func (t *trials) measure(ctx context.Context, layers []*layer) ([]float64, error
 }
 
 // keep stores the floating-point outputs of a sample, larger ones in temporary files.
-func (s *sampled) keep(ctx context.Context, outputs map[string]*ir.Array) (map[string]io.ReaderAt, error) {
-	kept := map[string]io.ReaderAt{}
+func (s *sampled) keep(ctx context.Context, outputs map[string]*ir.Array) (map[string]*ir.Tensor, error) {
+	kept := map[string]*ir.Tensor{}
 	for name, a := range outputs {
 		x, ok := hessian.Floats(a)
 		if !ok {
@@ -131,7 +130,7 @@ func (s *sampled) keep(ctx context.Context, outputs map[string]*ir.Array) (map[s
 		if err != nil {
 			return nil, err
 		}
-		kept[name] = ts[0].Source.(ir.Span).R
+		kept[name] = ts[0]
 	}
 	return kept, nil
 }
@@ -145,13 +144,16 @@ type outputError struct {
 }
 
 // add adds the outputs of a sample, whose values before pruning are kept.
-func (e outputErrors) add(before map[string]io.ReaderAt, outputs map[string]*ir.Array) error {
-	for name, r := range before {
+func (e outputErrors) add(before map[string]*ir.Tensor, outputs map[string]*ir.Array) error {
+	for name, t := range before {
 		got, ok := hessian.Floats(outputs[name])
-		want := make([]float32, len(got))
-		if err := ir.ReadFull(r, kernel.Bytes(want), 0); err != nil || !ok {
+		want := make([]float32, t.Bytes()/4)
+		if err := ir.ReadFull(t.Source.(ir.Span).R, kernel.Bytes(want), 0); err != nil || !ok {
 			return err
 		}
+		// A size that depends on values may differ: what one side lacks counts as zeros.
+		n := max(len(want), len(got))
+		want, got = slices.Concat(want, make([]float32, n-len(want))), slices.Concat(got, make([]float32, n-len(got)))
 		if e[name] == nil {
 			e[name] = &outputError{}
 		}

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // Of the first output, everything is larger than of the second; the third input is small and the last one large.
@@ -98,6 +100,36 @@ func TestTrialsHoldSamplesOut(t *testing.T) {
 	}{{sampled{trial: true, fits: true, samples: 9}, 2, 2}, {sampled{trial: true, fits: true, samples: 3}, 0, 3}, {sampled{trial: true, samples: 9}, 0, 9}, {sampled{fits: true, samples: 9}, 0, 0}} {
 		if held, measured := count(&c.s); held != c.held || measured != c.measured {
 			t.Errorf("%d samples, trial %t: %d held out, %d measured", c.s.samples, c.s.trial, held, measured)
+		}
+	}
+}
+
+// An output whose size depends on values has an error where it has another size: what one side lacks counts as zeros.
+func TestErrorOfOutputsOfAnotherSize(t *testing.T) {
+	for _, c := range []struct {
+		before, after []float32
+		signal, noise float64
+	}{
+		{[]float32{1, 2}, []float32{1, 2}, 5, 0},
+		{[]float32{1, 2, 3}, []float32{1, 2}, 14, 9},
+		{[]float32{1}, []float32{1, 2}, 1, 4},
+		{nil, []float32{2}, 0, 4},
+		{[]float32{2}, nil, 4, 4},
+	} {
+		of := func(x []float32) *ir.Array {
+			return &ir.Array{DType: ir.Float, Shape: []int64{int64(len(x))}, Data: kernel.Bytes(x)}
+		}
+		s := &sampled{step: &pass.Step{Eval: ir.NewEval(t.TempDir())}}
+		kept, err := s.keep(t.Context(), map[string]*ir.Array{"y": of(c.before)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := outputErrors{}
+		if err := e.add(kept, map[string]*ir.Array{"y": of(c.after)}); err != nil {
+			t.Fatalf("%v, then %v: %v", c.before, c.after, err)
+		}
+		if got := e["y"]; got.signal != c.signal || total(got.noise) != c.noise {
+			t.Errorf("%v, then %v: an error of %g of %g, want %g of %g", c.before, c.after, total(got.noise), got.signal, c.noise, c.signal)
 		}
 	}
 }
