@@ -26,9 +26,12 @@ sample := $(patsubst %,.compat/%/requirements.txt,ort-1.17 ort-1.31 reference)
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 slow := ./cmd/mcompress ./quantize ./ir/opset ./internal/kernel ./prune ./internal/engine
 
+# One more than processors: tests wait for servers, processes and disks for a third of their time.
+packages := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 test: $(environment) $(mlflow) .s3/versitygw
 	go vet ./...
-	go test -vet=off -timeout 30m $(slow) ./...
+	go test -vet=off -timeout 30m -p $(packages) $(slow) ./...
 
 # All that the tests need besides Go.
 environments: $(environment) $(mlflow) $(sample) .s3/versitygw
