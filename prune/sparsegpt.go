@@ -66,7 +66,7 @@ func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 			factored, factors = nil, nil
 			for _, m := range ms {
 				h := m.(secondMoments)
-				f, err := h.Factor(hessian.Options{Damp: max(float64(o.damp()), h.Shrinkage())})
+				f, err := h.Factor(ctx, hessian.Options{Damp: max(float64(o.damp()), h.Shrinkage())})
 				if err != nil {
 					return err
 				}

@@ -64,7 +64,7 @@ func TestSparseGPTIsTheAlgorithmWithTheInverse(t *testing.T) {
 		defer pool.Close()
 		m := hessian.New(pool, k)
 		m.Add(x)
-		f, err := m.Factor(hessian.Options{})
+		f, err := m.Factor(t.Context(), hessian.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package hessian
 
 import (
+	"context"
 	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
@@ -11,27 +12,35 @@ import (
 // such a system that a worker solves at a time.
 const leaf, piece = 64, 256
 
-// cholesky replaces the upper triangle of -H by R, H = RᵀR, and reports whether H is positive definite: what is left of -H is added to, as
+// cholesky replaces the upper triangle of -H by R, H = RᵀR, and returns ErrSingular if H is not positive definite: what is left of -H is added to, as
 // products are. Nearly all of the work is products of
 // float32 matrices; the factor of a damped Hessian does not need more: its error is that of a dampening of about 1e-6.
-func (h *Hessian) cholesky() bool { return h.factorBlock(0, h.K) }
+//
+// The work grows with the cube of K, minutes at 16,384, so that each product looks at ctx, and what is left is not computed once it ends.
+func (h *Hessian) cholesky(ctx context.Context) error { return h.factorBlock(ctx, 0, h.K) }
 
 // factorBlock factors the n rows and columns from at on: one half, the rows right of it, what they subtract from the other half (the Schur
 // complement), and the other half.
-func (h *Hessian) factorBlock(at, n int) bool {
+func (h *Hessian) factorBlock(ctx context.Context, at, n int) error {
 	if n <= leaf {
-		return h.factorLeaf(at, n)
+		if !h.factorLeaf(at, n) {
+			return ErrSingular
+		}
+		return nil
 	}
 	half := halfOf(n)
 	middle, end := at+half, at+n
-	if !h.factorBlock(at, half) {
-		return false
+	if err := h.factorBlock(ctx, at, half); err != nil {
+		return err
 	}
-	h.solve(at, half, middle, end)
-	for i := middle; i < end; i += stripe {
+	h.solve(ctx, at, half, middle, end)
+	for i := middle; i < end && ctx.Err() == nil; i += stripe {
 		h.subtract(at, half, i, min(i+stripe, end), i, end)
 	}
-	return h.factorBlock(middle, n-half)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return h.factorBlock(ctx, middle, n-half)
 }
 
 // halfOf is about half of n, a multiple of leaf.
@@ -39,15 +48,17 @@ func halfOf(n int) int { return (n/2 + leaf - 1) / leaf * leaf }
 
 // solve replaces the n rows from at on, in the columns [from, to), by R⁻ᵀ times them, where R is the factor of the diagonal block of these
 // rows: one half, what it subtracts from the other half, and the other half.
-func (h *Hessian) solve(at, n, from, to int) {
+func (h *Hessian) solve(ctx context.Context, at, n, from, to int) {
 	if n <= leaf {
 		h.solveLeaf(at, n, from, to)
 		return
 	}
 	half := halfOf(n)
-	h.solve(at, half, from, to)
-	h.subtract(at, half, at+half, at+n, from, to)
-	h.solve(at+half, n-half, from, to)
+	h.solve(ctx, at, half, from, to)
+	for i := at + half; i < at+n && ctx.Err() == nil; i += stripe {
+		h.subtract(at, half, i, min(i+stripe, at+n), from, to)
+	}
+	h.solve(ctx, at+half, n-half, from, to)
 }
 
 // subtract subtracts from the rows [top, bottom), in the columns [from, to), the product of the n rows from at on: transposed, of the columns

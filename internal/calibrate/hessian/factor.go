@@ -2,6 +2,7 @@ package hessian
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -32,9 +33,9 @@ type Options struct {
 // ErrSingular reports a Hessian without Cholesky factor, a property of the inputs of one layer.
 var ErrSingular = errors.New("the Hessian has no Cholesky factor: it holds infinities or NaN, or --damp is too small")
 
-// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular. Afterwards only Reset may be called on h, which invalidates the
+// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular, or the error of ctx. Afterwards only Reset may be called on h, which invalidates the
 // Factor.
-func (h *Hessian) Factor(o Options) (*Factor, error) {
+func (h *Hessian) Factor(ctx context.Context, o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()
 	h.rows = nil // up to a sixteenth of a large Hessian
@@ -45,9 +46,11 @@ func (h *Hessian) Factor(o Options) (*Factor, error) {
 			h.sum[i*h.K+i] = -1 // the input is always zero: any rounding is exact
 		}
 	}
-	ok := h.cholesky()
+	if err := h.cholesky(ctx); err != nil {
+		return nil, err
+	}
 	f.divide(h.pool, h.sum)
-	if !ok || slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
+	if slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, ErrSingular
 	}
 	return f, nil

@@ -1,6 +1,8 @@
 package hessian
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -15,9 +17,51 @@ func TestHessianThatHasNoFactor(t *testing.T) {
 	defer p.Close()
 	h := New(p, 2)
 	h.Add([]float32{1, float32(math.Inf(1))})
-	if _, err := h.Factor(Options{Damp: 0.01}); err == nil {
+	if _, err := h.Factor(t.Context(), Options{Damp: 0.01}); err == nil {
 		t.Error("an infinite Hessian has a factor")
 	}
+}
+
+// The factor of many columns takes minutes: no product begins once the context has ended.
+func TestFactorEndsWithItsContext(t *testing.T) {
+	p := op.NewPool(1)
+	defer p.Close()
+	factor := func(c *countdown) error {
+		h := New(p, 1500)
+		h.Add(make([]float32, 1500))
+		_, err := h.Factor(c, Options{Damp: 0.01})
+		return err
+	}
+	whole := &countdown{Context: t.Context(), left: math.MaxInt}
+	if err := factor(whole); err != nil {
+		t.Fatal(err)
+	}
+	asked := math.MaxInt - whole.left
+	if asked < 1500/leaf {
+		t.Fatalf("the context is asked %d times", asked)
+	}
+	for _, left := range []int{0, 1, asked / 2, asked - 1} {
+		c := &countdown{Context: t.Context(), left: left}
+		if err := factor(c); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled after %d of %d: got %v", left, asked, err)
+		}
+		if c.left < -asked/4 {
+			t.Errorf("canceled after %d of %d: it is asked %d times more", left, asked, -c.left)
+		}
+	}
+}
+
+// A countdown is canceled once it was asked some times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // Few random rows need strong shrinkage, many none; equal rows need none however few they are.
@@ -62,7 +106,7 @@ func TestFactor(t *testing.T) {
 		defer p.Close()
 		h := New(p, k)
 		h.Add(x)
-		f, err := h.Factor(Options{Damp: damp, Order: true, Block: 32})
+		f, err := h.Factor(t.Context(), Options{Damp: damp, Order: true, Block: 32})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ type testCase struct {
 	code    int
 	output  string // of the command
 	finding string // empty if the command behaves
+
+	took      time.Duration // by the clock
+	interrupt time.Duration // after which the run gets SIGINT; 0 for never
 
 	label     string   // kind of command, for statistics; empty without
 	operators []string // of the model, likewise
@@ -83,11 +87,41 @@ func copyFile(from, to string) error {
 // waits is the most times that a run may take the limit of processor time, where others use the processors, or all of its threads wait.
 const waits = 10
 
+// limit is that of the processor time of the command. A search tries dozens of candidates, and the time of those that factor Hessians grows with the
+// cube of a layer's inputs.
+func (c *testCase) limit(f *fuzzer) time.Duration {
+	if slices.Contains(c.args, "--auto") {
+		return 10 * f.limit
+	}
+	return f.limit
+}
+
+// lateness is the most time between an interrupt and the end of a run: what runs then is a fraction of a second, on processors that others use.
+const lateness = 30 * time.Second
+
+// wait runs cmd, and returns how long after its interrupt it has ended.
+func (c *testCase) wait(cmd *exec.Cmd) (late time.Duration, err error) {
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	if c.interrupt > 0 {
+		timer := time.AfterFunc(c.interrupt, func() { _ = cmd.Process.Signal(os.Interrupt) }) // an error says that it has ended
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	if c.took = time.Since(start); c.interrupt > 0 {
+		late = c.took - c.interrupt
+	}
+	return late, err
+}
+
 // run runs the command under the limits and checks the files that it leaves.
 func (c *testCase) run(ctx context.Context, f *fuzzer) {
-	limited, cancel := context.WithTimeout(ctx, waits*f.limit)
+	limit := c.limit(f)
+	limited, cancel := context.WithTimeout(ctx, waits*limit)
 	defer cancel()
-	shell := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, f.memory/1024, int(f.limit.Seconds()))
+	shell := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, f.memory/1024, int(limit.Seconds()))
 	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", cmp.Or(c.program, f.program)}, c.args...)...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "NO_COLOR=1")
@@ -96,17 +130,20 @@ func (c *testCase) run(ctx context.Context, f *fuzzer) {
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
+	late, err := c.wait(cmd)
 	c.output = out.String()
 	c.code = cmd.ProcessState.ExitCode()
 	if ctx.Err() != nil {
 		return
 	}
 	switch {
+	case late > lateness:
+		c.finding = fmt.Sprintf("no end within %v after an interrupt", lateness)
 	case limited.Err() != nil:
-		c.finding = fmt.Sprintf("no end within %v", waits*f.limit)
-	case c.code < 0 && cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime() >= f.limit-time.Second:
-		c.finding = fmt.Sprintf("no end within %v of processor time", f.limit)
+		c.finding = fmt.Sprintf("no end within %v", waits*limit)
+	case c.code < 0 && cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime() >= limit-time.Second:
+		c.finding = fmt.Sprintf("no end within %v of processor time", limit)
+	case c.code < 0 && c.interrupt > 0: // it came before the program handles signals
 	case err != nil && !errors.As(err, new(*exec.ExitError)):
 		c.finding = err.Error()
 	default:

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/dev/conform"
@@ -130,7 +131,7 @@ func (c *generatedCase) test(ctx context.Context) {
 		c.finding = fmt.Sprintf("the generator makes an invalid model: %v", c.valid)
 		return
 	}
-	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.related, c.library, c.evidence, c.other, c.twice} {
+	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.interrupted, c.related, c.library, c.evidence, c.other, c.twice} {
 		text := property(ctx)
 		if notRun.MatchString(text) {
 			continue
@@ -441,12 +442,40 @@ func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []str
 		return nil, "", err
 	}
 	other := &testCase{dir: dir, args: args, program: program}
+	return other, dir, c.runIn(ctx, other, m)
+}
+
+// runIn runs other on a model, in its folder.
+func (c *generatedCase) runIn(ctx context.Context, other *testCase, m *modelgen.Model) error {
 	if err := c.place(other, m); err != nil {
-		return nil, dir, err
+		return err
 	}
 	other.initial = other.entries()
 	other.run(ctx, c.f)
-	return other, dir, nil
+	return nil
+}
+
+// interrupted holds if the command ends soon after an interrupt, leaves nothing, and says so.
+func (c *generatedCase) interrupted(ctx context.Context) string {
+	if c.random.IntN(4) > 0 && !c.always {
+		return ""
+	}
+	dir, err := os.MkdirTemp("", "fuzzcommands")
+	if err != nil {
+		return err.Error()
+	}
+	defer os.RemoveAll(dir)
+	again := &testCase{dir: dir, args: c.args, interrupt: time.Duration(float64(c.took) * c.random.Float64())}
+	if err := c.runIn(ctx, again, c.model); err != nil {
+		return err.Error()
+	}
+	switch {
+	case again.finding != "":
+		return "after an interrupt: " + again.finding
+	case again.code == 1 && !strings.Contains(again.output, "interrupted"), again.code != 1 && again.code != c.code && again.code >= 0:
+		return fmt.Sprintf("exit code %d after an interrupt: %s", again.code, lastLine(again.output))
+	}
+	return ""
 }
 
 // written are the files that the run left.

@@ -71,10 +71,21 @@ func (b *builder) loop(x val) val {
 	return b.loopOf(x, count, trips)
 }
 
+// narrowed is x, behind a layer of fewer outputs where the square of its size is more than a few pieces.
+func (b *builder) narrowed(x val) val {
+	n := x.last()
+	if n*n <= 1<<20 {
+		return x
+	}
+	few := b.size()
+	return b.node("MatMul", []val{x, b.weight("down", n, n, few)}, x.typ, with(x.shape, -1, few))
+}
+
 // loopOf is a Loop of count iterations that stacks an output of each: steps of them, -1 where that depends on values, and 0 for none, where it
 // returns the last value.
 func (b *builder) loopOf(x, count val, steps int64) val {
 	b.trait("Loop")
+	x = b.narrowed(x)
 	c := b.inner("loop")
 	i, keep, state := val{b.name("i"), ir.Int64, []int64{}}, val{b.name("keep"), ir.Bool, []int64{}}, val{b.name("state"), x.typ, x.shape}
 	c.g.Inputs = []Value{declared(i), declared(keep), declared(state)}
@@ -132,6 +143,7 @@ func (b *builder) scan(x val) val {
 
 // call adds a function of a layer, with a weight among its arguments and one inside, and calls it twice.
 func (b *builder) call(x val) val {
+	x = b.narrowed(x)
 	if b.m.IR < 8 {
 		return b.unary(x)
 	}

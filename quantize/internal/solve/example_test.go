@@ -1,6 +1,7 @@
 package solve_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -15,7 +16,7 @@ func Example() {
 	defer p.Close()
 	h := hessian.New(p, 2)
 	h.Add([]float32{1, 1, 2, 2, -1, -1, 1, 0.9})
-	f, err := h.Factor(hessian.Options{Damp: 0.01, Order: true, Block: 2})
+	f, err := h.Factor(context.Background(), hessian.Options{Damp: 0.01, Order: true, Block: 2})
 	if err != nil {
 		log.Fatal(err)
 	}

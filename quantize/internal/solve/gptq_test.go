@@ -48,7 +48,7 @@ func (l *layer) hessian(t testing.TB) *hessian.Hessian {
 
 func (l *layer) factor(t testing.TB, o hessian.Options) *hessian.Factor {
 	t.Helper()
-	f, err := l.hessian(t).Factor(o)
+	f, err := l.hessian(t).Factor(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		h := hessian.New(pool(t, workers), l.k)
 		h.Add(l.x[:workers*l.k])
 		h.Add(l.x[workers*l.k:])
-		f, err := h.Factor(hessian.Options{Damp: 0.01, Order: true, Block: specs[0].Block})
+		f, err := h.Factor(t.Context(), hessian.Options{Damp: 0.01, Order: true, Block: specs[0].Block})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func BenchmarkGPTQ(b *testing.B) {
 			for b.Loop() {
 				h := hessian.New(p, l.k)
 				h.Add(l.x)
-				f, err := h.Factor(hessian.Options{Damp: 0.01, Order: true, Block: 32})
+				f, err := h.Factor(b.Context(), hessian.Options{Damp: 0.01, Order: true, Block: 32})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -146,7 +146,7 @@ func TestValuesDoNotDependOnTheMagnitude(t *testing.T) {
 					rows[i*k+i] = 1
 				}
 				h.Add(rows)
-				f, err := h.Factor(hessian.Options{Damp: 0.01, Block: g.Block})
+				f, err := h.Factor(t.Context(), hessian.Options{Damp: 0.01, Block: g.Block})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -148,7 +148,11 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	var f *hessian.Factor
 	if unknown && other.None() {
 		var err error
-		if f, err = h.Factor(hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block}); err != nil {
+		f, err = h.Factor(ctx, hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			other = pass.Reason{Code: pass.GPTQInputs, Detail: err.Error()}
 		}
 	}
