@@ -123,7 +123,7 @@ func reorder(r *rand.Rand, m *Model) bool {
 	made := map[string]bool{} // by nodes
 	for _, n := range g.Nodes {
 		for _, s := range n.Out {
-			made[s] = true
+			made[s] = s != "" // of an omitted output
 		}
 	}
 	rest, done := slices.Clone(g.Nodes), map[string]bool{}
