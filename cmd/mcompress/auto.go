@@ -16,6 +16,7 @@ import (
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
@@ -29,7 +30,7 @@ type automatic struct {
 	size            mcli.Size
 	ratio           float64
 	target          *targetFlag
-	strip           *bool // --strip-metadata
+	layout          func() onnx.LayoutOptions // of the results
 }
 
 // candidates are the default candidates, each a method and its options, in the order in which methods can be combined.
@@ -77,9 +78,9 @@ func searched(g report.Limit) bool {
 }
 
 // search returns the options of a search on one model.
-func (a *automatic) search(ctx context.Context, t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
+func (a *automatic) search(ctx context.Context, t *tool, model, out, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
 	s := tune.Options{
-		Input: model, Data: v.Data, Scores: v.Scores, Metric: v.Metric, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Strip: *a.strip,
+		Input: model, Data: v.Data, Scores: v.Scores, Metric: v.Metric, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Limits: t.limits().Half(), Dir: dir, Result: out, Layout: a.layout(),
 	}
 	for _, g := range gates {
 		if searched(g) {
@@ -87,11 +88,11 @@ func (a *automatic) search(ctx context.Context, t *tool, model, dir string, o *m
 		}
 	}
 	if a.ratio > 0 {
-		f, size, err := remote.OpenFile(ctx, model)
+		f, err := remote.OpenModel(ctx, model)
 		if err != nil {
 			return s, err
 		}
-		s.Bytes = int64(float64(size) / a.ratio)
+		s.Bytes = int64(float64(f.Size()) / a.ratio)
 		if err := f.Close(); err != nil {
 			return s, err
 		}
@@ -132,9 +133,9 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 }
 
 // chooser returns the search that finds the steps for a model, and warns of their order, which is that of the candidates.
-func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string, ir.Journal) ([]pass.Options, *pass.Search, error) {
-	return func(ctx context.Context, model string, j ir.Journal) ([]pass.Options, *pass.Search, error) {
-		s, err := a.search(ctx, t, model, dir, o, v, gates)
+func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string, string, ir.Journal) ([]pass.Options, *pass.Search, error) {
+	return func(ctx context.Context, model, out string, j ir.Journal) ([]pass.Options, *pass.Search, error) {
+		s, err := a.search(ctx, t, model, out, dir, o, v, gates)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -178,7 +179,7 @@ func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.M
 
 // sensitivityOf prints the sensitivity of each weight of a model.
 func (a *automatic) sensitivityOf(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, model string, v job.Verification, w *writing) error {
-	s, err := a.search(c.Context, t, model, dir, o, v, w.gates)
+	s, err := a.search(c.Context, t, model, "", dir, o, v, w.gates)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type writing struct {
 	dataSuffix string // see job.Options
 
 	// choose searches the steps for a model; nil if they are given.
-	choose func(ctx context.Context, model string, j ir.Journal) ([]pass.Options, *pass.Search, error)
+	choose func(ctx context.Context, model, out string, j ir.Journal) ([]pass.Options, *pass.Search, error)
 
 	// alternative is the step that the summary names where the result is hardly smaller than the source; nil for none.
 	alternative pass.Options
@@ -449,7 +449,7 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 	}
 	var search *pass.Search
 	if w.choose != nil {
-		if steps, search, err = w.choose(ctx, model, kept); err != nil {
+		if steps, search, err = w.choose(ctx, model, out, kept); err != nil {
 			return nil, fmt.Errorf("%s: %w", model, err)
 		}
 	}
@@ -471,6 +471,11 @@ func (w *writing) compressed(c *cli.Context, t *tool, m listed, label string, st
 		t.division.parts = res.Parts
 	}
 	return res, err
+}
+
+// layout is that of the results.
+func (w *writing) layout() onnx.LayoutOptions {
+	return onnx.LayoutOptions{Strip: w.strip, DataSuffix: w.dataSuffix, DataFiles: w.dataFiles}
 }
 
 // job returns the options of the flags for running the steps on a model, with the options of the target set in them.

@@ -41,7 +41,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		}
 	})
 	if m.auto != nil {
-		m.auto.target, m.auto.strip = &w.target, &w.strip
+		m.auto.target, m.auto.layout = &w.target, w.layout
 		own = append(own, m.auto.flags()...)
 	}
 	if m.variants != nil {

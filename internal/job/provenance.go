@@ -106,19 +106,34 @@ func (d *Digest) Close() error {
 // provenance records version, recipe and source of the output in its metadata. The source's digest is known only once
 // the file has been read: a placeholder of the same size is replaced at the end.
 func (r *run) provenance() {
-	r.setMeta(ir.Entry{Key: report.KeyVersion, Value: r.Version})
-	r.setMeta(ir.Entry{Key: report.KeyRecipe, Value: r.recipe.SHA256})
+	m := r.work.Model
+	setMeta(m, ir.Entry{Key: report.KeyVersion, Value: r.Version})
+	setMeta(m, ir.Entry{Key: report.KeyRecipe, Value: r.recipe.SHA256})
 	if !r.Digest {
-		r.work.Model.Meta = slices.DeleteFunc(r.work.Model.Meta, func(e ir.Entry) bool { return e.Key == report.KeySource })
+		m.Meta = slices.DeleteFunc(m.Meta, func(e ir.Entry) bool { return e.Key == report.KeySource })
 		return
 	}
-	r.setMeta(ir.Entry{Key: report.KeySource, Value: strings.Repeat("0", 2*sha256.Size), Late: r.sourceSum})
+	setMeta(m, ir.Entry{Key: report.KeySource, Value: noSum, Late: r.sourceSum})
+}
+
+// noSum has the size of a digest.
+var noSum = strings.Repeat("0", 2*sha256.Size)
+
+// Size is the size in bytes of the files of m as the result of a run of this version that is called name, with its metadata.
+func Size(m *ir.Model, name string, o onnx.LayoutOptions) int64 {
+	given := m.Meta
+	defer func() { m.Meta = given }()
+	m.Meta = slices.Clone(given)
+	setMeta(m, ir.Entry{Key: report.KeyVersion, Value: Version()})
+	for _, key := range []string{report.KeyRecipe, report.KeySource} {
+		setMeta(m, ir.Entry{Key: key, Value: noSum})
+	}
+	return onnx.Layout(m, modelName(name), o).Size()
 }
 
 func (r *run) sourceSum(context.Context) (string, error) { return r.sums.combined(r.source) }
 
-func (r *run) setMeta(e ir.Entry) {
-	m := r.work.Model
+func setMeta(m *ir.Model, e ir.Entry) {
 	i := slices.IndexFunc(m.Meta, func(o ir.Entry) bool { return o.Key == e.Key })
 	if i < 0 {
 		m.Meta = append(m.Meta, e)

@@ -150,7 +150,7 @@ func unchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string
 			nodes++
 		}
 	}
-	return plain.size(t.Strip), positions, plain.close()
+	return t.size(plain), positions, plain.close()
 }
 
 // costs are the estimated costs of measuring the variants of layers, in nodes that are run: the source up to the layer, and each variant from there on.

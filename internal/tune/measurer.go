@@ -99,7 +99,7 @@ func (m *measurer) measure(ctx context.Context, s *engine.Interpreter) (*outputE
 
 // variant measures the file size and the sensitivity of a variant.
 func (m *measurer) variant(ctx context.Context, o opened) error {
-	o.variant.bytes = o.layer.bytes + o.size(m.Strip) - m.bytes
+	o.variant.bytes = o.layer.bytes + m.size(o.built) - m.bytes
 	d, err := m.measure(ctx, o.session)
 	if err != nil {
 		return m.named(o.measurement, err)

@@ -70,8 +70,8 @@ func nth(i int, choices []choice) string {
 
 // largest tries the last of choices with a file size of at most Bytes, and where it cannot be run those before it.
 func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) error {
-	bytes, err := t.size(ctx, layers, choices[0])
-	for ; err == nil && bytes == math.MaxInt64 && len(choices) > 1; bytes, err = t.size(ctx, layers, choices[0]) {
+	bytes, err := t.sizeOf(ctx, layers, choices[0])
+	for ; err == nil && bytes == math.MaxInt64 && len(choices) > 1; bytes, err = t.sizeOf(ctx, layers, choices[0]) {
 		choices = choices[1:]
 	}
 	if err == nil && bytes > t.Bytes {
@@ -83,7 +83,7 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 	lo, hi := 0, len(choices)-1
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
-		bytes, err := t.size(ctx, layers, choices[mid])
+		bytes, err := t.sizeOf(ctx, layers, choices[mid])
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Options, e
 }
 
 // size is the file size of a choice in bytes; that of a choice that cannot be built, which the search names as left out, is above any target.
-func (t *tuner) size(ctx context.Context, layers []*layer, c choice) (int64, error) {
+func (t *tuner) sizeOf(ctx context.Context, layers []*layer, c choice) (int64, error) {
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
 		var failed string
@@ -225,7 +225,7 @@ func (t *tuner) size(ctx context.Context, layers []*layer, c choice) (int64, err
 		return math.MaxInt64, err
 	}
 	defer b.close()
-	return b.size(t.Strip), nil
+	return t.size(b), nil
 }
 
 // describe lists the candidates of a choice with the numbers of layers that they are for.
@@ -300,7 +300,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		return tried{}, err
 	}
 	defer b.close()
-	if b.size(t.Strip) >= below {
+	if t.size(b) >= below {
 		return tried{}, nil
 	}
 	s, err := t.session(ctx, b.Model)
@@ -308,7 +308,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		return tried{}, err
 	}
 	defer s.Close()
-	trial := &pass.Trial{What: what, Bytes: b.size(t.Strip)}
+	trial := &pass.Trial{What: what, Bytes: t.size(b)}
 	if trial.Ended, err = t.screened(ctx, s); err != nil || trial.Ended > 0 {
 		return tried{Trial: trial}, err
 	}

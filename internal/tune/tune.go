@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +34,10 @@ type Options struct {
 
 	Target *pass.Target // of the result; nil for the default
 
-	Journal  ir.Journal // of measurements and trials; nil for none
-	Dir      string     // folder of temporary files
-	Strip    bool       // sizes are without metadata: see onnx.LayoutOptions
+	Journal  ir.Journal         // of measurements and trials; nil for none
+	Dir      string             // folder of temporary files
+	Result   string             // path of the result, in whose files its name may be
+	Layout   onnx.LayoutOptions // of the result
 	Workers  int
 	Memory   int64                            // bytes for cached values
 	Limits   memory.Limits                    // of each session
@@ -237,7 +239,9 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 
 func (b *built) close() error { return errors.Join(b.File.Close(), b.eval.Close()) }
 
-// size is the size of the written files in bytes, with or without metadata.
-func (b *built) size(strip bool) int64 {
-	return onnx.Layout(b.Model, "model.onnx", onnx.LayoutOptions{External: b.External(), Strip: strip}).Size()
+// size is the size in bytes of the files of b as the result.
+func (t *tuner) size(b *built) int64 {
+	o := t.Layout
+	o.External = o.External || b.External()
+	return job.Size(b.Model, cmp.Or(t.Result, "model.onnx"), o)
 }

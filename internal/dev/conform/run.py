@@ -67,10 +67,17 @@ def compare(a, b, options):
 def _compare(a, b, options, precise):
     names, feed, left = reference(a, options | {"Level": options.get("First") or options.get("Level", "")}, precise)
     second = open_session(b, options, precise)
-    right = dict(pair for name, value in zip(names, second.run(names, feed)) for pair in _flatten(name, value))
+    right = dict(pair for name, value in zip(names, second.run(names, as_declared(second, feed))) for pair in _flatten(name, value))
     if left.keys() != right.keys():
         raise ValueError(f"outputs {sorted(left)} and {sorted(right)}")
     return [{"Name": name} | errors(left[name], right[name]) for name in left]
+
+
+def as_declared(s, feed):
+    """The feed with its tensors in the types of the session's inputs: those of a model in float16 differ from its source's."""
+    kinds = {i.name: feeds.ELEMENTS.get(i.type.removeprefix("tensor(").removesuffix(")")) for i in s.get_inputs()}
+    floats = {name: kinds[name] for name, value in feed.items() if isinstance(value, np.ndarray) and value.dtype.kind == "f" and kinds.get(name)}
+    return {name: value.astype(floats[name]) if name in floats else value for name, value in feed.items()}
 
 
 references = Cache()
