@@ -95,22 +95,35 @@ func TestBundlesThatWereChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*bundle){
-		"payload":   func(b *bundle) { b.Envelope.Payload[9]++ },
-		"signature": func(b *bundle) { b.Envelope.Signatures[0].Sig[9]++ },
-		"hint":      func(b *bundle) { b.Material.PublicKey.Hint = "other" },
-	} {
+	changed := func(change func(*bundle)) {
+		t.Helper()
 		var b bundle
 		if err := json.Unmarshal(text, &b); err != nil {
 			t.Fatal(err)
 		}
 		change(&b)
-		changed, err := json.Marshal(b)
+		text, err := json.Marshal(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, path, string(changed))
+		write(t, path, string(text))
+	}
+	for name, change := range map[string]func(*bundle){
+		"payload":   func(b *bundle) { b.Envelope.Payload[9]++ },
+		"signature": func(b *bundle) { b.Envelope.Signatures[0].Sig[9]++ },
+		"hint":      func(b *bundle) { b.Material.PublicKey.Hint = "other" },
+	} {
+		changed(change)
 		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 || !strings.Contains(got[0], "s.sig: not signed with this key") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	for name, change := range map[string]func(*bundle){
+		"type":       func(b *bundle) { b.Envelope.PayloadType = "application/json" },
+		"signatures": func(b *bundle) { b.Envelope.Signatures = nil },
+	} {
+		changed(change)
+		if got := verifyError(t, path, public); !strings.Contains(got, "not a signature bundle with an envelope of") {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}

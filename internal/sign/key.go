@@ -111,7 +111,7 @@ func readPEM(source string, types ...string) (*pem.Block, error) {
 func readSource(source string) ([]byte, error) {
 	name, isVariable := strings.CutPrefix(source, "env:")
 	if !isVariable {
-		return readFile(source)
+		return readFile(source, maxSize)
 	}
 	text := os.Getenv(name)
 	if text == "" {

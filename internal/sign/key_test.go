@@ -99,6 +99,10 @@ func TestKeysThatAreNotSupported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	publicP224, err := x509.MarshalPKIXPublicKey(&small.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	of := func(name, kind string, der []byte) string { return writePEM(t, filepath.Join(dir, name), kind, der) }
 	write(t, filepath.Join(dir, "text"), "text")
@@ -106,14 +110,19 @@ func TestKeysThatAreNotSupported(t *testing.T) {
 	privateError := func(source string) error { _, err := PrivateKey(source, nil); return err }
 	publicError := func(source string) error { _, err := PublicKey(source); return err }
 	for want, err := range map[string]error{
-		"ed25519.PrivateKey is not supported":                privateError(of("ed", "PRIVATE KEY", private8)),
-		"ed25519.PublicKey is not supported":                 publicError(of("edpub", "PUBLIC KEY", spki)),
-		"curve P-224 is not supported":                       privateError(of("p224", "EC PRIVATE KEY", p224)),
-		"EC PRIVATE KEY is required, not CERTIFICATE":        privateError(of("cert", "CERTIFICATE", spki)),
-		"PUBLIC KEY is required, not EC PRIVATE KEY":         publicError(of("private", "EC PRIVATE KEY", p224)),
-		"not a key as PEM":                                   privateError(filepath.Join(dir, "text")),
-		"openssl pkcs8 -topk8":                               privateError(filepath.Join(dir, "old")),
-		"no such file":                                       publicError(filepath.Join(dir, "none")),
+		"ed25519.PrivateKey is not supported":        privateError(of("ed", "PRIVATE KEY", private8)),
+		"ed25519.PublicKey is not supported":         publicError(of("edpub", "PUBLIC KEY", spki)),
+		"curve P-224 is not supported":               privateError(of("p224", "EC PRIVATE KEY", p224)),
+		"curve P-224 is not supported: P-256, P-384": publicError(of("p224.pub", "PUBLIC KEY", publicP224)),
+		"sec1: x509: failed to parse EC private key": privateError(of("sec1", "EC PRIVATE KEY", []byte("no key"))),
+		"pkcs8: asn1:": privateError(of("pkcs8", "PRIVATE KEY", []byte("no key"))),
+		"spki: asn1:":  publicError(of("spki", "PUBLIC KEY", []byte("no key"))),
+		"text: not a key as PEM: PUBLIC KEY is required": publicError(filepath.Join(dir, "text")),
+		"EC PRIVATE KEY is required, not CERTIFICATE":    privateError(of("cert", "CERTIFICATE", spki)),
+		"PUBLIC KEY is required, not EC PRIVATE KEY":     publicError(of("private", "EC PRIVATE KEY", p224)),
+		"not a key as PEM":     privateError(filepath.Join(dir, "text")),
+		"openssl pkcs8 -topk8": privateError(filepath.Join(dir, "old")),
+		"no such file":         publicError(filepath.Join(dir, "none")),
 		"the environment variable SIGN_TEST_NONE is not set": privateError("env:SIGN_TEST_NONE"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -40,7 +40,7 @@ type Signed struct {
 // Verify compares files with the signature at path. Those that are signed have to be unchanged, and each of files has to be signed. A
 // signature of another key is a mismatch; a file that is no signature is an error. of computes digests from paths; nil for those of the content.
 func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files, of func(ctx context.Context, path string) (string, error)) ([]Mismatch, error) {
-	text, err := readFile(path)
+	text, err := readFile(path, maxSize)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +73,16 @@ func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files,
 // maxSize is the maximum size of a signature or key: that of a folder of some million files.
 const maxSize = 256 << 20
 
-// readFile is os.ReadFile for files of at most maxSize bytes.
-func readFile(path string) ([]byte, error) {
+// readFile is os.ReadFile for files of at most limit bytes.
+func readFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(text) > maxSize {
-		err = fmt.Errorf("%s: larger than %d MiB", path, maxSize>>20)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s: larger than %d bytes", path, limit)
 	}
 	return text, err
 }
