@@ -59,7 +59,7 @@ func TestFormsAreThoseOfTheReport(t *testing.T) {
 			}
 		}
 		lines := bytes.SplitAfter(content, []byte("\n"))
-		for i := range lines {
+		for i := 0; i < len(lines); i += 1 + len(lines)/20 { // TestDifference has every line
 			edited := slices.Clone(lines)
 			edited[i] = append([]byte("x"), edited[i]...)
 			write(bytes.Join(edited, nil))
