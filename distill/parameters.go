@@ -261,6 +261,6 @@ func replace(s *pass.Step, v *ir.Value, trained ir.Source, notes ...pass.Reason)
 	v.SetConst(after)
 	s.Ledger.Changed(v, before, consumers, pass.Row{
 		Form: pass.InPlace, Notes: notes, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
-		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
+		Restore: pass.Itself,
 	})
 }

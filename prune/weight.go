@@ -146,20 +146,27 @@ func (w *weight) replace(s *pass.Step, note pass.Reason, view func(in io.ReaderA
 	})
 }
 
-// swap is replace for any recipe of one input and one output.
+// swap is replace for any recipe of one input and one output, which replaces elements by 0.
 func (w *weight) swap(s *pass.Step, note pass.Reason, r *ir.Recipe) {
 	r.Name, r.In, r.Out = s.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
-	w.set(s, note, r.Derive()[0])
+	w.put(s, note, r.Derive()[0], &pass.Bound{
+		Of: w.before, Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return parts[:1] }, New: pass.EachElement(func(x, y float32) bool { return y == x || y == 0 }),
+	})
 }
 
 // set makes after the weight and adds the row.
 func (w *weight) set(s *pass.Step, note pass.Reason, after *ir.Tensor) {
+	w.put(s, note, after, pass.ExactBound(after, pass.Itself))
+}
+
+func (w *weight) put(s *pass.Step, note pass.Reason, after *ir.Tensor, bound *pass.Bound) {
 	w.v.SetConst(after)
 	s.Ledger.Changed(w.v, w.before, w.consumers, pass.Row{
 		Form:    pass.InPlace,
 		Notes:   pass.Notes(note),
 		After:   []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: after}},
-		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
+		Restore: pass.Itself,
+		Bound:   bound,
 	})
 }
 

@@ -396,6 +396,7 @@ func TestBoundsAreDocumented(t *testing.T) {
 		"- **float16, bfloat16**: half the spacing of numbers at each element, and half the smallest subnormal number; elements are clamped where the method clamps.\n" +
 		"- **Palettes**: each element is between the middles of its entry and the neighbouring ones, times its scale. To that is added what the assignment rounds: 1/16 of the scale with error feedback, half a cell of the table\n" +
 		"  for 64 and 256 entries with scales (2⁻¹²), 16-bit integers for up to 16 (2⁻¹⁴). Vectors are compared with four other entries, none of which is nearer.\n" +
+		"- **int32 biases**: half a scale from the bias, after its correction. **Pruned weights**: each element is what it was, or 0; with `sparsegpt`, `--reconstruct` and corrected float biases, what the method solved.\n" +
 		"- **Sparse forms** are equal. **`lowrank`**: the norm of the error is that of the singular values left out, as factors and product are rounded (2⁻¹⁴ of the norm of the weight; 2⁻⁷ in float16).\n" +
 		"- Rounding of restored elements and of the arithmetic that quantizes them adds 2⁻¹⁸ of the range, in float16 1.5·2⁻¹⁰ and 2⁻²⁴.\n")
 	file := filepath.Join("..", "docs", "bounds.md")

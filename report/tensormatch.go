@@ -99,7 +99,7 @@ func (m *matcher) row(v *ir.Value) pass.Row {
 		r.Form = pass.InPlace
 		r.After = []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}}
 		if numeric(w.Const.DType) && slices.Equal(w.Const.Shape, v.Const.Shape) {
-			r.Restore = func(parts []*ir.Tensor) *ir.Tensor { return parts[0] }
+			r.Restore = pass.Itself
 		}
 		return r
 	}

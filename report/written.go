@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -108,7 +110,7 @@ func (w *writtenWeight) check(ctx context.Context, e *ir.Eval) (err error) {
 		g.Go(func() (err error) {
 			defer func() { to.CloseWithError(err) }()
 			defer ir.Guard(&err)
-			return stream(ctx, e, t, to)
+			return w.unread(stream(ctx, e, t, to))
 		})
 	}
 	holds, err := b.New(ctx, r, func(n pass.Reason) { w.notes = append(w.notes, n) })
@@ -143,6 +145,18 @@ func (w *writtenWeight) check(ctx context.Context, e *ir.Eval) (err error) {
 		return w.broken(why)
 	}
 	return nil
+}
+
+// unread is an error of restoring the weight from what was written: a bug where the files can be read.
+func (w *writtenWeight) unread(err error) error {
+	_, elsewhere := ir.ElsewhereIn(err)
+	var bug *ir.Bug
+	switch {
+	case err == nil, elsewhere, errors.As(err, new(syscall.Errno)), errors.As(err, new(*fs.PathError)), errors.Is(err, io.ErrClosedPipe),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &bug):
+		return err
+	}
+	return w.broken(err.Error())
 }
 
 func (w *writtenWeight) broken(why string) error {

@@ -85,7 +85,7 @@ func plain(s *pass.Step, v *ir.Value, t *ir.Tensor, detail string) (no pass.Reas
 	s.Ledger.Changed(v, t, consumers, pass.Row{
 		Form: pass.InPlace, Notes: pass.Notes(pass.Reason{Code: pass.Expanded, Detail: detail}),
 		After:   []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}},
-		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
+		Restore: pass.Itself, Bound: pass.ExactBound(t, pass.Itself),
 	})
 	return pass.Reason{}
 }

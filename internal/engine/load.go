@@ -330,8 +330,8 @@ func (l *loader) moveUses(p *program, s *step) {
 		if l.release(k); k.uses > 0 {
 			continue
 		}
-		if out := p.slots[s.out[0]].constant; s.op.View && out.packed == nil {
-			out.reserved += k.reserved
+		if out := s.out[0]; s.op.View && out != absent && p.slots[out].constant.packed == nil {
+			p.slots[out].constant.reserved += k.reserved
 		} else {
 			l.budget += k.reserved
 		}

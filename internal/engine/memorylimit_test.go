@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,37 @@ func TestFoldedChainsReturnBudget(t *testing.T) {
 		}
 		if len(u.Steps) != steps {
 			t.Errorf("limit %d: %d steps are not folded, want %d", limit, len(u.Steps), steps)
+		}
+	}
+}
+
+// A node of folded inputs is folded also if its first output is omitted.
+func TestFoldedNodeWithoutFirstOutput(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	b := &builder{m.Graph}
+	const n = 1 << 16 // more than what is folded before fusions
+	x := make([]float32, n)
+	x[7], x[5] = -2, -1
+	c := b.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n}}, Source: ir.Mem(ir.ArrayOf(x, n).Data)})
+	k := b.AddConst("k", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Mem(ir.ArrayOf([]int64{2}, 1).Data)})
+	top := b.NewNode(ir.OpID{Type: "TopK"}, []*ir.Value{b.op("Neg", c), k})
+	at := b.NewValue("at")
+	top.SetOutputs(nil, at)
+	b.Append(top)
+	b.output(b.op("Add", b.input("n", ir.Int64, "1"), at))
+	e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	out, err := e.Run(t.Context(), map[string]*ir.Array{"n": ir.ArrayOf([]int64{10}, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range out {
+		if got := ir.View[int64](a); !slices.Equal(got, []int64{17, 15}) {
+			t.Errorf("got %v", got)
 		}
 	}
 }

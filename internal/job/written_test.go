@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,34 +129,58 @@ func TestDamagedWeightsAreNotPublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		step    pass.Options
 		changes map[string][]change // by suffix
+		on      string              // transformer.onnx if it is empty
+		target  string
+		sparse  bool // of weights with few elements
 	}{
-		"weight-int8":            {step(t, method(t, "weight-int8")), map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {swapped, next, doubled}}},
-		"weight-int8 per tensor": {step(t, method(t, "weight-int8"), "--per-tensor"), map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {doubled}}},
-		"weight-int8 asymmetric": {step(t, method(t, "weight-int8"), "--asymmetric"), map[string][]change{"_q": {shifted(8)}, "_z": {plusOne, next}}},
-		"weight-int4":            {step(t, method(t, "weight-int4")), map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}, "_z": {plusOne, next}}},
-		"weight-int4 standard":   {step(t, method(t, "weight-int4"), "--form", "dequantizelinear", "--search", "minmax"), map[string][]change{"_q": {shifted(4), lost, turned}, "_s": {swapped, next}, "_z": {plusOne}}},
-		"weight-int4 symmetric":  {step(t, method(t, "weight-int4"), "--symmetric"), map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
-		"weight-int4 hqq":        {step(t, method(t, "weight-int4"), "--algo", "hqq"), map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
-		"weight-int2":            {step(t, method(t, "weight-int2")), map[string][]change{"_q": {shifted(2), lost}, "_s": {swapped, doubled}}},
-		"dynamic-int8":           {step(t, method(t, "dynamic-int8")), map[string][]change{"_q": {shifted(8), turned}, "_s": {swapped, next, doubled}}},
-		"float16":                {step(t, method(t, "float16")), map[string][]change{"_h": {shifted(8), lost, next}}},
-		"bfloat16":               {step(t, method(t, "bfloat16")), map[string][]change{"_h": {shifted(8), lost, next}}},
-		"float8":                 {step(t, method(t, "float8")), map[string][]change{"_q": {shifted(8), turned, lost}, "_s": {swapped, next, doubled}}},
-		"palette":                {step(t, method(t, "palette")), map[string][]change{"_q": {shifted(4), lost}, "_c": {next, doubled}, "_s": {next, plusOne}}},
-		"palette without scales": {step(t, method(t, "palette"), "--block", "0", "--entries", "64"), map[string][]change{"_q": {shifted(6), lost}, "_c": {next, doubled}}},
-		"palette of vectors":     {step(t, method(t, "palette"), "--vector", "2"), map[string][]change{"_q": {shifted(4), lost}, "_c": {doubled}, "_s": {next}}},
-		"low rank":               {step(t, method(t, "lowrank")), map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"weight-int8":            {step: step(t, method(t, "weight-int8")), changes: map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {swapped, next, doubled}}},
+		"weight-int8 per tensor": {step: step(t, method(t, "weight-int8"), "--per-tensor"), changes: map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {doubled}}},
+		"weight-int8 asymmetric": {step: step(t, method(t, "weight-int8"), "--asymmetric"), changes: map[string][]change{"_q": {shifted(8)}, "_z": {plusOne, next}}},
+		"weight-int4":            {step: step(t, method(t, "weight-int4")), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}, "_z": {plusOne, next}}},
+		"weight-int4 standard":   {step: step(t, method(t, "weight-int4"), "--form", "dequantizelinear", "--search", "minmax"), changes: map[string][]change{"_q": {shifted(4), lost, turned}, "_s": {swapped, next}, "_z": {plusOne}}},
+		"weight-int4 symmetric":  {step: step(t, method(t, "weight-int4"), "--symmetric"), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
+		"weight-int4 hqq":        {step: step(t, method(t, "weight-int4"), "--algo", "hqq"), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
+		"weight-int2":            {step: step(t, method(t, "weight-int2")), changes: map[string][]change{"_q": {shifted(2), lost}, "_s": {swapped, doubled}}},
+		"dynamic-int8":           {step: step(t, method(t, "dynamic-int8")), changes: map[string][]change{"_q": {shifted(8), turned}, "_s": {swapped, next, doubled}}},
+		"float16":                {step: step(t, method(t, "float16")), changes: map[string][]change{"_h": {shifted(8), lost, next}}},
+		"bfloat16":               {step: step(t, method(t, "bfloat16")), changes: map[string][]change{"_h": {shifted(8), lost, next}}},
+		"float8":                 {step: step(t, method(t, "float8")), changes: map[string][]change{"_q": {shifted(8), turned, lost}, "_s": {swapped, next, doubled}}},
+		"palette":                {step: step(t, method(t, "palette")), changes: map[string][]change{"_q": {shifted(4), lost}, "_c": {next, doubled}, "_s": {next, plusOne}}},
+		"palette without scales": {step: step(t, method(t, "palette"), "--block", "0", "--entries", "64"), changes: map[string][]change{"_q": {shifted(6), lost}, "_c": {next, doubled}}},
+		"palette of vectors":     {step: step(t, method(t, "palette"), "--vector", "2"), changes: map[string][]change{"_q": {shifted(4), lost}, "_c": {doubled}, "_s": {next}}},
+		"weight-int4 gptq":       {step: step(t, method(t, "weight-int4"), "--algo", "gptq", "--calibrate", "4"), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}}},
+		"static-int8":            {step: step(t, method(t, "static-int8"), "--calibrate", "4"), changes: map[string][]change{".weight_q": {shifted(8), lost}, ".weight_s": {next, doubled}, ".bias_q": {shifted(8), lost, next}, ".bias_s": {doubled}}, on: "cnn.onnx"},
+		"float4":                 {step: step(t, method(t, "float4")), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {next}}, target: "embedded"},
+		"l1":                     {step: step(t, method(t, "l1")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"2:4":                    {step: step(t, method(t, "nm")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"sparsegpt":              {step: step(t, method(t, "sparsegpt"), "--calibrate", "4"), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"bitmask":                {step: step(t, method(t, "bitmask")), changes: map[string][]change{"c28": {shifted(8), lost}, "c29": {next, doubled}}, sparse: true},
+		"csr":                    {step: step(t, method(t, "csr")), changes: map[string][]change{"c46": {shifted(8)}, "c47": {next, doubled}, "c48": {lost}}, sparse: true},
+		"delta":                  {step: step(t, method(t, "delta")), changes: map[string][]change{"c36": {shifted(8), lost}, "c37": {next, doubled}}, sparse: true},
+		"coo":                    {step: step(t, method(t, "coo")), changes: map[string][]change{"c27": {next}, "c28": {next, doubled}}, sparse: true},
+		"low rank":               {step: step(t, method(t, "lowrank")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			on := cmp.Or(c.on, "transformer.onnx")
+			target, err := pass.ParseTarget(cmp.Or(c.target, "ort"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for suffix, changes := range c.changes {
 				for i, change := range changes {
-					input, of := take(t, "transformer.onnx"), ""
-					_, err := job.Run(context.Background(), options(input, c.step, &damaged{suffix: suffix, change: change, of: &of}))
+					input, of := take(t, on), ""
+					steps := []pass.Options{c.step, &damaged{suffix: suffix, change: change, of: &of}}
+					if c.sparse {
+						steps = slices.Insert(steps, 0, step(t, method(t, "l1"), "--amount", "0.95"))
+					}
+					o := options(input, steps...)
+					o.Target = target
+					_, err := job.Run(context.Background(), o)
 					var bug *ir.Bug
 					if !errors.As(err, &bug) || !strings.Contains(err.Error(), `tensor "`+of) {
 						t.Errorf("change %d of %s%s: %v", i, of, suffix, err)
 					}
-					if got := files(t, input); !slices.Equal(got, []string{"transformer.onnx"}) {
+					if got := files(t, input); !slices.Equal(got, []string{on}) {
 						t.Errorf("change %d of %s%s: published %v", i, of, suffix, got)
 					}
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/mcompress/mcompress/internal/verify"
@@ -25,7 +27,7 @@ func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
 	case errors.As(err, &option), errors.As(err, &file), errors.As(err, &number), errors.As(err, &side) && side.Side == verify.First:
 		return err
 	}
-	*failed = err.Error()
+	*failed = strings.ReplaceAll(err.Error(), t.Dir+string(filepath.Separator), "") // reports are those of any run
 	return nil
 }
 

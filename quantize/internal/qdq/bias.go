@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -32,16 +33,23 @@ type biasEncoding struct {
 func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	base, old := l.bias.Base, l.node.Input(2)
 	consumers, reason := pass.Consumers(base), weights.RemoveFromInputs(base)
-	ts := k.recipe().Derive()
-	now := e.g.AddConst(base.Name+"_q", ts[0])
-	parts := []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}}
-	form := qdqForm
+	corrected := k.correctedBias()
+	row := pass.Row{Form: pass.InPlace, Notes: pass.Notes(reason)}
+	if k.means == nil {
+		row.Restore = k.dequantized
+	}
+	var parts []pass.Part
 	if k.float {
+		now := e.g.AddConst(base.Name+"_q", corrected)
 		l.node.SetInput(2, now)
-		form = pass.InPlace
+		parts = []pass.Part{{Role: pass.Payload, Value: now, Tensor: corrected}}
+		row.Bound = pass.ExactBound(corrected, pass.Itself)
 	} else {
+		ts := k.recipe(corrected).Derive()
+		now := e.g.AddConst(base.Name+"_q", ts[0])
+		row.Form, row.Bound = qdqForm, k.bound(corrected)
 		scales := e.g.AddConst(base.Name+"_s", ts[1])
-		parts = append(parts, pass.Part{Role: pass.Scales, Value: scales, Tensor: ts[1]})
+		parts = []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}, {Role: pass.Scales, Value: scales, Tensor: ts[1]}}
 		var attrs []*ir.Attr
 		if k.encoding.Axis >= 0 {
 			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.shape)-1)))
@@ -51,38 +59,49 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	old.Drop()
 	if !e.biases[base] {
 		e.biases[base] = true
-		e.step.Ledger.Changed(base, k.bias, consumers, pass.Row{Form: form, Notes: pass.Notes(reason), After: parts, Restore: k.restore()})
+		row.After = parts
+		e.step.Ledger.Changed(base, k.bias, consumers, row)
 	}
 }
 
-// recipe computes quantized values and scales, or floats.
-func (k *biasEncoding) recipe() *ir.Recipe {
-	r := &ir.Recipe{Name: "quantize-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const}, Work: 12 * k.bias.Elems()}
-	if k.means != nil {
-		r.In, r.Work = append(r.In, k.encoding.Weight), r.Work+9*k.encoding.Weight.Elems()
-		if k.weight.ZeroPointValue != nil {
-			r.In = append(r.In, k.weight.ZeroPointValue.Const)
+// correctedBias is the bias as floats: corrected by the mean error that the stored weight adds to outputs, if means are known.
+func (k *biasEncoding) correctedBias() *ir.Tensor {
+	if k.means == nil {
+		return k.bias
+	}
+	r := &ir.Recipe{
+		Name: "correct-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const, k.encoding.Weight}, Work: 9*k.encoding.Weight.Elems() + 12*k.bias.Elems(),
+		Out: []ir.Spec{{Name: k.bias.Name, DType: ir.Float, Shape: k.shape}},
+	}
+	if k.weight.ZeroPointValue != nil {
+		r.In = append(r.In, k.weight.ZeroPointValue.Const)
+	}
+	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+		x := make([]float32, k.bias.Elems())
+		if err := ir.ReadFull(in[0], kernel.Bytes(x), 0); err != nil {
+			return err
 		}
-	}
-	if r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}}; k.float {
-		r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Float, Shape: k.shape}}
-	}
-	r.Run = k.run
-	return r
-}
-
-func (k *biasEncoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	x, scales := make([]float32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
-	if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(x), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
-		return err
-	}
-	if k.means != nil {
 		if err := k.correct(ctx, x, in[1:]); err != nil {
 			return err
 		}
-	}
-	if k.float {
 		_, err := out[0].Write(kernel.Bytes(x))
+		return err
+	}
+	return r.Derive()[0]
+}
+
+// recipe computes quantized values and scales of the corrected bias.
+func (k *biasEncoding) recipe(corrected *ir.Tensor) *ir.Recipe {
+	return &ir.Recipe{
+		Name: "quantize-bias", In: []*ir.Tensor{corrected, k.weight.ScaleValue.Const}, Work: 12 * k.bias.Elems(),
+		Out: []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}},
+		Run: k.quantize,
+	}
+}
+
+func (k *biasEncoding) quantize(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
+	x, scales := make([]float32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
+	if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(x), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 		return err
 	}
 	quantized, err := quantizeBias(k.bias.Name, x, scales, k.activationScale)
@@ -94,6 +113,32 @@ func (k *biasEncoding) run(ctx context.Context, in []io.ReaderAt, out []io.Write
 	}
 	_, err = out[1].Write(kernel.Bytes(scales))
 	return err
+}
+
+// bound is half a scale of the corrected bias, and the rounding of the floats that are divided and restored.
+func (k *biasEncoding) bound(corrected *ir.Tensor) *pass.Bound {
+	const ones = 1 // in each byte of an int32
+	return &pass.Bound{
+		Of: corrected,
+		Tensors: func(parts []*ir.Tensor) []*ir.Tensor {
+			with := slices.Clone(parts)
+			with[0] = &ir.Tensor{Spec: parts[0].Spec, Source: ir.Span{R: spec.Repeated(ones)}}
+			return []*ir.Tensor{k.dequantized(parts), k.dequantized(with)}
+		},
+		New: func(context.Context, io.ReaderAt, func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
+			at := 0
+			return func(x []float32, y [][]float32) string {
+				for i, v := range x {
+					scale := float64(y[1][i]) / 0x01010101
+					if e := math.Abs(float64(v) - float64(y[0][i])); !(e <= scale/2+0x1p-22*math.Abs(float64(v))) {
+						return fmt.Sprintf("element %d is %g, and stored as %g at scale %g", at+i, v, y[0][i], scale)
+					}
+				}
+				at += len(x)
+				return ""
+			}, nil
+		},
+	}
 }
 
 // quantizeBias turns the scales of weights into those of the bias, and quantizes it.
@@ -113,27 +158,22 @@ func quantizeBias(name string, x, scales []float32, activation float32) ([]int32
 	return quantized, nil
 }
 
-// restore is the float bias from its parts, nil with bias correction.
-func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
-	if k.means != nil {
-		return nil
-	}
-	return func(parts []*ir.Tensor) *ir.Tensor {
-		r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.bias.Spec}, Work: 12 * k.bias.Elems()}
-		r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
-			quantized, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
-			if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(quantized), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
-				return err
-			}
-			x := make([]float32, len(quantized))
-			for i, q := range quantized {
-				x[i] = float32(q) * scales[i%len(scales)]
-			}
-			_, err := out[0].Write(kernel.Bytes(x))
+// dequantized is the float bias from its parts.
+func (k *biasEncoding) dequantized(parts []*ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.bias.Spec}, Work: 12 * k.bias.Elems()}
+	r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
+		quantized, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
+		if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(quantized), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 			return err
 		}
-		return r.Derive()[0]
+		x := make([]float32, len(quantized))
+		for i, q := range quantized {
+			x[i] = float32(q) * scales[i%len(scales)]
+		}
+		_, err := out[0].Write(kernel.Bytes(x))
+		return err
 	}
+	return r.Derive()[0]
 }
 
 // precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. Such a
