@@ -189,11 +189,16 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 func (p *writer) choose(worker *chunker, s *segment) (codec, error) {
 	offsets, size := samplePieces(s.dtype(), s.size)
 	sample, err := samples(p.files[s.file], s.offset, offsets, size)
-	if err != nil || s.base == nil {
-		return worker.choose(s.dtype(), sample, nil), err
+	if err != nil {
+		return codec{}, err
 	}
-	base, err := samples(p.Base[s.base.file], s.base.offset, offsets, size)
-	return worker.choose(s.dtype(), sample, base), err
+	var base []byte
+	if s.base != nil {
+		if base, err = samples(p.Base[s.base.file], s.base.offset, offsets, size); err != nil {
+			return codec{}, err
+		}
+	}
+	return worker.choose(s.dtype(), sample, base), nil
 }
 
 // samples are pieces of f of a size, at offsets from start.
