@@ -13,6 +13,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 var equalized = variant{Equalize{}.Method(), nil}
@@ -110,6 +112,34 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 		}
 		r.alike("what is made and read", r.peaks("a", 1), both)
 	})
+}
+
+// Biases and slopes that views read are rescaled where they are stored, as those that layers read themselves.
+func TestEqualizedBiasesBehindViews(t *testing.T) {
+	w := conform.Start(t)
+	for _, view := range []string{"", "Identity", "Reshape"} {
+		s := newBuilder(t, 17)
+		behind := func(name string, shape ...int64) *ir.Value {
+			switch view {
+			case "Identity":
+				return s.node("Identity", []*ir.Value{s.weight(name, shape...)})
+			case "Reshape":
+				return s.node("Reshape", []*ir.Value{s.weight(name, 2, 4), s.ints(shape...)})
+			}
+			return s.weight(name, shape...)
+		}
+		x := s.node("Gemm", []*ir.Value{s.input("x", 3, 6), s.uneven("a", 1, 6, 8), behind("ab", 8)})
+		x = s.node("PRelu", []*ir.Value{x, behind("slope", 8)})
+		x = s.node("Gemm", []*ir.Value{x, s.uneven("b", 0, 8, 8), behind("bb", 8)})
+		s.output("y", s.node("MatMul", []*ir.Value{s.node("Relu", []*ir.Value{x}), s.uneven("c", 0, 8, 5)}), 3, 5)
+		r := equivalent(t, w, equalized, s.save(), 100)
+		for _, name := range []string{"a", "ab", "b", "bb", "c"} {
+			row := r.Report.Ledger[slices.IndexFunc(r.Report.Ledger, func(x report.Row) bool { return x.Tensor == name })]
+			if row.Form != pass.Rescaled.Name {
+				t.Errorf("view %q: %s has the form %q", view, name, row.Form)
+			}
+		}
+	}
 }
 
 // Layers that are no pair are skipped, with a reason.

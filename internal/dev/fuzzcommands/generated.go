@@ -360,7 +360,7 @@ func (c *generatedCase) figures(context.Context) string {
 	}
 	allowed := int64(metadata)
 	if c.model.External() {
-		allowed += page + int64(len(c.model.Constants()))*entry
+		allowed += int64(len(c.model.Constants())) * (page + entry)
 	}
 	if (c.method == nil || c.method.Shrinks) && total > r.Totals.FileBytes.Before+allowed {
 		return fmt.Sprintf("a result of %d bytes, the source has %d", total, r.Totals.FileBytes.Before)

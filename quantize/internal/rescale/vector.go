@@ -18,12 +18,26 @@ func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType && !o.Base.Ambiguous
 }
 
+// own is the constant that v is, or a view of, if nothing else reads it and its elements are those of v in their order; nil if there is none.
+func own(v *ir.Value) *ir.Value {
+	o := pass.Trace(v)
+	if o == nil || !o.Trouble.None() || o.Transposed || o.Base.Ambiguous || o.Elem != o.Base.Const.DType {
+		return nil
+	}
+	for ; len(v.Uses()) == 1; v = v.Producer().Input(0) {
+		if v == o.Base {
+			return v
+		}
+	}
+	return nil
+}
+
 // ScaleVector multiplies the constant that is input i of n by f. Other consumers of the
 // constant keep the original.
 func (e *Editor) ScaleVector(ctx context.Context, n *ir.Node, i int, f []float64) error {
 	v := n.Input(i)
-	if v.Const != nil && len(v.Uses()) == 1 {
-		e.scale(v, axis{n: int64(len(f)), inner: 1}, f)
+	if base := own(v); base != nil {
+		e.scale(base, axis{n: int64(len(f)), inner: 1}, f)
 		return nil
 	}
 	x, err := e.numbers(ctx, v)
