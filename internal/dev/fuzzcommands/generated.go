@@ -728,9 +728,9 @@ func (r *figuresJSON) ledger() map[string]int {
 		if n < 64 {
 			continue
 		}
-		kind := fmt.Sprintf("%s %v %v %v", w.Dtype, w.Methods, w.Forms, w.Reason.Code)
-		rows[fmt.Sprintf("%s of %d elements", kind, n)]++
-		rows[kind+", bytes"] += int(w.Bytes.After) // what weights share is counted for the first one, which another order changes
+		kind := fmt.Sprintf("%v %v %v", w.Methods, w.Forms, w.Reason.Code)
+		rows[fmt.Sprintf("%s %s of %d elements", w.Dtype, kind, n)]++
+		rows[kind+", bytes"] += int(w.Bytes.After) // what weights share, such as tables, is counted for the first one, which another order changes
 	}
 	return rows
 }
