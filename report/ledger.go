@@ -85,8 +85,7 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		if !seen[t] {
 			seen[t] = true
 			*by[p.Role] += t.Bytes()
-			held, _ := c.held(i, p, t)
-			m.RuntimeBytes += held
+			m.RuntimeBytes += c.held(i, p, t)
 		}
 	}
 	m.Bytes = m.Payload + m.Scales + m.Indices

@@ -127,24 +127,22 @@ func (c *chain) restore(i int, part func(pass.Part) *ir.Tensor) *ir.Tensor {
 type extent struct {
 	stored int64 // bytes in the files
 	held   int64 // bytes once a runtime has loaded them
-	listed int64 // held bytes of the same tensors in the result's inventory, which ignores forms
 }
 
 func (f *extent) add(g extent) {
 	f.stored += g.stored
 	f.held += g.held
-	f.listed += g.listed
 }
 
-// held is the runtime memory of the tensor t of a part of row i; false if it follows from the form alone.
-func (c *chain) held(i int, p pass.Part, t *ir.Tensor) (int64, bool) {
+// held is the runtime memory of the tensor t of a part of row i.
+func (c *chain) held(i int, p pass.Part, t *ir.Tensor) int64 {
 	if f := c.stored.loaded[t]; f != nil && !f.unknown {
-		return f.total(), true
+		return f.total()
 	}
 	if p.Folded != 0 {
-		return max(0, p.Folded), false
+		return max(0, p.Folded)
 	}
-	return c.rows[i].Form.RuntimeBytes(t), false
+	return c.rows[i].Form.RuntimeBytes(t)
 }
 
 // dense is the runtime memory of the weight of row i that is folded from its payload and others: in the type that its consumers read, or in its
@@ -183,19 +181,10 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 			continue
 		}
 		seen[t] = true
-		if p.Value != nil {
-			held, known := c.held(i, p, t)
-			listed := held
-			if !known {
-				listed = t.Bytes()
-			}
-			f.add(extent{t.Bytes(), held, listed})
-			folded = true
-			continue
-		}
-		// Tensors in an attribute are listed as the one that they expand to.
 		f.stored += t.Bytes()
-		f.listed = r.Before.Bytes()
+		if p.Value != nil { // not in an attribute
+			f.held += c.held(i, p, t)
+		}
 		folded = true
 	}
 	if r.Form.Dense && folded {
@@ -220,7 +209,7 @@ func (c *chain) extent(o *root, seen map[*ir.Tensor]bool) extent {
 		if f := c.stored.loaded[c.original(o)]; f != nil && !f.unknown {
 			held = f.total()
 		}
-		f.add(extent{b, held, held})
+		f.add(extent{b, held})
 	}
 	return f
 }
@@ -236,13 +225,4 @@ func (c *chain) stays(o *root, seen map[*ir.Tensor]bool) bool {
 func (c *chain) original(o *root) *ir.Tensor {
 	r := c.rows[o.rows[0]]
 	return c.stored.scoped[scoped{r.Scope, r.Tensor}]
-}
-
-// expansion is the memory of a runtime beyond the result's inventory.
-func (c *chain) expansion() int64 {
-	n := int64(0)
-	for _, o := range c.roots {
-		n += o.extent.held - o.extent.listed
-	}
-	return n
 }

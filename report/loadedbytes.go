@@ -14,7 +14,8 @@ func LoadedBytes(ctx context.Context, m *ir.Model) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	all, decoded, expanded := newConstants(m), newParameterCounter(m).decoded, map[*ir.Tensor]bool{}
+	all, decoded := newConstants(m), newParameterCounter(m).decoded
+	expanded, counted := map[*ir.Tensor]bool{}, map[buffer]bool{}
 	for n := range m.Nodes() {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -24,8 +25,8 @@ func LoadedBytes(ctx context.Context, m *ir.Model) (int64, error) {
 			continue
 		}
 		parts := all.expandedParts(n.Outputs[0])
-		for _, t := range parts {
-			if !expanded[t] {
+		for _, v := range parts {
+			if t := v.Const; !expanded[t] && !all.isRead(v) {
 				expanded[t] = true
 				held -= t.Bytes()
 			}
@@ -35,7 +36,12 @@ func LoadedBytes(ctx context.Context, m *ir.Model) (int64, error) {
 			f.shape, _ = n.Input(len(n.Inputs()) - 1).Ints() // of Reshape
 			f.follow(n.Outputs[0], buffer{n, d.elem})
 			f.merge()
-			held += f.total()
+			for _, l := range f.copies { // a transposed view of an expanded tensor is followed from both
+				if !counted[l.buffer] {
+					counted[l.buffer] = true
+					held += l.bytes
+				}
+			}
 		}
 	}
 	return held, nil
@@ -47,12 +53,12 @@ func (c *constants) isRead(v *ir.Value) bool {
 }
 
 // expandedParts are the constants of the expression v whose number of elements it changes.
-func (c *constants) expandedParts(v *ir.Value) (parts []*ir.Tensor) {
+func (c *constants) expandedParts(v *ir.Value) (parts []*ir.Value) {
 	var s subtree
 	s.walk(v)
 	for _, leaf := range s.leaves {
 		if c.folding(leaf).unknown {
-			parts = append(parts, leaf.Const)
+			parts = append(parts, leaf)
 		}
 	}
 	return parts

@@ -242,7 +242,7 @@ func (c *parameterCounter) noteScales(n *ir.Node) {
 		return
 	}
 	for v, steps := n.Outputs[0], 0; v != nil && steps < rescaling; steps++ {
-		u := v.OnlyConsumer()
+		u := reader(v)
 		if u == nil {
 			return
 		}
@@ -250,11 +250,14 @@ func (c *parameterCounter) noteScales(n *ir.Node) {
 		case holdsAny(f):
 			c.noteScale(u.Input(1), rescaling)
 			return
+		case u.Op.Is("Sub") && u.Input(1) == v: // n gathers zero points
+			c.scales[c.of(n.Input(0)).base] = true
+			return
 		case f.Affine == operator.Factor:
 			c.noteScale(u.Input(0), rescaling)
 			c.noteScale(u.Input(1), rescaling)
 			return
-		case u.Op.Is("Cast"), f.Move.Keeps(), f.Affine == operator.Offset:
+		case u.Op.Is("Cast"), f.Move.Keeps(), f.Affine == operator.Offset, unpacks(u) > 0:
 			v = u.Outputs[0]
 		default:
 			return
@@ -264,6 +267,20 @@ func (c *parameterCounter) noteScales(n *ir.Node) {
 
 // rescaling is the maximum number of nodes between an integer result and a constant that multiplies it.
 const rescaling = 8
+
+// reader is the only node that reads the elements of v, not only its shape; nil if there are none or several.
+func reader(v *ir.Value) (n *ir.Node) {
+	for _, u := range v.Uses() {
+		switch {
+		case u.Node != nil && u.Node.Op.Is("Shape"):
+		case u.Node == nil || n != nil && n != u.Node:
+			return nil
+		default:
+			n = u.Node
+		}
+	}
+	return n
+}
 
 // isTable reports whether n gathers rows of a constant of quantized values.
 func (c *parameterCounter) isTable(n *ir.Node, facts *operator.Facts) bool {
@@ -275,13 +292,29 @@ func (c *parameterCounter) isTable(n *ir.Node, facts *operator.Facts) bool {
 		return false
 	}
 	d := c.of(v)
-	return d.base != nil && narrow(d.stored.DType) && !d.elem.IsFloat() && !unpacks(n)
+	return d.base != nil && narrow(d.stored.DType) && !d.elem.IsFloat() && unpacks(n) == 0
 }
 
-// unpacks reports whether n looks bytes up in a table of what each one stands for.
-func unpacks(n *ir.Node) bool {
+// unpacks is the number of elements of a byte, if n looks bytes up in a table of what each one stands for; else 0.
+func unpacks(n *ir.Node) int64 {
+	if !n.Op.Is("Gather") {
+		return 0
+	}
 	cast, table := n.Input(1).Producer(), n.Input(0).Const
-	return table != nil && len(table.Shape) == 2 && table.Shape[0] == byteValues && cast != nil && cast.Op.Is("Cast") && opset.Elem(cast.Input(0)) == ir.Uint8
+	if table == nil || len(table.Shape) != 2 || table.Shape[0] != byteValues || cast == nil || !cast.Op.Is("Cast") || opset.Elem(cast.Input(0)) != ir.Uint8 {
+		return 0
+	}
+	return table.Shape[1]
+}
+
+// rows is the number of weights in a table of bytes or their packed elements, of which n gathers rows.
+func (d decoded) rows(n *ir.Node) int64 {
+	if cast := reader(n.Outputs[0]); cast != nil && cast.Op.Is("Cast") {
+		if lookup := reader(cast.Outputs[0]); lookup != nil {
+			return d.known() * max(1, unpacks(lookup))
+		}
+	}
+	return d.known()
 }
 
 // noteScale notes the constants that v is computed from, by products, views, casts and lookups.
@@ -320,7 +353,9 @@ func (c *parameterCounter) operands(n *ir.Node) {
 			if v.Const == nil {
 				c.read(v, d)
 			}
-		case in.Quantized, in.Role == operator.Bias, i == 0 && c.isTable(n, facts):
+		case i == 0 && c.isTable(n, facts):
+			c.weight(d, d.rows(n))
+		case in.Quantized, in.Role == operator.Bias:
 			c.weight(d, unpacked(n, in, d))
 		}
 	}

@@ -65,6 +65,19 @@ func TestParameters(t *testing.T) {
 			v := g.Insert(nil, "Cast", []*ir.Value{g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Int8, 10, 4), x})}, float)
 			return []*ir.Value{g.Insert(nil, "Mul", []*ir.Value{v, g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Float, 10, 1), x})})}
 		}},
+		"rows of packed bytes, with zero points": {80, func(g *ir.Graph, x *ir.Value) []*ir.Value {
+			unpack := constant(g, ir.Uint8, 256, 2)
+			unpacked := func(table *ir.Value) (rows, numbers *ir.Value) {
+				rows = g.Insert(nil, "Gather", []*ir.Value{table, x})
+				bytes := g.Insert(nil, "Gather", []*ir.Value{unpack, g.Insert(nil, "Cast", []*ir.Value{rows}, ir.IntAttr("to", int64(ir.Int32)))})
+				return rows, g.Insert(nil, "Cast", []*ir.Value{bytes}, float)
+			}
+			rows, v := unpacked(constant(g, ir.Uint8, 10, 4))
+			_, zero := unpacked(constant(g, ir.Uint8, 10, 1))
+			v = g.Insert(nil, "Sub", []*ir.Value{v, zero})
+			v = g.Insert(nil, "Mul", []*ir.Value{v, g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Float, 10, 1), x})})
+			return []*ir.Value{g.Insert(nil, "Reshape", []*ir.Value{v, g.Insert(nil, "Shape", []*ir.Value{rows})})}
+		}},
 		"coordinates": {20, func(g *ir.Graph, x *ir.Value) []*ir.Value {
 			dense := g.Insert(nil, "ConstantOfShape", []*ir.Value{shapeOf(g, 20)})
 			dense = g.Insert(nil, "ScatterElements", []*ir.Value{dense, constant(g, ir.Int32, 6), constant(g, ir.Float, 6)})

@@ -217,7 +217,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	if r.Teachers, err = teachers(ctx, in, r.Source); err != nil {
 		return nil, err
 	}
-	if r.Totals, err = totals(ctx, before, in.Result, c, r); err != nil {
+	if r.Totals, err = totals(ctx, before, in.Result, r); err != nil {
 		return nil, err
 	}
 	r.Totals.Sparsity = r.sparsity(in.Source.IR)

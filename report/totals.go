@@ -52,12 +52,12 @@ func (t *Totals) GraphBytes() int64 {
 	return n
 }
 
-func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Totals, error) {
+func totals(ctx context.Context, source, result Model, r *Report) (Totals, error) {
 	before, _, err := sizes(ctx, source)
 	if err != nil {
 		return Totals{}, err
 	}
-	after, heldAfter, err := sizes(ctx, result)
+	after, _, err := sizes(ctx, result)
 	if err != nil {
 		return Totals{}, err
 	}
@@ -65,7 +65,10 @@ func totals(ctx context.Context, source, result Model, c *chain, r *Report) (Tot
 	if err != nil {
 		return Totals{}, err
 	}
-	heldAfter += c.expansion()
+	heldAfter, err := LoadedBytes(ctx, result.IR)
+	if err != nil {
+		return Totals{}, err
+	}
 	residentBefore, err := estimate(ctx, source.IR, heldBefore)
 	if err != nil {
 		return Totals{}, err

@@ -20,10 +20,14 @@ func TestPairsOfMethods(t *testing.T) {
 		one := pairResult(t, dir, source, first)
 		before := readReport(t, one)
 		for _, second := range steps {
-			two := readReport(t, pairResult(t, dir, one, second))
+			result := pairResult(t, dir, one, second)
+			two := readReport(t, result)
 			covers(t, first+", then "+second, two)
 			if a, b := before.Totals.Parameters.After, two.Totals.Parameters.Before; a != b {
 				t.Errorf("%s: %d parameters, then %s reads %d", first, a, second, b)
+			}
+			if got := comparison(t, one, result).Totals; got.LoadedBytes != (report.Change{Before: before.Totals.LoadedBytes.After, After: two.Totals.LoadedBytes.After}) {
+				t.Errorf("%s, then %s: compared as files, %+v bytes are loaded; the runs that wrote them have %d and %d", first, second, got.LoadedBytes, before.Totals.LoadedBytes.After, two.Totals.LoadedBytes.After)
 			}
 			recipe := filepath.Join(dir, "recipe.yaml")
 			if err := os.WriteFile(recipe, fmt.Appendf(nil, "steps:\n  - method: %s\n  - method: %s\n", first, second), 0o644); err != nil {
@@ -54,6 +58,15 @@ func pairResult(t *testing.T, dir, model, method string) string {
 	}
 	t.Fatalf("no method %s", method)
 	return ""
+}
+
+// comparison is the report that compares two files.
+func comparison(t *testing.T, a, b string) *report.Report {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, []string{"report", "--quiet", "--digest", "none", "--report", "json", "--report-dir", dir, a, b})
+	name := strings.TrimSuffix(filepath.Base(b), ".onnx") + ".vs." + filepath.Base(a)
+	return readReport(t, filepath.Join(dir, name))
 }
 
 // covers requires that coverage has the weights that changed.

@@ -40,17 +40,44 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 	}) {
 		return "the weights of the plan are not those of the result"
 	}
-	rows := map[string]int{}
+	rows := map[place]bool{}
 	for _, w := range written.Weights {
-		rows[w.Tensor]++
+		rows[place{w.Scope, w.Tensor}] = true
 	}
 	for _, v := range weights {
-		rows[v.Name]--
-	}
-	for _, v := range weights {
-		if rows[v.Name] < 0 && !pass.IsQuantizationParam(v) { // those have the row of their weight
+		if !pass.IsQuantizationParam(v) && !hasRow(v, rows) {
 			return fmt.Sprintf("weight %q has no row", v.Name)
 		}
 	}
 	return ""
+}
+
+// A place identifies a weight in a report.
+type place struct{ scope, tensor string }
+
+// hasRow reports whether v has a row, or all that is computed from it has one, as parts of a weight in a sparse form that became dense do.
+func hasRow(v *ir.Value, rows map[place]bool) bool {
+	seen := map[*ir.Value]bool{}
+	for pending := []*ir.Value{v}; len(pending) > 0; {
+		v := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		if seen[v] || rows[place{pass.Scope(v.Graph()), v.Name}] {
+			continue
+		}
+		seen[v] = true
+		if len(v.Uses()) == 0 {
+			return false
+		}
+		for _, u := range v.Uses() {
+			if u.Node == nil {
+				return false
+			}
+			for _, o := range u.Node.Outputs {
+				if o != nil {
+					pending = append(pending, o)
+				}
+			}
+		}
+	}
+	return true
 }

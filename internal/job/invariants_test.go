@@ -35,4 +35,22 @@ func TestBrokenInvariants(t *testing.T) {
 	if got := broken(made(none), made(none), []*ir.Value{w}); got != `weight "w" has no row` {
 		t.Error(got)
 	}
+
+	// A row of a weight of the same name in another graph is not that of w.
+	other := func(r *report.Report) { r.Weights[0].Scope = "If/then" }
+	if got := broken(made(other), made(other), []*ir.Value{w}); got != `weight "w" has no row` {
+		t.Error(got)
+	}
+	// Parts of a sparse form that became dense are in the row of the weight that was computed from them, if nothing else reads them.
+	dense := m.Graph.Insert(nil, "Identity", []*ir.Value{w})
+	dense.Name = "dense"
+	m.Graph.AddOutput(m.Graph.Insert(nil, "Relu", []*ir.Value{dense}))
+	row := func(r *report.Report) { r.Weights[0].Tensor = "dense" }
+	if got := broken(made(row), made(row), []*ir.Value{w}); got != "" {
+		t.Error(got)
+	}
+	m.Graph.AddOutput(m.Graph.Insert(nil, "Neg", []*ir.Value{w}))
+	if got := broken(made(row), made(row), []*ir.Value{w}); got != `weight "w" has no row` {
+		t.Error(got)
+	}
 }
