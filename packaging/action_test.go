@@ -76,6 +76,18 @@ func TestActionCompresses(t *testing.T) {
 	}
 }
 
+// Samples of the input test measure the result that those of the input data chose.
+func TestActionMeasuresOnTestSamples(t *testing.T) {
+	r, inputs := job(t, map[string]string{"arguments": "--method static-int8 --limit 20 --max-accuracy-drop 0.05", "data": "train samples.npz", "test": "held out.npz"})
+	for name, fixture := range map[string]string{inputs["data"]: "digits_train.npz", inputs["test"]: "digits_test.npz"} {
+		write(t, filepath.Join(r.dir, name), read(t, filepath.Join("..", "fixtures", fixture)), 0o644)
+	}
+	r.action(action, inputs)
+	if r.failed || !strings.Contains(r.summary(), "held out.npz") {
+		t.Errorf("failed %v, summary %q\n%s", r.failed, r.summary(), r.log.String())
+	}
+}
+
 // If a gate does not hold, the job fails, nothing is pushed, and the report of the rejected result is in the summary and in the artifact.
 func TestActionFailsByGate(t *testing.T) {
 	r, inputs := job(t, map[string]string{"arguments": "--max-size 1KiB", "push": "dir:registry"})
