@@ -59,6 +59,8 @@ var (
 	Float16 = Form{Name: "float16", Dense: true}
 	// GatherFloat16 is a float16 table of Gather: gathered rows are widened.
 	GatherFloat16 = Form{Name: "gather-float16"}
+	// GatherBFloat16 is GatherFloat16 with bfloat16.
+	GatherBFloat16 = Form{Name: "gather-bfloat16"}
 	// BFloat16 is a bfloat16 weight without Cast. The embedded engine and OpenVINO support it.
 	BFloat16 = Form{Name: "bfloat16"}
 	// BlockedFloat4 is DequantizeLinear of blockwise 4-bit floats. The embedded engine and OpenVINO support it.

@@ -26,6 +26,7 @@ const (
 	FastNBits4
 	GatherNBits
 	GatherNBits2
+	Gather16
 	Padding
 	Floats8
 	BFloats16
@@ -56,6 +57,7 @@ var capabilityDocs = map[Capability]string{
 	FastNBits4:       "fast products with com.microsoft.MatMulNBits with 4 bits",
 	GatherNBits:      "com.microsoft.GatherBlockQuantized of bytes with 4 or 8 bits",
 	GatherNBits2:     "com.microsoft.GatherBlockQuantized of bytes with 2 bits",
+	Gather16:         "Gather in a table of 16-bit floats that is not widened",
 	Padding:          "blocks that do not divide the rows of a weight",
 	Floats8:          "Cast of 8-bit floats",
 	BFloats16:        "Cast of bfloat16",
@@ -101,7 +103,7 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | FastNBits4 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent | ShiftedRecurrent
+	ort117 = Integers | NBits4 | FastNBits4 | Gather16 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent | ShiftedRecurrent
 	ort120 = ort117 | Activations16 | Dequantize4 | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
@@ -126,8 +128,8 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
 	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^(FusedLarge4|FastNBits4) | FastOpset19},
 	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | Floats8 | BFloats16 | BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
-	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Padding | SummedRecurrent | ShiftedRecurrent | HalfGemm | FastOpset19},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | ShiftedRecurrent | FastOpset19},
+	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Gather16 | Padding | SummedRecurrent | ShiftedRecurrent | HalfGemm | FastOpset19},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | Gather16 | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | ShiftedRecurrent | FastOpset19},
 	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19, Untested: noDevice},
 	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
 	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | Activations16 | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},

@@ -58,6 +58,10 @@ func TestTiedEmbeddings(t *testing.T) {
 		{int2, "matmul-nbits-wide"},
 		{variant{int2.method, []string{"symmetric"}}, "matmul-nbits-wide"},
 		{variant{int2.method, []string{"form=matmulnbits"}}.on("ort-1.24"), "matmul-nbits"},
+		{variant{Palette{}.Method(), nil}, "cast-mul"},
+		{variant{Palette{}.Method(), []string{"granularity=per-group", "entries=64"}}, "cast-mul"},
+		{variant{Float8{}.Method(), nil}, "cast-mul"},
+		{variant{Float16{}.Method(), nil}, "cast-float16"},
 	} {
 		for _, width := range []int64{128, 96, 72} {
 			for _, transposed := range []bool{false, true} {

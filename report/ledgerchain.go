@@ -170,7 +170,7 @@ func (c *chain) dense(i int) int64 {
 // count already. The form decides the held bytes where the graph does not.
 func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 	var f extent
-	r, folded := c.rows[i], false
+	r, folded, unfolded := c.rows[i], false, int64(0)
 	for _, p := range r.After {
 		if j := c.taker(p.Tensor, i); j >= 0 {
 			f.add(c.left(j, seen))
@@ -184,11 +184,14 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 		f.stored += t.Bytes()
 		if p.Value != nil { // not in an attribute
 			f.held += c.held(i, p, t)
+			if of := c.stored.loaded[t]; of != nil && p.Role != pass.Payload {
+				unfolded += of.unfolded()
+			}
 		}
 		folded = true
 	}
 	if r.Form.Dense && folded {
-		f.held = c.dense(i)
+		f.held = c.dense(i) + unfolded
 	}
 	return f
 }

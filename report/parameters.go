@@ -24,6 +24,7 @@ func countParameters(ctx context.Context, m *ir.Model) (int64, error) {
 		}
 		c.noteScales(n)
 	}
+	c.noteIndices()
 	for n := range m.Nodes() {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -54,11 +55,14 @@ type parameterCounter struct {
 	used    map[*ir.Node]bool    // those whose output operators read as it is, or graphs return
 	scales  map[*ir.Value]bool   // constants by which results of integer operators are multiplied
 	elems   map[*ir.Value]int64  // of weights, by the constant with most of their bytes
+	shapes  opset.Shapes
+	lookups map[*ir.Value]*lookup  // in tables of quantized values
+	factors map[*ir.Node][]*lookup // that a node multiplies
 }
 
 // newParameterCounter finds what the constant expressions of m decode.
 func newParameterCounter(m *ir.Model) *parameterCounter {
-	c := &parameterCounter{decoded: map[*ir.Node]decoded{}, used: map[*ir.Node]bool{}, scales: map[*ir.Value]bool{}, elems: map[*ir.Value]int64{}}
+	c := &parameterCounter{decoded: map[*ir.Node]decoded{}, used: map[*ir.Node]bool{}, scales: map[*ir.Value]bool{}, elems: map[*ir.Value]int64{}, shapes: opset.NewShapes(), lookups: map[*ir.Value]*lookup{}, factors: map[*ir.Node][]*lookup{}}
 	for n := range constantNodes(m, mayDecode) {
 		c.decoded[n] = c.decode(n)
 		c.order = append(c.order, n)
@@ -241,46 +245,121 @@ func (c *parameterCounter) noteScales(n *ir.Node) {
 	default:
 		return
 	}
+	found := c.lookup(n)
 	for v, steps := n.Outputs[0], 0; v != nil && steps < rescaling; steps++ {
 		u := reader(v)
 		if u == nil {
-			return
+			break
 		}
-		switch f := operator.Of(u); {
+		f, next := operator.Of(u), u.Outputs[0]
+		switch {
 		case holdsAny(f):
 			c.noteScale(u.Input(1), rescaling)
-			return
+			next = nil
 		case u.Op.Is("Sub") && u.Input(1) == v: // n gathers zero points
 			c.scales[c.of(n.Input(0)).base] = true
-			return
+			next = nil
+		case c.unpack(u, v, found):
 		case f.Affine == operator.Factor:
 			c.noteScale(u.Input(0), rescaling)
 			c.noteScale(u.Input(1), rescaling)
-			return
-		case u.Op.Is("Cast"), f.Move.Keeps(), f.Affine == operator.Offset, unpacks(u) > 0:
-			v = u.Outputs[0]
+			if found != nil {
+				c.factors[u] = append(c.factors[u], found)
+			}
+			next = nil
+		case !u.Op.Is("Cast") && !f.Move.Keeps() && f.Affine != operator.Offset:
+			next = nil
+		}
+		v = next
+	}
+	if found != nil {
+		c.lookups[found.base] = found
+	}
+}
+
+// reader is the node that alone reads the elements of v; nil if there are others, or it is a graph output.
+func reader(v *ir.Value) *ir.Node {
+	var only *ir.Node
+	for _, u := range v.Uses() {
+		switch {
+		case u.Node != nil && u.Node.Op.Is("Shape"):
+		case u.Node == nil || only != nil:
+			return nil
 		default:
-			return
+			only = u.Node
+		}
+	}
+	return only
+}
+
+// A lookup is elements that are found in a table of quantized values for one index: stored ones, each of which stands for times/per others.
+type lookup struct {
+	base              *ir.Value
+	elems, times, per int64
+}
+
+func (l *lookup) found() int64 { return l.elems * l.times / l.per }
+
+// lookup is that of n, nil if it is none in a constant.
+func (c *parameterCounter) lookup(n *ir.Node) *lookup {
+	shape, known := c.shapes.Of(n.Input(0))
+	if !c.isTable(n, operator.Of(n)) || !known {
+		return nil
+	}
+	return &lookup{c.of(n.Input(0)).base, elemsOf(shape[1:]), 1, 1}
+}
+
+func elemsOf(shape []ir.Dim) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d.N
+	}
+	return n
+}
+
+// unpack reports whether u makes others of the numbers v that l finds: it looks them up in a constant, of what bytes or entries of a codebook stand for,
+// or is arithmetic with constants.
+func (c *parameterCounter) unpack(u *ir.Node, v *ir.Value, l *lookup) bool {
+	if l == nil {
+		return false
+	}
+	facts := operator.Of(u)
+	switch table := c.of(u.Input(0)); {
+	case facts.Input(0).Role == operator.Table && u.Input(1) == v && table.base != nil:
+		shape, known := c.shapes.Of(u.Input(0))
+		if !known {
+			return false
+		}
+		c.scales[table.base] = true
+		l.times *= elemsOf(shape[1:])
+		return true
+	case u.Input(0) != v || u.Input(1) == nil || u.Input(1).Const == nil || u.Input(1).Const.DType.IsFloat():
+		return false
+	}
+	switch by := u.Input(1).Const; {
+	case facts.Product() && len(by.Shape) == 2:
+		l.times, l.per = l.times*by.Shape[1], l.per*by.Shape[0]
+	case facts.Elementwise == operator.Broadcasts && len(by.Shape) < 2: // a vector makes several of each
+		l.times *= by.Elems()
+	default:
+		return false
+	}
+	return true
+}
+
+// noteIndices notes the tables whose rows scale those of other ones, which have more elements: they are indices in a list of scales.
+func (c *parameterCounter) noteIndices() {
+	for _, ls := range c.factors {
+		for _, l := range ls {
+			if len(ls) == 2 && l.found() < max(ls[0].found(), ls[1].found()) {
+				c.scales[l.base] = true
+			}
 		}
 	}
 }
 
 // rescaling is the maximum number of nodes between an integer result and a constant that multiplies it.
 const rescaling = 8
-
-// reader is the only node that reads the elements of v, not only its shape; nil if there are none or several.
-func reader(v *ir.Value) (n *ir.Node) {
-	for _, u := range v.Uses() {
-		switch {
-		case u.Node != nil && u.Node.Op.Is("Shape"):
-		case u.Node == nil || n != nil && n != u.Node:
-			return nil
-		default:
-			n = u.Node
-		}
-	}
-	return n
-}
 
 // isTable reports whether n gathers rows of a constant of quantized values.
 func (c *parameterCounter) isTable(n *ir.Node, facts *operator.Facts) bool {
@@ -292,29 +371,13 @@ func (c *parameterCounter) isTable(n *ir.Node, facts *operator.Facts) bool {
 		return false
 	}
 	d := c.of(v)
-	return d.base != nil && narrow(d.stored.DType) && !d.elem.IsFloat() && unpacks(n) == 0
+	return d.base != nil && narrow(d.stored.DType) && !d.elem.IsFloat() && !unpacks(n, d.stored)
 }
 
-// unpacks is the number of elements of a byte, if n looks bytes up in a table of what each one stands for; else 0.
-func unpacks(n *ir.Node) int64 {
-	if !n.Op.Is("Gather") {
-		return 0
-	}
-	cast, table := n.Input(1).Producer(), n.Input(0).Const
-	if table == nil || len(table.Shape) != 2 || table.Shape[0] != byteValues || cast == nil || !cast.Op.Is("Cast") || opset.Elem(cast.Input(0)) != ir.Uint8 {
-		return 0
-	}
-	return table.Shape[1]
-}
-
-// rows is the number of weights in a table of bytes or their packed elements, of which n gathers rows.
-func (d decoded) rows(n *ir.Node) int64 {
-	if cast := reader(n.Outputs[0]); cast != nil && cast.Op.Is("Cast") {
-		if lookup := reader(cast.Outputs[0]); lookup != nil {
-			return d.known() * max(1, unpacks(lookup))
-		}
-	}
-	return d.known()
+// unpacks reports whether n looks bytes up in a table, stored as it is, of what each one stands for.
+func unpacks(n *ir.Node, table ir.Spec) bool {
+	cast := n.Input(1).Producer()
+	return len(table.Shape) == 2 && table.Shape[0] == byteValues && cast != nil && cast.Op.Is("Cast") && opset.Elem(cast.Input(0)) == ir.Uint8
 }
 
 // noteScale notes the constants that v is computed from, by products, views, casts and lookups.
@@ -323,7 +386,7 @@ func (c *parameterCounter) noteScale(v *ir.Value, steps int) {
 		return
 	}
 	if d := c.of(v); d.base != nil {
-		c.scales[d.base] = d.stored.DType.IsFloat()
+		c.scales[d.base] = c.scales[d.base] || d.stored.DType.IsFloat()
 		return
 	}
 	n := v.Producer()
@@ -353,10 +416,12 @@ func (c *parameterCounter) operands(n *ir.Node) {
 			if v.Const == nil {
 				c.read(v, d)
 			}
-		case i == 0 && c.isTable(n, facts):
-			c.weight(d, d.rows(n))
-		case in.Quantized, in.Role == operator.Bias:
-			c.weight(d, unpacked(n, in, d))
+		case in.Quantized, in.Role == operator.Bias, i == 0 && c.isTable(n, facts):
+			elems := unpacked(n, in, d)
+			if l := c.lookups[d.base]; l != nil && !in.Quantized {
+				elems = d.known() * l.times / l.per
+			}
+			c.weight(d, elems)
 		}
 	}
 }

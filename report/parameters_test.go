@@ -78,6 +78,31 @@ func TestParameters(t *testing.T) {
 			v = g.Insert(nil, "Mul", []*ir.Value{v, g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Float, 10, 1), x})})
 			return []*ir.Value{g.Insert(nil, "Reshape", []*ir.Value{v, g.Insert(nil, "Shape", []*ir.Value{rows})})}
 		}},
+		"rows of packed bytes": {80, func(g *ir.Graph, x *ir.Value) []*ir.Value {
+			rows := func(of *ir.Value) *ir.Value { return g.Insert(nil, "Gather", []*ir.Value{of, x}) }
+			index := func(v *ir.Value) *ir.Value {
+				return g.Insert(nil, "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(ir.Int32)))
+			}
+			v := g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Uint8, 256, 2), index(rows(constant(g, ir.Uint8, 10, 4)))})
+			v = g.Insert(nil, "Reshape", []*ir.Value{g.Insert(nil, "Cast", []*ir.Value{v}, float), shapeOf(g, -1, 2, 4)})
+			return []*ir.Value{g.Insert(nil, "Mul", []*ir.Value{v, g.Insert(nil, "Reshape", []*ir.Value{rows(constant(g, ir.Float, 10, 2)), shapeOf(g, -1, 2, 1)})})}
+		}},
+		"rows of entries of codebooks and of scales": {240, func(g *ir.Graph, x *ir.Value) []*ir.Value {
+			look := func(table, of *ir.Value) *ir.Value {
+				index := g.Insert(nil, "Cast", []*ir.Value{of}, ir.IntAttr("to", int64(ir.Int32)))
+				return g.Insert(nil, "Gather", []*ir.Value{table, index})
+			}
+			rows := func(of *ir.Value) *ir.Value { return g.Insert(nil, "Gather", []*ir.Value{of, x}) }
+			bytes := g.Insert(nil, "Cast", []*ir.Value{constant(g, ir.Uint8, 256, 2)}, ir.IntAttr("to", int64(ir.Int32)))
+			v := look(constant(g, ir.Float, 16, 3), look(bytes, rows(constant(g, ir.Uint8, 10, 2, 2))))
+			scales := look(g.Insert(nil, "Cast", []*ir.Value{constant(g, ir.Float16, 256)}, float), rows(constant(g, ir.Uint8, 10, 2, 1, 1, 1)))
+			return []*ir.Value{g.Insert(nil, "Mul", []*ir.Value{v, scales})}
+		}},
+		"rows of three bytes for four": {40, func(g *ir.Graph, x *ir.Value) []*ir.Value {
+			v := g.Insert(nil, "Cast", []*ir.Value{g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Uint8, 10, 1, 3), x})}, ir.IntAttr("to", int64(ir.Int32)))
+			v = g.Insert(nil, "Div", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{v, constant(g, ir.Int32, 3, 1)}), constant(g, ir.Int32, 4)})
+			return []*ir.Value{g.Insert(nil, "Gather", []*ir.Value{constant(g, ir.Float, 64), g.Insert(nil, "Mod", []*ir.Value{v, constant(g, ir.Int32)})})}
+		}},
 		"coordinates": {20, func(g *ir.Graph, x *ir.Value) []*ir.Value {
 			dense := g.Insert(nil, "ConstantOfShape", []*ir.Value{shapeOf(g, 20)})
 			dense = g.Insert(nil, "ScatterElements", []*ir.Value{dense, constant(g, ir.Int32, 6), constant(g, ir.Float, 6)})

@@ -86,10 +86,24 @@ func (f *folding) total() int64 {
 	return n
 }
 
-// dense is the bytes of the folded tensors, where each has the elements of weight.
-func (f *folding) dense(weight *ir.Tensor) int64 {
+// unfolded is the bytes of what consumers read as it is stored.
+func (f *folding) unfolded() int64 {
 	n := int64(0)
 	for _, l := range f.copies {
+		if l.folded == nil {
+			n += l.bytes
+		}
+	}
+	return n
+}
+
+// dense is the bytes of the folded tensors, where each has the elements of weight, and of what is read as it is stored.
+func (f *folding) dense(weight *ir.Tensor) int64 {
+	n := f.unfolded()
+	for _, l := range f.copies {
+		if l.folded == nil {
+			continue
+		}
 		dt := l.dtype
 		if !dt.IsFloat() {
 			dt = weight.DType

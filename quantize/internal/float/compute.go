@@ -221,14 +221,10 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 		case x.plan.Narrow(u):
 			replaceOutput(u, h.stored)
 		case !keeps:
-			if h.cast == nil {
-				g := v.Graph()
-				h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
-			}
 			if u.Node == nil {
-				replaceOutput(u, h.cast)
+				replaceOutput(u, h.widened())
 			} else {
-				u.Node.SetInput(u.Index, h.cast)
+				u.Node.SetInput(u.Index, h.widened())
 			}
 		}
 	}

@@ -13,7 +13,7 @@ var BFloat16Type = HalfType{
 	computeOpset: 22, // of Conv
 	stored:       pass.CastBFloat16,
 	computed:     pass.BFloat16,
-	lookup:       pass.BFloat16,
+	lookup:       pass.GatherBFloat16,
 	largest:      0x1.fep127,
 	Overflow:     0x7f7f8000, // halfway to 2^128
 	minNormal:    0x00800000, // float32's own

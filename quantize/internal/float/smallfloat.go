@@ -49,13 +49,32 @@ func (w *SmallFloatQuantizer) Run(ctx context.Context, s *pass.Step) error {
 		return err
 	}
 	stored, r := map[*ir.Value]*storedSmallFloat{}, rewrite.New(s)
+	tables := onlyTables(vs, first, planned)
 	for _, v := range vs {
 		if stored[first[v]] == nil {
-			stored[first[v]] = storeSmallFloat(v, planned[v])
+			if f := tables[first[v]]; f != nil {
+				f.AsBytes = true
+			}
+			stored[first[v]] = storeSmallFloat(s, v, planned[v])
 		}
 		w.replace(s, r, v, stored[first[v]])
 	}
 	return nil
+}
+
+// onlyTables are the encodings, by the first of equal weights, of 8-bit floats of which Gather alone looks up rows.
+func onlyTables(vs []*ir.Value, first map[*ir.Value]*ir.Value, planned map[*ir.Value]spec.SmallFloatEncoding) map[*ir.Value]*spec.Float8Encoding {
+	tables := map[*ir.Value]*spec.Float8Encoding{}
+	for _, v := range vs {
+		f, _ := planned[first[v]].(*spec.Float8Encoding)
+		if _, all := weights.Lookups(v); !all {
+			f = nil
+		}
+		if have, known := tables[first[v]]; !known || have != nil {
+			tables[first[v]] = f
+		}
+	}
+	return tables
 }
 
 // raise raises the model to the opset of the type if some weight is stored in it.
@@ -96,7 +115,12 @@ func (w *SmallFloatQuantizer) planAnyOpset(s *pass.Step, v *ir.Value) (spec.Smal
 	if p == nil {
 		return nil, pass.Reason{Code: pass.Shape, Detail: "no axis for blocks"}
 	}
-	if before, after := v.Const.Bytes(), p.Bytes()+rewrite.GraphBytes(rewrite.DequantizeBytes, 1, v); after >= before {
+	lookups, all := weights.Lookups(v)
+	perSite, sites := int64(rewrite.DequantizeBytes), 1
+	if all {
+		perSite, sites = rewrite.SmallLookupBytes, len(lookups)
+	}
+	if before, after := v.Const.Bytes(), p.Bytes()+rewrite.GraphBytes(perSite, sites, v); after >= before {
 		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}
 	return p, pass.Reason{}
@@ -122,11 +146,32 @@ type storedSmallFloat struct {
 	of                string
 	quantized, scales *ir.Value
 	cast, weight      *ir.Value // inserted on demand: the quantized values as floats, and the dequantized weight
+	numbers           *ir.Value // what bytes of a table stand for, nil for other weights
 }
 
-func storeSmallFloat(v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
+func storeSmallFloat(step *pass.Step, v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
 	g, ts := v.Graph(), p.Recipe().Derive()
-	return &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
+	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
+	if f, ok := p.(*spec.Float8Encoding); ok && f.AsBytes {
+		all := make([]byte, 1<<8)
+		for i := range all {
+			all[i] = byte(i)
+		}
+		s.numbers = step.Const(g, f.Dt, []int64{int64(len(all))}, all)
+	}
+	return s
+}
+
+// parts are the constants, for the ledger.
+func (s *storedSmallFloat) parts() []pass.Part {
+	ps := []pass.Part{
+		{Role: pass.Payload, Value: s.quantized, Tensor: s.quantized.Const},
+		{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},
+	}
+	if s.numbers != nil {
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: s.numbers, Tensor: s.numbers.Const, Folded: 4 * s.numbers.Const.Elems()})
+	}
+	return ps
 }
 
 // dense is the dequantized weight in the type of v.
@@ -143,8 +188,8 @@ func (s *storedSmallFloat) dense(v *ir.Value) *ir.Value {
 	return s.weight
 }
 
-// products are the products with v if all its uses are, and the scales of e can multiply their columns; nil otherwise.
-func products(v *ir.Value, e spec.SmallFloatEncoding) []*weights.Consumer {
+// products are the uses of v that are no lookups, if all of these are products whose columns the scales of e can multiply; nil otherwise.
+func products(v *ir.Value, e spec.SmallFloatEncoding, lookups []*weights.Consumer) []*weights.Consumer {
 	f, cast := e.(*spec.Float8Encoding)
 	if !cast || v.Const.DType != ir.Float || len(v.Const.Shape) != 2 {
 		return nil
@@ -156,6 +201,9 @@ func products(v *ir.Value, e spec.SmallFloatEncoding) []*weights.Consumer {
 	var all []*weights.Consumer
 	for _, u := range us {
 		s := u.Consumer
+		if s != nil && slices.ContainsFunc(lookups, func(l *weights.Consumer) bool { return l.Use == s.Use }) {
+			continue
+		}
 		if s == nil || s.Side != weights.Right || s.Elem != ir.Float || s.Node.Input(s.Use.Index) != v || s.Node.Graph() != v.Graph() || s.ShortProduct() {
 			return nil
 		}
@@ -167,35 +215,63 @@ func products(v *ir.Value, e spec.SmallFloatEncoding) []*weights.Consumer {
 	return all
 }
 
+// floats are the quantized values as floats. Bytes of a table stand for them.
+func (s *storedSmallFloat) floats() *ir.Value {
+	if s.cast == nil {
+		g, of := s.quantized.Graph(), s.quantized
+		if s.numbers != nil {
+			of = s.numbers
+		}
+		s.cast = g.Insert(g.First(), "Cast", []*ir.Value{of}, ir.IntAttr("to", int64(ir.Float)))
+	}
+	return s.cast
+}
+
+// lookUp replaces a lookup in a table by one of quantized values and of scales. Runtimes look up no 8-bit floats, and would fold their Cast: so those
+// of a table are bytes, whose numbers are looked up. Products need the floats anyway.
+func (s *storedSmallFloat) lookUp(r *rewrite.Rewriter, c *weights.Consumer, table ir.Spec) {
+	g, at := c.Node.Graph(), c.Node
+	rows := func(of *ir.Value) *ir.Value { return g.Insert(at, "Gather", []*ir.Value{of, c.Activation()}) }
+	var x *ir.Value
+	if s.numbers != nil {
+		x = g.Insert(at, "Gather", []*ir.Value{s.floats(), r.Cast(g, at, rows(s.quantized), ir.Int32)})
+	} else {
+		x = rows(s.floats())
+	}
+	scales := s.scales
+	switch shape := scales.Const.Shape; {
+	case len(shape) > 0 && shape[0] == table.Shape[0]:
+		scales = rows(scales)
+	case len(shape) > 0: // all rows share them
+		scales = r.Reshape(s.quantized.Graph(), scales, shape[1:]...)
+	}
+	r.ReplaceLookup(c, g.Insert(at, "Mul", []*ir.Value{x, scales}), table.DType)
+}
+
 // replace replaces v, which has equal values, by s.
-func (w *SmallFloatQuantizer) replace(step *pass.Step, rewriter *rewrite.Rewriter, v *ir.Value, s *storedSmallFloat) {
+func (w *SmallFloatQuantizer) replace(step *pass.Step, r *rewrite.Rewriter, v *ir.Value, s *storedSmallFloat) {
 	before, consumers := v.Const, pass.Consumers(v)
-	scaled, form := products(v, s.SmallFloatEncoding), w.Form
-	if scaled != nil {
-		form = pass.CastProduct
-	}
-	r := pass.Row{
-		Form:    form,
-		Notes:   pass.Notes(weights.RemoveFromInputs(v), w.Note),
-		Restore: s.Restore,
-		Bound:   s.Bound(),
-		After: []pass.Part{
-			{Role: pass.Payload, Value: s.quantized, Tensor: s.quantized.Const},
-			{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},
-		},
-	}
-	if v.Name != s.of {
-		r.SharedWith = s.of
-	}
-	if scaled == nil {
+	lookups, _ := weights.Lookups(v)
+	scaled := products(v, s.SmallFloatEncoding, lookups)
+	row := pass.Row{Form: w.Form, Notes: pass.Notes(weights.RemoveFromInputs(v), w.Note), Restore: s.Restore, Bound: s.Bound(), After: s.parts()}
+	switch {
+	case s.numbers != nil:
+		row.Form = pass.GatherQuantized
+	case scaled != nil:
+		row.Form = pass.CastProduct
+	default: // all that read it share the weight
+		lookups = nil
 		v.ReplaceUses(s.dense(v))
 	}
-	for _, p := range scaled {
-		if s.cast == nil {
-			s.cast = v.Graph().Insert(v.Graph().First(), "Cast", []*ir.Value{s.quantized}, ir.IntAttr("to", int64(ir.Float)))
-		}
-		rewriter.ScaledProduct(p, s.cast, s.scales)
+	if v.Name != s.of {
+		row.SharedWith = s.of
 	}
-	step.Ledger.Changed(v, before, consumers, r)
+	for _, c := range lookups {
+		s.lookUp(r, c, before.Spec)
+	}
+	for _, p := range scaled {
+		r.ScaledProduct(p, s.floats(), s.scales)
+	}
+	step.Ledger.Changed(v, before, consumers, row)
 	v.Drop()
 }

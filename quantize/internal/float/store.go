@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
@@ -38,12 +39,12 @@ func (w *Converter) store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 	if err != nil {
 		return err
 	}
-	halves := map[*ir.Value]*storedHalf{}
+	halves, r := map[*ir.Value]*storedHalf{}, rewrite.New(s)
 	for _, v := range fit {
 		if halves[first[v]] == nil {
 			halves[first[v]] = w.half(v)
 		}
-		halves[first[v]].replace(s, v, notes[v])
+		halves[first[v]].replace(s, r, v, notes[v])
 	}
 	return nil
 }
@@ -104,29 +105,48 @@ func (w *Converter) limit() float32 {
 	return 0
 }
 
-// A storedHalf is a weight stored in a 16-bit type, with the Cast to float32.
+// A storedHalf is a weight stored in a 16-bit type.
 type storedHalf struct {
 	*HalfType
 	limit  float32 // of clamped magnitudes; 0 if none is clamped
 	of     string
 	form   pass.Form
 	stored *ir.Value
-	cast   *ir.Value
+	cast   *ir.Value // to float32, inserted on demand
 }
 
 func (w *Converter) half(v *ir.Value) *storedHalf {
 	g := v.Graph()
-	h := &storedHalf{HalfType: w.HalfType, limit: w.limit(), of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
-	h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
-	return h
+	return &storedHalf{HalfType: w.HalfType, limit: w.limit(), of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
 }
 
-// replace replaces v, which has equal values, by h.
-func (h *storedHalf) replace(s *pass.Step, v *ir.Value, note pass.Reason) {
+// widened is the weight as float32.
+func (h *storedHalf) widened() *ir.Value {
+	if h.cast == nil {
+		g := h.stored.Graph()
+		h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
+	}
+	return h.cast
+}
+
+// replace replaces v, which has equal values, by h. Rows that are looked up are widened once they are: runtimes would fold the Cast of the table.
+func (h *storedHalf) replace(s *pass.Step, r *rewrite.Rewriter, v *ir.Value, note pass.Reason) {
 	before, consumers := v.Const, pass.Consumers(v)
-	r := h.row(v, note)
-	v.ReplaceUses(h.cast)
-	s.Ledger.Changed(v, before, consumers, r)
+	row := h.row(v, note)
+	lookups, all := weights.Lookups(v)
+	if !s.Env.Target.Can(pass.Gather16) {
+		lookups, all = nil, false
+	}
+	for _, c := range lookups {
+		g, at := c.Node.Graph(), c.Node
+		r.ReplaceLookup(c, r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{h.stored, c.Activation()}), ir.Float), before.DType)
+	}
+	if all {
+		row.Form = h.lookup
+	} else {
+		v.ReplaceUses(h.widened())
+	}
+	s.Ledger.Changed(v, before, consumers, row)
 	v.Drop()
 }
 

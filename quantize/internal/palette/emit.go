@@ -1,9 +1,13 @@
 package palette
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
 // About the file size of the nodes of one weight and their small constants, of nodes for each of the cases of more, of the table of
@@ -15,7 +19,7 @@ type stored struct {
 	*encoding
 	of    string
 	parts []pass.Part
-	dense *ir.Value // the weight, in nodes that runtimes fold
+	dense *ir.Value // the weight, in nodes that runtimes fold; inserted on demand
 }
 
 func store(s *pass.Step, v *ir.Value, e *encoding) *stored {
@@ -27,8 +31,20 @@ func store(s *pass.Step, v *ir.Value, e *encoding) *stored {
 			Tensor: t,
 		})
 	}
-	st.dense = (&emitter{Step: s, g: v.Graph(), at: v.Graph().First()}).dense(st)
 	return st
+}
+
+// folded emits nodes of st that runtimes fold.
+func (st *stored) folded(s *pass.Step) *emitter {
+	g := st.parts[outIndices].Value.Graph()
+	return &emitter{Step: s, g: g, at: g.First()}
+}
+
+// part adds a constant that weights share to the parts.
+func (st *stored) part(p pass.Part) {
+	if !slices.ContainsFunc(st.parts, func(have pass.Part) bool { return have.Value == p.Value }) {
+		st.parts = append(st.parts, p)
+	}
 }
 
 // An emitter inserts the nodes of one weight.
@@ -69,79 +85,143 @@ func (e *emitter) dense(st *stored) *ir.Value {
 
 // entries are the elements, scaled.
 func (e *emitter) entries(st *stored) *ir.Value {
-	if st.wholeBytes() {
-		return e.bytes(st)
+	of := st.parts[outIndices].Value
+	if n, _ := st.unit(); st.wholeBytes() {
+		x, scales := of, []int64{-1, 1, 1}
+		if st.entry() > 1 {
+			scales = append(scales, 1)
+		}
+		if st.Block > 0 {
+			x = e.node("Reshape", of, e.dims(-1, st.Block/n/st.entry()))
+		}
+		x = e.node("Gather", e.table(st), e.cast(x, ir.Int32))
+		if st.Block > 0 {
+			x = e.node("Mul", x, e.scales(st, e.node("Reshape", st.parts[outScales].Value, e.dims(scales...))))
+		}
+		return x
 	}
-	x := e.indices(st.Layout, st.parts[outIndices].Value)
+	x := e.indices(st, of)
 	if st.whole() != st.padded() {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.whole()/st.entry()))
 	}
 	if st.Groups > 1 {
-		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())), e.offsets(st.Layout))
+		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())), e.offsets(st.Layout, st.Groups, 1))
 	}
 	x = e.node("Gather", st.parts[outCodebook].Value, x)
 	if st.Block > 0 {
-		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st, -1, 1))
+		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st, e.node("Reshape", st.parts[outScales].Value, e.dims(-1, 1))))
 	}
 	return x
 }
 
 // wholeBytes reports whether each byte holds indices of one codebook and one block.
 func (l *Layout) wholeBytes() bool {
-	n, bytes := l.unit()
-	return l.packed() && bytes == 1 && l.Groups == 1 && l.Block%(n*l.entry()) == 0
+	n, _ := l.unit()
+	return l.listed() && l.Groups == 1 && l.Block%(n*l.entry()) == 0
 }
 
-// bytes are the elements by a lookup of whole bytes in a table of their entries: runtimes, which keep what folded nodes compute until they have
-// folded all, hold fewer tensors of the weight's size than with an index for each element.
+// listed reports whether bytes hold several indices, each as many, so that a table has those of all bytes.
+func (l *Layout) listed() bool {
+	_, bytes := l.unit()
+	return l.packed() && bytes == 1
+}
+
+// bytes are the indices of each byte.
 func (e *emitter) bytes(st *stored) *ir.Value {
 	n, _ := st.unit()
-	bytes := e.Const(e.g, ir.Uint8, []int64{256, n}, kernel.ByteValues(int(st.bits())))
-	st.parts = append(st.parts, pass.Part{Role: pass.Scales, Value: bytes, Tensor: bytes.Const, Folded: -1})
-	table := e.node("Gather", st.parts[outCodebook].Value, e.cast(bytes, ir.Int32))
-	of := st.parts[outIndices].Value
-	if st.Block == 0 {
-		return e.node("Gather", table, e.cast(of, ir.Int32))
-	}
-	of = e.node("Reshape", of, e.dims(-1, st.Block/n/st.entry()))
-	scales := []int64{-1, 1, 1}
-	if st.entry() > 1 {
-		scales = append(scales, 1)
-	}
-	return e.node("Mul", e.node("Gather", table, e.cast(of, ir.Int32)), e.scales(st, scales...))
+	bytes := e.Const(st.parts[outIndices].Value.Graph(), ir.Uint8, []int64{256, n}, kernel.ByteValues(int(st.bits())))
+	st.part(pass.Part{Role: pass.Scales, Value: bytes, Tensor: bytes.Const, Folded: -1})
+	return st.folded(e.Step).cast(bytes, ir.Int32)
 }
 
-// indices are the stored indices as integers, unpacked from bytes, the lowest bits first.
-func (e *emitter) indices(l *Layout, v *ir.Value) *ir.Value {
+// table are the entries of the indices of each byte. Elements are found by a lookup of whole bytes in it: runtimes, which keep what folded nodes compute
+// until they have folded all, hold fewer tensors of the weight's size than with an index for each element.
+func (e *emitter) table(st *stored) *ir.Value {
+	return st.folded(e.Step).node("Gather", st.parts[outCodebook].Value, e.bytes(st))
+}
+
+// indices are stored indices as integers, unpacked from bytes, the lowest bits first.
+func (e *emitter) indices(st *stored, v *ir.Value) *ir.Value {
 	x := e.cast(v, ir.Int32)
-	if !l.packed() {
+	switch {
+	case !st.packed():
 		return x
+	case st.listed():
+		return e.node("Gather", e.bytes(st), x)
 	}
-	if l.bits() == 6 { // three bytes are a number of four indices
-		x = e.node("MatMul", x, e.integers([]int64{3, 1}, 1, 1<<8, 1<<16))
-	}
-	n, _ := l.unit()
-	units := make([]int32, n)
+	// Three bytes are a number of four indices.
+	x = e.node("MatMul", x, e.integers([]int64{3, 1}, 1, 1<<8, 1<<16))
+	units := make([]int32, 4)
 	for i := range units {
-		units[i] = 1 << (int64(i) * l.bits())
+		units[i] = 1 << (int64(i) * st.bits())
 	}
-	x = e.node("Div", x, e.integers([]int64{n}, units...))
-	return e.node("Mod", x, e.integers(nil, int32(l.Entries)))
+	x = e.node("Div", x, e.integers([]int64{4}, units...))
+	return e.node("Mod", x, e.integers(nil, int32(st.Entries)))
 }
 
-// scales are those of blocks as float32, in some shape. Their table, which all weights share, is a part of each.
-func (e *emitter) scales(st *stored, shape ...int64) *ir.Value {
-	table := e.Const(e.g, ir.Float16, []int64{256}, kernel.Bytes(scaleTable().half[:]))
-	v := e.cast(e.node("Reshape", st.parts[outScales].Value, e.dims(shape...)), ir.Int32)
-	st.parts = append(st.parts, pass.Part{Role: pass.Scales, Value: table, Tensor: table.Const})
-	return e.node("Gather", e.cast(table, ir.Float), v)
+// scales are stored scales as float32. Their table, which all weights share, is a part of each.
+func (e *emitter) scales(st *stored, of *ir.Value) *ir.Value {
+	table := e.Const(st.parts[outIndices].Value.Graph(), ir.Float16, []int64{256}, kernel.Bytes(scaleTable().half[:]))
+	st.part(pass.Part{Role: pass.Scales, Value: table, Tensor: table.Const})
+	return e.node("Gather", st.folded(e.Step).cast(table, ir.Float), e.cast(of, ir.Int32))
 }
 
-// offsets are the first entries of the codebooks of groups.
-func (e *emitter) offsets(l *Layout) *ir.Value {
+// offsets are the first entries of the codebooks of groups, in some shape.
+func (e *emitter) offsets(l *Layout, shape ...int64) *ir.Value {
 	first := make([]int32, l.Groups)
 	for i := range first {
 		first[i] = int32(i * l.Entries)
 	}
-	return e.integers([]int64{l.Groups, 1}, first...)
+	return e.integers(shape, first...)
+}
+
+// stretches are the positions of the stretches of rows. Those of the first ones are looked up, so that negative indices count from the last row.
+func (e *emitter) stretches(st *stored, rows *ir.Value) *ir.Value {
+	n, f := st.Row/st.stretch(), st.folded(e.Step)
+	number := func(x int64) *ir.Value { return e.Const(f.g, ir.Int64, nil, ir.Ints(x)) }
+	first := f.node("Reshape", f.node("Range", number(0), number(st.Elems/st.stretch()), number(n)), f.dims(-1, 1))
+	next := make([]int64, n)
+	for i := range next {
+		next[i] = int64(i)
+	}
+	return e.node("Add", e.node("Gather", first, rows), e.dims(next...))
+}
+
+// stretchOffsets are the first entries of the codebooks of stretches.
+func (e *emitter) stretchOffsets(st *stored, at *ir.Value) *ir.Value {
+	number := func(x int64) *ir.Value { return e.Const(e.g, ir.Int64, nil, ir.Ints(x)) }
+	group := e.node("Mod", e.node("Div", at, number(st.Inner/st.stretch())), number(st.Groups))
+	shape := []int64{st.Groups, 1}
+	if st.packed() {
+		shape = append(shape, 1)
+	}
+	return e.node("Gather", e.offsets(st.Layout, shape...), group)
+}
+
+// lookUp replaces a lookup in the table st by one of indices and of scales, of whose rows alone entries are found: runtimes would fold the whole table.
+func (st *stored) lookUp(s *pass.Step, r *rewrite.Rewriter, c *weights.Consumer) {
+	e := &emitter{Step: s, g: c.Node.Graph(), at: c.Node}
+	at := c.Activation() // what is looked up: rows, or stretches of them
+	if !st.wholeRows() {
+		at = e.stretches(st, at)
+	}
+	x := e.node("Gather", st.parts[outIndices].Value, at)
+	if st.wholeBytes() {
+		x = e.node("Gather", e.table(st), e.cast(x, ir.Int32))
+	} else {
+		x = e.indices(st, x)
+		if st.Groups > 1 {
+			x = e.node("Add", x, e.stretchOffsets(st, at))
+		}
+		x = e.node("Gather", st.parts[outCodebook].Value, x)
+	}
+	if st.Block > 0 {
+		blocks := at
+		if n := st.Block / st.stretch(); n > 1 {
+			blocks = e.node("Div", at, e.Const(e.g, ir.Int64, nil, ir.Ints(n)))
+		}
+		x = e.node("Mul", x, e.scales(st, e.node("Gather", st.parts[outScales].Value, blocks)))
+	}
+	shape := e.g.Insert(e.at, "Concat", []*ir.Value{e.node("Shape", c.Activation()), e.dims(st.weight.Shape[1:]...)}, ir.IntAttr("axis", 0))
+	r.ReplaceLookup(c, e.node("Reshape", x, shape), st.weight.DType)
 }

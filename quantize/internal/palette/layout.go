@@ -15,6 +15,7 @@ type Layout struct {
 	Outer, Groups, Inner int64
 	Elems                int64    // of the weight; with Outer 1 the last group may have fewer elements than Inner
 	Index                ir.DType // of indices: Uint8 where bytes hold several
+	Row                  int64    // elements of a row that is looked up; 0 if rows are not
 }
 
 // newLayout divides elements of shape into groups of channels along axis, or into runs of elements with axis -1. With size 0 there is one group.
@@ -94,17 +95,68 @@ func (l *Layout) whole() int64 {
 // step is the least number of elements of whole blocks and whole units of n elements.
 func (l *Layout) step(n int64) int64 { return lcm(n, max(1, l.Block)) }
 
-func lcm(a, b int64) int64 {
-	x, y := a, b
-	for y > 0 {
-		x, y = y, x%y
+func lcm(a, b int64) int64 { return a / gcd(a, b) * b }
+
+func gcd(a, b int64) int64 {
+	for b > 0 {
+		a, b = b, a%b
 	}
-	return a / x * b
+	return a
+}
+
+// rangeOpset is the first one that has Range, by which stretches are found.
+const rangeOpset = 11
+
+// setRow makes l that of a table of which rows of n elements are looked up. It reports whether there is a form for that.
+func (l *Layout) setRow(n, opset int64) bool {
+	l.Row = n
+	if l.Elems > 0 && l.stretch() > 0 && (l.wholeRows() || opset >= rangeOpset) {
+		return true
+	}
+	l.Row = 0
+	return false
+}
+
+// stretch is the number of consecutive elements that lookups of rows find together, whole bytes within a row, a block and a group; 0 if there is none.
+func (l *Layout) stretch() int64 {
+	p := l.Row
+	if l.Block > 0 {
+		p = gcd(p, l.Block)
+	}
+	if l.Groups > 1 {
+		p = gcd(p, l.Inner)
+	}
+	if n, _ := l.unit(); p%(n*l.entry()) != 0 {
+		return 0
+	}
+	return p
+}
+
+// wholeRows reports whether rows have indices and scales of their own, so that these are looked up like the rows themselves.
+func (l *Layout) wholeRows() bool {
+	return l.Groups == 1 && l.stretch() > 0 && (l.Block == 0 || l.Row%l.Block == 0)
+}
+
+// tableShape is that of the bytes of a table: of rows, or else of stretches.
+func (l *Layout) tableShape() []int64 {
+	n, bytes := l.unit()
+	p := l.stretch()
+	shape := []int64{l.padded() / p, p / n / l.entry()}
+	if l.wholeRows() {
+		shape = []int64{l.Elems / l.Row, l.Row / p, p / n / l.entry()}
+	}
+	if bytes > 1 {
+		shape = append(shape, bytes)
+	}
+	return shape
 }
 
 // indexShape is that of the stored indices.
 func (l *Layout) indexShape() []int64 {
 	n, bytes := l.unit()
+	if l.Row > 0 {
+		return l.tableShape()
+	}
 	if !l.packed() {
 		return []int64{l.padded() / l.entry()}
 	}
@@ -117,6 +169,25 @@ func (l *Layout) scales() int64 {
 		return 0
 	}
 	return l.whole() / l.Block
+}
+
+// scaleShape is that of the stored scales: those of a table have the axes of what a lookup finds.
+func (l *Layout) scaleShape() []int64 {
+	if l.Row == 0 {
+		return []int64{l.scales(), 1}
+	}
+	shape := []int64{l.scales()}
+	if l.wholeRows() {
+		shape = []int64{l.Elems / l.Row, l.Row / l.Block}
+	}
+	shape = append(shape, 1) // indices of a stretch
+	if l.packed() {
+		shape = append(shape, 1) // those of a byte
+	}
+	if l.Vector > 1 {
+		shape = append(shape, 1)
+	}
+	return shape
 }
 
 // The outputs of a recipe, in order.
@@ -136,7 +207,7 @@ func (l *Layout) specs(name string) []ir.Spec {
 		out[outCodebook].Shape = append(out[outCodebook].Shape, l.entry())
 	}
 	if l.Block > 0 {
-		out = append(out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{l.scales(), 1}})
+		out = append(out, ir.Spec{Name: name, DType: ir.Uint8, Shape: l.scaleShape()})
 	}
 	return out
 }
@@ -144,7 +215,7 @@ func (l *Layout) specs(name string) []ir.Spec {
 // graphBytes is about the size of the nodes in the file, with the offsets of groups.
 func (l *Layout) graphBytes() (n int64) {
 	n = nodeBytes
-	for _, more := range []bool{l.Groups > 1, l.whole() != l.Elems, l.whole() != l.padded(), l.packed() && l.bits() == 6} {
+	for _, more := range []bool{l.Groups > 1, l.whole() != l.Elems, l.whole() != l.padded(), l.packed() && l.bits() == 6, l.Row > 0, l.Row > 0 && !l.wholeRows()} {
 		if more {
 			n += moreBytes
 		}

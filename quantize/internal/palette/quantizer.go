@@ -127,6 +127,9 @@ func (q *Quantizer) layout(s *pass.Step, v *ir.Value, us []*weights.Use) *Layout
 		axis, size = axes[len(axes)-1], q.Channels
 	}
 	l := newLayout(v.Const.Shape, axis, size, q.Block, q.Entries, q.Vector)
+	if lookups, _ := weights.Lookups(v); len(lookups) > 0 && l.setRow(l.Elems/v.Const.Shape[0], v.Graph().Opset("")) {
+		return l
+	}
 	if q.Entries == 16 && v.Graph().Opset("") >= typeOpset && s.Env.Target.Can(pass.Cast4) {
 		l.Index = ir.Uint4
 	}
@@ -143,26 +146,53 @@ func (q *Quantizer) replace(ctx context.Context, s *pass.Step, plans []*plan) er
 	if err != nil {
 		return err
 	}
-	done := map[*ir.Value]*stored{}
+	rows := map[*ir.Value]int64{} // of equal weights of which one is a table
 	for _, p := range plans {
+		rows[first[p.weight]] = max(rows[first[p.weight]], p.encoding.Row)
+	}
+	done, r := map[*ir.Value]*stored{}, rewrite.New(s)
+	for _, p := range plans {
+		if row := rows[first[p.weight]]; row > 0 {
+			p.encoding.Row, p.encoding.Index = row, ir.Uint8
+		}
 		st := done[first[p.weight]]
 		if st == nil || !st.Same(p.encoding) {
 			st = store(s, p.weight, p.encoding)
 			done[first[p.weight]] = st
 		}
-		st.replace(s, p.weight)
+		st.replace(s, r, p.weight)
 	}
 	return nil
 }
 
 // replace replaces v, which has equal values, by st.
-func (st *stored) replace(s *pass.Step, v *ir.Value) {
+func (st *stored) replace(s *pass.Step, r *rewrite.Rewriter, v *ir.Value) {
 	before, consumers := v.Const, pass.Consumers(v)
-	r := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore, Bound: st.Bound(), Sharing: st.sharing(), After: st.parts}
+	row := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore, Bound: st.Bound(), Sharing: st.sharing()}
 	if v.Name != st.of {
-		r.SharedWith = st.of
+		row.SharedWith = st.of
 	}
-	v.ReplaceUses(st.dense)
-	s.Ledger.Changed(v, before, consumers, r)
+	lookups, all := weights.Lookups(v)
+	if st.Row == 0 {
+		lookups, all = nil, false
+	}
+	for _, c := range lookups {
+		st.lookUp(s, r, c)
+	}
+	if all {
+		row.Form = pass.GatherQuantized
+	} else {
+		v.ReplaceUses(st.weightOf(s))
+	}
+	row.After = st.parts
+	s.Ledger.Changed(v, before, consumers, row)
 	v.Drop()
+}
+
+// weightOf is the weight, for consumers that look up no rows.
+func (st *stored) weightOf(s *pass.Step) *ir.Value {
+	if st.dense == nil {
+		st.dense = st.folded(s).dense(st)
+	}
+	return st.dense
 }

@@ -126,6 +126,11 @@ func (st *Blockwise) byteShape() (blockShape, bool) {
 	return blockShape{s.values, append(s.scales, 1)}, int64(st.Layout.Spec.Block)%per == 0
 }
 
+// Reshape is the constant v of g in another shape, which runtimes fold.
+func (r *Rewriter) Reshape(g *ir.Graph, v *ir.Value, shape ...int64) *ir.Value {
+	return r.reshapeTo(g, g.First(), v, shape...)
+}
+
 func (r *Rewriter) reshapeTo(g *ir.Graph, at *ir.Node, v *ir.Value, shape ...int64) *ir.Value {
 	return g.Insert(at, "Reshape", []*ir.Value{v, r.step.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))})
 }

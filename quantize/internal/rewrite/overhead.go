@@ -9,6 +9,7 @@ import (
 const (
 	IntegerProductBytes = 180 // integer product
 	DequantizeBytes     = 110 // DequantizeLinear, lookup, or Cast and Mul
+	SmallLookupBytes    = 550 // lookup in 8-bit floats, with their list
 	ZeroPointBytes      = 140 // zero points subtracted in a lookup, or before Mul
 	tensorBytes         = 20  // protobuf framing of quantized values, scales and zero points
 	BlockwiseBytes      = 400 // blockwise lookup, or Cast and Mul of blocks

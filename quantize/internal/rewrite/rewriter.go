@@ -36,6 +36,18 @@ func (r *Rewriter) Replace(s *weights.Consumer, y *ir.Value) {
 	}
 }
 
+// ReplaceLookup replaces a lookup in a table of type elem by its rows as float32: in that type, whose values the table has, and in the one that
+// is read.
+func (r *Rewriter) ReplaceLookup(s *weights.Consumer, rows *ir.Value, elem ir.DType) {
+	have := ir.Float
+	for _, to := range []ir.DType{elem, s.Elem} {
+		if to != have {
+			rows, have = r.Cast(s.Node.Graph(), s.Node, rows, to), to
+		}
+	}
+	r.Replace(s, rows)
+}
+
 func (r *Rewriter) Cast(g *ir.Graph, at *ir.Node, x *ir.Value, to ir.DType) *ir.Value {
 	return g.Insert(at, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(to)))
 }

@@ -23,6 +23,7 @@ type Float8Encoding struct {
 	Weight     *ir.Tensor
 	Layout     ScaleLayout
 	ScaleShape []int64 // of the scales
+	AsBytes    bool    // the bits of the floats are stored as bytes, which operators on tables support
 }
 
 func NewFloat8(t SmallFloat, v *ir.Value, axes []int) SmallFloatEncoding {
@@ -34,10 +35,14 @@ func NewFloat8(t SmallFloat, v *ir.Value, axes []int) SmallFloatEncoding {
 func (s *Float8Encoding) Bytes() int64 { return s.Weight.Elems() + 4*s.Layout.NumScales() }
 
 func (s *Float8Encoding) Recipe() *ir.Recipe {
+	dt := s.Dt
+	if s.AsBytes {
+		dt = ir.Uint8
+	}
 	return &ir.Recipe{
 		Name: "float8",
 		In:   []*ir.Tensor{s.Weight},
-		Out:  []ir.Spec{{Name: s.Weight.Name, DType: s.Dt, Shape: s.Weight.Shape}, {Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
+		Out:  []ir.Spec{{Name: s.Weight.Name, DType: dt, Shape: s.Weight.Shape}, {Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
 		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), s.Layout.limit.maxHeld())*4 + 8*s.Layout.NumScales(),
 		Run:  s.run,
 	}
@@ -159,5 +164,5 @@ func (c *Float8Encoding) Check(ctx context.Context, in io.ReaderAt) error {
 // Same reports whether e quantizes an equal weight to equal values.
 func (c *Float8Encoding) Same(e Encoding) bool {
 	o, ok := e.(*Float8Encoding)
-	return ok && c.SmallFloat == o.SmallFloat && c.Layout == o.Layout && slices.Equal(c.ScaleShape, o.ScaleShape)
+	return ok && c.SmallFloat == o.SmallFloat && c.Layout == o.Layout && c.AsBytes == o.AsBytes && slices.Equal(c.ScaleShape, o.ScaleShape)
 }
