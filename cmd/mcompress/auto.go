@@ -183,6 +183,7 @@ func (a *automatic) sensitivityOf(c *cli.Context, t *tool, dir string, o *mcli.M
 	if err != nil {
 		return err
 	}
+	s.Layout = onnx.LayoutOptions{Strip: s.Layout.Strip} // no result is written, in however many files
 	r, err := w.resume(c, t, model, report.Stem(model)+".sensitivity", nil)
 	if err != nil {
 		return err
