@@ -1,0 +1,417 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	container "github.com/mcompress/mcompress/internal/pack"
+)
+
+// Whichever request of a push, a list or a move is refused, it is an error, and no tag names what is not complete.
+func TestEachRefusedRequestOfOCI(t *testing.T) {
+	a := complete(t)
+	o := quick
+	o.Parallel = 1
+	calls := func(s *server) map[string]func() error {
+		ref := s.ref(t, "models/m:1")
+		return map[string]func() error{
+			"push":  func() error { _, err := Push(t.Context(), ref, a, o); return err },
+			"check": func() error { return Check(t.Context(), ref, o) },
+			"list":  func() error { _, err := List(t.Context(), ref, o); return err },
+			"move":  func() error { _, err := Move(t.Context(), ref, "2", o); return err },
+		}
+	}
+	// attempt runs a call on a new server that refuses one request, from 1, and returns that, and the number of all.
+	attempt := func(call string, at int) (s *server, refused string, count int, err error) {
+		s = withReferrers(t)
+		if call != "push" {
+			if err := calls(s)["push"](); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.set(func(w http.ResponseWriter, r *http.Request) bool {
+			if count++; count != at {
+				return false
+			}
+			refused = r.Method + " " + r.URL.Path
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"errors": [{"code": "DENIED", "message": "because"}]}`)
+			return true
+		}, nil)
+		err = calls(s)[call]()
+		s.set(nil, nil)
+		return s, refused, count, err
+	}
+	for call := range calls(withReferrers(t)) {
+		_, _, count, err := attempt(call, 0)
+		if err != nil || count == 0 {
+			t.Fatal(call, count, err)
+		}
+		for at := 1; at <= count; at++ {
+			s, refused, _, err := attempt(call, at)
+			if err == nil && !strings.HasPrefix(refused, "DELETE") { // an upload that is not cancelled is dropped later
+				t.Errorf("%s: request %d, %s, is refused, and that is no error", call, at, refused)
+			}
+			if err != nil && (!isA[*TransferError](err) || !strings.Contains(err.Error(), s.host+" denies access")) {
+				t.Errorf("%s: request %d, %s: %v", call, at, refused, err)
+			}
+			if status, _ := s.get(t, "/v2/models/m/manifests/1"); call == "push" && err != nil && status != http.StatusNotFound {
+				t.Errorf("request %d, %s, is refused, and there is a tag", at, refused)
+			}
+		}
+	}
+}
+
+// A response to a range has the bytes of that range, or all of the file.
+func TestRangesOfOCI(t *testing.T) {
+	s := withReferrers(t)
+	l := pushed(t, s, fixture(t, "mlp"))
+	f := l.Files[1]
+	whole := read(t, fixture(t, "mlp").Files[1].Path)
+	respond := func(status int, header map[string]string, body string) {
+		s.set(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, f.SHA256) || r.Header.Get("Range") == "" {
+				return false
+			}
+			for name, value := range header {
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+			return true
+		}, nil)
+	}
+	for name, c := range map[string]struct {
+		status int
+		header map[string]string
+		body   string
+		at     int64
+		want   string // empty for an error
+	}{
+		"range":         {http.StatusPartialContent, map[string]string{"Content-Range": fmt.Sprintf("bytes 2-%d/%d", f.Size-1, f.Size)}, whole[2:], 2, whole[2:]},
+		"whole":         {http.StatusOK, nil, whole, 0, whole},
+		"not a range":   {http.StatusRequestedRangeNotSatisfiable, nil, "", 0, whole},
+		"other range":   {http.StatusPartialContent, map[string]string{"Content-Range": fmt.Sprintf("bytes 3-%d/%d", f.Size-1, f.Size)}, whole[3:], 0, ""},
+		"no range":      {http.StatusPartialContent, nil, whole[2:], 0, ""},
+		"shorter range": {http.StatusPartialContent, map[string]string{"Content-Range": "bytes 2-3/9"}, whole[2:4], 0, ""},
+		"shorter":       {http.StatusOK, nil, whole[1:], 0, ""},
+		"refused":       {http.StatusForbidden, nil, "", 0, ""},
+	} {
+		respond(c.status, c.header, c.body)
+		content, at, err := l.open(t.Context(), f, 2)
+		if (err == nil) != (c.want != "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(content)
+		if err := errors.Join(err, content.Close()); err != nil || string(text) != c.want || at != c.at {
+			t.Errorf("%s: %q from %d, %v", name, text, at, err)
+		}
+	}
+}
+
+// An upload continues on the same host by the same scheme, with the port of the request where the registry leaves it out.
+func TestLocationsOfUploads(t *testing.T) {
+	r := &repository{ref: Reference{Scheme: schemeOCI, Host: "h:5000", Name: "m", Tag: "1"}, scheme: "https"}
+	for location, want := range map[string]string{
+		"/v2/m/uploads/1": "https://h:5000/v2/m/uploads/1", "https://h:5000/x?y=z": "https://h:5000/x?y=z", "https://h/x": "https://h:5000/x", "http://h:5000/x": "", "https://other:5000/x": "", "": "",
+	} {
+		header := http.Header{}
+		if location != "" {
+			header.Set("Location", location)
+		}
+		at, err := r.location(&http.Response{Header: header, Request: &http.Request{URL: &url.URL{Scheme: "https", Host: "h:5000", Path: "/v2/m/blobs/uploads/"}}})
+		if (err == nil) != (want != "") || err == nil && at.String() != want || err != nil && !isA[*TransferError](err) {
+			t.Errorf("%s: %v, %v", location, at, err)
+		}
+	}
+}
+
+// Redirects are followed up to ten times, and not from TLS to plain HTTP.
+func TestRedirectsOfRegistries(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		before   int
+		want     bool
+	}{
+		{"https://a/x", "https://b/y", 1, true}, {"http://a/x", "http://b/y", 1, true}, {"http://a/x", "https://b/y", 1, true}, {"https://a/x", "http://a/y", 1, false}, {"https://a/x", "https://b/y", 9, true}, {"https://a/x", "https://b/y", 10, false},
+	} {
+		request := func(text string) *http.Request {
+			u, err := url.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &http.Request{URL: u}
+		}
+		if err := checkRedirect(request(c.to), slices.Repeat([]*http.Request{request(c.from)}, c.before)); (err == nil) != c.want {
+			t.Errorf("%s to %s after %d: %v", c.from, c.to, c.before, err)
+		}
+	}
+}
+
+// The wait before the attempt n is about first·2ⁿ; attempts end after a number of them without progress, or with the context.
+func TestWaits(t *testing.T) {
+	for n := range 5 {
+		least, most := time.Hour, time.Duration(0)
+		for range 1000 {
+			d := backoff(time.Second, n)
+			least, most = min(least, d), max(most, d)
+		}
+		if whole := time.Second << n; least < whole*3/4 || least > whole*8/10 || most > whole*5/4 || most < whole*12/10 {
+			t.Errorf("attempt %d: between %v and %v", n, least, most)
+		}
+	}
+	r := &retries{first: time.Nanosecond}
+	count := func() (n int) {
+		for ; r.wait(t.Context()) == nil && n < 100; n++ {
+		}
+		return n
+	}
+	if n := count(); n != attempts-1 {
+		t.Errorf("%d waits", n)
+	}
+	if r.reset(); count() != attempts-1 {
+		t.Error("progress does not begin anew")
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := errors.New("ended")
+	cancel(ended)
+	if err := sleep(ctx, time.Hour); !errors.Is(err, ended) {
+		t.Errorf("got %v", err)
+	}
+	if (Options{}).firstWait() != firstWait || (Options{backoff: 5}).firstWait() != 5 {
+		t.Error("another first wait")
+	}
+	if got := retryAfter(nil); got != 0 {
+		t.Errorf("without a response: %v", got)
+	}
+}
+
+// Layers of other tools are files by their names and types; those that are not files are errors.
+func TestLayersOfOtherTools(t *testing.T) {
+	layer := func(name, mediaType string) ocispec.Descriptor {
+		return ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromString(name), Size: 5, Annotations: map[string]string{ocispec.AnnotationTitle: name}}
+	}
+	files, err := modelFiles(ocispec.Manifest{Layers: []ocispec.Descriptor{
+		layer("README.md", mediaDoc), layer("a.onnx", mediaWeight), layer("b.onnx", mediaWeight), layer("a.report.md", mediaDoc), layer("a.card.md", mediaDoc), layer("a.sig", mediaDoc), layer("doc/README.md", mediaDoc), layer("notes", mediaDoc),
+		layer("config.json", mediaSettings), layer("x", "text/plain"),
+	}})
+	if want := "card:README.md model:a.onnx data:b.onnx report-md:a.report.md card:a.card.md other:a.sig card:doc/README.md other:notes config:config.json other:x"; err != nil || names(files) != want {
+		t.Errorf("got %s, %v", names(files), err)
+	}
+	for want, change := range map[string]func(d *ocispec.Descriptor){
+		"":                        func(*ocispec.Descriptor) {},
+		"is not a SHA-256 digest": func(d *ocispec.Descriptor) { d.Digest = "sha256:abc" },
+		"is not a SHA-256":        func(d *ocispec.Descriptor) { d.Digest = digest.SHA512.FromString("x") },
+		"size -1":                 func(d *ocispec.Descriptor) { d.Size = -1 },
+		"has no file name":        func(d *ocispec.Descriptor) { d.Annotations = nil },
+		"archives and compressed": func(d *ocispec.Descriptor) { d.MediaType = "application/x.tar" },
+		"archives and":            func(d *ocispec.Descriptor) { d.MediaType = "text/plain+gzip" },
+		"archives":                func(d *ocispec.Descriptor) { d.MediaType = "text/plain+zstd" },
+	} {
+		d := layer("f", mediaWeight)
+		change(&d)
+		if f, err := layerFile(d); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && (f.Name != "f" || f.Size != 5 || f.SHA256 != d.Digest.Encoded()) {
+			t.Errorf("%+v: %+v, %v", d, f, err)
+		}
+	}
+	d := layer("title", mediaWeight)
+	d.Annotations[annotationPath], d.Size = "path", 0
+	if f, err := layerFile(d); err != nil || f.Name != "path" {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// Referrers of other kinds are left out, and manifests that are too large or no manifests are errors.
+func TestOtherReferrersAndManifests(t *testing.T) {
+	s := withReferrers(t)
+	a := fixture(t, "mlp")
+	l := pushed(t, s, a)
+	r, err := openOCI(l.Reference, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := r.Resolve(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := descriptor(File{Name: "x", Size: 1, SHA256: sum([]byte("x"))}, "text/plain")
+	unnamed := x
+	unnamed.Annotations = nil
+	s.put(t, "models/m", "", "", []byte("x"))
+	s.put(t, "models/m", "", "", []byte("{}"))
+	refer := func(artifactType string, layers ...ocispec.Descriptor) {
+		m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: artifactType, Subject: &model, Layers: layers}
+		m.Config = ocispec.Descriptor{MediaType: artifactType, Digest: digest.FromString("{}"), Size: 2}
+		b, err := jsonBlob(m.MediaType, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, "models/m", b.Digest.String(), b.MediaType, b.content)
+	}
+	refer("application/other", x)
+	refer(mediaSignature, unnamed)
+	refer(mediaSignature, x, x)
+	if again, err := List(t.Context(), l.Reference, quick); err != nil || len(again.Files) != len(l.Files) {
+		t.Errorf("%s, %v", names(again.Files), err)
+	}
+	refer(mediaSignature, x)
+	if again, err := List(t.Context(), l.Reference, quick); err != nil || names(again.Files) != names(l.Files)+" signature:x" {
+		t.Errorf("%s, %v", names(again.Files), err)
+	}
+	for size, want := range map[int]string{maxManifest + 1: "a manifest of", 100: "manifest: "} {
+		text := []byte(`{"schemaVersion": 2, "mediaType": "` + ocispec.MediaTypeImageManifest + `", "config": ` + `5, "x": "` + strings.Repeat("x", size) + `"}`)
+		s.set(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/manifests/1") {
+				return false
+			}
+			w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
+			w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+			if r.Method == http.MethodGet {
+				_, _ = w.Write(text)
+			}
+			return true
+		}, nil)
+		if _, err := List(t.Context(), l.Reference, quick); !isA[*ContentError](err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: %.200v", size, err)
+		}
+	}
+	for in, want := range map[string]string{"a.sig a.sig": "a.sig a.012345678901.sig", "a A b": "a A.012345678901 b", "x": "x"} {
+		var files []File
+		for _, name := range strings.Fields(in) {
+			files = append(files, File{Name: name, SHA256: "012345678901234"})
+		}
+		var got []string
+		for _, f := range unique(files) {
+			got = append(got, f.Name)
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: got %s", in, text)
+		}
+	}
+}
+
+// The config of a model has the type of most of its bytes, and the methods if it is quantized.
+func TestConfigOfAReport(t *testing.T) {
+	for report, want := range map[string]string{
+		`{"recipe": {"text": "steps:\n- method: a\n- method: b\n"}, "totals": {"dtypes": [{"dtype": "float", "bytes": {"after": 2}}, {"dtype": "int8", "bytes": {"after": 3}}, {"dtype": "x", "bytes": {"after": 3}}]}}`: "int8 a, b",
+		`{"recipe": {"text": "steps:\n- method: a\n"}, "totals": {"dtypes": [{"dtype": "float", "bytes": {"after": 2}}, {"dtype": "int8", "bytes": {"before": 3}}]}}`:                                                    "float ",
+		`{"totals": {"dtypes": []}}`: " ",
+		`{"recipe": 5}`:              "error",
+		`{"recipe": {"text": ": ]"}, "totals": {"dtypes": [{"dtype": "int8", "bytes": {"after": 3}}]}}`: "error",
+		`none`: "error",
+	} {
+		path := filepath.Join(written(t, map[string]string{"m.report.json": report}), "m.report.json")
+		var c modelConfig
+		err := c.describe(&Artifact{Files: []File{{Name: "m.report.json", Path: path, Role: ReportJSON}}})
+		if want == "error" {
+			if !isA[*ContentError](err) {
+				t.Errorf("%s: %v", report, err)
+			}
+		} else if got := c.Config.Precision + " " + c.Config.Quantization; err != nil || got != want {
+			t.Errorf("%s: %q, %v", report, got, err)
+		}
+	}
+	var c modelConfig
+	if err := c.describe(&Artifact{Files: []File{{Path: filepath.Join(t.TempDir(), "none"), Role: ReportJSON}}}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without the report: %v", err)
+	}
+	if err := (&packed{}).packModel(&Artifact{Files: []File{{Role: Data}}}); err == nil {
+		t.Error("an artifact without a model is packed")
+	}
+}
+
+// A packed model is one file; its report is that of the files in it, or that of the packed file.
+func TestCollectOfAPackedModel(t *testing.T) {
+	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	var out bytes.Buffer
+	if _, err := container.Write(t.Context(), &out, []container.File{{Name: "m.onnx", Size: int64(len(mlp)), R: strings.NewReader(mlp)}}, container.Options{Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for report, want := range map[string]string{
+		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + sum([]byte(mlp)) + `"}]}}`:     "",
+		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + sum(nil) + `"}]}}`:             "it describes another model",
+		`{"result": {"files": [{"name": "m.mcz", "sha256": "` + sum(out.Bytes()) + `"}]}}`:      "",
+		`{"result": {"files": [{"name": "m.mcz", "sha256": "` + sum([]byte(mlp)) + `"}]}}`:      "it describes another model",
+		`{"result": {"files": [{"name": "other.onnx", "sha256": "` + sum([]byte(mlp)) + `"}]}}`: "the report does not name m.onnx",
+	} {
+		got, err := collected(t, "m.mcz", map[string]string{"m.mcz": out.String(), "m.report.json": report})
+		if want == "" && (err != nil || got != "model:m.mcz report-json:m.report.json") || want != "" && (!isA[*ContentError](err) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %s, %v", report, got, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Collect(ended, filepath.Join(written(t, map[string]string{"m.mcz": out.String()}), "m.mcz"), CollectOptions{}); err == nil {
+		t.Error("an interrupted collection has digests")
+	}
+}
+
+// Only the fields that are wanted are decoded, wherever they are, and a report that is cut or has another type there is an error.
+func TestFieldsOfAReport(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"x": {"a": [1, {"b": []}], "c": "}"}, "a": 1, "y": [[], {}], "b": 2, "rest": }`: "1 2",
+		`{"b": 2, "a": 1}`: "1 2", `{"a": 1}`: "1 0", `{}`: "0 0", `{"x": [`: "error", `{"a": "text", "b": 1}`: "error", `[1]`: "error", ``: "error", `{"a": 1, 5`: "error",
+	} {
+		var a, b int
+		err := decodeFields(strings.NewReader(text), map[string]any{"a": &a, "b": &b})
+		if got := fmt.Sprint(a, b); (err != nil) != (want == "error") || err == nil && got != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+}
+
+// A folder can be pushed to if it is one, or can be made; a list has its only model.
+func TestFoldersThatCanBePushedTo(t *testing.T) {
+	dir := written(t, map[string]string{"file": "x", "sub/x": ""})
+	for name, want := range map[string]bool{"": true, "sub": true, "new/below/new": true, "file": false, "file/below": false} {
+		for _, scheme := range []string{"dir:", "hf:"} {
+			if err := Check(t.Context(), parse(t, scheme+filepath.Join(dir, name)), quick); (err == nil) != want {
+				t.Errorf("%s%s: %v", scheme, name, err)
+			}
+		}
+	}
+	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	for models, want := range map[string]string{"a.onnx": "", "a.onnx b.onnx": "the folder has 2 ONNX models, not one", "a.txt": "the folder has 0 ONNX models"} {
+		files := map[string]string{}
+		for _, name := range strings.Fields(models) {
+			files[name] = mlp
+		}
+		l, err := List(t.Context(), parse(t, "dir:"+written(t, files)), quick)
+		if want == "" && (err != nil || names(l.Files) != "model:a.onnx") || want != "" && (!isA[*ReferenceError](err) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", models, err)
+		}
+	}
+	if _, err := List(t.Context(), parse(t, "dir:"+filepath.Join(dir, "none")), quick); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := List(t.Context(), parse(t, "dir:"+written(t, map[string]string{"x.onnx": "none"})), quick); err == nil {
+		t.Error("what is no model is listed")
+	}
+	if _, err := Move(t.Context(), parse(t, "dir:"+dir), "x", quick); !isA[*ReferenceError](err) {
+		t.Errorf("a folder has tags: %v", err)
+	}
+	if _, err := Push(t.Context(), parse(t, "dir:"+dir), &Artifact{}, quick); err == nil {
+		t.Error("an artifact without a model is pushed")
+	}
+	if _, err := Push(t.Context(), parse(t, "dir:"+dir), &Artifact{Files: []File{{Name: "m.onnx", Path: filepath.Join(dir, "none"), Role: Model, SHA256: sum(nil)}}}, quick); err == nil {
+		t.Error("a file that is missing is pushed")
+	}
+}
