@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,9 @@ func (t *tester) test(ctx context.Context, m mutant) (result, error) {
 		for _, path := range paths {
 			if t.baseline[path] == nil {
 				start := time.Now()
-				t.baseline[path] = testTimes(ctx, path, 3*t.limit)
+				if t.baseline[path], err = testTimes(ctx, path, 3*t.limit); err != nil {
+					return r, err
+				}
 				began = began.Add(time.Since(start))
 			}
 			left := t.limit - time.Since(began)
@@ -107,31 +110,52 @@ func quickTests(times map[string]time.Duration) (names []string, quick, others t
 	return names, quick, others
 }
 
-// testTimes measures the tests of a package. Those that do not end within the limit have its entry "", and the limit as their time.
-func testTimes(ctx context.Context, path string, limit time.Duration) map[string]time.Duration {
+// testTimes measures the tests of a package. Those that do not end within the limit have its entry "", and the limit as their time. It is an error if one fails: it
+// would kill every mutant. Tests that are skipped, such as for want of a program, are named: mutants that only they notice survive.
+func testTimes(ctx context.Context, path string, limit time.Duration) (map[string]time.Duration, error) {
 	text, err := runTests(ctx, path, limit, "-count=1", "-json")
-	times := parseTimes(text)
+	times, failed, skipped := parseTimes(text)
+	if len(failed) > 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("%s: tests fail without a mutant: %s", path, strings.Join(failed, ", "))
+	}
+	if len(skipped) > 0 {
+		fmt.Fprintf(os.Stderr, "%s: %d tests are skipped, so that mutants may survive that they would notice: %s\n", path, len(skipped), strings.Join(skipped, ", "))
+	}
 	if err != nil {
 		times[""] = limit
 	}
-	return times
+	return times, nil
 }
 
-// parseTimes reads the times of tests that passed from what go test -json prints.
-func parseTimes(text string) map[string]time.Duration {
-	times := map[string]time.Duration{}
+// parseTimes reads the times of tests that passed, and the names of others, from what go test -json prints. A test that ran when the time was over has not failed.
+func parseTimes(text string) (times map[string]time.Duration, failed, skipped []string) {
+	times = map[string]time.Duration{}
+	late := false
 	for d := json.NewDecoder(strings.NewReader(text)); ; {
 		var e struct {
-			Action, Test string
-			Elapsed      float64
+			Action, Test, Output string
+			Elapsed              float64
 		}
 		if d.Decode(&e) != nil {
-			return times
+			break
 		}
-		if e.Action == "pass" && e.Test != "" && !strings.Contains(e.Test, "/") {
+		late = late || strings.HasPrefix(e.Output, "panic: test timed out")
+		if e.Test == "" || strings.Contains(e.Test, "/") {
+			continue
+		}
+		switch e.Action {
+		case "pass":
 			times[e.Test] = max(time.Millisecond, time.Duration(e.Elapsed*float64(time.Second)))
+		case "fail":
+			failed = append(failed, e.Test)
+		case "skip":
+			skipped = append(skipped, e.Test)
 		}
 	}
+	if late {
+		failed = nil
+	}
+	return times, failed, skipped
 }
 
 // runTests runs the tests of a package and returns what they print.
