@@ -89,6 +89,7 @@ func TestRules(t *testing.T) {
 		{17, "Add", nil, []given{act(2, 3, 6), act(3, 1)}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, []split{at(0, 2), {}}, nil},
 		{17, "Add", nil, []given{act(2, 3, 6), act(3, 1)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, []split{at(1, 3), at(0, 3)}, nil},
 		{17, "Add", nil, []given{act(2, dynamic), act(1)}, [][]int64{{2, dynamic}}, []split{at(1, dynamic)}, nil, nil},
+		{17, "Add", nil, []given{act(2, 6), act(2, 6)}, [][]int64{{2, 6}}, []split{at(0)}, nil, nil}, // whole
 		{17, "Clip", nil, []given{act(2, 6), {}, act(1)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(1, 6), {}, {}}, nil},
 
 		{13, "Softmax", nil, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, nil, nil},
@@ -102,6 +103,7 @@ func TestRules(t *testing.T) {
 		{17, "LayerNormalization", A{i("axis", 1)}, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, nil, nil},
 
 		{17, "Transpose", A{is("perm", 0, 2, 1, 3)}, []given{act(2, 5, 4, 6)}, [][]int64{{2, 4, 5, 6}}, []split{at(1, 4)}, []split{at(2, 4)}, nil},
+		{17, "Transpose", A{is("perm", 1, 0, 2)}, []given{act(3, 5, 4)}, [][]int64{{5, 3, 4}}, []split{at(0, 5)}, []split{at(1, 5)}, nil},
 		{17, "Transpose", nil, []given{act(2, 5, 6)}, [][]int64{{6, 5, 2}}, []split{at(0, 6)}, []split{at(2, 6)}, nil},
 
 		{17, "Reshape", nil, []given{act(dynamic, 3, 12), ints(0, 0, 3, 4)}, [][]int64{{dynamic, 3, 3, 4}}, []split{at(2, 3)}, []split{at(2, 12)}, nil},
@@ -150,6 +152,7 @@ func TestRules(t *testing.T) {
 		{17, "ReduceMean", A{is("axes", 0, 1), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{6}}, []split{at(0, 6)}, []split{at(2, 6)}, nil},
 		{17, "ReduceMean", A{is("axes", 2), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 3}}, []split{at(1, 3)}, []split{at(1, 3)}, nil},
 		{17, "ReduceMean", nil, []given{act(2, 3, 6)}, [][]int64{{1, 1, 1}}, []split{at(1, 1)}, nil, nil},
+		{18, "ReduceMean", nil, []given{act(2, 3, 6), {ints: []int64{}}}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, nil, nil}, // all axes, or none
 		{18, "ReduceMean", nil, []given{act(2, 3, 6), ints(1)}, [][]int64{{2, 1, 6}}, []split{at(0, 2)}, []split{at(0, 2), {}}, nil},
 
 		{17, "MatMul", nil, []given{act(2, 3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(2, 5)}, []split{{}, at(2, 5)}, nil},
@@ -176,6 +179,7 @@ func TestRules(t *testing.T) {
 		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 32), {}, {}}, present, first(at(2, 16), 3), []split{at(2, 16, 8, 8), {}, {}}, []int64{4, 2}},
 		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 16), act(1, 5, 8), {}}, present, first(at(2, 16), 3), nil, nil},
 		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 16), act(5, 8), act(5, 8)}, present, first(at(2, 16), 3), nil, nil},
+		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(5, 32), {}, {}}, present, first(at(2, 16), 3), nil, nil},
 		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(48), {}, act(1, 4, 5, 7), act(1, 4, 6, 4), act(1, 4, 6, 4)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)},
 			[]split{at(2, 16), at(2, 16), at(2, 16), at(0, 16, 16, 16), {}, at(1, 4), at(1, 4), at(1, 4)}, []int64{4, 4}},
 		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(47)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
