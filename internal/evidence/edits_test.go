@@ -13,8 +13,6 @@ import (
 
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -39,35 +37,23 @@ func (k known) Metadata(context.Context, string) ([]ir.Entry, error) { return k.
 func reported(t *testing.T) (known, []byte) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"mlp.onnx", "digits_test.npz"} {
-		data, err := os.ReadFile(filepath.Join("../../fixtures", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	step, err := pass.NewStep(quantize.DynamicInt8{}.Method(), nil)
+	samples := filepath.Join(dir, "digits_test.npz")
+	data, err := os.ReadFile("../../fixtures/digits_test.npz")
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(samples, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	baseline := &report.Baseline{Name: "champion", Bytes: 1 << 20}
-	res, err := job.Run(t.Context(), job.Options{
-		Input: filepath.Join(dir, "mlp.onnx"), Label: "int8", Steps: []pass.Options{step}, Digest: true, Errors: true, Reports: []string{"json"}, Baseline: baseline,
+	res, text := quantized(t, dir, job.Options{
+		Errors: true, Reports: []string{"json"}, Baseline: baseline,
 		Gates: []report.Limit{
 			{Name: "min-ratio", Bound: 2}, {Name: "require-coverage", Bound: 0.5}, {Name: "min-sqnr", Bound: 20}, {Name: "min-cosine", Bound: 0.9},
 			{Name: "min-agreement", Bound: 0.9}, {Name: "max-accuracy-drop", Bound: 0.5}, {Name: "max-latency-ratio", Bound: 1e6}, {Name: "max-baseline-size-ratio", Bound: 1},
 		},
-		Verify: &job.Verification{Data: job.Data{Path: filepath.Join(dir, "digits_test.npz")}, Force: true, Layers: true, Latency: true, Digest: true},
+		Verify: &job.Verification{Data: job.Data{Path: samples}, Force: true, Layers: true, Latency: true, Digest: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(res.Reports[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	k := known{Folder(dir), map[string]report.File{}, nil}
 	for _, f := range slices.Concat(res.Report.Result.Files, res.Report.Source.Files) {
 		k.files[f.Name] = f

@@ -9,34 +9,13 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize"
 )
 
 // The forms of a report that people read are those of its JSON form: any other line is a mismatch, in each of them.
 func TestFormsAreThoseOfTheReport(t *testing.T) {
 	dir := t.TempDir()
-	model, err := os.ReadFile("../../fixtures/mlp.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := filepath.Join(dir, "mlp.onnx")
-	if err := os.WriteFile(in, model, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	step, err := pass.NewStep(quantize.DynamicInt8{}.Method(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	forms := []string{"md", "html", "intoto"}
-	res, err := job.Run(t.Context(), job.Options{Input: in, Label: "int8", Steps: []pass.Options{step}, Digest: true, Errors: true, Reports: append([]string{"json"}, forms...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(res.Reports[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	res, text := quantized(t, dir, job.Options{Errors: true, Reports: append([]string{"json"}, forms...)})
 	rendered := func() *Result {
 		r := &Result{Report: "mlp.int8.report.json"}
 		if err := r.Rendered(t.Context(), Folder(dir), text); err != nil {

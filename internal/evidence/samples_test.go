@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 )
@@ -52,22 +51,7 @@ func TestFolderOfSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := job.Run(t.Context(), job.Options{
-		Input: filepath.Join(dir, "mlp.onnx"), Label: "int8", Steps: []pass.Options{step}, Digest: true, Reports: []string{"json"}, Output: filepath.Join(dir, "out.onnx"),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	compare := func() *Result {
-		text, err := Folder(dir).Read(t.Context(), "out.report.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := Verify(t.Context(), Folder(dir), "out.report.json", text, Limits{AllowRandomInputs: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
+	compare := comparison(t, dir, "mlp.onnx", step)
 	write("samples/.cache/thumbnails", nil)
 	if res := compare(); !res.Matches() || !slices.Contains(res.Checked, "samples") {
 		t.Errorf("%+v", res)

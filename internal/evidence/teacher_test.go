@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/distill"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -37,22 +36,7 @@ func TestTeacherWithExternalData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := job.Run(t.Context(), job.Options{
-		Input: filepath.Join(dir, "student.onnx"), Label: "distilled", Steps: []pass.Options{step}, Digest: true, Reports: []string{"json"}, Output: filepath.Join(dir, "out.onnx"),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	compare := func() *Result {
-		text, err := Folder(dir).Read(t.Context(), "out.report.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := Verify(t.Context(), Folder(dir), "out.report.json", text, Limits{AllowRandomInputs: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
+	compare := comparison(t, dir, "student.onnx", step)
 	if res := compare(); !res.Matches() || !slices.Contains(res.Checked, "teacher.onnx") {
 		t.Errorf("%+v", res)
 	}

@@ -227,24 +227,26 @@ func (v *verifier) files(r *report.Report) error {
 // partsOf are the files of an input that is a teacher with external data, whose digest is that of their list; nil for other inputs.
 func partsOf(r *report.Report, in report.RecipeInput) []report.File {
 	for _, t := range r.Teachers {
-		if len(t.Files) < 2 {
-			continue
-		}
-		var names, sums []string
-		for _, f := range t.Files {
-			names, sums = append(names, f.Name), append(sums, f.SHA256)
-		}
-		if onnx.Combined(names, sums) == in.SHA256 {
+		if len(t.Files) > 1 && combined(t.Files) == in.SHA256 {
 			return t.Files
 		}
 	}
 	return nil
 }
 
+// combined is the digest of a model of files.
+func combined(files []report.File) string {
+	var names, sums []string
+	for _, f := range files {
+		names, sums = append(names, f.Name), append(sums, f.SHA256)
+	}
+	return onnx.Combined(names, sums)
+}
+
 // model compares the files of a model that the report calls f, if all of them are there.
 func (v *verifier) model(f report.File, parts []report.File) error {
-	var names, sums []string
-	for _, p := range parts {
+	found := slices.Clone(parts)
+	for i, p := range parts {
 		name := path.Join(path.Dir(f.Name), p.Name)
 		sum, _, err := v.Digest(v.ctx, v.at(name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -254,9 +256,9 @@ func (v *verifier) model(f report.File, parts []report.File) error {
 		if err != nil {
 			return err
 		}
-		names, sums = append(names, p.Name), append(sums, sum)
+		found[i].SHA256 = sum
 	}
-	v.compare(v.at(f.Name), f, onnx.Combined(names, sums), f.Bytes)
+	v.compare(v.at(f.Name), f, combined(found), f.Bytes)
 	v.res.Checked = append(v.res.Checked, f.Name)
 	return nil
 }
@@ -358,13 +360,9 @@ func (v *verifier) metadata(r *report.Report) error {
 	case err != nil:
 		return err
 	}
-	var names, sums []string
-	for _, f := range r.Source.Files {
-		names, sums = append(names, f.Name), append(sums, f.SHA256)
-	}
 	want := map[string]string{report.KeyVersion: r.Tool.Version, report.KeyRecipe: r.Recipe.SHA256}
-	if !slices.Contains(sums, "") {
-		want[report.KeySource] = onnx.Combined(names, sums)
+	if !slices.ContainsFunc(r.Source.Files, func(f report.File) bool { return f.SHA256 == "" }) {
+		want[report.KeySource] = combined(r.Source.Files)
 	}
 	for _, key := range []string{report.KeyVersion, report.KeyRecipe, report.KeySource} {
 		got := ""

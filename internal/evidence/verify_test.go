@@ -69,10 +69,9 @@ func (d document) object(path ...string) document {
 	return v.(map[string]any)
 }
 
-// compressed are a quantized model with its source in the folder "run", and its report, without a verification.
-func compressed(t *testing.T) (*listed, []byte) {
+// quantized is a run that quantizes the fixture mlp.onnx in dir, and its first report.
+func quantized(t *testing.T, dir string, o job.Options) (*job.Result, []byte) {
 	t.Helper()
-	dir := t.TempDir()
 	model, err := os.ReadFile("../../fixtures/mlp.onnx")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +84,8 @@ func compressed(t *testing.T) (*listed, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := job.Run(t.Context(), job.Options{Input: in, Label: "int8", Steps: []pass.Options{step}, Digest: true, Reports: []string{"json"}})
+	o.Input, o.Label, o.Steps, o.Digest = in, "int8", []pass.Options{step}, true
+	res, err := job.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +93,40 @@ func compressed(t *testing.T) (*listed, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return res, text
+}
+
+// comparison runs a step on a model in dir, and returns a comparison of what is there now with its report.
+func comparison(t *testing.T, dir, model string, step pass.Options) func() *Result {
+	t.Helper()
+	if _, err := job.Run(t.Context(), job.Options{
+		Input: filepath.Join(dir, model), Label: "run", Steps: []pass.Options{step}, Digest: true, Reports: []string{"json"}, Output: filepath.Join(dir, "out.onnx"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return func() *Result {
+		text, err := Folder(dir).Read(t.Context(), "out.report.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := Verify(t.Context(), Folder(dir), "out.report.json", text, Limits{AllowRandomInputs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+}
+
+// compressed are a quantized model with its source in the folder "run", and its report, without a verification.
+func compressed(t *testing.T) (*listed, []byte) {
+	t.Helper()
+	dir := t.TempDir()
+	res, text := quantized(t, dir, job.Options{Reports: []string{"json"}})
 	l := &listed{files: map[string]report.File{}, packed: map[string][]report.File{}, failing: map[string]error{}}
 	for _, f := range slices.Concat(res.Report.Result.Files, res.Report.Source.Files) {
 		l.names, l.files["run/"+f.Name] = append(l.names, "run/"+f.Name), f
 	}
+	var err error
 	if l.meta, err = Folder(dir).Metadata(t.Context(), "mlp.int8.onnx"); err != nil {
 		t.Fatal(err)
 	}
