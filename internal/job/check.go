@@ -69,12 +69,12 @@ func (r *run) verify(ctx context.Context, out *onnx.File) (err error) {
 	if r.verified, err = r.Verify.classify(ctx, v, err); err != nil {
 		return err
 	}
-	r.verified.Skipped = withoutFolders(r.verified.Skipped, out.Path, r.Input, r.Verify.Data.Path)
+	r.verified.Skipped = WithoutFolders(r.verified.Skipped, out.Path, r.Input, r.Verify.Data.Path)
 	return nil
 }
 
-// withoutFolders removes the folders of the given paths from a text for reports, which name files only.
-func withoutFolders(text string, paths ...string) string {
+// WithoutFolders removes the folders of the given paths from a text for reports, which name files only.
+func WithoutFolders(text string, paths ...string) string {
 	for _, path := range paths {
 		dirs := []string{filepath.Dir(path)}
 		if abs, err := filepath.Abs(path); err == nil {

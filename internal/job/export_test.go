@@ -11,6 +11,3 @@ import (
 func RecipeOf(steps ...pass.Options) (*report.Recipe, error) {
 	return (&Options{Digest: true}).recipe(context.Background(), steps)
 }
-
-// WithoutFolders removes folders from texts in reports.
-var WithoutFolders = withoutFolders

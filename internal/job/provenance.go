@@ -107,37 +107,34 @@ func (d *Digest) Close() error {
 // the file has been read: a placeholder of the same size is replaced at the end.
 func (r *run) provenance() {
 	m := r.work.Model
-	setMeta(m, ir.Entry{Key: report.KeyVersion, Value: r.Version})
-	setMeta(m, ir.Entry{Key: report.KeyRecipe, Value: r.recipe.SHA256})
+	stamp(m, r.Version, r.recipe.SHA256, r.sourceSum)
 	if !r.Digest {
 		m.Meta = slices.DeleteFunc(m.Meta, func(e ir.Entry) bool { return e.Key == report.KeySource })
-		return
 	}
-	setMeta(m, ir.Entry{Key: report.KeySource, Value: noSum, Late: r.sourceSum})
 }
 
 // noSum has the size of a digest.
 var noSum = strings.Repeat("0", 2*sha256.Size)
 
+// stamp records a version, the digest of a recipe, and that of the source, which late gives, in the metadata of m.
+func stamp(m *ir.Model, version, recipe string, late func(context.Context) (string, error)) {
+	for _, e := range []ir.Entry{{Key: report.KeyVersion, Value: version}, {Key: report.KeyRecipe, Value: recipe}, {Key: report.KeySource, Value: noSum, Late: late}} {
+		i := slices.IndexFunc(m.Meta, func(o ir.Entry) bool { return o.Key == e.Key })
+		if i < 0 {
+			m.Meta = append(m.Meta, e)
+			continue
+		}
+		m.Meta[i] = e
+	}
+}
+
 // Size is the size in bytes of the files of m as the result of a run of this version that is called name, with its metadata.
 func Size(m *ir.Model, name string, o onnx.LayoutOptions) int64 {
 	given := m.Meta
 	defer func() { m.Meta = given }()
-	m.Meta = slices.Clone(given)
-	setMeta(m, ir.Entry{Key: report.KeyVersion, Value: Version()})
-	for _, key := range []string{report.KeyRecipe, report.KeySource} {
-		setMeta(m, ir.Entry{Key: key, Value: noSum})
-	}
+	m.Meta = slices.Clone(given) // stamp replaces entries in place
+	stamp(m, Version(), noSum, nil)
 	return onnx.Layout(m, modelName(name), o).Size()
 }
 
 func (r *run) sourceSum(context.Context) (string, error) { return r.sums.combined(r.source) }
-
-func setMeta(m *ir.Model, e ir.Entry) {
-	i := slices.IndexFunc(m.Meta, func(o ir.Entry) bool { return o.Key == e.Key })
-	if i < 0 {
-		m.Meta = append(m.Meta, e)
-		return
-	}
-	m.Meta[i] = e
-}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"syscall"
 
+	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -27,7 +27,7 @@ func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
 	case errors.As(err, &option), errors.As(err, &file), errors.As(err, &number), errors.As(err, &side) && side.Side == verify.First:
 		return err
 	}
-	*failed = strings.ReplaceAll(err.Error(), t.Dir+string(filepath.Separator), "") // reports are those of any run
+	*failed = job.WithoutFolders(err.Error(), filepath.Join(t.Dir, "temporary"), t.Input, t.Data.Path) // reports are those of any run
 	return nil
 }
 

@@ -213,7 +213,7 @@ func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Options, e
 	return steps, nil
 }
 
-// size is the file size of a choice in bytes; that of a choice that cannot be built, which the search names as left out, is above any target.
+// sizeOf is the file size of a choice in bytes; that of a choice that cannot be built, which the search names as left out, is above any target.
 func (t *tuner) sizeOf(ctx context.Context, layers []*layer, c choice) (int64, error) {
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
@@ -300,7 +300,8 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		return tried{}, err
 	}
 	defer b.close()
-	if t.size(b) >= below {
+	bytes := t.size(b)
+	if bytes >= below {
 		return tried{}, nil
 	}
 	s, err := t.session(ctx, b.Model)
@@ -308,7 +309,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		return tried{}, err
 	}
 	defer s.Close()
-	trial := &pass.Trial{What: what, Bytes: t.size(b)}
+	trial := &pass.Trial{What: what, Bytes: bytes}
 	if trial.Ended, err = t.screened(ctx, s); err != nil || trial.Ended > 0 {
 		return tried{Trial: trial}, err
 	}

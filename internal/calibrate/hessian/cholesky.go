@@ -12,9 +12,9 @@ import (
 // such a system that a worker solves at a time.
 const leaf, piece = 64, 256
 
-// cholesky replaces the upper triangle of -H by R, H = RᵀR, and returns ErrSingular if H is not positive definite: what is left of -H is added to, as
-// products are. Nearly all of the work is products of
-// float32 matrices; the factor of a damped Hessian does not need more: its error is that of a dampening of about 1e-6.
+// cholesky replaces the upper triangle of -H by R, H = RᵀR, and returns ErrSingular if H is not positive definite: what is left of -H is added to,
+// as products are. Nearly all of the work is products of float32 matrices; the factor of a damped Hessian does not need more: its error is that of
+// a dampening of about 1e-6.
 //
 // The work grows with the cube of K, minutes at 16,384, so that each product looks at ctx, and what is left is not computed once it ends.
 func (h *Hessian) cholesky(ctx context.Context) error { return h.factorBlock(ctx, 0, h.K) }
@@ -47,8 +47,11 @@ func (h *Hessian) factorBlock(ctx context.Context, at, n int) error {
 func halfOf(n int) int { return (n/2 + leaf - 1) / leaf * leaf }
 
 // solve replaces the n rows from at on, in the columns [from, to), by R⁻ᵀ times them, where R is the factor of the diagonal block of these
-// rows: one half, what it subtracts from the other half, and the other half.
+// rows: one half, what it subtracts from the other half, and the other half. Once ctx has ended it leaves the rest as it is.
 func (h *Hessian) solve(ctx context.Context, at, n, from, to int) {
+	if ctx.Err() != nil {
+		return
+	}
 	if n <= leaf {
 		h.solveLeaf(at, n, from, to)
 		return

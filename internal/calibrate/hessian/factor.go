@@ -33,8 +33,8 @@ type Options struct {
 // ErrSingular reports a Hessian without Cholesky factor, a property of the inputs of one layer.
 var ErrSingular = errors.New("the Hessian has no Cholesky factor: it holds infinities or NaN, or --damp is too small")
 
-// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular, or the error of ctx. Afterwards only Reset may be called on h, which invalidates the
-// Factor.
+// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular, or the error of ctx. Afterwards only Reset may be called on h,
+// which invalidates the Factor.
 func (h *Hessian) Factor(ctx context.Context, o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()

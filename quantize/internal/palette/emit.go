@@ -65,6 +65,9 @@ func (e *emitter) dims(dims ...int64) *ir.Value {
 	return e.Const(e.g, ir.Int64, []int64{int64(len(dims))}, ir.Ints(dims...))
 }
 
+// number is a position or a number of positions as a constant.
+func (e *emitter) number(x int64) *ir.Value { return e.Const(e.g, ir.Int64, nil, ir.Ints(x)) }
+
 // integers is a constant of an int32 type, which has more runtime kernels than smaller ones.
 func (e *emitter) integers(shape []int64, xs ...int32) *ir.Value {
 	return e.Const(e.g, ir.Int32, shape, ir.Int32s(xs...))
@@ -178,8 +181,7 @@ func (e *emitter) offsets(l *Layout, shape ...int64) *ir.Value {
 // stretches are the positions of the stretches of rows. Those of the first ones are looked up, so that negative indices count from the last row.
 func (e *emitter) stretches(st *stored, rows *ir.Value) *ir.Value {
 	n, f := st.Row/st.stretch(), st.folded(e.Step)
-	number := func(x int64) *ir.Value { return e.Const(f.g, ir.Int64, nil, ir.Ints(x)) }
-	first := f.node("Reshape", f.node("Range", number(0), number(st.Elems/st.stretch()), number(n)), f.dims(-1, 1))
+	first := f.node("Reshape", f.node("Range", f.number(0), f.number(st.Elems/st.stretch()), f.number(n)), f.dims(-1, 1))
 	next := make([]int64, n)
 	for i := range next {
 		next[i] = int64(i)
@@ -189,8 +191,7 @@ func (e *emitter) stretches(st *stored, rows *ir.Value) *ir.Value {
 
 // stretchOffsets are the first entries of the codebooks of stretches.
 func (e *emitter) stretchOffsets(st *stored, at *ir.Value) *ir.Value {
-	number := func(x int64) *ir.Value { return e.Const(e.g, ir.Int64, nil, ir.Ints(x)) }
-	group := e.node("Mod", e.node("Div", at, number(st.Inner/st.stretch())), number(st.Groups))
+	group := e.node("Mod", e.node("Div", at, e.number(st.Inner/st.stretch())), e.number(st.Groups))
 	shape := []int64{st.Groups, 1}
 	if st.packed() {
 		shape = append(shape, 1)
@@ -218,7 +219,7 @@ func (st *stored) lookUp(s *pass.Step, r *rewrite.Rewriter, c *weights.Consumer)
 	if st.Block > 0 {
 		blocks := at
 		if n := st.Block / st.stretch(); n > 1 {
-			blocks = e.node("Div", at, e.Const(e.g, ir.Int64, nil, ir.Ints(n)))
+			blocks = e.node("Div", at, e.number(n))
 		}
 		x = e.node("Mul", x, e.scales(st, e.node("Gather", st.parts[outScales].Value, blocks)))
 	}

@@ -38,18 +38,17 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	if k.means == nil {
 		row.Restore = k.dequantized
 	}
-	var parts []pass.Part
 	if k.float {
 		now := e.g.AddConst(base.Name+"_q", corrected)
 		l.node.SetInput(2, now)
-		parts = []pass.Part{{Role: pass.Payload, Value: now, Tensor: corrected}}
+		row.After = []pass.Part{{Role: pass.Payload, Value: now, Tensor: corrected}}
 		row.Bound = pass.ExactBound(corrected, pass.Itself)
 	} else {
 		ts := k.recipe(corrected).Derive()
 		now := e.g.AddConst(base.Name+"_q", ts[0])
 		row.Form, row.Bound = qdqForm, k.bound(corrected)
 		scales := e.g.AddConst(base.Name+"_s", ts[1])
-		parts = []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}, {Role: pass.Scales, Value: scales, Tensor: ts[1]}}
+		row.After = []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}, {Role: pass.Scales, Value: scales, Tensor: ts[1]}}
 		var attrs []*ir.Attr
 		if k.encoding.Axis >= 0 {
 			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.shape)-1)))
@@ -59,7 +58,6 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	old.Drop()
 	if !e.biases[base] {
 		e.biases[base] = true
-		row.After = parts
 		e.step.Ledger.Changed(base, k.bias, consumers, row)
 	}
 }
@@ -117,19 +115,19 @@ func (k *biasEncoding) quantize(_ context.Context, in []io.ReaderAt, out []io.Wr
 
 // bound is half a scale of the corrected bias, and the rounding of the floats that are divided and restored.
 func (k *biasEncoding) bound(corrected *ir.Tensor) *pass.Bound {
-	const ones = 1 // in each byte of an int32
+	const ones = 0x01010101 // the int32 with 1 in each byte, of which a restored element shows the scale
 	return &pass.Bound{
 		Of: corrected,
 		Tensors: func(parts []*ir.Tensor) []*ir.Tensor {
 			with := slices.Clone(parts)
-			with[0] = &ir.Tensor{Spec: parts[0].Spec, Source: ir.Span{R: spec.Repeated(ones)}}
+			with[0] = &ir.Tensor{Spec: parts[0].Spec, Source: ir.Span{R: spec.Repeated(1)}}
 			return []*ir.Tensor{k.dequantized(parts), k.dequantized(with)}
 		},
 		New: func(context.Context, io.ReaderAt, func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 			at := 0
 			return func(x []float32, y [][]float32) string {
 				for i, v := range x {
-					scale := float64(y[1][i]) / 0x01010101
+					scale := float64(y[1][i]) / ones
 					if e := math.Abs(float64(v) - float64(y[0][i])); !(e <= scale/2+0x1p-22*math.Abs(float64(v))) {
 						return fmt.Sprintf("element %d is %g, and stored as %g at scale %g", at+i, v, y[0][i], scale)
 					}

@@ -109,14 +109,12 @@ func (l *Layer) setBias(b []float64) {
 		l.Node.RemoveAttr("beta")
 	}
 	old := l.biasValue()
-	if old != nil {
-		if base := own(old); base != nil && (base == old || base.Const.Elems() == t.Elems() && base.Const.DType == t.DType) {
-			if base != old {
-				t.Shape = base.Const.Shape // its views have sizes of their own
-			}
-			l.e.replace(base, t)
-			return
+	if base := own(old); base != nil && (base == old || base.Const.Elems() == t.Elems() && base.Const.DType == t.DType) {
+		if base != old {
+			t.Shape = base.Const.Shape // its views have sizes of their own
 		}
+		l.e.replace(base, t)
+		return
 	}
 	if old == nil && l.Node.Op.Is("MatMul") {
 		l.add = addAfter(l.Node)
