@@ -35,6 +35,8 @@ func quantizedConvs() map[string]layer {
 		"blocks of depth":   {x: []int64{1, 130, 9, 11}, w: []int64{32, 130, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("dilations", 1, 2)}},
 		"adjacent windows":  {x: []int64{2, 48, 17, 15}, w: []int64{48, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 48)}, act: "Relu"},
 		"few channels":      {x: []int64{1, 24, 18, 14}, w: []int64{24, 1, 5, 5}, attrs: []*ir.Attr{ints("pads", 2, 2, 2, 2), ir.IntAttr("group", 24)}, dt: ir.Int8},
+		"8 channels":        {x: []int64{1, 8, 18, 22}, w: []int64{8, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 8)}},
+		"16 channels":       {x: []int64{1, 16, 18, 22}, w: []int64{16, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 16)}, dt: ir.Int8},
 		"copied pixels":     {x: []int64{2, 18, 9, 7}, w: []int64{40, 18, 1, 1}, act: "Relu"},
 		"signed pixels":     {x: []int64{2, 64, 14, 14}, w: []int64{40, 64, 1, 1}, dt: ir.Int8},
 		"rows of 7":         {x: []int64{1, 64, 7, 7}, w: []int64{200, 64, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, dt: ir.Int8},

@@ -26,7 +26,7 @@ func BenchmarkQuadConv(b *testing.B) {
 func BenchmarkQuadWindow(b *testing.B) {
 	const channels, positions = 192, 32
 	r := rand.New(rand.NewPCG(1, 2))
-	q := &QuadWindow{channels, make([]int64, 12), randomBytes(r, 12*channels), make([]int32, channels), quadRequantization(r, channels, false)}
+	q := &QuadWindow{channels, 1, make([]int64, 12), randomBytes(r, 12*channels), make([]int32, channels), quadRequantization(r, channels, false)}
 	for i := range q.At {
 		q.At[i] = int64(i/3*(positions+2)+i%3) * channels
 	}

@@ -82,13 +82,14 @@ func checkQuads(channels int, first []int32, q Requantization) {
 
 // A QuadWindow slides over images like a QuadConv, but each channel has its own weights: element c of position p is that of First[c] +
 // Σ W[c, t]·x[p*step+At[t]+c]. At is whole quads of taps: the weights of those that fill up one are 0. Parameters are in the order of
-// QuadLane, weights in that of QuadWeight. They may be those of several adjacent positions, as long as there are whole blocks.
+// QuadLane, weights in that of QuadWeight, of the channels of Positions adjacent positions, and then what fills up a QuadBlock.
 type QuadWindow struct {
-	Channels int
-	At       []int64
-	W        []byte
-	First    []int32
-	Q        Requantization
+	Channels  int
+	Positions int
+	At        []int64
+	W         []byte
+	First     []int32
+	Q         Requantization
 }
 
 // QuadLane is the index of a parameter of a channel of a QuadWindow: four channels of each 16 are in a vector of 16.
@@ -112,7 +113,10 @@ func (q *QuadWindow) Slide(dst, x []byte, positions, step int) {
 	if len(q.At) == 0 || len(q.At)%GemmQuad != 0 || step < 0 {
 		panic(fmt.Sprintf("kernel: %d taps, positions %d apart", len(q.At), step))
 	}
-	checkQuads(q.Channels, q.First, q.Q)
+	if q.Positions < 1 {
+		panic(fmt.Sprintf("kernel: parameters of %d positions", q.Positions))
+	}
+	checkQuads(q.Positions*q.Channels, q.First, q.Q)
 	within("w", len(q.W), len(q.First)*len(q.At))
 	within("dst", len(dst), positions*q.Channels)
 	for _, a := range q.At {

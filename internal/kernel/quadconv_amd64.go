@@ -80,14 +80,14 @@ func (q *QuadConv) strips(e quadEpilogue, high, strips int, dst []byte, to int, 
 	f(strips, &x[0], step, &q.Runs[0].At, len(q.Runs), w, panel, &q.First[j], &dst[0], to, mask, &q.Q.Scale[j], &q.Q.Bias[j], e.zero, e.lo, e.hi, e.flip)
 }
 
-// bulk computes everything and reports true if the CPU has the instructions. Windows of adjacent positions that read adjacent bytes are
-// computed as those of one position.
+// bulk computes everything and reports true if the CPU has the instructions. Windows of Positions that read adjacent bytes are computed as those
+// of one position.
 func (q *QuadWindow) bulk(dst, x []byte, positions, step int) bool {
 	e, ok := q.Q.quads()
 	if !hasVNNI || !ok {
 		return false
 	}
-	if n, all := positions*q.Channels, len(q.First); step == q.Channels && all%q.Channels == 0 {
+	if n, all := positions*q.Channels, q.Positions*q.Channels; step == q.Channels {
 		q.blocks(e, dst, x, n/all, all, all, all)
 		done := n / all * all
 		if done < n {

@@ -50,17 +50,20 @@ func FuzzQuadWindow(f *testing.F) {
 	for n := range uint8(200) {
 		f.Add(uint64(n), n, n%11, n%12, n%2 == 0)
 	}
+	for n := uint8(1); n <= QuadBlock; n *= 2 { // channels of which a block is a multiple
+		for seed := range uint64(8) {
+			f.Add(seed, n-1, uint8(11+seed), uint8(9), seed%2 == 0)
+		}
+	}
 	f.Fuzz(func(t *testing.T, seed uint64, wide, positions, taps uint8, signed bool) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		n, places, step := 1+int(wide), int(positions%20), r.IntN(300)
-		all := roundTo(n, QuadBlock)
-		if seed%2 == 0 { // adjacent positions
-			step = n
-			for all%n > 0 {
-				all += QuadBlock
-			}
+		together := 1 + r.IntN(5)
+		all := roundTo(together*n, QuadBlock) // those beyond the positions are arbitrary
+		if r.IntN(2) == 0 {
+			step = n // windows that read adjacent bytes
 		}
-		q := &QuadWindow{Channels: n, At: make([]int64, 4+taps&^3%16), First: integers(r, all), Q: quadRequantization(r, all, signed)}
+		q := &QuadWindow{Channels: n, Positions: together, At: make([]int64, 4+taps&^3%16), First: integers(r, all), Q: quadRequantization(r, all, signed)}
 		last := 0
 		for i := range q.At {
 			q.At[i] = int64(r.IntN(500))
@@ -70,12 +73,12 @@ func FuzzQuadWindow(f *testing.F) {
 		for c := range all {
 			for tap := range q.At {
 				w := byte(r.Uint32())
-				if c >= n && all%n == 0 {
+				if c >= n && c < together*n {
 					w = q.W[QuadWeight(c%n, tap, len(q.At))]
 				}
 				q.W[QuadWeight(c, tap, len(q.At))] = w
 			}
-			if c >= n && all%n == 0 {
+			if c >= n && c < together*n {
 				from, to := QuadLane(c%n), QuadLane(c)
 				q.First[to], q.Q.Scale[to], q.Q.Bias[to] = q.First[from], q.Q.Scale[from], q.Q.Bias[from]
 			}
@@ -85,7 +88,7 @@ func FuzzQuadWindow(f *testing.F) {
 		q.Slide(got, x, places, step)
 		q.plain(want, x, places, step)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", n, places, step, q.At, got, want)
+			t.Errorf("%d channels, %d of %d positions together, %d apart, taps %v: got %v, want %v", n, together, places, step, q.At, got, want)
 		}
 	})
 }

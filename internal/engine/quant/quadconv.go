@@ -138,7 +138,7 @@ func (a *quadArrangement) window(channels int) *kernel.QuadWindow {
 	if all%kernel.QuadBlock > 0 {
 		all = channels
 	}
-	w := &kernel.QuadWindow{Channels: channels}
+	w := &kernel.QuadWindow{Channels: channels, Positions: all / channels}
 	a.parameters(&w.First, &w.Q, roundUp(all, kernel.QuadBlock))
 	w.W = ir.AlignedBytes(int64(taps * len(w.First)))
 	for c := range all {
