@@ -45,6 +45,13 @@ var hostileModels = map[string]func(g hostile, x *ir.Value) *ir.Value{
 		}
 		return x
 	},
+	"paths twice as many with each operator": func(g hostile, x *ir.Value) *ir.Value {
+		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 4}}, Source: ir.Mem(ir.ArrayOf(make([]float32, 16), 4, 4).Data)})
+		for range 100 {
+			x, w = g.op("Max", x, g.op("Identity", x)), g.op("Max", w, g.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0)))
+		}
+		return g.op("MatMul", x, w)
+	},
 	"loop with a scan output": func(g hostile, x *ir.Value) *ir.Value {
 		return g.loop(nil, func(b hostile, _ *ir.Value) *ir.Value { return b.op("Identity", x) })
 	},

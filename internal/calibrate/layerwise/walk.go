@@ -18,7 +18,7 @@ type Walk struct {
 	constant map[*ir.Node]bool // nodes whose inputs are constants: each part that reads what they make runs them, so that they see replaced weights
 	made     map[*ir.Value]int // index of the producer
 	read     map[*ir.Value]int // index of the last consumer; len(order) for outputs of the model
-	index    map[*ir.Node]int  // in order
+	index    map[*ir.Node]int  // in order; of those in constant the index of the last node that reads them
 	next     int               // index of the first node that has not run
 	samples  []map[*ir.Value]stored
 	store    *store
@@ -43,7 +43,7 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 			w.order = append(w.order, n)
 		}
 	}
-	w.uses()
+	w.uses(order)
 	return w, nil
 }
 
@@ -76,10 +76,16 @@ func (w *Walk) Add(inputs map[string]*ir.Array) error {
 	return nil
 }
 
-// uses finds the producer and the last consumer of each value.
-func (w *Walk) uses() {
+// uses finds the producer and the last consumer of each value; order has all nodes.
+func (w *Walk) uses(order []*ir.Node) {
 	for i, n := range w.order {
 		w.index[n] = i
+	}
+	// Consumers come first: a walk from each value to its consumers would take as many steps as there are paths, twice as many with each Add(v, v).
+	for _, n := range slices.Backward(order) {
+		if w.constant[n] {
+			w.index[n] = w.lastOf(n)
+		}
 	}
 	for _, v := range w.model.Graph.Inputs {
 		w.made[v] = -1
@@ -122,9 +128,11 @@ func (w *Walk) consumer(u ir.Use) int {
 	if n == nil {
 		return len(w.order)
 	}
-	if !w.constant[n] {
-		return w.index[n]
-	}
+	return w.index[n]
+}
+
+// lastOf is the index of the last node of the main graph that reads an output of n, 0 if none does.
+func (w *Walk) lastOf(n *ir.Node) int {
 	at := 0
 	for _, v := range n.Outputs {
 		if v != nil {

@@ -208,6 +208,26 @@ func TestConstantExpressions(t *testing.T) {
 	finish(t, w, m, samples)
 }
 
+// The paths from a constant to its readers double with each operator: a walk along each of them would not end.
+func TestConstantExpressionsOfManyPaths(t *testing.T) {
+	m := open(t, "mlp.onnx")
+	v := m.Graph.Insert(m.Graph.First(), "Neg", []*ir.Value{m.Graph.Consts()[0]})
+	last := v
+	for range 100 {
+		last = m.Graph.Insert(m.Graph.First(), "Max", []*ir.Value{last, last})
+	}
+	m.Graph.AddOutput(last)
+	if err := m.Graph.Sort(); err != nil {
+		t.Fatal(err)
+	}
+	samples := inputs(t, m)
+	w := walk(t, m, samples)
+	if at := w.read[v]; at != len(w.order) {
+		t.Errorf("the last reader of the first expression is %d, want %d, the model's output", at, len(w.order))
+	}
+	finish(t, w, m, samples)
+}
+
 // The file does not grow beyond the activations that are live at a time.
 func TestFileOffsetsAreReused(t *testing.T) {
 	m := open(t, "transformer.onnx")
