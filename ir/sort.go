@@ -41,6 +41,29 @@ func (g *Graph) Order() ([]*Node, error) {
 	return s.order, nil
 }
 
+// Live returns the nodes of g that its outputs depend on, subgraphs of others included, in topological order. It fails on a cycle.
+func (g *Graph) Live() ([]*Node, error) {
+	nodes, err := g.Order()
+	if err != nil {
+		return nil, err
+	}
+	read := map[*Value]bool{}
+	for _, v := range g.Outputs {
+		read[v] = true
+	}
+	live := nodes[len(nodes):]
+	for _, n := range slices.Backward(nodes) {
+		if slices.ContainsFunc(n.Outputs, func(v *Value) bool { return v != nil && read[v] }) {
+			live = append(live, n)
+			for v := range n.reads {
+				read[v] = true
+			}
+		}
+	}
+	slices.Reverse(live)
+	return live, nil
+}
+
 const (
 	entered = 1
 	done    = 2

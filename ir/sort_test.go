@@ -34,6 +34,48 @@ func unsorted(g *Graph, specs ...string) {
 	}
 }
 
+func TestLive(t *testing.T) {
+	for _, tt := range []struct{ name, nodes, outputs, want string }{
+		{"a branch that nothing reads", "c:b b:a a d:b", "c", "a b c"},
+		{"a chain that nothing reads", "a b:a c:b d:a", "d", "a d"},
+		{"an output that another node reads", "a b:a", "a", "a"},
+		{"no outputs", "a b:a", "", ""},
+	} {
+		g := NewModel().Graph
+		unsorted(g, strings.Fields(tt.nodes)...)
+		for n := range g.Nodes() {
+			if strings.Contains(tt.outputs, n.Op.Type) {
+				g.AddOutput(n.Outputs[0])
+			}
+		}
+		live, err := g.Live()
+		var got []string
+		for _, n := range live {
+			got = append(got, n.Op.Type)
+		}
+		if err != nil || strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: got %q, want %q, %v", tt.name, got, tt.want, err)
+		}
+	}
+}
+
+// What a subgraph reads from around it is live with the node that has it.
+func TestLiveBySubgraph(t *testing.T) {
+	g := NewModel().Graph
+	unsorted(g, "a", "b")
+	a, b := g.First(), g.Last()
+	n := g.NewNode(OpID{Type: "If"}, nil)
+	sub := NewSubgraph(g, n)
+	sub.AddOutput(sub.Insert(nil, "Relu", []*Value{a.Outputs[0]}))
+	n.SetAttr(&Attr{Name: "then_branch", Type: AttrGraph, Graph: sub})
+	n.SetOutputs(g.NewValue("y"))
+	g.Append(n)
+	g.AddOutput(n.Outputs[0])
+	if live, err := g.Live(); err != nil || !slices.Equal(live, []*Node{a, n}) || slices.Contains(live, b) {
+		t.Errorf("got %d nodes, %v; want a and If", len(live), err)
+	}
+}
+
 func TestSort(t *testing.T) {
 	for _, tt := range []struct{ name, nodes, want string }{
 		{"sorted already", "a b:a c:a d:b,c", "a b c d"},

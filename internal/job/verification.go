@@ -211,31 +211,46 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	return v.annotate(ctx, r)
 }
 
-// run opens both models and compares them.
-func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verification.Result, err error) {
-	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric}
-	var keep []string
-	if v.Layers {
-		if o.Layers, err = verify.CommonValues(ctx, a.Model, b.Model); err != nil {
-			return nil, err
+// run compares both models: their outputs, and then what is inside of them in sessions of their own, as those that retain values do not fuse
+// operators. Whether layers are compared thus moves no figure of outputs.
+func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (r *verification.Result, err error) {
+	err = v.sessions(ctx, a, b, nil, func(first, second engine.Session) error {
+		o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric}
+		if r, err = verify.Compare(ctx, v.named(first, second), second, set, o); err == nil {
+			r.Weights = loaded(first, second)
 		}
-		keep = o.Layers.Names
+		return err
+	})
+	if err != nil || !v.Layers {
+		return r, err
 	}
+	layers, err := verify.CommonValues(ctx, a.Model, b.Model)
+	if err != nil {
+		return nil, err
+	}
+	err = v.sessions(ctx, a, b, layers.Names, func(first, second engine.Session) error {
+		return layers.Compare(ctx, first, second, set, v.Data.Batch, r)
+	})
+	if err != nil && ctx.Err() == nil { // such as values that need more memory than outputs do
+		r.Notes = append(r.Notes, "layers were not compared: "+err.Error())
+		return r, nil
+	}
+	return r, err
+}
+
+// sessions opens both models, with the values that they keep, for run.
+func (v Verification) sessions(ctx context.Context, a, b *onnx.File, keep []string, run func(first, second engine.Session) error) error {
 	first, done, err := v.Backend.Open(ctx, a, keep)
 	if err != nil {
-		return nil, &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
 	}
 	defer done()
 	second, done, err := v.Backend.Open(ctx, b, keep)
 	if err != nil {
-		return nil, &verify.SideError{Side: verify.Second, Err: err}
+		return &verify.SideError{Side: verify.Second, Err: err}
 	}
 	defer done()
-	r, err := verify.Compare(ctx, v.named(first, second), second, set, o)
-	if err == nil {
-		r.Weights = loaded(first, second)
-	}
-	return r, err
+	return run(first, second)
 }
 
 // loaded are the bytes of weights that two sessions of the engine hold; nil for other sessions, and if weights are streamed.
@@ -278,19 +293,12 @@ func (v Verification) named(first, second engine.Session) engine.Session {
 	return first
 }
 
-// latency times both models, in sessions of their own: those that also return layers do not fuse operators.
-func (v Verification) latency(ctx context.Context, a, b *onnx.File, set *dataset.Set) (*verification.Latency, error) {
-	first, done, err := v.Backend.Open(ctx, a, nil)
-	if err != nil {
-		return nil, &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
-	}
-	defer done()
-	second, done, err := v.Backend.Open(ctx, b, nil)
-	if err != nil {
-		return nil, &verify.SideError{Side: verify.Second, Err: err}
-	}
-	defer done()
-	return verify.Latency(ctx, v.named(first, second), second, set, verify.Options{Batch: v.Data.Batch})
+// latency times both models, in sessions of their own.
+func (v Verification) latency(ctx context.Context, a, b *onnx.File, set *dataset.Set) (l *verification.Latency, err error) {
+	return l, v.sessions(ctx, a, b, nil, func(first, second engine.Session) error {
+		l, err = verify.Latency(ctx, v.named(first, second), second, set, verify.Options{Batch: v.Data.Batch})
+		return err
+	})
 }
 
 // recorded runs a alone.

@@ -16,11 +16,10 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// Options select the samples, outputs and layers to compare.
+// Options select the samples and outputs to compare.
 type Options struct {
 	Batch    int          // samples in one run, where the batch axis is dynamic; 0 for 1
 	Scores   string       // the output with classes or scores; empty for the first suitable one
-	Layers   *Shared      // values inside both graphs, compared on the first samples; the sessions must retain them
 	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
 	Parallel int          // concurrent runs of b; 0 for 1
 
@@ -50,7 +49,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 		o.Parallel = 1
 	}
 	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: o.Parallel <= 1}), start, func(batch *dataset.Batch, p pair) error {
-		return c.runs(ctx, a, b, batch, p)
+		return c.runs(batch, p)
 	})
 	if err != nil {
 		return nil, err
@@ -155,7 +154,6 @@ type comparison struct {
 	names      []string // of the outputs
 	notes      []string
 	outputs    map[string]*outputSums
-	layers     map[string]*sums
 	batch      int
 	samples    int
 	single     bool             // outputs are compared with recorded ones, not with those of a model
@@ -184,7 +182,7 @@ func newComparison(names []string, set *dataset.Set, o Options, models ...engine
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}
+	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, batch: set.Size(o.Batch)}
 	c.first = models[0]
 	for _, s := range models {
 		c.states = append(c.states, dataset.NewState(carried(s, set)))
@@ -197,9 +195,6 @@ func carried(s engine.Session, set *dataset.Set) []dataset.Pair {
 	has := PortNames(s.Outputs())
 	return slices.DeleteFunc(set.Carry(), func(p dataset.Pair) bool { return !slices.Contains(has, p.Output) })
 }
-
-// layerSamples is the number of samples on which layers are compared: enough to rank them.
-const layerSamples = 8
 
 // A pair is the outputs of both models.
 type pair struct{ want, got map[string]*ir.Array }
@@ -229,12 +224,7 @@ func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.S
 }
 
 // runs accumulates the outputs of a batch.
-func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch, p pair) error {
-	if batch.First < layerSamples && c.Layers != nil && c.states[0].Starts(batch) {
-		if err := c.Layers.compare(ctx, a, b, batch, c.layers); err != nil {
-			return err
-		}
-	}
+func (c *comparison) runs(batch *dataset.Batch, p pair) error {
 	var none *metric.Inapplicable
 	err := c.add(batch, p.want, p.got)
 	if err == nil || errors.As(err, &none) {
@@ -351,12 +341,6 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 	}
 	if err := c.measured(ctx, r); err != nil {
 		return nil, err
-	}
-	if c.Layers != nil {
-		r.Layers, r.Breaks = c.Layers.list(c.layers)
-		if note := c.Layers.note(); note != "" {
-			r.Notes = append(r.Notes, note)
-		}
 	}
 	return r, nil
 }

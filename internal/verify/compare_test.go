@@ -78,8 +78,12 @@ func compared(t *testing.T, a, b *ir.Model) *verification.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Compare(t.Context(), open(t, a, s.Names), open(t, b, s.Names), made(t, a, 3), Options{Layers: s})
+	set := made(t, a, 3)
+	r, err := Compare(t.Context(), open(t, a, nil), open(t, b, nil), set, Options{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compare(t.Context(), open(t, a, s.Names), open(t, b, s.Names), set, 1, r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -200,14 +204,15 @@ func TestLayersOfAnotherShapeAreSkipped(t *testing.T) {
 			}
 			return out, nil
 		}}
-		r, err := Compare(t.Context(), open(t, a, s.Names), other, made(t, a, 1), Options{Layers: s})
+		r := &verification.Result{}
+		err := s.Compare(t.Context(), open(t, a, s.Names), other, made(t, a, 1), 1, r)
 		if err != nil || len(r.Layers) != 2 || r.Breaks.Value != "moved" {
 			t.Errorf("%s: got %+v, breaks at %+v, %v", scaled, r.Layers, r.Breaks, err)
 		}
 	}
 }
 
-// Layers are compared on the samples up to the one that reaches maxLayerBytes, outputs on all.
+// Layers are compared on the samples up to the one that reaches maxLayerBytes.
 func TestLayersOfManyBytesAreComparedOnFewSamples(t *testing.T) {
 	m := chain(2, 1)
 	s, err := CommonValues(t.Context(), m, m)
@@ -222,9 +227,8 @@ func TestLayersOfManyBytesAreComparedOnFewSamples(t *testing.T) {
 		}
 		return out, nil
 	}}
-	r, err := Compare(t.Context(), large, open(t, m, s.Names), made(t, m, 5), Options{Layers: s})
-	if err != nil || watched != 2 || r.Data.Samples != 5 {
-		t.Errorf("layers of %d samples and outputs of %+v, %v; want 2 and 5", watched, r.Data, err)
+	if err := s.Compare(t.Context(), large, open(t, m, s.Names), made(t, m, 5), 1, &verification.Result{}); err != nil || watched != 2 {
+		t.Errorf("layers of %d samples, %v; want 2", watched, err)
 	}
 }
 

@@ -25,19 +25,23 @@ type Shared struct {
 	bytes   int64             // compared so far
 }
 
-// CommonValues finds the values that a and b have in common, outputs included.
+// CommonValues finds the values that a and b have in common and that outputs of both depend on, outputs included: sessions of users compute no others.
 func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
+	nodes, err := a.Graph.Live()
+	if err != nil {
+		return nil, err
+	}
+	others, err := b.Graph.Live()
+	if err != nil {
+		return nil, err
+	}
 	makers := map[string]*ir.Node{}
-	for n := range b.Graph.Nodes() {
+	for _, n := range others {
 		for _, v := range n.Outputs {
 			if v != nil && !v.Ambiguous {
 				makers[v.Name] = n
 			}
 		}
-	}
-	nodes, err := a.Graph.Order()
-	if err != nil {
-		return nil, err
 	}
 	eval := ir.NewEval("")
 	defer eval.Close()
@@ -65,6 +69,34 @@ type watcher interface {
 // errStopped ends the run of the first model when the second one has ended.
 var errStopped = errors.New("stopped")
 
+// layerSamples is the number of samples on which layers are compared: enough to rank them.
+const layerSamples = 8
+
+// Compare adds the layers to r: the values inside a and b, compared on the first samples of set, in runs of batch of them. The sessions retain
+// the values, so that they do not fuse operators across them: they are others than those whose outputs are compared, which users run.
+func (s *Shared) Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, batch int, r *verification.Result) error {
+	by, state := map[string]*sums{}, dataset.NewState(carried(a, set))
+	for batch, err := range set.Sequences(ctx, dataset.Order{Size: set.Size(batch), Reuse: true}) {
+		if err != nil {
+			return err
+		}
+		if batch.First >= layerSamples || s.bytes > maxLayerBytes {
+			break
+		}
+		if !state.Starts(batch) {
+			continue
+		}
+		if err := s.compare(ctx, a, b, batch, by); err != nil {
+			return err
+		}
+	}
+	r.Layers, r.Breaks = s.list(by)
+	if note := s.note(); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
+	return nil
+}
+
 // maxLayerBytes bounds the time of comparing layers: beyond it there are no further samples.
 const maxLayerBytes = 256 << 20
 
@@ -73,9 +105,6 @@ const maxLayerBytes = 256 << 20
 func (s *Shared) compare(ctx context.Context, a, b engine.Session, batch *dataset.Batch, by map[string]*sums) error {
 	in := batch.Inputs
 	padding := NewPadding(a, batch)
-	if s.bytes > maxLayerBytes {
-		return nil
-	}
 	first, firstOK := a.(watcher)
 	second, secondOK := b.(watcher)
 	if !firstOK || !secondOK {

@@ -17,6 +17,7 @@ func TestNeighborhoodIsBounded(t *testing.T) {
 		v = m.Graph.Insert(nil, "Relu", []*ir.Value{v})
 		v.Name = fmt.Sprint("v", i)
 	}
+	m.Graph.AddOutput(v)
 	s, err := CommonValues(t.Context(), m, m)
 	if err != nil {
 		t.Fatal(err)
