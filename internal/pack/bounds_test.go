@@ -206,6 +206,47 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 	}
 }
 
+// An archive states what is wrong with the header of a record.
+func TestHeadersOfAnArchive(t *testing.T) {
+	b, index := packed(t, stable(2<<10), Options{Workers: 1})
+	at := len(b) - trailerSize
+	at = int(binary.LittleEndian.Uint64(b[at:]))
+	chunk := prologueSize // of the first record, the head
+	chunk += headerSize + int(binary.LittleEndian.Uint32(b[chunk+4:]))
+	for name, c := range map[string]struct {
+		at   int
+		b    []byte
+		want string
+	}{
+		"kind of the index":       {at, []byte{'X'}, "record of unknown kind 88"},
+		"size of the index":       {at + 8, []byte{1, 0, 0, 2}, "a valid one has 1 to 33554432"},
+		"end of the index":        {at + 4, binary.LittleEndian.AppendUint32(nil, uint32(len(b)-trailerSize-at-headerSize+1)), "longer than the file"},
+		"another kind of record":  {at, []byte{byte(dataRecord)}, "no index"},
+		"kind of the head":        {prologueSize, []byte{'X'}, "record of unknown kind 88"},
+		"kind of the first chunk": {chunk, []byte{'X'}, "record of unknown kind 88"},
+		"size of the first chunk": {chunk + 8, []byte{1, 0, 0, 2}, "a valid one has 1 to 1048576"},
+		"gap of the first chunk":  {chunk + 16, []byte{1, 0, 0, 0}, "differs from the index"},
+	} {
+		changed := bytes.Clone(b)
+		copy(changed[c.at:], c.b)
+		a, err := Open(bytes.NewReader(changed), int64(len(b)), "m")
+		var malformed *FormatError
+		if c.at < chunk || c.at >= at {
+			if !errors.As(err, &malformed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if err == nil {
+			_, err = a.content(0)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	if index.Chunks[0].gap != 0 {
+		t.Error("the first chunk has a gap")
+	}
+}
+
 // Blocks are read as they were written, and others are rejected.
 func TestBlocks(t *testing.T) {
 	for c := range coders {

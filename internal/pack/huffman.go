@@ -107,10 +107,9 @@ func (h *huffmanCoder) count(in []byte) *[256]uint32 {
 // package-merge algorithm (Larmore and Hirschberg, A fast algorithm for optimal length-limited Huffman codes, 1990).
 func (h *huffmanCoder) lengths(symbols []byte, count *[256]uint32) (lengths [256]byte) {
 	n := len(symbols)
-	items, merged := h.items[0][:0], h.items[1][:0]
+	var items []uint32
 	for level := range maxBits {
-		leaf, leaves := 0, &h.leaves[level]
-		merged = merged[:0]
+		leaf, leaves, merged := 0, &h.leaves[level], h.items[level%2][:0]
 		for i := 0; leaf < n || i+1 < len(items); {
 			if i+1 >= len(items) || leaf < n && count[symbols[leaf]] <= items[i]+items[i+1] {
 				merged = append(merged, count[symbols[leaf]])
@@ -121,7 +120,7 @@ func (h *huffmanCoder) lengths(symbols []byte, count *[256]uint32) (lengths [256
 			}
 			leaves[len(merged)] = uint16(leaf)
 		}
-		items, merged = merged, items
+		items = merged
 	}
 	for level, first := maxBits-1, 2*n-2; first > 0; level-- {
 		leaves := int(h.leaves[level][first])

@@ -55,6 +55,31 @@ func TestHuffmanAgreesWithZstandard(t *testing.T) {
 	}
 }
 
+// Each entry of the table has as many symbols as its bits are codes of, up to four: fewer are decoded slower, more are wrong.
+func TestEntriesHaveAllSymbolsOfTheirBits(t *testing.T) {
+	h := &huffmanCoder{}
+	for _, p := range []float64{0.9, 0.5, 0.2, 0.02} {
+		code, _ := h.encode(nil, distributed(5000, p))
+		if _, err := h.readWeights(code); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range h.table {
+			bits, number, symbols := 0, 0, uint64(0)
+			for number < 4 {
+				next := h.single[i<<bits&(1<<maxBits-1)]
+				if bits+int(next>>8) > maxBits {
+					break
+				}
+				symbols |= uint64(next&255) << (8 * number)
+				bits, number = bits+int(next>>8), number+1
+			}
+			if want := symbols<<32 | uint64(number)<<8 | uint64(bits); got != want {
+				t.Fatalf("p = %g: bits %011b have the entry %#x, want %#x", p, i, got, want)
+			}
+		}
+	}
+}
+
 // Any bytes are rejected or decoded, as by another decoder.
 func FuzzHuffman(f *testing.F) {
 	h := &huffmanCoder{}

@@ -135,13 +135,12 @@ func (m *mixer) match(last uint32) {
 	}
 	h := last * 0x9e3779b1 >> m.shift
 	if m.followed == 0 {
-		if m.followed = int(m.starts[h]); m.followed > 0 {
-			for m.length < 400 && m.length < m.followed && m.data[m.followed-1-m.length] == m.data[len(m.data)-1-m.length] {
-				m.length++
-			}
-			if m.length < 4 {
-				m.followed, m.length = 0, 0
-			}
+		m.followed = int(m.starts[h]) // 0 if there is none: its length is 0
+		for m.length < 400 && m.length < m.followed && m.data[m.followed-1-m.length] == m.data[len(m.data)-1-m.length] {
+			m.length++
+		}
+		if m.length < 4 {
+			m.followed, m.length = 0, 0
 		}
 	}
 	m.starts[h] = int32(len(m.data))

@@ -3,6 +3,7 @@ package pack
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -27,6 +28,37 @@ func TestMixedBytesAreRestored(t *testing.T) {
 		}
 		if len(code) > len(in)*51/50+4 || len(in) > 3000 && len(code) > 150 {
 			t.Errorf("%d bytes of %x…: %d", len(in), in[:1], len(code))
+		}
+	}
+}
+
+// Contexts of little effect are dropped, at the end of 1024 bytes: those of less than 1/16 of all effects if the bytes are noisy, else of less than
+// 1/64. Writers and readers of all versions have to drop the same ones, or other bytes are restored.
+func TestContextsOfLittleEffectAreDropped(t *testing.T) {
+	const noisy = checkEvery * 8 << 16 / 16
+	for name, c := range map[string]struct {
+		bytes       int
+		errors      int64
+		first, last int32 // weights of two contexts: their effects times 256
+		want        bool  // that the last one is kept
+	}{
+		"1/64":                  {checkEvery, noisy, 256 * 630, 256 * 10, true},
+		"less":                  {checkEvery, noisy, 256 * 631, 256*10 - 1, false},
+		"negative":              {2 * checkEvery, 0, 256 * 630, -256 * 10, true},
+		"noisy, 1/16":           {checkEvery, noisy + 1, 256 * 600, 256 * 40, true},
+		"noisy, less":           {checkEvery, noisy + 1, 256 * 601, 256*40 - 1, false},
+		"before the next check": {checkEvery + 1, noisy + 1, 256 * 600, 0, true},
+	} {
+		m := newMixer(checkEvery)
+		m.data, m.errors, m.active = make([]byte, c.bytes), c.errors, []uint{0, contexts - 1}
+		m.inputs[0], m.inputs[contexts-1] = 1, 1
+		m.weights[m.set][0], m.weights[m.set][contexts-1] = c.first, c.last
+		m.drop()
+		if got := slices.Equal(m.active, []uint{0, contexts - 1}); got != c.want || m.active[0] != 0 {
+			t.Errorf("%s: %v are kept", name, m.active)
+		}
+		if anew := c.bytes%checkEvery == 0; anew != (m.errors == 0) || anew != (m.effect[0] == 0) || anew != (m.inputs[0] == 0) {
+			t.Errorf("%s: effect %d, errors %d", name, m.effect[0], m.errors)
 		}
 	}
 }
