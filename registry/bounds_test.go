@@ -127,6 +127,47 @@ func TestRangesOfOCI(t *testing.T) {
 	}
 }
 
+// An interrupted upload continues after the bytes that the registry says it has, if the file has more, and begins anew otherwise.
+func TestInterruptedUploads(t *testing.T) {
+	const size = 100
+	for name, c := range map[string]struct {
+		status           int
+		header           string
+		location         string
+		before           int64
+		sent, done       int64 // afterwards: of the upload, and shown
+		anew, progressed bool
+	}{
+		"part":      {http.StatusNoContent, "0-41", "/next", 0, 42, 42, false, true},
+		"as before": {http.StatusNoContent, "0-41", "/next", 42, 42, 42, false, false},
+		"less":      {http.StatusNoContent, "0-41", "/next", size, 42, 42, false, false},
+		"all":       {http.StatusNoContent, "0-99", "/next", 0, size, size, false, true},
+		"more":      {http.StatusNoContent, "0-100", "/next", 42, 0, 0, true, false},
+		"nothing":   {http.StatusNoContent, "0-0", "/next", 42, 0, 0, true, false},
+		"no range":  {http.StatusNoContent, "", "/next", 42, 0, 0, true, false},
+		"elsewhere": {http.StatusNoContent, "0-41", "http://elsewhere/next", 42, 0, 0, true, false},
+		"unknown":   {http.StatusNotFound, "0-41", "/next", 42, 0, 0, true, false},
+	} {
+		s := withReferrers(t)
+		s.set(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Range", c.header)
+			w.Header().Set("Location", c.location)
+			w.WriteHeader(c.status)
+			return true
+		}, nil)
+		r, err := openOCI(s.ref(t, "models/m:1"), quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &upload{repository: r, f: File{Size: size}, meter: newMeter(size, nil), at: &url.URL{Scheme: "http", Host: s.host, Path: "/here"}, sent: c.before}
+		u.meter.add(c.before)
+		progressed := u.resume(t.Context())
+		if u.sent != c.sent || u.meter.done != c.done || (u.at == nil) != c.anew || u.at != nil && u.at.Path != "/next" || progressed != c.progressed {
+			t.Errorf("%s: %d bytes are sent, %d shown, to %v, progress %t", name, u.sent, u.meter.done, u.at, progressed)
+		}
+	}
+}
+
 // An upload continues on the same host by the same scheme, with the port of the request where the registry leaves it out.
 func TestLocationsOfUploads(t *testing.T) {
 	r := &repository{ref: Reference{Scheme: schemeOCI, Host: "h:5000", Name: "m", Tag: "1"}, scheme: "https"}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,9 @@ func TestHubOfAModel(t *testing.T) {
 			t.Errorf("%s differs from that of a run with this output", f.Name)
 		}
 	}
+	if text := read(t, filepath.Join(ref.Name, "README.md")); !strings.Contains(text, `InferenceSession("onnx/model.onnx")`) {
+		t.Errorf("the card does not load the model from its path in the repository: %s", text)
+	}
 	card, err := w.ModelCard(read(t, filepath.Join(ref.Name, "README.md")))
 	if err != nil || card.BaseModel != "owner/name" || card.Relation != "quantized" || card.PipelineTag != "image-classification" {
 		t.Errorf("%+v, %v", card, err)
@@ -119,10 +123,27 @@ func TestHubKeepsNames(t *testing.T) {
 	}
 }
 
+// Reports and a card that cannot be written are errors, not fewer files.
+func TestHubOnAFullDisk(t *testing.T) {
+	for _, name := range []string{"small.onnx", "model.onnx"} { // whose reports are made anew, and only the card
+		h := &hub{artifact: compressed(t, "mlp.onnx", name), dir: filepath.Join(t.TempDir(), "none")}
+		if err := h.files(t.Context()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %d files, %v", name, len(h.list), err)
+		}
+	}
+}
+
 func TestHubRequiresAReport(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "new")
 	var content *ContentError
 	if _, err := Push(t.Context(), parse(t, "hf:"+to), fixture(t, "mlp"), Options{}); !errors.As(err, &content) || !strings.Contains(err.Error(), "without a report (NAME.report.json) there is no model card") {
+		t.Errorf("got %v", err)
+	}
+	// The report of a result of several files has no form for a model of another name.
+	a := fixture(t, "mlp")
+	report := File{Name: "mlp.report.json", Path: filepath.Join(written(t, map[string]string{"r": `{"schema_version": 3, "source": {"files": [{"name": "s"}]}, "result": {"files": [{"name": "a"}, {"name": "b"}]}}`}), "r"), Role: ReportJSON}
+	a.Files = append(a.Files, report)
+	if _, err := Push(t.Context(), parse(t, "hf:"+to), a, Options{}); err == nil || !strings.Contains(err.Error(), "has no other name") || len(visible(t, to)) > 0 {
 		t.Errorf("got %v", err)
 	}
 	if _, err := PushVariants(t.Context(), parse(t, "dir:"+to), "", nil, nil, Options{}); err == nil {

@@ -703,6 +703,7 @@ func TestDocumentsOfMLflow(t *testing.T) {
 	}{
 		{"", ""}, {"a\xffb", "ab"}, {strings.Repeat("x", maxDescription), strings.Repeat("x", maxDescription)}, {strings.Repeat("x", maxDescription+1), strings.Repeat("x", maxDescription-len(more)) + more},
 		{strings.Repeat(line, 50), strings.Repeat(line, 50)}, {strings.Repeat(line, 51), strings.TrimSuffix(strings.Repeat(line, 49), "\n") + more},
+		{strings.Repeat("x", maxDescription-len(more)-1) + "\n" + line, strings.Repeat("x", maxDescription-len(more)-1) + more}, // a line ends at the limit
 	} {
 		p.head = []byte(c.text)
 		if got := p.description(); got != c.want {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
@@ -52,6 +55,27 @@ func kindOf(r *http.Request) string {
 		path = "logged-models/ID/" + rest
 	}
 	return r.Method + " " + path
+}
+
+// A repetition waits as long as the server requests, and is no success if it is interrupted then.
+func TestMLflowWaits(t *testing.T) {
+	for _, limit := range []time.Duration{time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			m, calls := &mlflow{}, 0
+			busy := &mlflowError{after: 10 * time.Minute}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			err := m.again(ctx, func() error {
+				if calls++; calls == 1 {
+					return &TransferError{Err: busy}
+				}
+				return nil
+			})
+			if interrupted := limit < busy.after; interrupted != (calls == 1) || interrupted != errors.Is(err, busy) || !interrupted && err != nil {
+				t.Errorf("%d calls in %v: %v", calls, limit, err)
+			}
+		})
+	}
 }
 
 // Every request of a push fails twice in one way or another and is repeated: the state is that of a push without faults.

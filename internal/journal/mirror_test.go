@@ -194,6 +194,34 @@ func testMirroredGroup(t *testing.T) {
 	}
 }
 
+// Logs of other processes are read the less often the longer nothing is new, but a new result is seen within maxInterval.
+func TestResultsAreSeenInTime(t *testing.T) {
+	for _, quiet := range []time.Duration{0, minInterval, 5 * time.Second, 40 * time.Second, 5 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStore()
+			a, b := s.joined(t, t.Context(), t.TempDir(), 0, map[string]int{}), s.joined(t, t.Context(), t.TempDir(), 1, map[string]int{})
+			go func() {
+				time.Sleep(quiet)
+				if _, err := a.Add(t.Context(), "one", []byte("one")); err != nil {
+					t.Error(err)
+				}
+				sent(t, a)
+			}()
+			begin := time.Now()
+			err := b.Wait(t.Context(), time.Hour, func() bool { _, ok := b.Result("one"); return ok })
+			if d := time.Since(begin) - quiet; err != nil || d > min(quiet+minInterval, maxInterval) {
+				t.Errorf("a result after %v is seen %v later: %v", quiet, d, err)
+			}
+			if most := int(quiet/maxInterval) + 5; s.pulls > 2*most+4 {
+				t.Errorf("%d logs are received in %v", s.pulls, quiet)
+			}
+			if err := errors.Join(a.Close(), b.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // Results are sent some time after they were added, also those that are added after others were sent.
 func TestResultsAreSentInTheBackground(t *testing.T) { synctest.Test(t, testBackground) }
 

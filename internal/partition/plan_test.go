@@ -77,6 +77,43 @@ func TestCrossingsAreWhatLaterStagesAreGiven(t *testing.T) {
 	}
 }
 
+// The outputs of a stage are what later stages are given from it, and the outputs of the model that it produces, each once and of the same type.
+func TestOutputsOfStages(t *testing.T) {
+	for _, path := range conform.Fixtures(t) {
+		m := open(t, path)
+		p, err := partition.New(t.Context(), m, partition.Options{Stages: 3, By: "weights"})
+		if err != nil {
+			continue
+		}
+		given := map[string]partition.Port{}
+		for _, s := range p.Stages {
+			for _, in := range s.Inputs {
+				if in.From > 0 {
+					given[in.Name] = in
+				}
+			}
+		}
+		made := map[string]bool{}
+		for k, s := range p.Stages {
+			for _, out := range s.Outputs {
+				in, later := given[out.Name]
+				if made[out.Name] || later && in != out || !later && !slices.ContainsFunc(m.Graph.Outputs, func(v *ir.Value) bool { return v.Name == out.Name }) {
+					t.Errorf("%s: stage %d has the output %+v, given is %+v", label(path), k+1, out, in)
+				}
+				made[out.Name] = true
+			}
+		}
+		for _, v := range m.Graph.Outputs {
+			given[v.Name] = partition.Port{}
+		}
+		for name := range given {
+			if !made[name] {
+				t.Errorf("%s: %s is an output of no stage", label(path), name)
+			}
+		}
+	}
+}
+
 // The transformer's embedding and its head are one initializer, which both ends need.
 func TestTiedWeightsAreNamed(t *testing.T) {
 	p := plan(t, fixture("transformer"), partition.Options{Stages: 3, By: "weights"})

@@ -164,8 +164,8 @@ func (u *upload) send(ctx context.Context) error {
 	if u.file.From.URL != "" && u.size > 0 {
 		size, part = u.settings.copySize, u.copyPart
 	}
-	size = max(size, (u.size+maxParts-1)/maxParts)
-	u.parts = make([]minio.CompletePart, max(1, (u.size+size-1)/size)) // an empty file has one part
+	number, size := partsOf(u.size, size)
+	u.parts = make([]minio.CompletePart, number)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(uploading)
 	for i := range u.parts {
@@ -173,6 +173,12 @@ func (u *upload) send(ctx context.Context) error {
 		g.Go(func() error { return part(ctx, i, off, min(size, u.size-off)) })
 	}
 	return g.Wait()
+}
+
+// partsOf is the number of parts of a file, and the size of each but the last one: size, or more for at most maxParts. An empty file has one part.
+func partsOf(total, size int64) (number, each int64) {
+	each = max(size, (total+maxParts-1)/maxParts)
+	return max(1, (total+each-1)/each), each
 }
 
 // part sends the part of index i.

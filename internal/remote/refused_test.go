@@ -88,6 +88,20 @@ func TestRegionOfSignatures(t *testing.T) {
 	}
 }
 
+// A file of any size is all of its parts, which are no more than S3 accepts, and no smaller than is efficient.
+func TestParts(t *testing.T) {
+	const whole = maxParts * partSize
+	for total, want := range map[int64]int64{0: 1, 1: 1, partSize: 1, partSize + 1: 2, whole - partSize: maxParts - 1, whole: maxParts, whole + 1: maxParts, 2 * whole: maxParts, 2*whole + 1: maxParts, 5 << 40: maxParts} {
+		number, each := partsOf(total, partSize)
+		if number > want || number < want*9/10 || each < partSize || total > whole && each > total/maxParts+1 {
+			t.Errorf("%d bytes: %d parts of %d, want %d", total, number, each, want)
+		}
+		if number*each < total || (number-1)*each >= max(1, total) {
+			t.Errorf("%d bytes are not %d parts of %d", total, number, each)
+		}
+	}
+}
+
 // An upload whose completion was answered by a lost response, so that a later attempt finds no upload, is complete if the object is there.
 func TestLostCompletion(t *testing.T) {
 	sum := strings.Repeat("a", 64)

@@ -327,6 +327,19 @@ func TestDigestOfTheCaller(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].File != "onnx.txt" {
 		t.Errorf("got %v, %v", found, err)
 	}
+	// A file that is not there has no digest, whatever the caller knows of it.
+	_, sums, err := Sign(t.Context(), keyOf(t, elliptic.P256()), Files{Root: dir}, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, filepath.Join(dir, "onnx.txt"))
+	found, err = Verify(t.Context(), key, path, Files{Root: dir}, func(_ context.Context, path string) (string, error) {
+		i := slices.IndexFunc(sums, func(f File) bool { return filepath.Join(dir, filepath.FromSlash(f.Name)) == path })
+		return sums[i].SHA256, nil
+	})
+	if err != nil || len(found) != 1 || found[0].String() != "onnx.txt: signed, but missing" {
+		t.Errorf("got %v, %v", found, err)
+	}
 }
 
 func TestSymbolicLinks(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,9 +48,12 @@ func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engi
 	if err != nil {
 		return nil, err
 	}
-	if err := c.write(f, path, o.Store); err != nil {
+	access, err := atomicfile.Like(f.Paths()...) // no more accessible than f
+	if err != nil {
 		c.warn(err)
+		return e, nil
 	}
+	c.add(path, access, o.Store.Write)
 	return e, nil
 }
 
@@ -101,14 +105,13 @@ func open(path string) (*os.File, int64, error) {
 	return f, st.Size(), err
 }
 
-// write adds the weights of a session of f. They are not more accessible than f.
-func (c *Cache) write(f *onnx.File, path string, s *engine.Store) error {
-	access, err := atomicfile.Like(f.Paths()...)
+// add adds a file. An error is a warning.
+func (c *Cache) add(path string, access atomicfile.Access, write func(io.Writer) error) {
+	_, err := atomicfile.MakeDir(c.Dir)
+	if err == nil {
+		err = atomicfile.Write(path, access, write)
+	}
 	if err != nil {
-		return err
+		c.warn(err)
 	}
-	if _, err := atomicfile.MakeDir(c.Dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, access, s.Write)
 }

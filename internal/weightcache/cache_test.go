@@ -279,9 +279,15 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(c.Dir, nil, 0o644); err != nil { // a file instead of a folder
 		t.Fatal(err)
 	}
-	got := c.run(t, path)
-	if got != k || len(c.warnings) == 0 {
-		t.Errorf("got %v and warnings %v", got, c.warnings)
+	c.check(t, "a file", c.run(t, path), k, 3, 0) // the digest is not added, there are no weights, and they are not added
+	if err := os.Remove(c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := os.MkdirAll(filepath.Join(c.Dir, "folder"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c.check(t, "a folder", c.run(t, path), k, 0, 1)
 	}
 }
 

@@ -44,9 +44,10 @@ func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 		return "", err
 	}
 	if known && after == state {
-		if err := c.remember(path, sum); err != nil {
-			c.warn(err)
-		}
+		c.add(path, atomicfile.Private(), func(w io.Writer) error {
+			_, err := io.WriteString(w, sum)
+			return err
+		})
 	}
 	return sum, nil
 }
@@ -62,16 +63,6 @@ func stored(path string, last time.Time) (string, bool) {
 		return "", false
 	}
 	return string(text), true
-}
-
-func (c *Cache) remember(path, sum string) error {
-	if _, err := atomicfile.MakeDir(c.Dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error {
-		_, err := io.WriteString(w, sum)
-		return err
-	})
 }
 
 // stateOf identifies the state of f's files, without their paths, and has the time of the last change. It is not known on all systems.

@@ -203,6 +203,24 @@ func TestPackBalancesAndPadsLittle(t *testing.T) {
 	}
 }
 
+// The rows from one to another are listed, and no others, whether rows or columns are contiguous.
+func TestRowsOfAPart(t *testing.T) {
+	dense := gemm.Rows([]float32{1, 0, 2, 0, 3, 0, 0, 0, 4, 5, 0, 6}, 3) // of 4 rows
+	transposed := gemm.Matrix[float32]{Data: []float32{1, 0, 0, 5, 0, 3, 0, 0, 2, 0, 4, 6}, Row: 1, Col: 4}
+	for from, want := range []string{"[0 2]=[1 2] [1]=[3] ", "[1]=[3] [2]=[4] ", "[2]=[4] [0 2]=[5 6] "} {
+		for name, source := range map[string]Source{"rows": Dense(dense, 3), "columns": Dense(transposed, 3)} {
+			r, got := source(from, from+2), ""
+			for i := range r.ends {
+				cols, v := r.of(i)
+				got += fmt.Sprintf("%v=%v ", cols, v)
+			}
+			if got != want {
+				t.Errorf("%s %d and %d: got %s, want %s", name, from, from+1, got, want)
+			}
+		}
+	}
+}
+
 func TestAt(t *testing.T) {
 	positions, values := []int32{1, 4, 6, 7, 11}, []float32{10, 40, 60, 70, 110}
 	for _, c := range []struct {
@@ -218,7 +236,7 @@ func TestAt(t *testing.T) {
 		{3, 1, 3, 2, 6, "[0 1]=[60 70] [2]=[110] []=[] []=[] "},
 	} {
 		r, got := At(positions, values, c.row, c.col, c.k)(c.from, c.to), ""
-		for i := range c.to - c.from {
+		for i := range r.ends {
 			cols, v := r.of(i)
 			got += fmt.Sprintf("%v=%v ", cols, v)
 		}
