@@ -228,17 +228,44 @@ func name(v *ir.Value) string {
 }
 
 // infos writes the value infos of values that no pass removed; one for a name that
-// nothing makes is kept as it came.
+// nothing makes is kept as it came. Types that nodes with graphs of their own return follow,
+// as inference may not find them (opset.Declare).
 func (e *encoder) infos(r *rope, n num, g *ir.Graph) {
 	x, ok := g.Extra.(*graphExtra)
 	if !ok {
-		return
+		x = &graphExtra{}
 	}
+	written := map[*ir.Value]bool{}
 	for _, i := range x.infos {
 		if !i.value.Removed() {
 			e.info(r, n, i.value, i)
+			written[i.value] = true
 		}
 	}
+	if g.Function() != nil {
+		return
+	}
+	for _, v := range g.Outputs {
+		written[v] = true
+	}
+	for node := range g.Nodes() {
+		if !opaque(node) {
+			continue
+		}
+		for _, v := range node.Outputs {
+			if v != nil && v.Type != nil && !written[v] {
+				e.info(r, n, v, info{})
+			}
+		}
+	}
+}
+
+// opaque reports whether a node runs a graph: the body of a function, a branch or an iteration.
+func opaque(n *ir.Node) bool {
+	for range n.Subgraphs() {
+		return true
+	}
+	return n.Callee() != nil
 }
 
 // info writes a ValueInfoProto: as it was read, or encoded again if v's type or name changed.

@@ -80,6 +80,11 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := order(g); err != nil {
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
+	}
+	if res.Changed() {
+		opset.Declare(m)
+	}
+	for g := range m.Graphs() {
 		nameNodes(g)
 	}
 	return res, nil

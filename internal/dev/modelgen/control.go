@@ -26,11 +26,15 @@ func declared(v val) Value {
 // ifNode has a layer in each branch, which read x from outside; the condition is constant or computed.
 func (b *builder) ifNode(x val) val {
 	b.trait("If")
-	n := b.size()
+	n, untyped := b.size(), b.chance(3) // outputs of subgraphs need no types
 	branch := func(name string) *Graph {
 		c := b.inner(name)
 		y := c.node("MatMul", []val{x, c.weight("weight", x.last(), x.last(), n)}, x.typ, with(x.shape, -1, n))
-		c.g.Outputs = []Value{declared(c.unary(y))}
+		out := declared(c.unary(y))
+		if untyped {
+			out = Value{Name: out.Name}
+		}
+		c.g.Outputs = []Value{out}
 		return c.g
 	}
 	var condition val
@@ -141,7 +145,7 @@ func (b *builder) scan(x val) val {
 	return all
 }
 
-// call adds a function of a layer, with a weight among its arguments and one inside, and calls it twice.
+// call adds a function of a layer, with a weight among its arguments and one inside, and calls it twice, now and then in another function.
 func (b *builder) call(x val) val {
 	x = b.narrowed(x)
 	if b.m.IR < 8 {
@@ -162,8 +166,26 @@ func (b *builder) call(x val) val {
 	y = c.unary(y)
 	f := &Function{Name: b.name("Block"), In: []string{in.name, weight.name}, Out: []string{y.name}, Nodes: c.g.Nodes}
 	b.m.Functions = append(b.m.Functions, f)
+	if b.chance(3) {
+		f = b.caller(f, x)
+	}
 	for range 1 + b.r.IntN(2) {
 		x = b.domain(local, f.Name, []val{x, b.weight("weight", x.last(), x.last(), x.last())}, x.typ, x.shape)
 	}
 	return x
+}
+
+// caller adds a function that calls f, whose first result has the type of x.
+func (b *builder) caller(f *Function, x val) *Function {
+	b.trait("nested function")
+	c := b.inner("caller")
+	c.shared, c.plain = map[string][]val{}, true
+	var in []val
+	for _, name := range f.In {
+		in = append(in, val{name: name})
+	}
+	y := c.like("Tanh", c.domain(local, f.Name, in, x.typ, x.shape))
+	outer := &Function{Name: b.name("Outer"), In: f.In, Out: []string{y.name}, Nodes: c.g.Nodes}
+	b.m.Functions = append(b.m.Functions, outer)
+	return outer
 }

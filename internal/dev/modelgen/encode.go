@@ -152,6 +152,10 @@ func valueOf(t *Tensor) Value {
 
 func (v Value) message() message {
 	var tensor, typ, b message
+	if v.Type == ir.Undefined {
+		b.string(1, v.Name)
+		return b
+	}
 	tensor.varint(1, int64(v.Type))
 	if v.Shape != nil {
 		var shape message
@@ -247,10 +251,15 @@ func (f *Function) message(w *files, m *Model) message {
 	for _, n := range f.Nodes {
 		b.bytes(7, n.message(w, m.IR))
 	}
-	var o message
-	o.string(1, "")
-	o.varint(2, m.Opset)
-	b.bytes(9, o)
+	for _, i := range []struct {
+		domain  string
+		version int64
+	}{{"", m.Opset}, {local, 1}} {
+		var o message
+		o.string(1, i.domain)
+		o.varint(2, i.version)
+		b.bytes(9, o)
+	}
 	b.string(10, local)
 	return b
 }

@@ -42,9 +42,7 @@ func (m *Model) prune() {
 		for _, v := range g.Outputs {
 			used[v.Name] = true
 		}
-		called := map[string]bool{}
 		for _, n := range g.Nodes {
-			called[n.Op] = true
 			for _, s := range n.reads() {
 				used[s] = true
 			}
@@ -54,6 +52,16 @@ func (m *Model) prune() {
 			return !slices.ContainsFunc(n.Out, func(s string) bool { return used[s] })
 		})
 		g.Constants = slices.DeleteFunc(g.Constants, func(t *Tensor) bool { return !used[t.Name] })
+		called := map[string]bool{}
+		call := func(list []*Node) {
+			for _, n := range list {
+				called[n.Op] = true
+			}
+		}
+		m.graphs(func(g *Graph) { call(g.Nodes) })
+		for _, f := range m.Functions {
+			call(f.Nodes)
+		}
 		m.Functions = slices.DeleteFunc(m.Functions, func(f *Function) bool { return !called[f.Name] })
 		inputs := m.Inputs
 		m.Inputs = nil
