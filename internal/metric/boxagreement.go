@@ -76,7 +76,8 @@ func (m *BoxMatch) Add(o BoxMatch) {
 // and sizes, in 4 numbers, which a score, or a score and a class follow; or after the number of the image (x1, y1, x2, y2, class, score).
 func MatchBoxes(want, got *ir.Array) (BoxMatch, bool) {
 	m := BoxMatch{IoU: defaultIoU}
-	a, b := boxRows(want), boxRows(got)
+	corners := centered(want)+centered(got) <= 0
+	a, b := boxRows(want, corners), boxRows(got, corners)
 	if a == nil || len(a) != len(b) {
 		return m, false
 	}
@@ -90,24 +91,47 @@ func MatchBoxes(want, got *ir.Array) (BoxMatch, bool) {
 	return m, true
 }
 
-// boxRows are the boxes of each index of the leading axes of a; nil if a holds no boxes. A tensor of no boxes has empty lists.
-func boxRows(a *ir.Array) [][]box {
+// boxWidth are the numbers of a row of boxes, and the position of the first coordinate; ok is false if a holds no boxes.
+func boxWidth(a *ir.Array) (width, first int, ok bool) {
 	rank := len(a.Shape)
 	if !floating(a) || rank < 2 || rank > 3 || a.Shape[rank-1] < 4 || a.Shape[rank-1] > 7 {
-		return nil
+		return 0, 0, false
 	}
-	width, n := int(a.Shape[rank-1]), int(a.Shape[rank-2])
-	first := 0
-	if width == 7 {
+	if width = int(a.Shape[rank-1]); width == 7 {
 		first = 1
 	}
+	return width, first, true
+}
+
+// centered is by how many the rows that can only be centers and sizes outnumber the others. A few boxes of corners may have no area, or a negative one, and
+// two outputs have one form.
+func centered(a *ir.Array) (n int) {
+	width, first, ok := boxWidth(a)
+	if !ok {
+		return 0
+	}
+	for r := range slices.Chunk(values(a), width) {
+		if n--; r[first+2] < r[first] || r[first+3] < r[first+1] {
+			n += 2
+		}
+	}
+	return n
+}
+
+// boxRows are the boxes of each index of the leading axes of a, corners or centers and sizes; nil if a holds no boxes. A tensor of no boxes has empty lists.
+func boxRows(a *ir.Array, corners bool) [][]box {
+	width, first, ok := boxWidth(a)
+	if !ok {
+		return nil
+	}
+	rank := len(a.Shape)
+	n := int(a.Shape[rank-2])
 	lists := 1
 	if rank == 3 {
 		lists = int(a.Shape[0])
 	}
 	out := make([][]box, lists)
 	xs := slices.Collect(slices.Chunk(values(a), width))
-	corners := !slices.ContainsFunc(xs, func(r []float64) bool { return r[first+2] < r[first] || r[first+3] < r[first+1] })
 	for i := range out {
 		out[i] = make([]box, 0, n)
 		for _, r := range xs[i*n:][:n] {

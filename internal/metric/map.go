@@ -2,8 +2,11 @@ package metric
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,11 +20,15 @@ const (
 
 // newMeanAP is the mean over classes and IoU thresholds of the average precision of boxes: the mean of the interpolated precision at 101 recalls, with
 // at most 100 detections of a class on a sample, as COCO's AP@[.50:.05:.95] of boxes of all areas (Lin et al., ECCV 2014, and pycocotools).
-// Detections are rows x1, y1, x2, y2, score, class of one output, or outputs of boxes, scores and classes; labels are rows x1, y1, x2, y2, class.
+// Detections are rows x1, y1, x2, y2, score, class of one output, or outputs of boxes, scores and classes; labels are rows x1, y1, x2, y2, class, or
+// the detections of the reference model where the samples have none or labels=source asks for it, which is another quantity with a name of its own.
 func newMeanAP(o options) (Scorer, error) {
 	iou, err := o.number("iou", 0.01, 1, 0)
 	if err != nil {
 		return nil, err
+	}
+	if l := o["labels"]; l != "" && l != "source" {
+		return nil, fmt.Errorf("labels=%s: must be source, or absent for the labels of the data", l)
 	}
 	thresholds := []float64{iou}
 	if iou == 0 {
@@ -30,9 +37,10 @@ func newMeanAP(o options) (Scorer, error) {
 			thresholds = append(thresholds, 0.5+0.45/9*float64(k))
 		}
 	}
-	return &set[detections]{
+	m := &meanAPs{relative: o["labels"] == "source"}
+	m.set = &set[detections]{
 		read: func(b *Batch, side int) (func(*detections, int), error) {
-			labels, err := labelledBoxes(b)
+			labels, err := m.labels(b)
 			if err != nil {
 				return nil, err
 			}
@@ -48,7 +56,49 @@ func newMeanAP(o options) (Scorer, error) {
 			}, nil
 		},
 		value: func(parts []*detections) float64 { return meanAP(parts, len(thresholds)) },
-	}, nil
+	}
+	return m, nil
+}
+
+// meanAPs are those of two models, by the labels of the data, or of the second model by the detections of the first.
+type meanAPs struct {
+	*set[detections]
+	relative bool
+}
+
+// labels are the boxes to find in each sample of b.
+func (m *meanAPs) labels(b *Batch) ([][]box, error) {
+	if b.Labels != nil && !m.relative {
+		return labelledBoxes(b)
+	}
+	if m.relative = true; b.Want == nil {
+		return nil, inapplicable("it compares two models")
+	}
+	all, err := detectedBoxes(b, b.Want)
+	for i := range all {
+		all[i] = mostLikely(all[i])
+	}
+	return all, err
+}
+
+// Score implements Scorer.
+func (m *meanAPs) Score(ctx context.Context) (Score, error) {
+	s, err := m.set.Score(ctx)
+	if m.relative {
+		s.Name = "map:labels=source"
+	}
+	return s, err
+}
+
+// mostLikely are the detections of each class that count.
+func mostLikely(found []box) []box {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b box) int { return cmp.Compare(b.score, a.score) })
+	n := map[int64]int{}
+	return slices.DeleteFunc(found, func(b box) bool {
+		n[b.class]++
+		return n[b.class] > mostDetections
+	})
 }
 
 // A box is a detection, or a label with score 0.
@@ -57,8 +107,11 @@ type box struct {
 	class                 int64
 }
 
-// iou is the intersection over union of two boxes.
+// iou is the intersection over union of two boxes, 1 of equal ones, also of no area.
 func (a box) iou(b box) float64 {
+	if a.x1 == b.x1 && a.y1 == b.y1 && a.x2 == b.x2 && a.y2 == b.y2 {
+		return 1
+	}
 	w, h := min(a.x2, b.x2)-max(a.x1, b.x1), min(a.y2, b.y2)-max(a.y1, b.y1)
 	if !(w > 0 && h > 0) {
 		return 0
@@ -118,7 +171,8 @@ func joinedBoxes(b *Batch, out outputs) ([][]box, bool) {
 	return nil, false
 }
 
-// separateBoxes are of outputs of boxes, scores and classes. Classes are integers, or have a name with class or label.
+// separateBoxes are of outputs of boxes, scores and classes. Classes have a name with class or label, or are the first integers: a number of boxes, or the
+// images of a batch, may follow, and one box has as many of these.
 func separateBoxes(b *Batch, out outputs) ([][]box, bool) {
 	var boxes, scores, classes *ir.Array
 	count := int64(-1)
@@ -128,15 +182,22 @@ func separateBoxes(b *Batch, out outputs) ([][]box, bool) {
 			break
 		}
 	}
+	named := false
 	for _, name := range b.Outputs {
 		a := out[name]
 		if !readable(a) || a == boxes || a.Elems() != count {
 			continue
 		}
 		low := strings.ToLower(name)
-		if !a.DType.IsFloat() || strings.Contains(low, "class") || strings.Contains(low, "label") {
-			classes = a
-		} else if scores == nil {
+		switch says := strings.Contains(low, "class") || strings.Contains(low, "label"); {
+		case says && !named:
+			classes, named = a, true
+		case says:
+		case !a.DType.IsFloat():
+			if classes == nil && !numberOf.MatchString(low) {
+				classes = a
+			}
+		case scores == nil && !numberOf.MatchString(low):
 			scores = a
 		}
 	}
@@ -151,6 +212,9 @@ func separateBoxes(b *Batch, out outputs) ([][]box, bool) {
 	}
 	return all, true
 }
+
+// numberOf matches the names of outputs of the number of detections.
+var numberOf = regexp.MustCompile(`(^|[^a-z])(num|number|count|n)([^a-z]|$)|valid`)
 
 // detections are those of a class with the labels that they match.
 type detections map[int64]*classDetections

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,9 +28,10 @@ type Need uint8
 
 // Needs of metrics.
 const (
-	Labels    Need = iota // labels of the samples
-	Reference             // outputs of the reference model
-	Tokens                // token ids, the targets of a language model
+	Labels            Need = iota // labels of the samples
+	Reference                     // outputs of the reference model
+	Tokens                        // token ids, the targets of a language model
+	LabelsOrReference             // labels of the samples, or without any the outputs of the reference model in their place
 )
 
 // Table is all metrics.
@@ -38,7 +40,7 @@ func Table() []*Metric {
 		{Name: "top1", Doc: "fraction of labels whose class has the highest score", HigherIsBetter: true, Classes: true, new: top(1)},
 		{Name: "top5", Doc: "fraction of labels whose class is among the 5 highest scores", HigherIsBetter: true, Classes: true, new: top(5)},
 		{Name: "f1", Doc: "macro-averaged F1 of classes, or F1 of values above a threshold", HigherIsBetter: true, Classes: true, Options: map[string]string{"threshold": "0.5"}, new: newF1},
-		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)", HigherIsBetter: true, Options: map[string]string{"iou": ""}, new: newMeanAP},
+		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)", HigherIsBetter: true, Needs: LabelsOrReference, Options: map[string]string{"iou": "", "labels": ""}, new: newMeanAP},
 		{Name: "box-agreement", Doc: "fraction of boxes that overlap one of the reference of the same class, matched greedily", HigherIsBetter: true, Needs: Reference, Options: map[string]string{"iou": "0.5"}, new: newBoxAgreement},
 		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Texts: true, Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
 		{Name: "spearman", Doc: "rank correlation of scores, or of cosine similarities of pairs, with labels", HigherIsBetter: true, new: newSpearman},
@@ -163,6 +165,8 @@ func (n *named) Add(ctx context.Context, b *Batch) error {
 	switch {
 	case n.Needs == Labels && b.Labels == nil:
 		err = inapplicable("the data has no labels; name them with --labels")
+	case n.Needs == LabelsOrReference && b.Labels == nil && b.Want == nil:
+		err = inapplicable("the data has no labels, and without a model to compare there are no detections in their place; name labels with --labels")
 	case n.Needs == Tokens && b.Targets == nil:
 		err = inapplicable("the data has no token ids of sequences")
 	case n.Needs == Reference && b.Want == nil:
@@ -179,7 +183,7 @@ func (n *named) Add(ctx context.Context, b *Batch) error {
 // Score implements Scorer.
 func (n *named) Score(ctx context.Context) (Score, error) {
 	s, err := n.Scorer.Score(ctx)
-	s.Name, s.HigherIsBetter = n.Name, n.HigherIsBetter
+	s.Name, s.HigherIsBetter = cmp.Or(s.Name, n.Name), n.HigherIsBetter
 	return s, err
 }
 

@@ -137,6 +137,8 @@ def _matches(found, wanted, thresholds):
 
 
 def _iou(a, b):
+    if list(a[:4]) == list(b[:4]):  # also of no area
+        return 1
     width = max(0, min(a[2], b[2]) - max(a[0], b[0]))
     height = max(0, min(a[3], b[3]) - max(a[1], b[1]))
     both = width * height
