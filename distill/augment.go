@@ -12,7 +12,7 @@ import (
 )
 
 // An augmenter changes training images randomly, for teacher and student alike. It runs in the loaders: images depend on the step and their
-// position in the batch only.
+// position in it only, not on micro-batches.
 type augmenter struct {
 	input string // of the model
 	image image
@@ -87,25 +87,25 @@ func imageOf(batch ir.Spec, layout dataset.Layout) (image, error) {
 	return m, nil
 }
 
-// from returns the change of the batches of an iteration that starts with the micro-batch of this number; nil without augmentations.
-func (a *augmenter) from(number int) func(*dataset.Batch) error {
+// from returns the change of the micro-batches of an iteration that starts with a step, each of this number of samples; nil without augmentations.
+func (a *augmenter) from(step, batch int) func(*dataset.Batch) error {
 	if a == nil {
 		return nil
 	}
 	return func(b *dataset.Batch) error {
-		a.apply(b.Inputs[a.input], number+b.First/b.N)
+		a.apply(b.Inputs[a.input], step+b.First/batch, b.First%batch)
 		return nil
 	}
 }
 
-// apply augments the images of the micro-batch of this number.
-func (a *augmenter) apply(x *ir.Array, number int) {
+// apply augments the images of a step from the one at position first.
+func (a *augmenter) apply(x *ir.Array, step, first int) {
 	if len(x.Data) == 0 {
 		return
 	}
 	size := len(x.Data) / int(x.Shape[0])
 	for k, f := range a.all {
-		random := train.NewCounter(a.seed+int64(k), int64(number))
+		random := train.NewCounter(a.seed+int64(k), int64(step)).From(uint64(first))
 		for i := range int(x.Shape[0]) {
 			f(a.image, x.Data[i*size:][:size], train.Counter(random.At(uint64(i))))
 		}

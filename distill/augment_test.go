@@ -35,7 +35,7 @@ func augmented(t *testing.T, item string, x *ir.Array, layout dataset.Layout, nu
 	}
 	y := &ir.Array{DType: x.DType, Shape: x.Shape, Data: bytes.Clone(x.Data)}
 	a := &augmenter{input: "x", image: m, seed: 1, all: []augmentation{f}}
-	if err := a.from(number)(&dataset.Batch{Inputs: map[string]*ir.Array{"x": y}, N: int(x.Shape[0])}); err != nil {
+	if err := a.from(number, int(x.Shape[0]))(&dataset.Batch{Inputs: map[string]*ir.Array{"x": y}, N: int(x.Shape[0])}); err != nil {
 		t.Fatal(err)
 	}
 	return y
@@ -129,7 +129,7 @@ func TestAugmentationFollowsBatch(t *testing.T) {
 	if bytes.Equal(first.Data, augmented(t, "shift=2", x, dataset.UnknownLayout, 8).Data) {
 		t.Error("two batches are augmented alike")
 	}
-	if f := (*augmenter)(nil).from(3); f != nil {
+	if f := (*augmenter)(nil).from(3, 1); f != nil {
 		t.Error("batches are changed without --augment")
 	}
 }

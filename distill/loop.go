@@ -123,13 +123,14 @@ func (t *trainer) steps(interruptible context.Context, samples []int, next func(
 	i, r, total := 0, result{}, []float64(nil) // micro-batch, result and counts of the step
 	t.elapsed.iterate(t.loader.stats())
 	t.beginStep()
-	change := t.augmenter.from(t.state.Step * t.layout.microBatches)
+	change := t.augmenter.from(t.state.Step, t.layout.batch)
 	for b, err := range (batcher{t}).batches(ctx, samples, change) {
 		t.settings.Recorder.Spent(profile.Waiting, t.elapsed.lap(&t.elapsed.Wait))
 		if err != nil {
 			return err
 		}
 		h := next()
+		h.microBatch = i
 		if t.layout.microBatches > 1 {
 			if i == 0 {
 				total = t.counter.total(samples[b.First : b.First+t.layout.batch])

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -109,6 +110,25 @@ func TestAccumulatedStepsHaveOneGradient(t *testing.T) {
 			if a, b := whole.state.History.Loss[0].Y, parts.state.History.Loss[0].Y; math.Abs(a-b) > 1e-6*math.Abs(a) {
 				t.Errorf("%v: the loss is %v, in %d micro-batches %v", loss, a, n, b)
 			}
+		}
+	}
+}
+
+// What training draws at random for a sample depends on its position in the step, not on the micro-batch that it is in.
+func TestMicroBatchesDrawAsTheirStep(t *testing.T) {
+	for _, random := range [][]string{{"dropout", "0.5"}, {"augment", "flip,shift=1"}, {"dropout", "0.2", "augment", "flip"}} {
+		step := func(n int, more ...string) *trainer {
+			o := slices.Concat([]string{"data", samples(t, 64), "labels", "label", "columns", "0,1,2,3", "steps", "2", "accumulate", fmt.Sprint(n)}, gradientDescent, more)
+			return trainedOn(t, network(1, 4, 32, classes), nil, o...)
+		}
+		whole := step(1, random...)
+		for _, n := range []int{2, 4, 16} {
+			if d := distance(whole, step(n, random...)); !(d < 1e-4) {
+				t.Errorf("%v: weights differ by %.2g of their change in %d micro-batches", random, d, n)
+			}
+		}
+		if d := distance(whole, step(1)); d < 0.01 {
+			t.Errorf("%v changes weights by %.2g only", random, d)
 		}
 	}
 }

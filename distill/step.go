@@ -36,10 +36,10 @@ func (st *step) bindStats(params *parameters) {
 	}
 }
 
-// counter returns the input with the step number, and adds it if there is none.
+// counter returns the input with the numbers of the step and of its micro-batch, and adds it if there is none.
 func (st *step) counter() *ir.Value {
 	if st.names.counter == "" {
-		st.names.counter = st.tape.Input("step", ir.Int64, 1).Name
+		st.names.counter = st.tape.Input("step", ir.Int64, 2).Name
 	}
 	return st.tape.Value(st.names.counter)
 }
@@ -66,6 +66,7 @@ func (st *step) outputs() (vs []*ir.Value) {
 type hyperparameters struct {
 	rate, decay float64
 	step        int // from 1
+	microBatch  int // of the step, from 0
 	lossScale   float64
 	shares      []float64 // of a micro-batch in the counts of the step, by target; nil for 1
 }
@@ -103,7 +104,7 @@ func (st *step) arguments(b *dataset.Batch, targets []*ir.Array, h hyperparamete
 		args[st.names.hyper], args[st.names.hyperNoDecay] = h.array(h.decay), h.array(0)
 	}
 	if st.names.counter != "" {
-		args[st.names.counter] = ir.ArrayOf([]int64{int64(h.step)}, 1)
+		args[st.names.counter] = ir.ArrayOf([]int64{int64(h.step), int64(h.microBatch)}, 2)
 	}
 	return st.used(args)
 }

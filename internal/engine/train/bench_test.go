@@ -63,7 +63,7 @@ func BenchmarkLosses(b *testing.B) {
 // Bytes are those of the elements and of the quantized values.
 func BenchmarkStoredActivations(b *testing.B) {
 	const n = 1 << 20
-	x, step := values[float32](1, n), ir.ArrayOf([]int64{1}, 1)
+	x, step := values[float32](1, n), step(1)
 	b.Run("Quantize", func(b *testing.B) { bench(b, "QuantizeActivation", 5*n, []*ir.Array{x, step}) })
 	stored, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, step}, Outputs: 1})
 	if err != nil {

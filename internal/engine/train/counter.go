@@ -18,10 +18,15 @@ func NewCounter(seed, step int64) Counter {
 	return Counter(mix(mix(uint64(seed)) + uint64(step)*golden))
 }
 
-// counterOf returns the generator of attribute seed and the step number, input i.
-func counterOf(c *op.Call, i int) Counter {
-	return NewCounter(c.Int("seed", 0), ir.View[int64](c.In[i])[0])
+// counterOf returns the generator of attribute seed and of input i, the step and the micro-batch, each of which has n numbers: those of a step's micro-batches
+// follow each other, as in one batch.
+func counterOf(c *op.Call, i, n int) Counter {
+	at := ir.View[int64](c.In[i])
+	return NewCounter(c.Int("seed", 0), at[0]).From(uint64(at[1]) * uint64(n))
 }
+
+// From returns the generator whose number 0 is number i of c.
+func (c Counter) From(i uint64) Counter { return c + Counter(i*golden) }
 
 // At returns number i.
 func (c Counter) At(i uint64) uint64 { return mix(uint64(c) + (i+1)*golden) }
@@ -35,14 +40,14 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// stepInput checks input i, the step number.
+// stepInput checks input i, the numbers of the step and of its micro-batch.
 func stepInput(in []*ir.Array, i int) error {
 	a, err := tensor(in, i, "step", ir.Int64)
 	if err != nil {
 		return err
 	}
-	if a.Elems() != 1 {
-		return fmt.Errorf("input step is %s, want 1 element", a)
+	if a.Elems() != 2 {
+		return fmt.Errorf("input step is %s, want 2 elements", a)
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ func dropoutShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 // dropout sets the fraction ratio of the elements to 0 and divides the others by 1-ratio (Srivastava et al. 2014, section 10). The mask
-// depends on index, step and attribute seed: the gradient is the same operator on the output's gradient.
+// depends on the index in the step, the step and attribute seed: the gradient is the same operator on the output's gradient.
 func dropout[T number](c *op.Call) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
-	random, ratio := counterOf(c, 1), decimal(c.Float("ratio", 0.5))
+	random, ratio := counterOf(c, 1, len(x)), decimal(c.Float("ratio", 0.5))
 	limit := uint64(math.Round(ratio * (1 << 32)))
 	factors := [2]T{T(1 / (1 - ratio)), 0}
 	c.Pool.Rows(len(x), piece, func(from, to int) {

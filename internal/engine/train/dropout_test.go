@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-func step(n int64) *ir.Array { return optest.Array(n) }
+func step(n int64) *ir.Array { return optest.Array(n, 0) }
 
 // full returns a tensor of this number.
 func full(x float32, shape ...int64) *ir.Array {
@@ -60,6 +60,21 @@ func TestDropoutMask(t *testing.T) {
 		if math.Abs(float64(same)/n-0.5) > 6*0.5/math.Sqrt(n) {
 			t.Errorf("step %d, seed %d: %d of %d elements have the same mask, want half", c[0], c[1], same, n)
 		}
+	}
+}
+
+// Micro-batches have the masks of their parts of the whole batch.
+func TestDropoutMaskOfMicroBatches(t *testing.T) {
+	const n, parts = 1000, 4
+	mask := func(n int64, at int64) []float32 {
+		return ir.View[float32](results(t, "SeededDropout", 2, []*ir.Array{full(1, n), optest.Array(int64(5), at)})[0])
+	}
+	var got []float32
+	for i := range int64(parts) {
+		got = append(got, mask(n/parts, i)...)
+	}
+	if !slices.Equal(got, mask(n, 0)) {
+		t.Errorf("the masks of %d micro-batches are not that of the batch", parts)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 //	x = DequantizeActivation(q)
 //
 // q holds the minimum and the scale of each block as float32, and then the quantized values. Rounding is stochastic, by a counter of the
-// element, attribute seed and the step number, so that the gradient is unbiased and does not depend on the number of worker threads. A
+// element, attribute seed, the step and the micro-batch, so that the gradient is unbiased and does not depend on the number of worker threads. A
 // block that is not finite, or whose range is not, becomes NaN. Attribute shape of DequantizeActivation is x's.
 func quantizedActivations() []op.Op {
 	return []op.Op{
@@ -94,7 +94,8 @@ func parts(c *op.Call, data []byte, n int) (headers []float32, values []byte) {
 }
 
 func quantizeActivation(c *op.Call) error {
-	x, random := ir.View[float32](c.In[0]), counterOf(c, 1)
+	x := ir.View[float32](c.In[0])
+	random := counterOf(c, 1, int(blocks(int64(len(x)), int(c.Int("block", activationBlock)))))
 	headers, values := parts(c, c.Out[0].Data, len(x))
 	eachBlock(c, len(x), func(b, from, to int) {
 		lo, hi := kernel.MinMax(x[from:to])

@@ -12,7 +12,7 @@ import (
 // stored returns x after QuantizeActivation and DequantizeActivation in a step.
 func stored(t *testing.T, x *ir.Array, step int64, workers int, attrs ...*ir.Attr) []float32 {
 	t.Helper()
-	q := results(t, "QuantizeActivation", workers, []*ir.Array{x, ir.ArrayOf([]int64{step}, 1)}, attrs...)[:1]
+	q := results(t, "QuantizeActivation", workers, []*ir.Array{x, optest.Array(step, 0)}, attrs...)[:1]
 	return ir.View[float32](results(t, "DequantizeActivation", workers, q, append(attrs, ir.IntsAttr("shape", x.Shape...))...)[0])
 }
 
@@ -81,7 +81,7 @@ func TestQuantizedActivationsOfSpecialValues(t *testing.T) {
 // Nodes with random defects return an error, or a result.
 func TestMalformedQuantizedActivationsDoNotPanic(t *testing.T) {
 	x := values[float32](1, 7, 31)
-	quantize := optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, ir.ArrayOf([]int64{1}, 1)}, Outputs: 1, Workers: 2}
+	quantize := optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, step(1)}, Outputs: 1, Workers: 2}
 	in, err := optest.Run(Ops(), quantize)
 	if err != nil {
 		t.Fatal(err)
