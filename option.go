@@ -169,7 +169,7 @@ func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, 
 			return nil, nil, err
 		}
 	}
-	steps = distill.WithMetric(steps, s.metric, "", s.evaluator)
+	steps = distill.WithMetric(steps, s.metric, "", s.evaluator, "")
 	if s.target == "" {
 		return steps, nil, nil
 	}

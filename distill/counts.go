@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,6 +47,18 @@ func (t target) counted(b *dataset.Batch, i int) (n float64) {
 		n = 1
 	}
 	return n
+}
+
+// errUncounted is the error of samples none of which has what a target counts: a loss of 0 that nothing can improve.
+func (t target) errUncounted(samples, remedy string) error {
+	what := "label"
+	switch {
+	case t.soft != nil:
+		what = "token but padding"
+	case t.kind == nextToken:
+		what = "token after another one"
+	}
+	return fmt.Errorf("%s have no %s that counts for output %q: %s", samples, what, cmp.Or(t.output, t.student), remedy)
 }
 
 // varies reports whether samples may have different counts.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -133,7 +134,10 @@ func (e *evaluator) run(ctx context.Context, l *loader, t *teachers) (v evaluati
 		}
 	}
 	for k, sum := range sums {
-		v.loss += sum / max(1, counts[k])
+		if counts[k] == 0 {
+			return v, e.step.targets[k].errUncounted(fmt.Sprintf("the %d samples of the validation set", len(e.samples)), "use another --validate or --seed")
+		}
+		v.loss += sum / counts[k]
 	}
 	v.agreement = math.NaN()
 	if all > 0 {

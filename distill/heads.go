@@ -62,6 +62,20 @@ func (s *settings) namedHeads(g *ir.Graph, labels []int64) (hs []head, err error
 	return hs, nil
 }
 
+// checkScores reports names in --scores that are not those of one output each, also where no loss has labels.
+func (s *settings) checkScores(g *ir.Graph) error {
+	names := items(s.Scores)
+	for i, name := range names {
+		if _, err := s.output(g, name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return pass.OptionErrorf("--scores: output %q is named twice", name)
+		}
+	}
+	return nil
+}
+
 // output returns the output of --scores of this name.
 func (s *settings) output(g *ir.Graph, name string) (*ir.Value, error) {
 	for _, y := range g.Outputs {

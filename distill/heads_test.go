@@ -138,6 +138,54 @@ func TestSeveralHeads(t *testing.T) {
 	}
 }
 
+// Labels that no class has, that are all none, and --scores that name no output or one twice are errors, whatever the loss; a label is named by its sample.
+func TestLabelsThatTrainNothing(t *testing.T) {
+	const n = 64
+	none, one, from1 := slices.Repeat([]int64{noLabel}, n), make([]int64, n), make([]int64, n)
+	for i := range n {
+		from1[i] = int64(1 + i%(classes-1))
+	}
+	one[37], from1[37] = -1, classes
+	for _, c := range []struct {
+		labels []int64
+		want   string
+		o      []string
+	}{
+		{one, "label -1 of sample 37 is out of range", []string{"validate", "0"}},
+		{from1, "label 3 of sample 37 is out of range: the classes of output", nil},
+		{none, "samples of the validation set have no label that counts", nil},
+		{none, "the samples of 4 steps have no label that counts", []string{"validate", "0"}},
+		{none, "the samples of 4 steps have no label that counts", []string{"validate", "0", "accumulate", "4"}},
+		{one, "--scores: unknown output \"z\"", []string{"scores", "z", "loss", "kl", "alpha", "0"}},
+		{one, "is named twice", []string{"scores", "v4,v4"}},
+	} {
+		m := network(1, features, 16, classes)
+		m.Graph.Outputs[0].Name = "v4"
+		_, err := tune(t, m, 1, append([]string{"data", labelled(t, c.labels), "epochs", "1", "batch", "16", "lr", "0.01"}, c.o...)...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.o, err, c.want)
+		}
+	}
+}
+
+// labelled writes samples with these labels.
+func labelled(t *testing.T, labels []int64) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "labelled.npz")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, n := zip.NewWriter(f), int64(len(labels))
+	npy(t, z, "x", "<f4", ir.ArrayOf(make([]float32, n*features), n, features))
+	npy(t, z, "labels", "<i8", ir.ArrayOf(labels, n))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Without data the memory of training is planned for the first output of floats, also where the class itself comes first, and for those of --scores.
 func TestPlanOfModelsWhoseFirstOutputIsNoScore(t *testing.T) {
 	build := func(classFirst bool) *ir.Model {

@@ -69,6 +69,7 @@ func (t *trainer) optionsDigest() string {
 			fmt.Fprintln(h, o.Name, o.Value)
 		}
 	}
+	fmt.Fprintf(h, "evaluator %v %q\n", t.settings.Evaluator != nil, t.settings.EvaluatorID)
 	fmt.Fprintf(h, "%v %d %d\n", t.fakeQuant.options(), len(t.loader.training), len(t.loader.validation))
 	for _, p := range t.params.weights {
 		fmt.Fprintf(h, "%s %s %v\n", p.name, p.array, p.pruned)

@@ -1,11 +1,13 @@
 package distill
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -68,5 +70,17 @@ func TestCheckpointsBelongToContent(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
+	}
+}
+
+// A score is compared with the best one of the checkpoint, which must be of the same evaluator.
+func TestCheckpointsBelongToAnEvaluator(t *testing.T) {
+	e := Evaluator(func(context.Context, metric.Files) (metric.Value, error) { return metric.Value{}, nil })
+	digests := map[string]bool{}
+	for _, o := range []FineTune{{}, {Evaluator: e}, {Evaluator: e, EvaluatorID: "one"}, {Evaluator: e, EvaluatorID: "two"}} {
+		digests[newTrainer(network(1, features, classes), nil, serial, &settings{FineTune: o}).optionsDigest()] = true
+	}
+	if len(digests) != 4 {
+		t.Errorf("%d digests of the options with 4 evaluators", len(digests))
 	}
 }

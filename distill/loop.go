@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/profile"
@@ -65,6 +66,9 @@ func (t *trainer) epoch(ctx context.Context) error {
 	}
 	if err := t.trainOn(ctx, samples); err != nil {
 		return err
+	}
+	if k := slices.Index(t.state.Counted, 0); k >= 0 {
+		return t.step.targets[k].errUncounted(fmt.Sprintf("the samples of %d steps", t.state.Step-t.state.First), "there is nothing to learn from")
 	}
 	atEnd := t.state.Step%n == 0
 	if atEnd || t.state.Step == t.state.Total {
@@ -131,11 +135,13 @@ func (t *trainer) steps(interruptible context.Context, samples []int, next func(
 		}
 		h := next()
 		h.microBatch = i
+		own := t.step.countsOf(b)
+		t.state.count(own)
 		if t.layout.microBatches > 1 {
 			if i == 0 {
 				total = t.counter.total(samples[b.First : b.First+t.layout.batch])
 			}
-			h.shares = shares(t.step.countsOf(b), total)
+			h.shares = shares(own, total)
 		}
 		of, err := t.microBatch(ctx, b, samples[b.First:b.First+b.N], i, h)
 		if err != nil {

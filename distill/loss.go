@@ -193,6 +193,7 @@ type target struct {
 	input *ir.Value
 	scale *ir.Value // the fraction of what the step counts, times the loss scale
 	keep  *ir.Value // 1 for tokens and 0 for padding; nil if the value has no tokens, or samples no padding
+	n     int64     // classes of labels
 }
 
 // addLosses adds the losses to the forward graph of a number of samples of tokens, 0 if they may not have padding. It returns them, the gradients that start
@@ -208,7 +209,7 @@ func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) 
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		of := target{term: term, input: in, scale: t.Input(fmt.Sprintf("scale.%d", i), ir.Float)}
+		of := target{term: term, input: in, scale: t.Input(fmt.Sprintf("scale.%d", i), ir.Float), n: term.classes(t.Shape(x))}
 		inputs := []*ir.Value{x, in, of.scale}
 		if term.soft != nil && ofTokens(t.Shape(x), samples, tokens) {
 			of.keep = t.Input(fmt.Sprintf("keep.%d", i), ir.Float, samples, tokens)

@@ -21,9 +21,9 @@ const Agreement = "agreement"
 type Evaluator = metric.Evaluator
 
 // WithMetric returns steps in which those that train, and have neither a metric nor an evaluator, have these ones; scores names the output that
-// metrics measure. Empty and nil ones change nothing.
-func WithMetric(steps []pass.Options, name, scores string, e Evaluator) []pass.Options {
-	return changed(steps, func(o *FineTune) { o.measureBy(name, scores, e) })
+// metrics measure. Empty and nil ones change nothing. Checkpoints recognize the evaluator by its identity.
+func WithMetric(steps []pass.Options, name, scores string, e Evaluator, identity string) []pass.Options {
+	return changed(steps, func(o *FineTune) { o.measureBy(name, scores, e, identity) })
 }
 
 // Checkpoint is the file of the checkpoint that steps write, empty if they write none.
@@ -58,9 +58,9 @@ func changed(steps []pass.Options, change func(*FineTune)) []pass.Options {
 	return out
 }
 
-func (o *FineTune) measureBy(name, scores string, e Evaluator) {
+func (o *FineTune) measureBy(name, scores string, e Evaluator, identity string) {
 	if o.Metric == "" && o.Evaluator == nil {
-		o.Metric, o.Evaluator = name, e
+		o.Metric, o.Evaluator, o.EvaluatorID = name, e, identity
 	}
 	if o.Scores == "" {
 		o.Scores = pass.List(scores)

@@ -126,13 +126,13 @@ func TestMetricsThatDoNotApply(t *testing.T) {
 func TestWithMetricKeepsTheStepsOwn(t *testing.T) {
 	e := Evaluator(func(context.Context, metric.Files) (metric.Value, error) { return metric.Value{}, nil })
 	steps := []pass.Options{&FineTune{}, &FineTune{Metric: Agreement}, &Distill{}}
-	for i, o := range WithMetric(steps, "f1", "y", nil) {
+	for i, o := range WithMetric(steps, "f1", "y", nil, "") {
 		got, want := fineTune(o), []string{"f1", Agreement, "f1"}[i]
 		if got.Metric != want || got.Scores != "y" || fineTune(steps[i]).Scores != "" {
 			t.Errorf("step %d: %q %q", i, got.Metric, got.Scores)
 		}
 	}
-	for i, o := range WithMetric(steps, "", "", e) {
+	for i, o := range WithMetric(steps, "", "", e, "program") {
 		if got := fineTune(o); (got.Evaluator != nil) != (i != 1) {
 			t.Errorf("step %d: evaluator %v", i, got.Evaluator != nil)
 		}

@@ -26,7 +26,9 @@ type FineTune struct {
 	Metric    string    `flag:"metric" usage:"'metric' of the validation set that chooses the weights that are kept, of equal ones those of lower loss: a metric of verify --metric, or agreement (top-1, with the labels, or the teacher without them; the default)"`
 	Scores    pass.List `flag:"scores" list:"yes" usage:"comma-separated 'outputs' that labels or tokens belong to, which are trained and measured; several have the same labels, or one of as many labels of a sample each (default: the only suitable one; of --metric the first)"`
 	Evaluator Evaluator // measures the validation set instead of Metric
-	Recorder  *Recorder // measures time and memory of the steps; may be nil
+	// EvaluatorID is what checkpoints recognize Evaluator by: its score is compared with those of an earlier run. May be empty.
+	EvaluatorID string
+	Recorder    *Recorder // measures time and memory of the steps; may be nil
 
 	Optimizer   string   `flag:"optimizer" default:"adamw" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
 	LR          float64  `flag:"lr" usage:"learning 'rate' (default: the best of short trials on training samples; of fewer than 32 steps a fifth of the optimizer's: 0.0002, momentum and sgd 0.002)"`

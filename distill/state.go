@@ -32,6 +32,7 @@ type state struct {
 	Good      int     // steps in a row without overflow
 	Sum       float64 // of losses since the last point
 	Count     int
+	Counted   []float64 // by target, of all steps: what losses are means over
 	History   history
 }
 
@@ -59,6 +60,14 @@ func (s *state) record(loss float64, total int) {
 	if s.Count >= max(1, total/maxPoints) || s.Step == total {
 		s.History.Loss = append(s.History.Loss, pass.Point{Step: s.Step, Y: s.Sum / float64(s.Count)})
 		s.Sum, s.Count = 0, 0
+	}
+}
+
+// count adds what targets count in a micro-batch.
+func (s *state) count(counts []float64) {
+	s.Counted = append(s.Counted, make([]float64, len(counts)-len(s.Counted))...)
+	for k, n := range counts {
+		s.Counted[k] += n
 	}
 }
 

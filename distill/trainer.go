@@ -110,6 +110,9 @@ func someNames(names []string) string {
 // describe opens data and teachers, and builds all that graphs and plans depend on: losses, types of inputs and weights. It returns a graph
 // with the weights as parameters.
 func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tape, error) {
+	if err := t.settings.checkScores(t.model.Graph); err != nil {
+		return nil, err
+	}
 	if err := t.loader.open(ctx); err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	if err != nil {
 		return err
 	}
-	steps = distill.WithMetric(steps, w.proving.metric, w.proving.scores, program)
+	steps = distill.WithMetric(steps, w.proving.metric, w.proving.scores, program, w.proving.identity(c.Context))
 	if _, err := w.target.apply(steps); err != nil {
 		return err
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"flag"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/report"
@@ -73,4 +76,18 @@ func (m *metricFlags) command() (metric.Evaluator, error) {
 		return nil, usagef("--evaluator-timeout %v: must be positive", m.limit)
 	}
 	return metric.Command(args, m.limit), nil
+}
+
+// identity is the evaluator of the flags as checkpoints recognize it: its arguments, and the contents of those that are files.
+func (m *metricFlags) identity(ctx context.Context) string {
+	args, _ := metric.Split(m.evaluator) // an error is that of command
+	for i, arg := range args {
+		if st, err := os.Stat(arg); err != nil || !st.Mode().IsRegular() {
+			continue // a word, or an address that is not fetched
+		}
+		if sum, _, err := digest.File(ctx, arg, nil); err == nil {
+			args[i] += " " + sum
+		}
+	}
+	return strings.Join(args, "\n")
 }
