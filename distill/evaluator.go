@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/ir"
@@ -20,7 +21,8 @@ type evaluator struct {
 	scored  []scored // outputs with class scores
 	measure *measurement
 	batch   int
-	samples []int // as many as fill batches
+	samples []int      // as many as fill batches
+	rest    *evaluator // of the others, which are one smaller batch; nil if there are none
 }
 
 // A scored value has class scores that are compared with labels, or with the scores of a teacher.
@@ -39,12 +41,20 @@ type evaluation struct {
 
 // evaluator builds the graph of the losses alone; nil without a validation set.
 func (b *graphBuilder) evaluator(ctx context.Context, batch int) (_ *evaluator, err error) {
-	validation := b.loader.validation
-	if len(validation) < max(1, b.loader.fixedBatch) {
+	return b.evaluatorOf(ctx, b.loader.validation, batch)
+}
+
+// evaluatorOf builds the graph of the losses of these samples; nil without any.
+func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int) (_ *evaluator, err error) {
+	if len(samples) == 0 {
 		return nil, nil
 	}
-	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(validation)), measure: b.measure}
-	e.samples = validation[:len(validation)/e.batch*e.batch]
+	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(samples)), measure: b.measure}
+	whole := len(samples) / e.batch * e.batch
+	e.samples = samples[:whole]
+	if e.rest, err = b.evaluatorOf(ctx, samples[whole:], batch); err != nil {
+		return nil, err
+	}
 	tape, err := grad.New(ctx, b.model, grad.Options{
 		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step), Append: b.features.ofStudent(),
 	})
@@ -99,9 +109,8 @@ func (b *graphBuilder) scored(targets []target) (list []scored) {
 }
 
 // run evaluates the model on the validation set.
-func (e *evaluator) run(ctx context.Context, l *loader, t *teachers) (v evaluation, err error) {
-	right, all := 0, 0
-	sums, counts := make([]float64, len(e.step.targets)), make([]float64, len(e.step.targets)) // of each loss
+func (e *evaluator) run(ctx context.Context, l *loader, ts *teachers) (v evaluation, err error) {
+	t := tally{sums: make([]float64, len(e.step.targets)), counts: make([]float64, len(e.step.targets))}
 	scorer, err := e.measure.start()
 	if err != nil {
 		return v, err
@@ -109,42 +118,76 @@ func (e *evaluator) run(ctx context.Context, l *loader, t *teachers) (v evaluati
 	if scorer != nil {
 		defer func() { err = errors.Join(err, scorer.Close()) }()
 	}
-	for b, err := range l.batches(ctx, e.samples, e.batch, nil) {
-		if err != nil {
-			return v, err
-		}
-		targets, err := t.targets(ctx, e.step.targets, b, e.samples[b.First:b.First+b.N])
-		if err != nil {
-			return v, err
-		}
-		losses, out, err := e.step.run(ctx, b, targets, hyperparameters{lossScale: 1})
-		if err != nil {
-			return v, err
-		}
-		for k, n := range e.step.countsOf(b) {
-			sums[k] += losses[k] * n
-			counts[k] += n
-		}
-		for _, s := range e.scored {
-			r, n := s.agreement(b, out[s.name], e.step.targets, targets)
-			right, all = right+r, all+n
-		}
-		if err := e.measure.add(ctx, scorer, b, out); err != nil {
+	for part := e; part != nil; part = part.rest {
+		if err := part.add(ctx, l, ts, scorer, &t); err != nil {
 			return v, err
 		}
 	}
-	for k, sum := range sums {
-		if counts[k] == 0 {
-			return v, e.step.targets[k].errUncounted(fmt.Sprintf("the %d samples of the validation set", len(e.samples)), "use another --validate or --seed")
+	for k, sum := range t.sums {
+		if t.counts[k] == 0 {
+			return v, e.step.targets[k].errUncounted(fmt.Sprintf("the %d samples of the validation set", len(l.validation)), "use another --validate or --seed")
 		}
-		v.loss += sum / counts[k]
+		v.loss += sum / t.counts[k]
 	}
 	v.agreement = math.NaN()
-	if all > 0 {
-		v.agreement = float64(right) / float64(all)
+	if t.all > 0 {
+		v.agreement = float64(t.right) / float64(t.all)
 	}
 	v.metric, err = e.measure.finish(ctx, scorer)
 	return v, err
+}
+
+// A tally is the sums of an evaluation.
+type tally struct {
+	sums, counts []float64 // of each loss, times what it counts
+	right, all   int       // of agreement
+}
+
+// add evaluates the samples of e without the rest.
+func (e *evaluator) add(ctx context.Context, l *loader, ts *teachers, scorer metric.Scorer, to *tally) error {
+	for b, err := range l.batches(ctx, e.samples, e.batch, nil) {
+		if err != nil {
+			return err
+		}
+		targets, err := ts.targets(ctx, e.step.targets, b, e.samples[b.First:b.First+b.N])
+		if err != nil {
+			return err
+		}
+		losses, out, err := e.step.run(ctx, b, targets, hyperparameters{lossScale: 1})
+		if err != nil {
+			return err
+		}
+		for k, n := range e.step.countsOf(b) {
+			to.sums[k] += losses[k] * n
+			to.counts[k] += n
+		}
+		for _, s := range e.scored {
+			right, all := s.agreement(b, out[s.name], e.step.targets, targets)
+			to.right, to.all = to.right+right, to.all+all
+		}
+		if err := e.measure.add(ctx, scorer, b, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts are the graphs of e and of the rest of the samples; e may be nil.
+func (e *evaluator) parts() (all []*runnable) {
+	for part := e; part != nil; part = part.rest {
+		all = append(all, &part.runnable)
+	}
+	return all
+}
+
+// open opens the graphs, if there are any.
+func (e *evaluator) open(ctx context.Context, o engine.Options) error {
+	for _, g := range e.parts() {
+		if err := g.open(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // score orders evaluations; lower is better.
@@ -214,8 +257,9 @@ func argMax(a *ir.Array, axis int64) []int64 {
 }
 
 func (e *evaluator) close() error {
-	if e == nil {
-		return nil
+	var errs []error
+	for _, g := range e.parts() {
+		errs = append(errs, g.close())
 	}
-	return e.step.close()
+	return errors.Join(errs...)
 }

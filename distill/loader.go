@@ -153,6 +153,7 @@ func withDynamicBatch(inputs []dataset.Input) []dataset.Input {
 // split holds out the validation set and reads the types of the inputs from the first training sample.
 func (l *loader) split(ctx context.Context) error {
 	l.training, l.validation = splitSamples(l.set.Len(), *l.settings.Validate, *l.settings.Seed)
+	l.validation = l.validation[:len(l.validation)/max(1, l.fixedBatch)*max(1, l.fixedBatch)]
 	if len(l.training) == 0 {
 		return errors.New("no training samples")
 	}

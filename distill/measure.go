@@ -99,7 +99,7 @@ func newMeasurement(ctx context.Context, teachers []*ir.Model, l *loader) (*meas
 		return nil, err
 	}
 	m := &measurement{by: by}
-	if len(l.validation) < max(1, l.fixedBatch) {
+	if len(l.validation) == 0 {
 		return nil, pass.OptionErrorf("a metric requires a validation set; use --validate")
 	}
 	if choice, ok := by.(*metric.Choice); len(teachers) == 0 || ok && choice.Needs != metric.Reference {

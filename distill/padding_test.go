@@ -114,6 +114,33 @@ func TestAccumulatedStepsHaveOneGradient(t *testing.T) {
 	}
 }
 
+// All samples of the validation set are evaluated, in micro-batches of any size, of which the last one may be smaller.
+func TestAllOfTheValidationSetIsEvaluated(t *testing.T) {
+	for _, loss := range [][]string{{"loss", "cross-entropy"}, {"loss", "kl", "alpha", "0"}, {"metric", "f1"}} {
+		run := func(n int) (validation, agreement, measured float64) {
+			o := slices.Concat([]string{"data", samples(t, 90), "labels", "label", "steps", "1", "accumulate", fmt.Sprint(n)}, gradientDescent, []string{"validate", "0.3"}, loss)
+			tr := trainedOn(t, network(1, features, 32, classes), []*ir.Model{network(2, features, 32, classes)}, o...)
+			evaluated := 0
+			for part := tr.evaluator; part != nil; part = part.rest {
+				evaluated += len(part.samples)
+			}
+			if h := tr.state.History; evaluated == 27 && len(h.Metric) > 0 {
+				measured = h.Metric[0].Y
+			}
+			return tr.state.History.Validation[0].Y, tr.state.History.Agreement[0].Y, measured
+		}
+		loss0, agreement, measured := run(1)
+		if loss[0] == "metric" && measured == 0 {
+			t.Error("the 27 samples were not measured")
+		}
+		for _, n := range []int{2, 4, 16} {
+			if l, a, m := run(n); math.Abs(l-loss0) > 1e-6*loss0 || a != agreement || m != measured {
+				t.Errorf("%v: validation loss, agreement and metric %v %v %v, in %d micro-batches %v %v %v", loss, loss0, agreement, measured, n, l, a, m)
+			}
+		}
+	}
+}
+
 // What training draws at random for a sample depends on its position in the step, not on the micro-batch that it is in.
 func TestMicroBatchesDrawAsTheirStep(t *testing.T) {
 	for _, random := range [][]string{{"dropout", "0.5"}, {"augment", "flip,shift=1"}, {"dropout", "0.2", "augment", "flip"}} {

@@ -76,10 +76,7 @@ func (c *candidate) graphs() []*runnable {
 	for _, g := range c.update.all() {
 		all = append(all, &g.runnable)
 	}
-	if c.evaluator != nil {
-		all = append(all, &c.evaluator.runnable)
-	}
-	return all
+	return append(all, c.evaluator.parts()...)
 }
 
 // usage returns the memory of a candidate.
@@ -239,8 +236,13 @@ func (pl *planner) plan(ctx context.Context, p *layout) (*candidate, error) {
 // planEvaluator builds and plans the evaluator's graph; nil without a validation set.
 func (pl *planner) planEvaluator(ctx context.Context, batch int) (*evaluator, error) {
 	e, err := pl.evaluator(ctx, batch)
-	if e == nil || err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return e, e.plan(ctx, pl.session())
+	for _, g := range e.parts() {
+		if err := g.plan(ctx, pl.session()); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
 }

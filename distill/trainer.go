@@ -193,10 +193,8 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 	if err := t.update.open(ctx, t.session()); err != nil {
 		return err
 	}
-	if t.evaluator != nil {
-		if err := t.evaluator.open(ctx, t.session()); err != nil {
-			return err
-		}
+	if err := t.evaluator.open(ctx, t.session()); err != nil {
+		return err
 	}
 	if err := (bounded{t}).reserveArena(c, program); err != nil {
 		return err
