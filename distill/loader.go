@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
@@ -51,6 +52,9 @@ type loader struct {
 // open opens the data. Most models exported with a fixed batch size run with others, too; for those that do not, a batch is computed in
 // micro-batches of the fixed size.
 func (l *loader) open(ctx context.Context) error {
+	if err := l.checkBatchAxis(); err != nil {
+		return err
+	}
 	if err := l.openWith(ctx, withDynamicBatch(dataset.Inputs(l.model.Graph))); err != nil {
 		return err
 	}
@@ -135,11 +139,26 @@ func fixedBatch(inputs []dataset.Input) int {
 	return 1
 }
 
+// checkBatchAxis reports a --dim of the axis that is the batch, which has the size of --batch.
+func (l *loader) checkBatchAxis() error {
+	for _, in := range dataset.Inputs(l.model.Graph) {
+		if in.Type == nil || len(in.Type.Shape) == 0 || in.Type.Shape[0].Known() {
+			continue
+		}
+		for _, dim := range items(l.settings.Dims) {
+			if name, _, _ := strings.Cut(dim, "="); name == in.Axis(0) {
+				return pass.OptionErrorf("--dim %s: the axis is the batch of input %q; set its size by --batch", dim, in.Name)
+			}
+		}
+	}
+	return nil
+}
+
 // withDynamicBatch returns inputs with a dynamic first axis.
 func withDynamicBatch(inputs []dataset.Input) []dataset.Input {
 	out := slices.Clone(inputs)
 	for i, in := range out {
-		if in.Type == nil || len(in.Type.Shape) == 0 {
+		if in.Type == nil || len(in.Type.Shape) == 0 || !in.Type.Shape[0].Known() {
 			continue
 		}
 		typ := *in.Type

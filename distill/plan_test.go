@@ -229,3 +229,14 @@ func hasBatchAxis(inputs []dataset.Input) bool {
 		return in.Type != nil && len(in.Type.Shape) > 0 && max(1, in.Type.Shape[0].N) != int64(fixedBatch(inputs))
 	})
 }
+
+// The batch has the size of --batch; other dynamic axes have the names that the model gives them, in training as in verification.
+func TestDimOfTheBatch(t *testing.T) {
+	for dim, want := range map[string]string{"N=4": "--dim N=4: the axis is the batch of input \"x\"; set its size by --batch", "M=4": "the nearest of their dynamic axes: N"} {
+		for _, data := range [][]string{nil, {"data", samples(t, 64), "labels", "label"}} {
+			if _, err := planOf(t, network(1, features, 16, classes), append([]string{"dim", dim}, data...)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("--dim %s %v: %v, want %q", dim, data, err, want)
+			}
+		}
+	}
+}

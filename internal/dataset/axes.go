@@ -52,6 +52,9 @@ func (in Input) axisName(dims []ir.Dim, i int) string {
 	return either(dims[i].Param, in.Name+":"+strconv.Itoa(i))
 }
 
+// Axis is the name of axis i of in, by which options give its size: INPUT:INDEX if it has none.
+func (in Input) Axis(i int) string { return in.axisName(in.Type.Shape, i) }
+
 // add adds axis i of in with its default size.
 func (x *axes) add(in Input, dims []ir.Dim, i int) {
 	name := in.axisName(dims, i)
