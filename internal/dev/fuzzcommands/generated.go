@@ -296,6 +296,9 @@ func (c *generatedCase) within(outputs []conform.Output, level string) string {
 			if o.Name != stated.Name || stated.Errors.SQNR == nil && !stated.Errors.Exact {
 				continue
 			}
+			if math.IsInf(float64(o.SQNR), -1) && o.MaxErr < 1e-5 {
+				continue // the source gives zeros, and has no ratio: runtimes sum products and subtract zero points, which leaves rounding errors
+			}
 			// Sums in another order differ by some bits.
 			want := 60.0
 			if stated.Errors.SQNR != nil {
