@@ -52,9 +52,10 @@ func (b *builder) size() int64 {
 	return one(b, int64(1), 2, 3, 4, 5, 7, 8, 11, 13, 15, 16, 17, 24, 31, 32, 33, 48, 61, 63, 64, 65)
 }
 
-// wide is the other size of a weight with rows of n elements: sometimes the weight has more than one piece, which is 1 MiB of float32.
+// wide is the other size of a weight with rows of n elements: sometimes the weight has more than one piece, which is 1 MiB of float32. Short rows
+// have so many that a Hessian of the next layer's inputs takes minutes and gigabytes: they are rare.
 func (b *builder) wide(n int64) int64 {
-	if n > 1 && b.chance(12) {
+	if n > 1 && b.chance(12) && (n >= 64 || b.chance(16)) {
 		if w := int64(1<<18)/n + one(b, int64(1), 2, 3, 7, 1001, 2203, 3001); w*n < *b.budget {
 			return w
 		}
