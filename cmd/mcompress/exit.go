@@ -104,7 +104,7 @@ func exitCode(err error) int {
 	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
 		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
-	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err):
+	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
 		return exitGate
 	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*retryError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err), isA[*remote.Error](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

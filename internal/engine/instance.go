@@ -191,7 +191,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 		return in.control(r, i, s, c)
 	}
 	if in.plan.modes[i] != placed {
-		return in.dynamic(s, c)
+		return in.caused(i, s, in.dynamic(s, c))
 	}
 	for k, o := range s.out {
 		c.Out[k] = nil
@@ -209,7 +209,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 		c.Out[0].Data, c.Out[0].Text = c.In[0].Data, c.In[0].Text
 		return nil
 	}
-	return s.run(c)
+	return in.caused(i, s, s.run(c))
 }
 
 // dynamic runs a step with outputs outside the arena.

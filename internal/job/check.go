@@ -89,6 +89,23 @@ func WithoutFolders(text string, paths ...string) string {
 	return text
 }
 
+// A ValuesError is a result that fails on samples on which the source runs since it computes other values, such as an index beyond an axis. That is no
+// fault of the program, nor of the source.
+type ValuesError struct{ Err error }
+
+// Error names the node.
+func (e *ValuesError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the run.
+func (e *ValuesError) Unwrap() error { return e.Err }
+
+// ofValues reports whether what a model computes is the cause of an error of its run: an index or size, or the number of iterations.
+func ofValues(err error) bool {
+	var values *engine.ValuesError
+	var steps *engine.StepError
+	return (errors.As(err, &values) || errors.As(err, &steps)) && !errors.As(err, new(*ir.Bug))
+}
+
 // classify separates errors of the output, which it returns, from reasons to skip verification, unless that is required: a source that cannot be run is
 // no fault of the output, and gates that need a run do not hold then. An output is broken if it fails where the source runs.
 func (v Verification) classify(ctx context.Context, r *verification.Result, err error) (*verification.Result, error) {
@@ -106,6 +123,8 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 		return &verification.Result{Skipped: err.Error()}, nil
 	case errors.As(err, &side) && side.Side == verify.Second && errors.As(err, &more):
 		return nil, fmt.Errorf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
+	case errors.As(err, &side) && side.Side == verify.Second && ofValues(err):
+		return nil, &ValuesError{fmt.Errorf("the source runs, the result fails, for an index or a size that it computes: %w; exclude layers before it or take more bits; --no-verify writes it anyway", err)}
 	case errors.As(err, &side) && side.Side == verify.Second:
 		return nil, ir.Bugf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
 	}

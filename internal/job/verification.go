@@ -93,6 +93,8 @@ func withModelPath(a, b string, err error) error {
 		return err
 	case side.Side == verify.First:
 		return withPath(a, err)
+	case ofValues(err):
+		return &ValuesError{withPath(b, err)}
 	}
 	return withPath(b, err)
 }

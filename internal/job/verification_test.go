@@ -158,6 +158,28 @@ func TestAResultThatDoesNotRunIsNotWritten(t *testing.T) {
 	}
 }
 
+// An index that the result computes, at which it fails, is no fault of the program.
+func TestAResultThatFailsForItsValuesIsNoInternalError(t *testing.T) {
+	in := take(t, "mlp.onnx")
+	_, err := job.Run(t.Context(), verified(t, in, breaking(func(g *ir.Graph) {
+		table := g.AddConst("table", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: make(ir.Mem, 4)})
+		for n := range g.Nodes() {
+			if n.Op.Is("Relu") {
+				index := g.Insert(n, "Cast", []*ir.Value{n.Input(0)}, ir.IntAttr("to", int64(ir.Int64)))
+				n.SetInput(0, g.Insert(n, "Add", []*ir.Value{n.Input(0), g.Insert(n, "Gather", []*ir.Value{table, index})}))
+				break
+			}
+		}
+	})))
+	var values *job.ValuesError
+	if !errors.As(err, &values) || errors.As(err, new(*ir.Bug)) {
+		t.Errorf("got %v", err)
+	}
+	if got := files(t, in); !slices.Equal(got, []string{"mlp.onnx"}) {
+		t.Errorf("files %v", got)
+	}
+}
+
 // custom writes a model with an operator of a custom domain.
 func custom(t *testing.T) string {
 	t.Helper()
