@@ -156,8 +156,7 @@ func (g *Group) Close() error {
 func (g *Group) close() error {
 	g.turn.Lock()
 	defer g.turn.Unlock()
-	g.unschedule()
-	err := g.Journal.Close()
+	err := g.Journal.Close() // a push that is scheduled finds no log
 	for _, l := range g.others {
 		if l.file != nil {
 			l.forget()

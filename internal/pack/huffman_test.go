@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/klauspost/compress/fse"
 	"github.com/klauspost/compress/huff0"
 )
 
@@ -76,6 +77,20 @@ func TestEntriesHaveAllSymbolsOfTheirBits(t *testing.T) {
 			if want := symbols<<32 | uint64(number)<<8 | uint64(bits); got != want {
 				t.Fatalf("p = %g: bits %011b have the entry %#x, want %#x", p, i, got, want)
 			}
+		}
+	}
+}
+
+// A code has at most 256 symbols, the last of them without a weight.
+func TestWeightsOfTooManySymbols(t *testing.T) {
+	weights := append(append(make([]byte, 102), bytes.Repeat([]byte{1}, 55)...), bytes.Repeat([]byte{2}, 100)...) // for a code of 8 bits
+	for n, want := range map[int]bool{254: true, 255: true, 256: false, 257: false} {
+		code, err := fse.Compress(weights[len(weights)-n:], &fse.Scratch{})
+		if err != nil || len(code) > 127 {
+			t.Fatal(len(code), err)
+		}
+		if _, err := (&huffmanCoder{}).readWeights(append([]byte{byte(len(code))}, code...)); (err == nil) != want {
+			t.Errorf("weights of %d symbols: %v", n, err)
 		}
 	}
 }

@@ -189,6 +189,10 @@ func TestRules(t *testing.T) {
 		{23, "Attention", A{i("q_num_heads", 4), i("kv_num_heads", 2)}, []given{act(1, 5, 24), act(1, 7, 12), act(1, 7, 12), act(5, 7)}, [][]int64{{1, 5, 24}}, []split{at(2, 24)},
 			[]split{at(2, 24), at(2, 12), at(2, 12), {}}, []int64{4, 2}},
 		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6)}, [][]int64{{1, 4, 5, 6}}, []split{at(2, 5)}, nil, nil},
+		// Inputs that are not known may need to be divided.
+		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), {}, {}, {}, act(1)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, []split{at(1, 4), at(1, 2), at(1, 2), {}, {}, {}, {}}, []int64{4, 2}},
+		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), {}, {}, {}, act(1), act(1)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, nil, nil},
+		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), {}, {}, {}, {}, {}, act(1)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
 	} {
 		r := ruleOf(c.version, c.op, c.ins, c.outs, c.divided, c.attrs...)
 		ok := r.apply()
