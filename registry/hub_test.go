@@ -123,6 +123,58 @@ func TestHubKeepsNames(t *testing.T) {
 	}
 }
 
+// A repository of variants has the sources, the variants with their reports, the configuration and one card of all variants. What is hidden, the
+// source's card, and what else is next to the models is left out.
+func TestHubOfVariants(t *testing.T) {
+	dir := written(t, map[string]string{
+		"config.json": "{}", "tokenizer/vocab.txt": "a", "tokenizer/README.md": "of the tokenizer", ".gitattributes": "", ".git/config": "", "tokenizer/.cache/x": "", "README.md": "of the source",
+		"onnx/model.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "onnx/notes.txt": "", "onnx/model.card.md": "text",
+	})
+	source := filepath.Join(dir, "onnx", "model.onnx")
+	var variants []string
+	for i, name := range []string{"model_q8.onnx", "model_q4.onnx"} {
+		path := filepath.Join(dir, "onnx", name)
+		variants = append(variants, path)
+		if _, err := job.Run(t.Context(), job.Options{
+			Input: source, Output: path, Steps: []pass.Options{&quantize.WeightInt8{ReduceRange: i == 1}}, Digest: true, Errors: true, Reports: []string{"json", "html"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := t.TempDir()
+	push := func(dir string, variants []string) (*Pushed, error) {
+		return PushVariants(t.Context(), parse(t, "hf:"+to), dir, []string{source}, variants, Options{Card: report.Card{BaseModel: "a/b", DTypes: []string{"q8", "q4"}}})
+	}
+	p, err := push(dir, variants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"README.md", "config.json", "onnx/model.onnx", "onnx/model_q4.onnx", "onnx/model_q4.report.json", "onnx/model_q8.onnx", "onnx/model_q8.report.json", "tokenizer/README.md", "tokenizer/vocab.txt"}
+	if got := sortedNames(p.Files); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, name := range want[1:] {
+		if read(t, filepath.Join(to, name)) != read(t, filepath.Join(dir, name)) {
+			t.Errorf("%s has other content", name)
+		}
+	}
+	card := read(t, filepath.Join(to, "README.md"))
+	for _, part := range []string{"base_model: a/b\n", "| `model_q8.onnx` | `q8` |", "| `model_q4.onnx` | `q4` |", "`onnx/model_q4.onnx`"} {
+		if !strings.Contains(card, part) {
+			t.Errorf("the card has no %s: %s", part, card)
+		}
+	}
+	for what, err := range map[string]error{
+		"no folder": func() error { _, err := push(filepath.Join(dir, "none"), variants); return err }(),
+		"no model":  func() error { _, err := push(dir, []string{filepath.Join(dir, "none.onnx")}); return err }(),
+		"no report": func() error { _, err := push(dir, []string{source}); return err }(),
+	} {
+		if err == nil {
+			t.Errorf("%s: that is no error", what)
+		}
+	}
+}
+
 // Reports and a card that cannot be written are errors, not fewer files.
 func TestHubOnAFullDisk(t *testing.T) {
 	for _, name := range []string{"small.onnx", "model.onnx"} { // whose reports are made anew, and only the card
