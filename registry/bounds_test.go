@@ -142,6 +142,7 @@ func TestInterruptedUploads(t *testing.T) {
 		"as before": {http.StatusNoContent, "0-41", "/next", 42, 42, 42, false, false},
 		"less":      {http.StatusNoContent, "0-41", "/next", size, 42, 42, false, false},
 		"all":       {http.StatusNoContent, "0-99", "/next", 0, size, size, false, true},
+		"two bytes": {http.StatusNoContent, "0-1", "/next", 0, 2, 2, false, true},
 		"more":      {http.StatusNoContent, "0-100", "/next", 42, 0, 0, true, false},
 		"nothing":   {http.StatusNoContent, "0-0", "/next", 42, 0, 0, true, false},
 		"no range":  {http.StatusNoContent, "", "/next", 42, 0, 0, true, false},
@@ -164,6 +165,9 @@ func TestInterruptedUploads(t *testing.T) {
 		progressed := u.resume(t.Context())
 		if u.sent != c.sent || u.meter.done != c.done || (u.at == nil) != c.anew || u.at != nil && u.at.Path != "/next" || progressed != c.progressed {
 			t.Errorf("%s: %d bytes are sent, %d shown, to %v, progress %t", name, u.sent, u.meter.done, u.at, progressed)
+		}
+		if u.at = nil; u.resume(t.Context()) || u.sent != 0 {
+			t.Errorf("%s: an upload that has not begun has made progress", name)
 		}
 	}
 }

@@ -183,6 +183,22 @@ func TestHubOnAFullDisk(t *testing.T) {
 			t.Errorf("%s: %d files, %v", name, len(h.list), err)
 		}
 	}
+	a := compressed(t, "mlp.onnx", "model.onnx")
+	model, _ := a.Model()
+	for temporary, missing := range map[string]bool{t.TempDir(): false, filepath.Join(t.TempDir(), "none"): true} {
+		for _, name := range []string{"TMPDIR", "TMP"} { // of Unix and of Windows
+			t.Setenv(name, temporary)
+		}
+		to := parse(t, "hf:"+t.TempDir())
+		_, one := Push(t.Context(), to, a, Options{})
+		_, variants := PushVariants(t.Context(), to, t.TempDir(), nil, []string{model.Path}, Options{Overwrite: true})
+		if missing != errors.Is(one, os.ErrNotExist) || missing != errors.Is(variants, os.ErrNotExist) || !missing && errors.Join(one, variants) != nil {
+			t.Errorf("got %v, %v", one, variants)
+		}
+		if left, err := os.ReadDir(temporary); len(left) > 0 || missing != errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v are left, %v", left, err)
+		}
+	}
 }
 
 func TestHubRequiresAReport(t *testing.T) {

@@ -85,10 +85,10 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 	switch c {
 	case huffman:
 		var ok bool
-		if out, ok = e.huff.encode(e.out[:0], in); !ok {
+		if e.out, ok = e.huff.encode(e.out[:0], in); !ok {
 			return stored, in
 		}
-		e.out = out
+		out = e.out
 	case ans:
 		e.fse.TableLog = 12
 		out, err = fse.Compress(in, &e.fse)

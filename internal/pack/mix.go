@@ -125,7 +125,7 @@ func (m *mixer) halfDone() {
 
 // match follows the last place with the same four bytes.
 func (m *mixer) match(last uint32) {
-	if m.followed > 0 && m.followed < len(m.data) && m.data[m.followed] == m.data[len(m.data)-1] {
+	if m.followed > 0 && m.data[m.followed] == m.data[len(m.data)-1] {
 		m.followed, m.length = m.followed+1, min(m.length+1, 400)
 	} else {
 		m.followed, m.length = 0, 0
@@ -171,8 +171,8 @@ func (m *mixer) predictMatch() int {
 	if b>>(8-m.place) != m.partial {
 		return 0
 	}
-	n := bits.Len(uint(m.length))
-	m.matched = &m.matches[2*min(n*2+m.length>>max(0, n-2)&1, 31)+int(b>>(7-m.place)&1)]
+	n := bits.Len(uint(m.length)) // 3 to 9
+	m.matched = &m.matches[2*(n*2+m.length>>(n-2)&1)+int(b>>(7-m.place)&1)]
 	m.inputs[matching] = m.matched.stretched()
 	if m.length > 15 {
 		return 2

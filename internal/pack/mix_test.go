@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -28,6 +29,57 @@ func TestMixedBytesAreRestored(t *testing.T) {
 		}
 		if len(code) > len(in)*51/50+4 || len(in) > 3000 && len(code) > 150 {
 			t.Errorf("%d bytes of %x…: %d", len(in), in[:1], len(code))
+		}
+	}
+}
+
+// repetitive are bytes with matches of all lengths, after which other bytes follow.
+func repetitive() (b []byte) {
+	r := rand.New(rand.NewPCG(17, 18))
+	for i := range 120 {
+		from := 0
+		if i > 0 {
+			from = r.IntN(len(b))
+		}
+		b = append(b, b[from:min(len(b), from+4*i)]...)
+		for range r.IntN(9) + 1 {
+			b = append(b, byte(r.IntN(40)))
+		}
+	}
+	return b
+}
+
+// The code of bytes is a part of the format: readers predict what writers of all versions have predicted.
+func TestMixedBytesAreStable(t *testing.T) {
+	for i, in := range [][]byte{repetitive(), distributed(3000, 0.3), bytes.Repeat([]byte("node input output"), 300)} {
+		code := mixed(nil, in)
+		if got, want := fmt.Sprintf("%d %08x", len(code), checksum(code)), []string{"1158 3d4097d7", "1150 8be3caa1", "18 f54756bf"}[i]; got != want {
+			t.Errorf("%d bytes: another code %s, before %s", len(in), got, want)
+		}
+	}
+}
+
+// The match model follows an earlier place after the same bytes, at least four, and knows how many they are, up to 400.
+func TestMatches(t *testing.T) {
+	for _, in := range append(inputs(), distributed(3000, 0.3), bytes.Repeat(distributed(500, 0.1), 20), repetitive()) {
+		m := newMixer(len(in))
+		followed := 0
+		for i, b := range in {
+			m.data = append(m.data, b)
+			m.match(m.at(1) | m.at(2)<<8 | m.at(3)<<16 | m.at(4)<<24)
+			common := 0
+			for common < min(m.followed, 400) && in[m.followed-1-common] == in[i-common] {
+				common++
+			}
+			if m.followed > i || common != m.length || m.followed > 0 && common < 4 {
+				t.Fatalf("%d bytes of %x…: place %d is said to follow %d bytes that are before place %d, %d are", len(in), in[:1], m.followed, m.length, i+1, common)
+			}
+			if m.followed > 0 {
+				followed++
+			}
+		}
+		if len(in) > 3000 && followed < len(in)*8/10 {
+			t.Errorf("%d bytes of %x…: %d are followed", len(in), in[:1], followed)
 		}
 	}
 }
