@@ -320,6 +320,29 @@ func TestOCIInterruptedPullResumes(t *testing.T) {
 	})
 }
 
+// A pull that is interrupted while it reads the part of an earlier one is no success with that part.
+func TestOCIPullInterruptedInAPart(t *testing.T) {
+	s := withReferrers(t)
+	a := fixture(t, "mlp")
+	l := pushed(t, s, a)
+	model, _ := a.Model()
+	l.Files = l.Files[:1]
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].key()), []byte(read(t, model.Path)[:400_000]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o := quick
+	o.Progress = func(int64, int64) { cancel() }
+	if _, err := l.Pull(ctx, dir, o); !errors.Is(err, context.Canceled) || visible(t, dir) != nil {
+		t.Fatalf("left: %v, %v", visible(t, dir), err)
+	}
+	if p, err := l.Pull(t.Context(), dir, quick); err != nil || p.Downloaded != p.Size-400_000 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	same(t, dir, l.Files)
+}
+
 // Parts of an earlier pull are verified: a wrong one is downloaded again.
 func TestOCIWrongPartIsDropped(t *testing.T) {
 	s := withReferrers(t)

@@ -114,6 +114,41 @@ func TestOutputsOfStages(t *testing.T) {
 	}
 }
 
+// Outputs of the model that are its inputs, constants, or depend on constants only are of the last stage.
+func TestOutputsThatNoStageComputes(t *testing.T) {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	four := &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 4}}}
+	x, other := m.Graph.AddValue("x"), m.Graph.AddValue("other")
+	x.Type, other.Type = four, four
+	m.Graph.Inputs = []*ir.Value{x, other}
+	c := m.Graph.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)})
+	aside := m.Graph.Insert(nil, "Neg", []*ir.Value{c})
+	aside.Name, aside.Type = "aside", four
+	y := m.Graph.Insert(nil, "Relu", []*ir.Value{x})
+	z := m.Graph.Insert(nil, "Relu", []*ir.Value{y})
+	y.Name, z.Name, y.Type, z.Type = "y", "z", four, four
+	m.Graph.SetOutputs(z, other, c, aside)
+	p, err := partition.New(t.Context(), m, partition.Options{Stages: 2, By: "weights"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(ports []partition.Port) (list []string) {
+		for _, p := range ports {
+			list = append(list, p.Name)
+		}
+		slices.Sort(list)
+		return list
+	}
+	first, last := p.Stages[0], p.Stages[1]
+	if first.Nodes != 1 || first.Weights != 0 || !slices.Equal(names(first.Inputs), []string{"x"}) || !slices.Equal(names(first.Outputs), []string{"y"}) {
+		t.Errorf("the first stage is %+v", first)
+	}
+	if last.Nodes != 2 || last.Weights != 16 || !slices.Equal(names(last.Inputs), []string{"other", "y"}) || !slices.Equal(names(last.Outputs), []string{"aside", "c", "other", "z"}) {
+		t.Errorf("the last stage is %+v", last)
+	}
+}
+
 // The transformer's embedding and its head are one initializer, which both ends need.
 func TestTiedWeightsAreNamed(t *testing.T) {
 	p := plan(t, fixture("transformer"), partition.Options{Stages: 3, By: "weights"})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -84,6 +85,48 @@ func TestRegionOfSignatures(t *testing.T) {
 		}
 		if len(signed) == 0 {
 			t.Error("no request")
+		}
+	}
+}
+
+// What an upload that fails has sent is removed, again while the server still adds parts to it. An upload without parts is removed once.
+func TestAbortedUploads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path      string
+		there     int64 // times that parts are there after an abort
+		abortions int64
+		lists     int64
+	}{{path, 0, 1, 1}, {path, 2, 3, 3}, {path, 99, aborts, aborts}, {path + ".none", 99, 1, 0}} {
+		var aborted, listed atomic.Int64
+		s := &store{}
+		s.fault = func(_ int64, w http.ResponseWriter, r *http.Request) bool {
+			q := r.URL.Query()
+			switch {
+			case r.Method == http.MethodPost && q.Has("uploads"):
+				_, _ = io.WriteString(w, `<InitiateMultipartUploadResult><Bucket>bucket</Bucket><Key>key</Key><UploadId>id</UploadId></InitiateMultipartUploadResult>`)
+			case r.Method == http.MethodGet && q.Has("uploads"):
+				_, _ = io.WriteString(w, `<ListMultipartUploadsResult/>`)
+			case r.Method == http.MethodDelete && q.Get("uploadId") == "id":
+				aborted.Add(1)
+				w.WriteHeader(http.StatusNoContent)
+			case r.Method == http.MethodGet && q.Get("uploadId") == "id" && listed.Add(1) <= c.there:
+				_, _ = io.WriteString(w, `<ListPartsResult/>`)
+			case r.Method == http.MethodPut:
+				_, _ = io.Copy(io.Discard, r.Body)
+				status(w, http.StatusForbidden, "AccessDenied")
+			default:
+				status(w, http.StatusNotFound, "NoSuchUpload")
+			}
+			return true
+		}
+		_, settings := s.at(t, s3Scheme)
+		err := settings.publish(t.Context(), []Upload{{Path: c.path, URL: "s3://bucket/key"}})
+		if err == nil || aborted.Load() != c.abortions || listed.Load() != c.lists {
+			t.Errorf("%s, parts %d times: %d aborted, %d listed, %v", filepath.Base(c.path), c.there, aborted.Load(), listed.Load(), err)
 		}
 	}
 }
