@@ -94,7 +94,8 @@ func TestContextsOfLittleEffectAreDropped(t *testing.T) {
 		first, last int32 // weights of two contexts: their effects times 256
 		want        bool  // that the last one is kept
 	}{
-		"1/64":                  {checkEvery, noisy, 256 * 630, 256 * 10, true},
+		"1/64":                  {checkEvery, noisy, 256*630 + 255, 256 * 10, true},
+		"1/71 of little":        {checkEvery, noisy, 256 * 630, 256 * 9, true}, // 1/64 of 639 is rounded to 9
 		"less":                  {checkEvery, noisy, 256 * 631, 256*10 - 1, false},
 		"negative":              {2 * checkEvery, 0, 256 * 630, -256 * 10, true},
 		"noisy, 1/16":           {checkEvery, noisy + 1, 256 * 600, 256 * 40, true},
