@@ -224,6 +224,61 @@ func TestCutsAreWhereTensorsCross(t *testing.T) {
 	}
 }
 
+// A value that is not a tensor cannot be handed on with a sum of products that are divided over devices either.
+func TestProductsAreDividedWhereTensorsCross(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		m := ir.NewModel()
+		m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+		x := m.Graph.AddValue("x")
+		x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 4}}}
+		m.Graph.Inputs = []*ir.Value{x}
+		weight := func(name string, rows, cols int64) *ir.Value {
+			return m.Graph.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{rows, cols}}, Source: ir.Floats(make([]float32, rows*cols)...)})
+		}
+		joined := m.Graph.Insert(nil, "SequenceConstruct", []*ir.Value{x, x})
+		join := func() {
+			joined = m.Graph.Insert(nil, "ConcatFromSequence", []*ir.Value{joined}, ir.IntAttr("axis", 0))
+			joined.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 4}, {N: 4}}}
+		}
+		if !late {
+			join()
+		}
+		y := m.Graph.Insert(nil, "MatMul", []*ir.Value{x, weight("up", 4, 8)})
+		y = m.Graph.Insert(nil, "MatMul", []*ir.Value{m.Graph.Insert(nil, "Relu", []*ir.Value{y}), weight("down", 8, 4)})
+		if late {
+			join()
+		}
+		m.Graph.AddOutput(m.Graph.Insert(nil, "Concat", []*ir.Value{joined, y}, ir.IntAttr("axis", 0)))
+		p, err := partition.New(t.Context(), m, partition.Options{Stages: 1, By: "weights"})
+		if want := map[bool]int{false: 1, true: 0}[late]; err != nil || len(p.Parallel) != want {
+			t.Errorf("the sequence is joined afterwards: %t: %d pairs, want %d, %v", late, len(p.Parallel), want, err)
+		}
+	}
+}
+
+// Of stages of equal costs those are chosen that hand on the fewest bytes.
+func TestCutsAreWhereFewBytesCross(t *testing.T) {
+	for narrow := range 4 {
+		m := ir.NewModel()
+		m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+		v := m.Graph.AddValue("x")
+		v.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 8}}}
+		m.Graph.Inputs = []*ir.Value{v}
+		for i := range 5 {
+			if i == narrow {
+				v = m.Graph.Insert(nil, "ReduceMean", []*ir.Value{v}, ir.IntsAttr("axes", 1))
+			} else if v = m.Graph.Insert(nil, "Relu", []*ir.Value{v}); i == narrow+1 {
+				v = m.Graph.Insert(nil, "Concat", []*ir.Value{v, v, v, v, v, v, v, v}, ir.IntAttr("axis", 1))
+			}
+		}
+		m.Graph.AddOutput(v)
+		p, err := partition.New(t.Context(), m, partition.Options{Stages: 2, By: "weights"})
+		if err != nil || p.Stages[0].Handed != 8 || p.Stages[0].Nodes != narrow+1 && p.Stages[0].Nodes != narrow+2 {
+			t.Errorf("node %d makes 8 bytes: the first stage is %+v, %v", narrow, p.Stages[0], err)
+		}
+	}
+}
+
 func TestWhatCannotBeCut(t *testing.T) {
 	m := open(t, fixture("mlp"))
 	for n, want := range map[int]string{-1: "-1 stages: the graph can be partitioned into 1 to 6", 0: "0 stages: the graph can be partitioned into 1 to 6", 7: "7 stages: the graph can be partitioned into 1 to 6"} {
