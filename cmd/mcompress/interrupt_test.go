@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,6 +61,51 @@ func TestCommandsCheckTheContextWhileTheyOpenModels(t *testing.T) {
 		}
 		if got := ctx.checks.Load(); got < c.least {
 			t.Errorf("%s: %d checks for %d initializers", c.command, got, n)
+		}
+	}
+}
+
+// An interruptedBy is a context that ends when a file appears.
+type interruptedBy struct {
+	context.Context
+	path string
+}
+
+func (c interruptedBy) Err() error {
+	if _, err := os.Stat(c.path); err == nil {
+		return context.Canceled
+	}
+	return nil
+}
+
+// An interrupt right after a result has been published leaves nothing of the run, and no exit code 0 where other results are missing.
+func TestInterruptsAfterAResult(t *testing.T) {
+	for _, c := range []struct {
+		command, file string
+		code          int
+		want          []string
+	}{
+		{"prune --method wanda --sequential --samples 2 --report none --no-verify -o OUT.onnx", "OUT.onnx", exitDone, []string{"OUT.onnx"}},
+		{"quantize --variants fp16,int8 --report none --no-verify -o OUT/", "OUT/onnx/model_fp16.onnx", exitIO, []string{"onnx", "model.onnx", "model_fp16.onnx"}},
+	} {
+		dir := t.TempDir()
+		at := func(text string) string { return strings.ReplaceAll(text, "OUT", filepath.Join(dir, "out")) }
+		var stdout, stderr bytes.Buffer
+		ctx := interruptedBy{t.Context(), at(c.file)}
+		args := append([]string{"mcompress"}, append(strings.Fields(at(c.command)), filepath.Join("..", "..", "fixtures", "mlp.onnx"))...)
+		code := run(ctx, args, &stdout, &stderr)
+		if code != c.code {
+			t.Errorf("%s: exit code %d, want %d: %s", c.command, code, c.code, stderr.String())
+		}
+		var left []string
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if path != dir && path != at("OUT") {
+				left = append(left, strings.ReplaceAll(d.Name(), "out.onnx", "OUT.onnx"))
+			}
+			return err
+		})
+		if err != nil || !slices.Equal(left, c.want) {
+			t.Errorf("%s: %v is left, want %v, %v", c.command, left, c.want, err)
 		}
 	}
 }

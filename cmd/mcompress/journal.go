@@ -50,10 +50,15 @@ func (w *writing) resume(c *cli.Context, t *tool, model, out string, steps []pas
 	return &resumption{j, j.Close, j.Remove, source}, nil
 }
 
+// repeatable reports whether repeating a run that ended with this error may help. One that an interrupt reached after its end has none.
+func repeatable(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || exitCode(err) == exitIO)
+}
+
 // leave ends a run with this error: its results are kept only if repeating it may help.
 func (r *resumption) leave(ctx context.Context, err error) error {
 	end := r.remove
-	if ctx.Err() != nil || exitCode(err) == exitIO {
+	if repeatable(ctx, err) {
 		end = r.keep
 	}
 	if r.source == nil {

@@ -74,7 +74,7 @@ func (p *pulledModel) leave(ctx context.Context, err error) error {
 	if p.temporary != nil {
 		return p.temporary.Close()
 	}
-	if ctx.Err() != nil || exitCode(err) == exitIO {
+	if repeatable(ctx, err) {
 		return nil
 	}
 	if err := os.RemoveAll(p.folder); err != nil {

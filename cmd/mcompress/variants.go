@@ -290,7 +290,7 @@ func (s *variantSet) compress(c *cli.Context, t *tool, o *mcli.MethodOptions, w 
 		if err == nil {
 			res, err = w.compressed(c, t, listed{model: model, output: path}, v.dtype, steps, settings)
 		}
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
 		if res != nil && res.NotRun != "" {
