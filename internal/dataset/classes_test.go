@@ -1,10 +1,13 @@
 package dataset
 
 import (
+	"errors"
 	"image/color"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/mcompress/mcompress/pass"
 )
 
 const animals = "u,labels\n1,dog\n2,ant\n3,cat\n"
@@ -69,5 +72,26 @@ func TestFoldersHaveTheNumbersOfTheTrainingData(t *testing.T) {
 	s := mustOpen(t, test, inputs(input("x", "uint8[n,1,4,4]")), nil, Options{Classes: names})
 	if got := all(t, s, Order{Size: 1})[0].Classes(); !slices.Equal(got, []int64{1}) {
 		t.Errorf("labels %v", got)
+	}
+}
+
+// A name stands for one class, and an image has one label.
+func TestClassesAreUnambiguous(t *testing.T) {
+	_, err := classesOf(t, animals, []string{"ant", "cat", "ant", "dog"})
+	if requireError(t, err, `"ant" is named twice`); !errors.As(err, new(*pass.OptionError)) {
+		t.Errorf("%v is no error of an option", err)
+	}
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "ant/1.png"), pngOf(t, drawn(4, 4, func(int, int) color.Color { return color.Gray{} })))
+	for labels, want := range map[string]string{"label": "", file(t, "labels.npy", []byte(npyMagic)): "two labels"} {
+		s, err := Open(folder, inputs(input("x", "uint8[n,1,4,4]")), nil, Options{Labels: labels})
+		if want != "" {
+			requireError(t, err, want)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err) // the name of an array is for other data, too
+		}
+		s.Close()
 	}
 }

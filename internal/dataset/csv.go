@@ -204,7 +204,7 @@ func (t *csvTable) addLabel(word string) error {
 	f, err := exact(word)
 	switch {
 	case word == "" || err == nil && math.IsNaN(f):
-		return fmt.Errorf("%s: row %d: the label is missing; remove the row, or give it the label -1, which does not count", t.path, t.row)
+		return fmt.Errorf("%s: row %d: the label is missing; remove the row, or give it the label %d among numbers, which counts nowhere", t.path, t.row, noLabel)
 	case err == nil && t.words != nil:
 		return fmt.Errorf("%s: row %d: label %q is a number, but earlier labels are words", t.path, t.row, word)
 	case err != nil && t.numbers != nil:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -92,6 +93,9 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 	p.largest = sync.OnceValue(p.largestImage)
 	if s.only = p; len(files) > 0 {
 		return s, nil
+	}
+	if st, err := os.Stat(o.Labels); err == nil && st.Mode().IsRegular() {
+		return s, fmt.Errorf("%s: the images have two labels: the names of their folders, and those in %s; put the images into one folder, or leave out --labels", path, o.Labels)
 	}
 	numbers, classes, err := o.numberClasses(path, folders.names())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // Options specify the conversion of data to a model's inputs. The zero value converts types and shapes only.
@@ -179,30 +180,35 @@ func (s *Set) Close() error { return s.feed.close() }
 func (o *Options) check(inputs []Input) error {
 	for _, name := range slices.Sorted(maps.Keys(o.Fill)) {
 		if !slices.Contains(names(inputs), name) {
-			return fmt.Errorf("fill %q: no such input; the inputs are %s", name, quoted(names(inputs)))
+			return pass.OptionErrorf("fill %q: no such input; the inputs are %s", name, quoted(names(inputs)))
 		}
 	}
 	for _, f := range slices.Concat([]float64{o.Scale}, o.Mean, o.Std) {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("scale, mean and std must be finite numbers, not %v", f)
+			return pass.OptionErrorf("scale, mean and std must be finite numbers, not %v", f)
 		}
 	}
 	if slices.Contains(o.Std, 0) {
-		return fmt.Errorf("std must not be 0")
+		return pass.OptionErrorf("std must not be 0")
 	}
 	for _, n := range o.Reshape {
 		if n < 1 {
-			return fmt.Errorf("reshape %v: the sizes of one sample must be positive", o.Reshape)
+			return pass.OptionErrorf("reshape %v: the sizes of one sample must be positive", o.Reshape)
 		}
 	}
 	if o.Layout != UnknownLayout && o.Layout != CHW && o.Layout != HWC {
-		return fmt.Errorf("layout %q: use chw or hwc", o.Layout)
+		return pass.OptionErrorf("layout %q: use chw or hwc", o.Layout)
 	}
 	if o.Prefetch != nil && *o.Prefetch < 0 {
-		return fmt.Errorf("prefetch %d: must be 0 or a positive number", *o.Prefetch)
+		return pass.OptionErrorf("prefetch %d: must be 0 or a positive number", *o.Prefetch)
 	}
 	if o.Loaders < 0 {
-		return fmt.Errorf("loaders %d: must be a positive number", o.Loaders)
+		return pass.OptionErrorf("loaders %d: must be a positive number", o.Loaders)
+	}
+	for i, name := range o.Classes {
+		if slices.Contains(o.Classes[:i], name) {
+			return pass.OptionErrorf("classes: %q is named twice", name)
+		}
 	}
 	o.setDefaults()
 	return CheckDims(inputs, o.Dims)

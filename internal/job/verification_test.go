@@ -420,10 +420,18 @@ func TestClassesOfTrainingAndTest(t *testing.T) {
 			t.Errorf("recipe\n%swant %q", got, tt.recipe)
 		}
 	}
-	training, test := table("training.csv", "0", "1", "0", "1"), table("test.csv", "ant", "bee")
-	o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1", "--batch", "2", "--lr", "0.001", "--validate", "0"))
-	o.Verify = &job.Verification{Force: true, Required: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training}, Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
-	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `label "ant" is not a number`) {
-		t.Errorf("words of a test set whose training data has numbers: %v", err)
+	for _, tt := range []struct {
+		training, test []string
+		want           string
+	}{
+		{[]string{"0", "1", "0", "1"}, []string{"ant", "bee"}, `label "ant" is not a number`},
+		{[]string{"dog", "cat", "dog", "cat"}, []string{"0", "1"}, "give --classes cat,dog"},
+	} {
+		training, test := table("training.csv", tt.training...), table("test.csv", tt.test...)
+		o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1", "--batch", "2", "--lr", "0.001", "--validate", "0"))
+		o.Verify = &job.Verification{Force: true, Required: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training}, Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
+		if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("labels %v of a test set whose training data has %v: %v", tt.test, tt.training, err)
+		}
 	}
 }
