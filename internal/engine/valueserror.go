@@ -6,6 +6,7 @@ type ValuesError struct{ Err error }
 
 // Error is that of the node.
 func (e *ValuesError) Error() string { return e.Err.Error() }
+
 // Unwrap returns it.
 func (e *ValuesError) Unwrap() error { return e.Err }
 
