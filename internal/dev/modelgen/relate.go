@@ -176,6 +176,9 @@ func inConstants(_ *rand.Rand, m *Model) bool {
 	g := m.Graph
 	var before []*Node
 	for _, t := range g.weights() {
+		if m.Opset < 9 && !t.Type.IsFloat() {
+			continue // Constant has floats only
+		}
 		t.Field %= External
 		before = append(before, &Node{Name: "Constant_" + t.Name, Op: "Constant", Out: []string{t.Name}, Attrs: []Attr{valueAttr("value", t)}})
 		g.Constants = slices.DeleteFunc(g.Constants, func(c *Tensor) bool { return c == t })
