@@ -247,6 +247,42 @@ func TestHeadersOfAnArchive(t *testing.T) {
 	}
 }
 
+// A reference is the content of an earlier record of its size and digest, or an error, whether a stream or an archive is read.
+func TestReferences(t *testing.T) {
+	first, content := []byte("efgh"), []byte("abcd")
+	for name, c := range map[string]struct {
+		payload []byte
+		raw     int
+		sum     uint32
+		want    error
+	}{
+		"right":     {[]byte{1, 0, 0, 0}, 4, checksum(content), nil},
+		"short":     {[]byte{1, 0, 0}, 4, checksum(first), errReference},
+		"itself":    {[]byte{2, 0, 0, 0}, 4, checksum(content), errReference},
+		"size":      {[]byte{1, 0, 0, 0}, 3, checksum(content[:3]), errReference},
+		"content":   {[]byte{0, 0, 0, 0}, 4, checksum(content), errDigest},
+		"far ahead": {[]byte{0, 0, 0, 128}, 4, checksum(content), errReference},
+	} {
+		out := &output{}
+		out.WriteString("..efghabcd")
+		h := header{kind: referenceRecord, raw: c.raw, sum: c.sum}
+		u := &reader{places: []stretch{{0, 2, 4}, {0, 6, 4}}, outputs: []Output{out}}
+		stream := &chunk{header: h, raw: make([]byte, c.raw), payload: c.payload}
+		if err := u.follow(stream); !errors.Is(err, c.want) || err == nil && !bytes.Equal(stream.raw, content) {
+			t.Errorf("%s: stream: %q, %v", name, stream.raw, err)
+		}
+		a := &Archive{records: make([]archived, 3)}
+		for i, b := range [][]byte{first, content} {
+			a.records[i].chunkRecord = chunkRecord{kind: dataRecord, raw: len(b)}
+			e := a.cache.entry(i)
+			e.ready.Do(func() { e.content = b })
+		}
+		if got, err := a.follow(2, h, c.payload); !errors.Is(err, c.want) || err == nil && !bytes.Equal(got, content) {
+			t.Errorf("%s: archive: %q, %v", name, got, err)
+		}
+	}
+}
+
 // Blocks are read as they were written, and others are rejected.
 func TestBlocks(t *testing.T) {
 	for c := range coders {
