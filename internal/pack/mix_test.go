@@ -84,6 +84,24 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+// Each number of known contexts has weights of its own without a match, with a short and with a long one.
+func TestSetsOfWeights(t *testing.T) {
+	m, seen := newMixer(100), map[int]bool{}
+	m.data = make([]byte, 100)
+	for length, followed := range map[int]int{0: 0, 15: 50, 16: 50} {
+		m.length, m.followed = length, followed
+		for m.known = 0; m.known <= contexts; m.known++ {
+			if m.predict(); seen[m.set] {
+				t.Errorf("%d known contexts and a match of %d bytes have the weights of others", m.known, length)
+			}
+			seen[m.set] = true
+		}
+	}
+	if len(seen) != len(m.weights) {
+		t.Errorf("%d of %d sets are used", len(seen), len(m.weights))
+	}
+}
+
 // Contexts of little effect are dropped, at the end of 1024 bytes: those of less than 1/16 of all effects if the bytes are noisy, else of less than
 // 1/64. Writers and readers of all versions have to drop the same ones, or other bytes are restored.
 func TestContextsOfLittleEffectAreDropped(t *testing.T) {
