@@ -147,6 +147,18 @@ func TestRunThatDoesNotFitIsNotMade(t *testing.T) {
 	if err != nil || !m.Over() || m.Runs != 0 {
 		t.Errorf("got %+v, %v", m, err)
 	}
+	s, err := j.opened(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]*ir.Array{"input": ir.NewArray(ir.Float, 4, 1, 20, 20)}
+	need := m.Weights + m.Arena
+	for budget, over := range map[int64]bool{0: false, need - 1: true, need: false, need + 1: false} {
+		m := &Measure{}
+		if err := m.planned(s.(*engine.Interpreter), in, budget); err != nil || m.Over() != over || over && m.Needs != need || m.Weights+m.Arena != need {
+			t.Errorf("%d bytes of %d: %+v, %v", need, budget, m, err)
+		}
+	}
 }
 
 func TestQuantile(t *testing.T) {

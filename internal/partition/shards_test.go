@@ -369,3 +369,55 @@ func TestPackedProjectionsAreDividedByBlocks(t *testing.T) {
 		}
 	}
 }
+
+// The shape of a divided value is that of the whole, also where only some of its axes are read.
+func TestShapesOfDividedValues(t *testing.T) {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	g := m.Graph
+	x := g.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 3}, {N: 4}}}
+	g.Inputs = []*ir.Value{x}
+	weight := func(name string, rows, cols int64) *ir.Value {
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{rows, cols}}, Source: ir.Floats(slices.Repeat([]float32{0.5}, int(rows*cols))...)})
+	}
+	hidden := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("up", 4, 8)})})
+	var want [][]int64
+	whole := []int64{2, 3, 8}
+	for _, bounds := range [][]int64{{}, {0, 3}, {1}, {2}, {-1}, {1, 9}, {0, 2}, {0, -1}, {-9, 1}, {3}} {
+		var attrs []*ir.Attr
+		start, end := 0, len(whole)
+		for i, b := range bounds {
+			attrs = append(attrs, ir.IntAttr([]string{"start", "end"}[i], b))
+			if b < 0 {
+				b += 3
+			}
+			*[]*int{&start, &end}[i] = int(min(max(0, b), 3))
+		}
+		v := g.Insert(nil, "Shape", []*ir.Value{hidden}, attrs...)
+		v.Type = &ir.Type{Elem: ir.Int64, Shape: []ir.Dim{{N: int64(end - start)}}}
+		g.AddOutput(v)
+		want = append(want, whole[start:end])
+	}
+	y := g.Insert(nil, "MatMul", []*ir.Value{hidden, weight("down", 8, 4)})
+	y.Type = x.Type
+	g.AddOutput(y)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "shapes.onnx")
+	if _, err := onnx.Save(t.Context(), m, path, save()); err != nil {
+		t.Fatal(err)
+	}
+	w, err := partition.WriteShards(t.Context(), path, dir, 3, save())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := followShards(t.Context(), dir, w.Shards, sample(t, g), embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range g.Outputs[:len(want)] {
+		if shape := ir.View[int64](got[v.Name]); !slices.Equal(shape, want[i]) {
+			t.Errorf("%s of a divided value is %v, want %v", v.Producer().Label(), shape, want[i])
+		}
+	}
+}
