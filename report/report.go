@@ -136,6 +136,10 @@ type Input struct {
 	Eval    *ir.Eval
 	Workers int
 
+	// Expression, for two files of unknown history, is the weight of the given type that a constant expression of Result computes, such as a dequantized or
+	// expanded one; nil if it cannot be computed. Without it such weights have neither errors nor sparsity.
+	Expression func(v *ir.Value, as ir.Spec) *ir.Tensor
+
 	// Errors measures the error and the sparsity of every weight, which reads all of
 	// both models; the rest reads only their graphs.
 	Errors bool

@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -15,6 +17,8 @@ type matcher struct {
 	consts map[scoped]*ir.Value // of the result
 	nodes  map[scoped]*ir.Node  // of the result, by name and by first output
 	known  map[scoped]bool      // constants of the source
+
+	expression func(v *ir.Value, as ir.Spec) *ir.Tensor // of Input; may be nil
 
 	extensions map[scoped][]*ir.Value // constants that only the result has, by the constant of the source that their name begins with
 	taken      map[*ir.Value]string   // weights that they were matched to
@@ -25,6 +29,9 @@ type matcher struct {
 // that begin with the weight's.
 func match(ctx context.Context, in Input) ([]pass.Row, error) {
 	m := newMatcher(in.Source.IR, in.Result.IR)
+	if in.Errors {
+		m.expression = in.Expression
+	}
 	rows := []pass.Row{}
 	for g := range in.Source.IR.Graphs() {
 		for _, v := range g.Consts() {
@@ -126,9 +133,21 @@ func (m *matcher) trace(r *pass.Row, v *ir.Value) {
 			if s.walk(n.Input(u.Index)) {
 				m.take(r, s.leaves)
 				r.Form = s.form()
+				m.restore(r, n.Input(u.Index), s)
 			}
 			break
 		}
+	}
+}
+
+// restore makes v, which has the subtree, the weight of the row if it has its shape.
+func (m *matcher) restore(r *pass.Row, v *ir.Value, s *subtree) {
+	shape, known := opset.Shape(v)
+	if m.expression == nil || r.Restore != nil || len(s.nodes) == 0 || !known || !slices.EqualFunc(shape, r.Before.Shape, func(d ir.Dim, n int64) bool { return d.N == n }) {
+		return
+	}
+	if t := m.expression(v, ir.Spec{Name: r.Tensor, DType: cmp.Or(opset.Elem(v), r.Before.DType), Shape: r.Before.Shape}); t != nil {
+		r.Restore = func([]*ir.Tensor) *ir.Tensor { return t }
 	}
 }
 
