@@ -161,8 +161,9 @@ type comparison struct {
 	unmeasured string           // why they have none
 	metric     metric.Scorer    // nil for none
 	drop       likelihoodDrop
-	first      engine.Session   // the first model
-	states     []*dataset.State // of the models
+	labels     map[int64]float64 // number of each class
+	first      engine.Session    // the first model
+	states     []*dataset.State  // of the models
 }
 
 // An outputSums accumulates the comparison of one output.
@@ -182,7 +183,7 @@ func newComparison(names []string, set *dataset.Set, o Options, models ...engine
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, batch: set.Size(o.Batch)}
+	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, labels: map[int64]float64{}, batch: set.Size(o.Batch)}
 	c.first = models[0]
 	for _, s := range models {
 		c.states = append(c.states, dataset.NewState(carried(s, set)))

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/mcompress/mcompress/internal/dataset"
@@ -33,6 +34,11 @@ func (c *comparison) addMetrics(batch *dataset.Batch, want, got map[string]*ir.A
 			return err
 		}
 		c.drop.add(want, got, b.Outputs, labels, func(i int) bool { return c.Fitted[batch.First+i] })
+		for _, label := range labels {
+			if label >= 0 {
+				c.labels[label]++
+			}
+		}
 	}
 	if c.metric == nil {
 		return nil
@@ -91,9 +97,23 @@ func (c *comparison) measuredAccuracy(r *verification.Result) {
 	if n, lost, gained := c.accuracy.Changed(); !c.single {
 		r.Accuracy.Drop = verification.NewDrop(int64(n), int64(math.Round(s.Before*n)), int64(lost), int64(gained))
 	}
-	if r.Accuracy.Before != nil && s.Before == 0 {
+	switch most := c.mostFrequent(); {
+	case r.Accuracy.Before == nil:
+	case s.Before == 0:
 		r.Notes = append(r.Notes, verification.NothingCorrect)
+	case s.Before <= most && len(c.labels) > 1:
+		r.Notes = append(r.Notes, fmt.Sprintf("the first model classifies %s of the samples correctly, and naming the most frequent class each time %s: check that labels are the numbers of its classes, from 0, and the preprocessing",
+			verification.Percent(s.Before), verification.Percent(most)))
 	}
+}
+
+// mostFrequent is the fraction of the labels that are of the most frequent class: the accuracy without a model.
+func (c *comparison) mostFrequent() float64 {
+	most, all := 0.0, 0.0
+	for _, n := range c.labels {
+		most, all = max(most, n), all+n
+	}
+	return most / all
 }
 
 // close releases temporary files of metrics.
