@@ -16,3 +16,20 @@ func TestSlotsAreWholeCacheLines(t *testing.T) {
 		}
 	}
 }
+
+// Rows are divided into as few parts as give each worker four tasks, if the parts have 128 rows on average, and not for a single worker.
+func TestPieces(t *testing.T) {
+	for workers := 1; workers <= 9; workers++ {
+		for tiles := 1; tiles <= 40; tiles++ {
+			for _, rows := range []int{1, 127, 128, 255, 256, 1000, 1 << 20} {
+				want := 1
+				for workers > 1 && tiles*want < 4*workers && rows >= 128*(want+1) {
+					want++
+				}
+				if got := pieces(rows, tiles, workers); got != want {
+					t.Fatalf("%d rows, %d tiles, %d workers: %d parts, want %d", rows, tiles, workers, got, want)
+				}
+			}
+		}
+	}
+}
