@@ -2,7 +2,9 @@ package pack
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/klauspost/compress/fse"
@@ -77,6 +79,68 @@ func TestEntriesHaveAllSymbolsOfTheirBits(t *testing.T) {
 			if want := symbols<<32 | uint64(number)<<8 | uint64(bits); got != want {
 				t.Fatalf("p = %g: bits %011b have the entry %#x, want %#x", p, i, got, want)
 			}
+		}
+	}
+}
+
+// Weights have the shorter one of their two forms: four bits each, for up to 128, or FSE, of less than 128 bytes.
+func TestFormsOfWeights(t *testing.T) {
+	forms := map[bool]int{}
+	for _, n := range []int{16, 99, 1000, 20_000} {
+		for _, p := range []float64{0.9, 0.7, 0.5, 0.2, 0.1, 0.05, 0.02} {
+			h, in := &huffmanCoder{}, distributed(n, p)
+			if same(in) {
+				continue
+			}
+			last := int(slices.Max(h.assign(in)))
+			best := 129
+			if last <= 128 {
+				best = (last + 1) / 2
+			}
+			coded, err := fse.Compress(h.weights[:last], &fse.Scratch{TableLog: 6})
+			asFSE := err == nil && len(coded) < min(best, 128)
+			if asFSE {
+				best = len(coded)
+			}
+			forms[asFSE]++
+			got, ok := h.appendWeights(nil, last)
+			if ok != (best <= 128) || ok && (len(got) != 1+best || (got[0] < 128) != asFSE) {
+				t.Errorf("%d symbols, p = %g: weights of %d symbols have %d bytes, want %d", n, p, last, len(got), 1+best)
+			}
+		}
+	}
+	if forms[true] == 0 || forms[false] == 0 {
+		t.Errorf("one form is not tested: %v", forms)
+	}
+}
+
+// Codes that no encoder makes are errors, not other symbols.
+func TestMalformedHuffmanCodes(t *testing.T) {
+	h, in := &huffmanCoder{}, distributed(1000, 0.5)
+	code, _ := h.encode(nil, in)
+	size := 1 + int(code[0]) // of the weights
+	if code[0] > 127 {
+		size = 1 + (int(code[0])-126)/2
+	}
+	changed := func(at int, b byte) []byte {
+		c := bytes.Clone(code)
+		c[at] = b
+		return c
+	}
+	zero := changed(len(code)-1, 0)
+	for name, c := range map[string][]byte{
+		"empty": nil, "no weights": code[:1], "part of the weights": code[:size-1], "no sizes": code[:size], "part of the sizes": code[:size+sizes-1], "no streams": code[:size+sizes],
+		"no last stream": code[:size+sizes+int(code[size])+256*int(code[size+1])], "no end of a stream": zero, "weights of zero": append([]byte{128, 0}, code[size:]...),
+		"too large a weight": append([]byte{128, 0xc0}, code[size:]...), "an unused code": append([]byte{129, 0x31}, code[size:]...), "an empty stream": changed(size, 0)[:size+sizes+1],
+		"a byte more": append(bytes.Clone(code), 1),
+	} {
+		if err := h.decode(make([]byte, len(in)), c); !errors.Is(err, errHuffman) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for n, want := range map[int]bool{len(in): true, len(in) - 4: false, len(in) + 4: false} {
+		if err := h.decode(make([]byte, n), code); (err == nil) != want {
+			t.Errorf("%d symbols of %d: %v", n, len(in), err)
 		}
 	}
 }
