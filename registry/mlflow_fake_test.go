@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A tracking is an MLflow server in this process, as far as a client of models needs it: tests of each response take milliseconds. The other tests of MLflow, with
@@ -343,6 +346,36 @@ func reportedArtifact(t *testing.T) *Artifact {
 		}
 	}
 	return a
+}
+
+// Figures that a report does not have, or that are no numbers in JSON, are no metrics.
+func TestMetricsOfMLflow(t *testing.T) {
+	p := &mlflowPush{facts: &reportFacts{}, artifact: &Artifact{Files: []File{{Role: Model, Size: 5}, {Role: Data, Size: 6}, {Role: Config, Size: 7}}}}
+	for name, c := range map[string]struct {
+		ratio, coverage, metric *float64
+		want                    map[string]float64
+	}{
+		"absent":     {ptr(2), nil, nil, map[string]float64{"compression_ratio": 2}},
+		"numbers":    {ptr(2), ptr(0.5), ptr(0), map[string]float64{"compression_ratio": 2, "coverage": 0.5, "f1": 0, "source_f1": 0}},
+		"no numbers": {ptr(math.Inf(1)), ptr(math.NaN()), ptr(math.Inf(-1)), map[string]float64{}},
+	} {
+		p.facts.totals.Ratio, p.facts.coverage.Fraction = *c.ratio, c.coverage
+		p.facts.verification.Metric = &verification.Metric{Name: "f1", Before: c.metric, After: c.metric}
+		got := map[string]float64{}
+		for _, m := range p.metrics() {
+			got[m.Key] = m.Value
+		}
+		for _, key := range []string{"file_bytes", "source_file_bytes", "runtime_bytes", "source_runtime_bytes"} {
+			c.want[key] = 0
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+	p.facts = nil
+	if got := p.metrics(); len(got) != 1 || got[0].Key != "file_bytes" || got[0].Value != 11 {
+		t.Errorf("without a report: %+v", got)
+	}
 }
 
 // A push makes a run, a logged model and a version with all files, tags, figures and the recipe; the next one of the same files makes and sends nothing, unless it is

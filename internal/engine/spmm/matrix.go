@@ -142,7 +142,7 @@ func (m *Matrix) parts(n int) [][]group {
 	var parts [][]group
 	size, used, from := total/n+1, 0, 0
 	for i, g := range m.groups {
-		if i > from && (used >= size || g.to-m.groups[from].from > maxRows) {
+		if used >= size || g.to-m.groups[from].from > maxRows {
 			parts = append(parts, m.groups[from:i])
 			used, from = 0, i
 		}

@@ -1,6 +1,7 @@
 package spmm
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -30,6 +31,26 @@ func TestPieces(t *testing.T) {
 					t.Fatalf("%d rows, %d tiles, %d workers: %d parts, want %d", rows, tiles, workers, got, want)
 				}
 			}
+		}
+	}
+}
+
+// Parts have about as many elements, and at most the rows for which a task has memory.
+func TestPartsOfRows(t *testing.T) {
+	for _, c := range []struct {
+		groups, n int
+		want      string // the numbers of groups of the parts
+	}{{1, 1, "[1]"}, {1, 4, "[1]"}, {8, 1, "[8]"}, {9, 1, "[8 1]"}, {17, 1, "[8 8 1]"}, {8, 2, "[5 3]"}, {8, 8, "[2 2 2 2]"}} {
+		m := &Matrix{}
+		for i := range c.groups {
+			m.groups = append(m.groups, group{from: i * groupRows, to: (i + 1) * groupRows, nonzeros: 10})
+		}
+		var got []int
+		for _, part := range m.parts(c.n) {
+			got = append(got, len(part))
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%d groups of %d rows in %d parts: %v, want %s", c.groups, groupRows, c.n, got, c.want)
 		}
 	}
 }
