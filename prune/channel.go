@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // Channel removes channels (structured pruning), which makes tensors smaller and products faster: the filters of least importance, the
 // biases and normalizations of their channels, and the columns of the layers that consume them. Layers whose channels are added to one
-// another lose the same channels, by the sum of their importances. Of equal ones the lower channel is pruned first. One channel is always
+// another lose the same channels, by the sum of their importances. Of equal ones the lower channel is pruned first. One channel of each axis is always
 // kept. The importance is the L1 norm of the filters (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017), or the change of
 // outputs on samples (Molchanov et al., Importance Estimation for Neural Network Pruning, CVPR 2019).
 //
@@ -89,12 +90,12 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 		return err
 	}
 	pruned := map[coupling.Channel]bool{}
-	none := pass.RoundsToZero
+	none, left := pass.RoundsToZero, newLeftChannels(plan)
 	if w == nil {
-		o.choose(groups, worth, pruned)
+		o.choose(groups, worth, left, pruned)
 	} else {
 		none = pass.ChannelsTarget
-		if err := o.chooseWithin(w, groups, worth, pruned); err != nil {
+		if err := o.chooseWithin(w, groups, worth, left, pruned); err != nil {
 			return err
 		}
 	}
@@ -122,8 +123,8 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 	return nil
 }
 
-// choose marks the classes that are pruned: the amount of each group.
-func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]float64, pruned map[coupling.Channel]bool) {
+// choose marks the classes that are pruned: the amount of each group, of those that can go.
+func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels, pruned map[coupling.Channel]bool) {
 	for _, g := range groups {
 		if !g.Reason.None() {
 			continue
@@ -132,17 +133,26 @@ func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]flo
 		for _, s := range g.Sources {
 			amount = min(amount, o.fraction().amountOf(s.Value, pass.Consumers(s.Value)))
 		}
-		scores := make([]float64, len(g.Classes))
-		for i, u := range g.Classes {
-			scores[i] = worth[u]
-		}
-		k := len(scores) - min(len(scores), o.stay(o.width(g), g.Each, amount))
-		for i, smallest := range smallest(scores, int64(k)) {
-			if smallest {
-				pruned[g.Classes[i]] = true
+		k := len(g.Classes) - min(len(g.Classes), o.stay(o.width(g), g.Each, amount))
+		var gone []coupling.Channel
+		for _, u := range byWorth(g.Classes, worth) {
+			if len(gone) < k && left.lose(u) {
+				gone = append(gone, u)
 			}
 		}
+		for len(gone) > 0 && len(gone) < k && (len(g.Classes)-len(gone))*g.Each%o.Round != 0 {
+			left.restore(gone[len(gone)-1:])
+			gone = gone[:len(gone)-1]
+		}
+		for _, u := range gone {
+			pruned[u] = true
+		}
 	}
+}
+
+// byWorth are classes in the order in which they are removed.
+func byWorth(classes []coupling.Channel, worth map[coupling.Channel]float64) []coupling.Channel {
+	return slices.SortedStableFunc(slices.Values(classes), func(a, b coupling.Channel) int { return cmp.Compare(worth[a], worth[b]) })
 }
 
 // width is the number of classes of g of which a fraction is pruned: that before the first step.

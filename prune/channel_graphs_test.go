@@ -318,3 +318,37 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 		}
 	}
 }
+
+// The parts of a joined matrix have a channel each, whatever their importances: an axis without elements is no layer, and Reshape reads its size 0 as
+// that of the input.
+func TestEachAxisKeepsAChannel(t *testing.T) {
+	for _, options := range [][]string{{"amount", "0.5"}, {"amount", "0.9"}, {"amount", "0.5", "round", "2"}, {"target-macs", "0.4"}} {
+		d := newDrawing(18)
+		joined := make([]float32, 4*12)
+		for i := range joined {
+			joined[i] = 1 + d.r.Float32()
+			if i%12 >= 6 {
+				joined[i] *= 1e-3 // the second part is the least important one
+			}
+		}
+		spec := ir.Spec{Name: "joined", DType: ir.Float, Shape: []int64{4, 12}}
+		w := d.g.AddConst("joined", &ir.Tensor{Spec: spec, Source: ir.Floats(joined...)})
+		y := d.node("MatMul", nil, d.input(2, 4), w)
+		parts := d.g.InsertN(nil, "Split", 2, []*ir.Value{y, d.ints(6, 6)}, ir.IntAttr("axis", 1))
+		a := d.node("MatMul", nil, parts[0], d.weight("a", 6, 5))
+		b := d.node("MatMul", nil, d.node("Reshape", nil, parts[1], d.ints(2, 6)), d.weight("b", 6, 5))
+		d.output(d.node("Add", nil, a, b), 2, 5)
+		path := d.save(t)
+		m, rows, eval := changed(t, path, prune.Channel{}.Method(), options...)
+		sizes := map[string]int64{}
+		for _, v := range m.Graph.Consts() {
+			sizes[v.Name] = v.Const.Shape[0]
+		}
+		if sizes["a"] < 1 || sizes["b"] < 1 || sizes["a"]+sizes["b"] >= 12 {
+			t.Errorf("%v: %d and %d channels are left, want some of each and fewer than 12", options, sizes["a"], sizes["b"])
+		}
+		if db, ok := decibels(t, masked(t, path, rows, eval, true), m); !ok || db < 100 {
+			t.Errorf("%v: %.1f dB compared with zeros, %t", options, db, ok)
+		}
+	}
+}

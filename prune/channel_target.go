@@ -136,6 +136,7 @@ type unit struct {
 	loss    float64 // of the units up to this one, less that of those before
 	price   float64 // loss per multiply-accumulate saved, when it was computed; savings only decrease
 	rest    []coupling.Channel
+	stay    int // further classes of the group, which are the last ones of an axis
 }
 
 // A queue has the next unit of each group, the cheapest first.
@@ -155,7 +156,7 @@ func (q *queue) Pop() any {
 
 // chooseWithin marks classes of all groups that are pruned: those of least importance per multiply-accumulate that they save, until at most a
 // fraction of the work is left. Groups with a reason keep all.
-func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupling.Channel]float64, pruned map[coupling.Channel]bool) error {
+func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels, pruned map[coupling.Channel]bool) error {
 	whole := w.total()
 	if o.before != nil {
 		if *o.before == 0 {
@@ -165,16 +166,14 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 	}
 	var q queue
 	push := func(u *unit) {
-		if o.take(groups[u.group], u, worth) {
+		if o.take(groups[u.group], u, worth, left) {
 			u.price = u.loss / w.saved(u.classes)
 			heap.Push(&q, u)
 		}
 	}
 	for i, g := range groups {
 		if g.Reason.None() {
-			rest := slices.Clone(g.Classes)
-			slices.SortStableFunc(rest, func(a, b coupling.Channel) int { return cmp.Compare(worth[a], worth[b]) })
-			push(&unit{group: i, rest: rest})
+			push(&unit{group: i, rest: byWorth(g.Classes, worth)})
 		}
 	}
 	for w.total() > o.TargetMACs*whole {
@@ -185,6 +184,14 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 		if price := u.loss / w.saved(u.classes); price > u.price {
 			u.price = price
 			heap.Push(&q, u)
+			continue
+		}
+		if !left.loseAll(u.classes) { // since take, another group has lost the other classes of an axis
+			u.rest = slices.Concat(u.classes, u.rest)
+			for _, c := range u.classes {
+				u.sum -= worth[c]
+			}
+			push(u)
 			continue
 		}
 		w.remove(u.classes)
@@ -198,16 +205,29 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 
 // take sets the next classes of u; false if the rest has to stay. What is left is a multiple of --round channels. The changes of outputs by the
 // classes of a group may add up, so that its loss is the square of the sum of their importances.
-func (o Channel) take(g *coupling.Group, u *unit, worth map[coupling.Channel]float64) bool {
-	n := len(u.rest)
-	left := n - 1
-	for left > 0 && left*g.Each%o.Round != 0 {
-		left--
+func (o Channel) take(g *coupling.Group, u *unit, worth map[coupling.Channel]float64, left *leftChannels) bool {
+	n := u.stay + len(u.rest)
+	stay := n - 1
+	for stay > 0 && stay*g.Each%o.Round != 0 {
+		stay--
 	}
-	if left <= 0 {
+	if stay <= 0 {
 		return false
 	}
-	u.classes, u.rest = u.rest[:n-left], u.rest[n-left:]
+	u.classes = nil
+	for len(u.classes) < n-stay {
+		if len(u.rest) == 0 {
+			left.restore(u.classes)
+			return false
+		}
+		if c := u.rest[0]; left.lose(c) {
+			u.classes = append(u.classes, c)
+		} else {
+			u.stay++
+		}
+		u.rest = u.rest[1:]
+	}
+	left.restore(u.classes) // until they are removed
 	before := u.sum
 	for _, c := range u.classes {
 		u.sum += worth[c]

@@ -49,6 +49,30 @@ func (p *Plan) Sources() []Source { return p.withClasses(p.sources) }
 // Consumers are the constants that channels are multiplied by, with their classes.
 func (p *Plan) Consumers() []Source { return p.withClasses(p.consumers) }
 
+// Axes are the axes of values and constants that hold channels, each as its classes: one that loses all of them has no element left.
+func (p *Plan) Axes() [][]Channel {
+	var all [][]Channel
+	add := func(us []Channel) {
+		var list []Channel
+		seen := map[Channel]bool{}
+		for _, u := range us {
+			if r := p.class(u); !seen[r] {
+				seen[r], list = true, append(list, r)
+			}
+		}
+		all = append(all, list)
+	}
+	for _, v := range p.made {
+		add(p.axes[v].channels)
+	}
+	for _, list := range [][]Source{p.sources, p.consumers} {
+		for _, s := range list {
+			add(s.Channels)
+		}
+	}
+	return all
+}
+
 func (p *Plan) withClasses(list []Source) []Source {
 	list = slices.Clone(list)
 	for i := range list {
