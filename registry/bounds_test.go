@@ -18,6 +18,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	container "github.com/mcompress/mcompress/internal/pack"
 )
@@ -73,6 +74,27 @@ func TestEachRefusedRequestOfOCI(t *testing.T) {
 			if status, _ := s.get(t, "/v2/models/m/manifests/1"); call == "push" && err != nil && status != http.StatusNotFound {
 				t.Errorf("request %d, %s, is refused, and there is a tag", at, refused)
 			}
+		}
+	}
+}
+
+// A refusal has the words of the registry, or at least the code.
+func TestWordsOfRefusals(t *testing.T) {
+	r := &repository{ref: Reference{Scheme: schemeOCI, Host: "h", Name: "m", Tag: "1"}}
+	for _, c := range []struct {
+		status int
+		errors errcode.Errors
+		want   string
+	}{
+		{http.StatusUnauthorized, errcode.Errors{{Code: "UNAUTHORIZED", Message: "who?"}}, "h refuses the credentials, or requires some: docker login h"},
+		{http.StatusForbidden, errcode.Errors{{Code: "DENIED", Message: "because"}, {Code: "OTHER"}}, "h denies access: because"},
+		{http.StatusForbidden, nil, "h denies access"},
+		{http.StatusMethodNotAllowed, errcode.Errors{{Code: "UNSUPPORTED"}}, "the registry is read-only: UNSUPPORTED"},
+		{http.StatusTeapot, nil, "the registry responds with status 418"},
+		{http.StatusBadRequest, errcode.Errors{{Code: "TAG_INVALID", Message: "no such form"}}, "the registry responds with status 400: no such form"},
+	} {
+		if got := r.status(&errcode.ErrorResponse{StatusCode: c.status, Errors: c.errors}).Error(); got != c.want {
+			t.Errorf("status %d: got %q, want %q", c.status, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -102,6 +103,16 @@ func TestMoreStagesThanCuts(t *testing.T) {
 	for n, want := range map[int]string{0: "0 stages: the graph can be partitioned into 1 to 2", 3: "3 stages: the graph can be partitioned into 1 to 2"} {
 		if _, err := l.partition(n); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Where the best cut leaves a stage without outputs that are needed, it is the next best one, though another one hands on fewer bytes.
+func TestNextBestPartition(t *testing.T) {
+	for worse := range int64(10) { // than the best cut, which is before the last node
+		l := &line{own: []int64{9, 1, 1 + worse, 20}, needs: make([][]int, 4), cross: []int64{0, 1, 10, 0, 0}, makes: []int{0, 0, 1, 2, 2}}
+		if got, err := l.partition(2); err != nil || !slices.Equal(got, []int{0, 2, 4}) {
+			t.Errorf("worse by %d: got %v, %v", 1+worse, got, err)
 		}
 	}
 }
