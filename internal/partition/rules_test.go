@@ -286,6 +286,21 @@ func TestUnknownSizes(t *testing.T) {
 	if a, b, c, d := x.elems(known), x.elems(unknown), x.elems(ambiguous), x.elems(nil); a != 30 || b != 0 || c != 0 || d != 0 {
 		t.Errorf("%d, %d, %d and %d elements", a, b, c, d)
 	}
+	// Shapes are known where both plans have them, with as many axes.
+	wide := ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 5}}
+	x.wider = map[string]ir.Spec{"known": wide, "ambiguous": wide}
+	d := &division{cutter: &cutter{types: x}}
+	constant := m.Graph.AddConst("c", &ir.Tensor{Spec: spec})
+	for v, want := range map[*ir.Value]bool{known: true, constant: true, ambiguous: false, unknown: false, nil: false} {
+		a, b, ok := d.shapes(v)
+		if ok != want || ok && (!slices.Equal(a, spec.Shape) || v == known && !slices.Equal(b, wide.Shape) || v == constant && !slices.Equal(b, spec.Shape)) {
+			t.Errorf("%v has the shapes %v and %v, %t", v, a, b, ok)
+		}
+	}
+	x.wider["known"] = ir.Spec{DType: ir.Float, Shape: []int64{4, 15}}
+	if _, _, ok := d.shapes(known); ok {
+		t.Error("shapes of other ranks are known")
+	}
 	if a, b := x.bytes(known), x.bytes(unknown); a != 120 || b != 0 {
 		t.Errorf("%d and %d bytes", a, b)
 	}
