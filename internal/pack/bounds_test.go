@@ -222,6 +222,8 @@ func TestHeadersOfAnArchive(t *testing.T) {
 		"size of the index":       {at + 8, []byte{1, 0, 0, 2}, "a valid one has 1 to 33554432"},
 		"end of the index":        {at + 4, binary.LittleEndian.AppendUint32(nil, uint32(len(b)-trailerSize-at-headerSize+1)), "longer than the file"},
 		"another kind of record":  {at, []byte{byte(dataRecord)}, "no index"},
+		"place of the index":      {len(b) - trailerSize, binary.LittleEndian.AppendUint64(nil, uint64(len(b)-trailerSize-headerSize+1)), "malformed trailer"},
+		"negative place":          {len(b) - trailerSize, binary.LittleEndian.AppendUint64(nil, 1<<63), "malformed trailer"},
 		"kind of the head":        {prologueSize, []byte{'X'}, "record of unknown kind 88"},
 		"kind of the first chunk": {chunk, []byte{'X'}, "record of unknown kind 88"},
 		"size of the first chunk": {chunk + 8, []byte{1, 0, 0, 2}, "a valid one has 1 to 1048576"},
