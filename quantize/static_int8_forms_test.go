@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -106,6 +107,42 @@ func TestBiasesBehindViews(t *testing.T) {
 			if row.Form != "qdq" && slices.Contains([]string{"w", "w1", "w2", "w3", "shared", "c", "d"}, row.Tensor) {
 				t.Errorf("behind %q: %s has form %q, reason %s", view, row.Tensor, row.Form, row.Why())
 			}
+		}
+	}
+}
+
+// Layers that are kept in float stay so in ONNX Runtime, which quantizes float weights between quantized activations itself. Here 8 bits keep nothing of
+// such a weight but the factor of a channel that is zero.
+func TestFloatLayersStayFloatInTheRuntime(t *testing.T) {
+	const n, in = 64, 16
+	for _, op := range []string{"Conv", "ConvTranspose", "Gemm"} {
+		s := newBuilder(t, 17)
+		first, mid := make([]float32, n*in), make([]float32, n*n)
+		for i := in; i < len(first); i++ {
+			first[i] = float32(s.random.NormFloat64())
+		}
+		for i := range mid {
+			mid[i] = float32(s.random.NormFloat64())
+			if op == "ConvTranspose" && i < n || op != "ConvTranspose" && i%n == 0 {
+				mid[i] = 3e4
+			}
+		}
+		layer, x, out := "Conv", s.input("x", 1, in, 3, 3), []int64{1, n, 3, 3}
+		shape := func(rows, columns int64) []int64 { return []int64{rows, columns, 1, 1} }
+		var attrs []*ir.Attr
+		if op == "Gemm" {
+			layer, x, out = "Gemm", s.input("x", 3, in), []int64{3, n}
+			shape = func(rows, columns int64) []int64 { return []int64{rows, columns} }
+			attrs = []*ir.Attr{ir.IntAttr("transB", 1)}
+		}
+		x = s.node(layer, []*ir.Value{x, s.floats(shape(n, in), first...)}, attrs...)
+		kept := s.floats(shape(n, n), mid...)
+		kept.Name = "kept"
+		x = s.node(op, []*ir.Value{x, kept, s.weight("bias", n)}, attrs...)
+		s.output("y", s.node(layer, []*ir.Value{x, s.weight("w", shape(n, n)...)}, attrs...), out...)
+		r := s.apply(variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "skip=kept"}}, 25)
+		if row := r.row("w"); !strings.HasPrefix(row, "changed qdq") {
+			t.Errorf("%s: the last weight is %q, want it quantized", op, row)
 		}
 	}
 }

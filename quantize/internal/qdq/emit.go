@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
@@ -52,8 +53,29 @@ func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]ca
 	for _, n := range separate {
 		e.separateBias(n)
 	}
+	e.shield()
 	return nil
 }
+
+// shield keeps layers in float that are not quantized, or whose weights alone are. From 1.22 on, ONNX Runtime quantizes float weights of operators with
+// a bias (Conv, ConvTranspose, Gemm) to 8 bits itself, at each level of optimization, where their inputs are dequantized and their outputs quantized: a
+// layer that is kept in float because 8 bits are too few for it loses what they lose. It does not look behind Concat, which copies the activation.
+func (e *emitter) shield() {
+	copies := map[*ir.Value]*ir.Value{}
+	for _, n := range slices.Collect(e.g.Nodes()) {
+		x, w := n.Input(0), n.Input(1)
+		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !made(x, "DequantizeLinear") || w == nil || made(w, "DequantizeLinear") {
+			continue
+		}
+		if copies[x] == nil {
+			copies[x] = e.g.Insert(n, "Concat", []*ir.Value{x}, ir.IntAttr("axis", 0))
+		}
+		n.SetInput(0, copies[x])
+	}
+}
+
+// made reports whether an operator makes v.
+func made(v *ir.Value, op string) bool { return v.Producer() != nil && v.Producer().Op.Is(op) }
 
 // scaleOf is the scale of v.
 func (e *emitter) scaleOf(v *ir.Value) float32 {
