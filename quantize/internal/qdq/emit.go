@@ -64,7 +64,7 @@ func (e *emitter) shield() {
 	copies := map[*ir.Value]*ir.Value{}
 	for _, n := range slices.Collect(e.g.Nodes()) {
 		x, w := n.Input(0), n.Input(1)
-		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !made(x, "DequantizeLinear") || w == nil || made(w, "DequantizeLinear") {
+		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !dequantized(x) || w == nil || dequantized(w) {
 			continue
 		}
 		if copies[x] == nil {
@@ -74,8 +74,9 @@ func (e *emitter) shield() {
 	}
 }
 
-// made reports whether an operator makes v.
-func made(v *ir.Value, op string) bool { return v.Producer() != nil && v.Producer().Op.Is(op) }
+func dequantized(v *ir.Value) bool {
+	return v.Producer() != nil && v.Producer().Op.Is("DequantizeLinear")
+}
 
 // scaleOf is the scale of v.
 func (e *emitter) scaleOf(v *ir.Value) float32 {
