@@ -63,8 +63,11 @@ zoo-models: .zoo/genai/requirements.txt .zoo/optimum/requirements.txt .zoo/model
 	.zoo/genai/bin/python internal/dev/zoo/dynamo.py .zoo/models/dynamo
 	.zoo/optimum/bin/python internal/dev/zoo/optimum_onnx.py .zoo/models/optimum
 
+# The linters of .golangci.yml, in the version of .ci/golangci.mod, and the rules of this repository.
+golangci := go tool -modfile=.ci/golangci.mod golangci-lint run --timeout 15m
+
 lint:
-	go vet ./...
+	$(golangci)
 	go test ./internal/dev/lint
 
 generate:

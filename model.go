@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"path"
-	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
@@ -65,6 +63,3 @@ func (m *Model) Compress(ctx context.Context, out string, steps ...Step) (*Resul
 func (m *Model) compress(ctx context.Context, out string, s *settings, methods []pass.Options) (*Result, error) {
 	return compress(ctx, job.Options{Input: m.file.Path, Source: m.reopen, Output: out}, s, methods)
 }
-
-// base is the file name of the model.
-func (m *Model) base() string { return path.Base(filepath.ToSlash(m.file.Path)) }

@@ -123,7 +123,7 @@ func (g *Graph) InsertN(at *Node, op string, outputs int, inputs []*Value, attrs
 	return vs
 }
 
-// IntAttr, IntsAttr, FloatAttr, StringAttr and TensorAttr return attributes.
+// IntAttr returns an attribute that holds an integer.
 func IntAttr(name string, i int64) *Attr { return &Attr{Name: name, Type: AttrInt, I: i} }
 
 // IntsAttr returns an attribute that holds a list of integers.

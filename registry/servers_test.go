@@ -48,14 +48,10 @@ type server struct {
 // proxied returns a server for a registry at target.
 func proxied(t *testing.T, target string) *server {
 	s := &server{}
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: target})
-	proxy.ErrorLog = log.New(io.Discard, "", 0)
-	director := proxy.Director
-	proxy.Director = func(r *http.Request) {
-		host := r.Host
-		director(r)
-		r.Host = host // locations are those of the proxy
-	}
+	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: target})
+		r.Out.Host = r.In.Host // locations are those of the proxy
+	}}
 	proxy.ModifyResponse = func(r *http.Response) error {
 		s.mu.Lock()
 		change := s.change

@@ -49,7 +49,7 @@ func OutputsBelow(models []string, label, output string) ([]string, error) {
 
 // below is the folder of a model below that of --output.
 func below(folder string) (string, error) {
-	folder = strings.TrimLeft(folder[len(filepath.VolumeName(folder)):], string(os.PathSeparator)+"/")
+	folder = strings.TrimLeft(filepath.ToSlash(folder[len(filepath.VolumeName(folder)):]), "/")
 	if folder != "" && !filepath.IsLocal(folder) {
 		return "", pass.OptionErrorf("%s is not below the working folder: list it with an absolute path", folder)
 	}

@@ -12,7 +12,7 @@ import (
 // maxNames is the number of values on a line.
 const maxNames = 3
 
-// Stages writes the pipeline stages of a model, and the tensor-parallel cuts of top pairs of weights.
+// Partition writes the pipeline stages of a model, and the tensor-parallel cuts of top pairs of weights.
 func Partition(w io.Writer, s Style, path string, p *partition.Plan, top int) error {
 	parts := []part{
 		{inStages(path, p), stageTable(p)},

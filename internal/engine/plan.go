@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -157,7 +158,7 @@ func (pl *planner) step(i int, s *step) error {
 		return nil
 	}
 	specs, err := s.shape(in)
-	if err == op.ErrUnknown {
+	if errors.Is(err, op.ErrUnknown) {
 		return nil
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -12,7 +13,7 @@ import (
 func (s *step) shape(in []*ir.Array) (specs []ir.Spec, err error) {
 	defer s.guard(&err)
 	specs, err = s.op.Shape(s.Node, in)
-	if err == op.ErrUnknown {
+	if errors.Is(err, op.ErrUnknown) {
 		return nil, err
 	}
 	if err != nil {

@@ -161,8 +161,9 @@ func TestSearchScalePairs(t *testing.T) {
 		for i, e := range entries {
 			x[i] = float32(e) / unitStep
 		}
-		c, _, scales := codebookOf(rand.New(rand.NewPCG(1, 2)), 1)
-		if c = NewCodebook(x, x, scales); len(c.scales.pairs) != pairs {
+		_, _, scales := codebookOf(rand.New(rand.NewPCG(1, 2)), 1)
+		c := NewCodebook(x, x, scales)
+		if len(c.scales.pairs) != pairs {
 			t.Errorf("%d pairs of entries in a cell, want %d", len(c.scales.pairs), pairs)
 		}
 		for i := range 512 {

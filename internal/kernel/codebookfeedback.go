@@ -1,7 +1,7 @@
 package kernel
 
-// Error feedback shifts numbers before they get the nearest entry, so that the errors of the elements that are summed in one output cancel.
-// A shift is limited to MaxFeedback of the block's scale, half of the mean distance of 16 entries; zeros are not shifted.
+// MaxFeedback is the limit of a shift by error feedback, in the block's scale: half of the mean distance of 16 entries. Error feedback shifts numbers
+// before they get the nearest entry, so that the errors of the elements that are summed in one output cancel; zeros are not shifted.
 const MaxFeedback = 1. / 16
 
 // FeedbackRun is the number of elements that compensate the errors before them.

@@ -6,7 +6,10 @@ import (
 )
 
 // StepsDown and StepsUp are the numbers of scales below and above the given one that SearchScale tries.
-const StepsDown, StepsUp = 1, 3
+const (
+	StepsDown = 1
+	StepsUp   = 3
+)
 
 // tried is the number of scales that SearchScale tries.
 const tried = StepsDown + 1 + StepsUp

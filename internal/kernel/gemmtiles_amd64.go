@@ -27,10 +27,10 @@ const (
 
 // tileConfig is the operand of LDTILECFG.
 type tileConfig struct {
-	palette, start byte
-	_              [14]byte
-	bytes          [16]uint16 // of a row
-	rows           [16]byte
+	palette byte
+	_       [15]byte   // the first row to continue at is 0
+	bytes   [16]uint16 // of a row
+	rows    [16]byte
 }
 
 // byTiles multiplies whole steps of 64 elements, of which there is at least one, by AMX, and the others by VPDPBUSD.

@@ -110,8 +110,8 @@ func (p *Process) end(ctx context.Context, err error) error {
 	switch {
 	case cause != nil:
 		p.ended = cause
-	case line != "":
-		p.ended = fmt.Errorf("the process ended: %v: %s", cmp.Or(state, err), line) // its exit code is not that of this program
+	case line != "": // the cause is text: its exit code is not that of this program
+		p.ended = fmt.Errorf("the process ended: %v: %s", cmp.Or(state, err), line)
 	default:
 		p.ended = fmt.Errorf("the process ended: %v", cmp.Or(state, err))
 	}

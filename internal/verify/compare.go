@@ -107,17 +107,6 @@ func PortNames(ports []op.Port) []string {
 	return names
 }
 
-// runBoth runs a and b on one batch.
-func runBoth(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fetch []string) (want, got map[string]*ir.Array, err error) {
-	if want, err = a.Run(ctx, in, fetch); err != nil {
-		return nil, nil, &SideError{First, err}
-	}
-	if got, err = b.Run(ctx, InputsOf(b, in), fetch); err != nil {
-		return nil, nil, &SideError{Second, err}
-	}
-	return want, got, nil
-}
-
 // InputsOf are the inputs that s has, in its data types and with its numbers of heads: a compressed model may lack some of its source's inputs, or have
 // them in 16 bits, or caches of fewer heads.
 func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {

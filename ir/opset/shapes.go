@@ -110,14 +110,6 @@ func sameAs(j int) shapeRule {
 	}
 }
 
-// rankOf gives input j's rank to every output.
-func rankOf(j int) shapeRule {
-	return func(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
-		s, ok := f.shape(n.Input(j))
-		return unknown(len(s)), ok
-	}
-}
-
 func fixedRank(r int) shapeRule {
 	return func(*inference, *ir.Node, int) ([]ir.Dim, bool) { return unknown(r), true }
 }

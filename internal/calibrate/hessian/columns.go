@@ -4,7 +4,10 @@ import "github.com/mcompress/mcompress/internal/kernel"
 
 // Wide is the number of independent columns that a worker solves at a time. The error feedback of earlier rows is applied to
 // Lazy rows at once, as one matrix product.
-const Wide, Lazy = 128, 32
+const (
+	Wide = 128
+	Lazy = 32
+)
 
 // Columns are a range of columns of W, whose rows are replaced one after the other, from the last position of the factor up. The
 // output error of a column is |R·(w-q)|², and R is upper triangular: its row i depends only on the errors of rows j ≥ i. Thus

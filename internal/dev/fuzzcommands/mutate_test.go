@@ -12,8 +12,6 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-const fixtures = "../../../fixtures"
-
 // Cases depend on their number only, differ from their source, and most of them are models that can be opened.
 func TestCases(t *testing.T) {
 	root, err := conform.Root()

@@ -133,9 +133,6 @@ var fillers = []filler{
 	}},
 }
 
-// plainFillers is the number of kinds whose numbers are ordinary: a bound of their error holds for every data type.
-const plainFillers = 2
-
 func each(x []float64, indices []int, f func(float64) float64) {
 	for _, i := range indices {
 		x[i] = f(x[i])

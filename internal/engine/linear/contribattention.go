@@ -22,10 +22,9 @@ func contribAttentions() []op.Op {
 // A contribAttention is the common part of those operators.
 type contribAttention struct {
 	multihead
-	past   int
-	filter float32
-	index  *indexMask
-	bias   *mask
+	past  int
+	index *indexMask
+	bias  *mask
 }
 
 // masks reads the optional mask and the bias of the scores.

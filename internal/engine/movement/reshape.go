@@ -103,7 +103,7 @@ func listInput(_ *op.Node, in []*ir.Array, name string, input int) ([]int64, boo
 		return nil, false, nil
 	}
 	xs, err := op.Ints(a)
-	if err != nil && err != op.ErrUnknown {
+	if err != nil && !errors.Is(err, op.ErrUnknown) {
 		err = fmt.Errorf("input %s: %w", name, err)
 	}
 	return xs, true, err

@@ -69,6 +69,7 @@ type Op struct {
 // Layouts are the layouts of images that an operator supports in its input 0 and output 0, besides channels first (NCHW).
 type Layouts uint8
 
+// The layouts that an operator supports.
 const (
 	ChannelsFirst Layouts = iota // no other one
 	LastOutput                   // the output with channels first or last (NHWC)

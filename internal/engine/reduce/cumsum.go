@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,7 @@ func cumulateShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if _, err := block.Of(ir.Int32, ir.Int64).Tensor(in, 1, "axis"); err != nil {
 		return nil, err
 	}
-	if _, err := cumulateAxis(in); err != nil && err != op.ErrUnknown {
+	if _, err := cumulateAxis(in); err != nil && !errors.Is(err, op.ErrUnknown) {
 		return nil, err
 	}
 	return []ir.Spec{x.Spec()}, nil

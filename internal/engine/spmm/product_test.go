@@ -53,7 +53,6 @@ type sample struct {
 	source   Source
 	values   kernel.SparseValues
 	products []gemm.FloatProduct
-	epilogue gemm.Epilogue
 }
 
 func newSample(r *rand.Rand, s gemm.Shape, density float64, right bool) *sample {

@@ -67,10 +67,10 @@ func (t *treeClassifier) decide(scores []float64, voted []bool) int {
 		scores[k] = t.rounded(scores[k] + b)
 		voted[k] = true
 	}
-	label := best(scores)
+	label := 0
 	switch {
 	case len(scores) == 1:
-		if label = 0; scores[0] <= 0 {
+		if scores[0] <= 0 {
 			label = -1
 		}
 	case t.single:

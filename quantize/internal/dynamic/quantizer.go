@@ -19,6 +19,7 @@ import (
 // DynamicOpset is the first one that has DynamicQuantizeLinear.
 const DynamicOpset = 11
 
+// A Quantizer is the method with its options.
 type Quantizer struct {
 	Spec       spec.QuantSpec
 	buffers    *spec.BufferPool
@@ -27,6 +28,7 @@ type Quantizer struct {
 	Data       calibrate.Data
 }
 
+// Run implements pass.Options.
 func (d *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 	d.buffers = spec.NewBufferPool()
 	taken, err := d.choose(ctx, s)

@@ -21,6 +21,7 @@ type Converter struct {
 	Data        *calibrate.Data
 }
 
+// Run implements pass.Options.
 func (w *Converter) Run(ctx context.Context, s *pass.Step) error {
 	need := w.opset
 	if w.Compute {

@@ -7,6 +7,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
+// BFloat16Type is bfloat16: the upper half of a float32.
 var BFloat16Type = HalfType{
 	DType:        ir.BFloat16,
 	opset:        13, // of Cast
@@ -23,6 +24,7 @@ var BFloat16Type = HalfType{
 	Note:         pass.Reason{Code: pass.NoKernel, Detail: "products of bfloat16 on the CPU, the embedded engine runs the model"},
 }
 
+// Binary16 is float16, the binary16 of IEEE 754-2019, section 3.6.
 var Binary16 = HalfType{
 	DType:        ir.Float16,
 	opset:        castByNumber,

@@ -24,6 +24,7 @@ type SmallFloatQuantizer struct {
 	Note      pass.Reason                                                              // on each weight
 }
 
+// Run implements pass.Options.
 func (w *SmallFloatQuantizer) Run(ctx context.Context, s *pass.Step) error {
 	if err := w.raise(ctx, s); err != nil {
 		return err

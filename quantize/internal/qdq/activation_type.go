@@ -33,6 +33,7 @@ type ActivationType struct {
 	Symmetric bool
 }
 
+// ActivationTypeOf is the type called name: uint8, int8, uint16 or int16.
 func ActivationTypeOf(name string) ActivationType {
 	return map[string]ActivationType{
 		"uint8":  {DType: ir.Uint8, max: math.MaxUint8},

@@ -23,6 +23,7 @@ var qdqForm = pass.Form{Name: "qdq"}
 // int16Opset is the first one whose QuantizeLinear supports 16 bits.
 const int16Opset = 21
 
+// A Quantizer is the method with its options.
 type Quantizer struct {
 	Spec                   spec.QuantSpec // of weights
 	Activations            ActivationType
@@ -40,6 +41,7 @@ type Quantizer struct {
 	reference  *reference
 }
 
+// Run implements pass.Options.
 func (s *Quantizer) Run(ctx context.Context, step *pass.Step) error {
 	if err := s.Observer.Check(); err != nil {
 		return err

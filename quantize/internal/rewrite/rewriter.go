@@ -16,6 +16,7 @@ type Rewriter struct {
 	reshaped             map[scopedValue]*ir.Value   // scales and zero points reshaped
 }
 
+// New returns a Rewriter of the nodes of a step's model.
 func New(s *pass.Step) *Rewriter {
 	return &Rewriter{step: s, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
 }
@@ -26,6 +27,7 @@ type scopedValue struct {
 	v *ir.Value
 }
 
+// Replace replaces the output of a consumer by y, and drops what only the consumer has read.
 func (r *Rewriter) Replace(s *weights.Consumer, y *ir.Value) {
 	inputs := slices.Clone(s.Node.Inputs())
 	s.Node.ReplaceBy(y)
@@ -48,6 +50,7 @@ func (r *Rewriter) ReplaceLookup(s *weights.Consumer, rows *ir.Value, elem ir.DT
 	r.Replace(s, rows)
 }
 
+// Cast returns v as another type, before the node at.
 func (r *Rewriter) Cast(g *ir.Graph, at *ir.Node, x *ir.Value, to ir.DType) *ir.Value {
 	return g.Insert(at, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(to)))
 }

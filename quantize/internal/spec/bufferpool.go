@@ -15,6 +15,7 @@ type BufferPool struct {
 	bytes  map[int64][][]byte
 }
 
+// NewBufferPool returns an empty pool.
 func NewBufferPool() *BufferPool {
 	return &BufferPool{floats: map[int64][][]float32{}, bytes: map[int64][][]byte{}}
 }

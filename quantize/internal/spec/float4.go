@@ -57,10 +57,12 @@ func (b *Float4Encoding) scales() []int64 {
 	return s
 }
 
+// Bytes implements SmallFloatEncoding.
 func (b *Float4Encoding) Bytes() int64 {
 	return (b.Weight.Elems()+1)/2 + 2*(ir.Spec{Shape: b.scales()}).Elems()
 }
 
+// Recipe implements Encoding.
 func (b *Float4Encoding) Recipe() *ir.Recipe {
 	return &ir.Recipe{
 		Name: "float4",

@@ -26,14 +26,17 @@ type Float8Encoding struct {
 	AsBytes    bool    // the bits of the floats are stored as bytes, which operators on tables support
 }
 
+// NewFloat8 returns the encoding of v with scales along axes.
 func NewFloat8(t SmallFloat, v *ir.Value, axes []int) SmallFloatEncoding {
 	s := &Float8Encoding{SmallFloat: t, Weight: v.Const}
 	s.Layout, s.ScaleShape = LayoutOfAxes(v.Const.Shape, axes)
 	return s
 }
 
+// Bytes implements SmallFloatEncoding.
 func (s *Float8Encoding) Bytes() int64 { return s.Weight.Elems() + 4*s.Layout.NumScales() }
 
+// Recipe implements Encoding.
 func (s *Float8Encoding) Recipe() *ir.Recipe {
 	dt := s.Dt
 	if s.AsBytes {

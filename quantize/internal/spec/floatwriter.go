@@ -15,6 +15,7 @@ type FloatWriter struct {
 	half []uint16
 }
 
+// Flush writes the numbers of buf, and empties it.
 func (w *FloatWriter) Flush(ctx context.Context, buf *[]float32) error {
 	x := *buf
 	*buf = x[:0]

@@ -19,6 +19,7 @@ type ScaleLayout struct {
 // stored must not depend on it.
 type PieceLimit int64
 
+// Elems is the number, with the default.
 func (l PieceLimit) Elems() int64 {
 	if l > 0 {
 		return int64(l)
@@ -29,8 +30,10 @@ func (l PieceLimit) Elems() int64 {
 	return pass.Block
 }
 
+// NumScales is the number of scales.
 func (g ScaleLayout) NumScales() int64 { return g.batch * g.channels }
 
+// Elems is the number of elements of the weight.
 func (g ScaleLayout) Elems() int64 { return g.batch * g.rows * g.channels * g.inner }
 
 // PerTensorLayout is one scale for n elements.

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Precheck, in runs with that option, reads ws and skips, with ledger rows, those whose values no scale represents.
+// Precheck reads, in runs with that option, ws and skips, with ledger rows, those whose values no scale represents.
 func Precheck[W any](ctx context.Context, s *pass.Step, ws []W, of func(W) (*ir.Value, Encoding)) ([]W, error) {
 	if !s.Env.Precheck {
 		return ws, nil

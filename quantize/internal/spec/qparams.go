@@ -42,6 +42,7 @@ func (m *minMaxObserver) observe(g ScaleLayout, q segment, x []float32) {
 	}
 }
 
+// InfBits are the bits of the float32 infinity.
 const InfBits = 0x7f800000
 
 // qparams is scale i and its zero point: those of zeros for a dead channel.

@@ -20,6 +20,7 @@ type QuantSpec struct {
 // to whole scales of activations, mostly to 0.
 const biasOfZeros = 0x1p-12
 
+// DType is the type of quantized values.
 func (s QuantSpec) DType() ir.DType {
 	if s.Unsigned {
 		return ir.Uint8

@@ -14,6 +14,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
+// A Quantizer is the method with its options.
 type Quantizer struct {
 	Spec    spec.QuantSpec
 	Blocks  *BlockOptions // instead of Spec; nil for per-channel weights
@@ -30,6 +31,7 @@ type Quantizer struct {
 	fastNBits   bool // products with MatMulNBits of 4 bits are not slower than float
 }
 
+// Run implements pass.Options.
 func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 	return w.Store(ctx, s, pass.Weights(s.Model))
 }

@@ -61,6 +61,7 @@ func (s *Consumer) VectorActivation() bool {
 // A Side is the operand of a product that the constant is.
 type Side uint8
 
+// The operands.
 const (
 	Right Side = iota
 	Left

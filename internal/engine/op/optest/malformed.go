@@ -1,6 +1,7 @@
 package optest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -94,7 +95,7 @@ func Panic(row *op.Op, c Case) (text string) {
 // small reports whether the case is valid, first without data as in a memory plan, and needs little memory.
 func small(row *op.Op, c Case) bool {
 	n := c.Node()
-	if _, err := row.Shape(n, withoutData(c.In)); err != nil && err != op.ErrUnknown {
+	if _, err := row.Shape(n, withoutData(c.In)); err != nil && !errors.Is(err, op.ErrUnknown) {
 		return false
 	}
 	specs, err := row.Shape(n, c.In)
