@@ -64,7 +64,7 @@ func (e *emitter) shield() {
 	copies := map[*ir.Value]*ir.Value{}
 	for _, n := range slices.Collect(e.g.Nodes()) {
 		x, w := n.Input(0), n.Input(1)
-		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !dequantized(x) || w == nil || dequantized(w) {
+		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !dequantized(x) || w == nil || dequantized(w) || !isQuantized(n.Outputs[0]) {
 			continue
 		}
 		if copies[x] == nil {
@@ -72,6 +72,22 @@ func (e *emitter) shield() {
 		}
 		n.SetInput(0, copies[x])
 	}
+}
+
+// isQuantized reports whether QuantizeLinear reads v, directly or behind operators without weights, each of which is the only reader.
+func isQuantized(v *ir.Value) bool {
+	for v != nil {
+		readers := slices.DeleteFunc(slices.Clone(v.Uses()), func(u ir.Use) bool { return u.Node == nil }) // an output of the model as well does not prevent it
+		if len(readers) != 1 || operator.Of(readers[0].Node).Layer() {
+			return false
+		}
+		n := readers[0].Node
+		if n.Op.Is("QuantizeLinear") {
+			return true
+		}
+		v = n.Outputs[0]
+	}
+	return false
 }
 
 func dequantized(v *ir.Value) bool {
