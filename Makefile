@@ -67,6 +67,7 @@ zoo-models: .zoo/genai/requirements.txt .zoo/optimum/requirements.txt .zoo/model
 golangci := go tool -modfile=.ci/golangci.mod golangci-lint run --timeout 15m
 
 lint:
+	go vet ./...
 	$(golangci)
 	go test ./internal/dev/lint
 
