@@ -108,7 +108,7 @@ func (d declaration) state(v *ir.Value) {
 // cast inserts a Cast of n's output v to its type before the nodes that read it; runtimes remove it.
 func (d declaration) cast(n *ir.Node, v *ir.Value) {
 	t := d.elem(v)
-	if t == ir.Undefined || n.Graph().Opset("") < 13 {
+	if t == ir.Undefined || t == ir.BFloat16 && n.Graph().Opset("") < 13 { // Cast has bfloat16 from opset 13 on
 		return
 	}
 	var out *ir.Value

@@ -1,6 +1,7 @@
 package opset
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // gelu is the function local.Block: ONNX Runtime's Gelu, and an operator behind it.
 func gelu(m *ir.Model) {
 	f := m.AddFunction(ir.OpID{Domain: "local", Type: "Block"})
-	f.Opsets = []ir.Opset{{Domain: "", Version: 17}, {Domain: Contributed, Version: 1}}
+	f.Opsets = []ir.Opset{m.Opsets[0], {Domain: Contributed, Version: 1}}
 	in := f.Body.AddValue("a")
 	f.Body.Inputs = []*ir.Value{in}
 	y := f.Body.Insert(nil, "Cast", []*ir.Value{in}, ir.IntAttr("to", int64(ir.Float)))
@@ -67,9 +68,9 @@ func TestDeclaredTypesSatisfyTheFullCheck(t *testing.T) {
 			return callOf(g, "Outer", x)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		declares := func(t *testing.T, version int64) {
 			m := ir.NewModel()
-			m.IRVersion, m.Opsets, m.Graph.Name = 10, []ir.Opset{{Domain: "", Version: 17}, {Domain: "local", Version: 1}, {Domain: Contributed, Version: 1}}, "main"
+			m.IRVersion, m.Opsets, m.Graph.Name = 10, []ir.Opset{{Domain: "", Version: version}, {Domain: "local", Version: 1}, {Domain: Contributed, Version: 1}}, "main"
 			gelu(m)
 			x := declaredAs(m.Graph, ir.Float, m.Graph.AddValue("x"))
 			m.Graph.Inputs = []*ir.Value{x}
@@ -94,14 +95,17 @@ func TestDeclaredTypesSatisfyTheFullCheck(t *testing.T) {
 			if a, b := again.Graph.NodeCount(), m.Graph.NodeCount(); a != b {
 				t.Errorf("%d nodes, then %d", b, a)
 			}
-		})
+		}
+		for _, version := range []int64{9, 12, 17} { // before 9, Constant has no bool for the condition
+			t.Run(fmt.Sprint(name, " at opset ", version), func(t *testing.T) { declares(t, version) })
+		}
 	}
 }
 
 // outer adds the function local.Outer, which reads what make makes of its argument.
 func outer(m *ir.Model, make func(*ir.Graph, *ir.Value) *ir.Value) {
 	f := m.AddFunction(ir.OpID{Domain: "local", Type: "Outer"})
-	f.Opsets = []ir.Opset{{Domain: "", Version: 17}, {Domain: "local", Version: 1}}
+	f.Opsets = []ir.Opset{m.Opsets[0], {Domain: "local", Version: 1}}
 	in := f.Body.AddValue("a")
 	f.Body.Inputs = []*ir.Value{in}
 	f.Body.AddOutput(f.Body.Insert(nil, "Relu", []*ir.Value{make(f.Body, in)}))
