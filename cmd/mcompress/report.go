@@ -63,7 +63,7 @@ the file of --output. The exit code is that of a run of all its models; missing 
 				return err
 			}
 			res, err := job.Compare(c.Context, job.Options{
-				Input: args[0], Output: args[1], Workers: t.workers,
+				Input: args[0], Output: args[1], Workers: t.workers, Limits: t.limits(),
 				Digest: w.digest.Value != "none", Gates: w.gates,
 				Reports: w.formats.Chosen, ReportDir: w.reportDir, Card: card,
 			})

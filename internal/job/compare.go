@@ -49,7 +49,7 @@ func (r *run) compare(ctx context.Context) (*Result, error) {
 	if in.Result.Files, err = r.summed(ctx, r.work); err != nil {
 		return nil, withPath(r.Output, err)
 	}
-	in.Errors, in.Expression = true, (&expressions{workers: r.Workers}).of
+	in.Errors, in.Expression = true, (&expressions{workers: r.Workers, limits: r.Limits}).of
 	in.Environment = r.observe()
 	res := &Result{Input: r.Input, Output: r.Output}
 	if res.Report, err = report.Build(ctx, in); err != nil {

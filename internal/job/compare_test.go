@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
 	"github.com/mcompress/mcompress/quantize"
@@ -56,5 +57,26 @@ func TestAComparisonMeasuresWhatTheRunMeasured(t *testing.T) {
 				t.Error("no weight changed")
 			}
 		})
+	}
+}
+
+// A weight whose expression does not fit into the memory limit has no figures, and the report no other ones.
+func TestAComparisonHoldsTheMemoryLimit(t *testing.T) {
+	in := take(t, "mlp.onnx")
+	o := options(in, step(t, quantize.WeightInt8{}.Method()))
+	o.Output = filepath.Join(filepath.Dir(in), "out.onnx")
+	run(t, o)
+	for limit, want := range map[int64]bool{64 << 10: false, 64 << 20: true} {
+		c, err := job.Compare(t.Context(), job.Options{Input: o.Input, Output: o.Output, Workers: 2, Limits: memory.Limits{Memory: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		measured := false
+		for _, w := range c.Report.Weights {
+			measured = measured || w.Changed && w.Error != nil
+		}
+		if measured != want {
+			t.Errorf("a limit of %d bytes: errors %t, want %t", limit, measured, want)
+		}
 	}
 }

@@ -19,14 +19,17 @@ type expressions struct {
 	one     sync.Mutex // held by the weight that is computed, so that memory is that of one
 }
 
-// copies is the number of copies of a weight that its expression holds at once: parts, results of nodes and the weight.
-const copies = 6
+// An expression holds this number of copies of its weight at once (parts, results of nodes and the weight), and scratch bytes of its operators.
+const (
+	copies  = 6
+	scratch = 1 << 20
+)
 
 // of is the value of v, of the type as, computed when it is read; nil for operators that the engine does not have, and for weights that do not fit into the
 // memory limit.
 func (e *expressions) of(v *ir.Value, as ir.Spec) *ir.Tensor {
 	work := copies * as.Bytes()
-	if as.DType == ir.Undefined || work > e.limits.Resolved().Memory {
+	if as.DType == ir.Undefined || work+scratch > e.limits.Resolved().Memory {
 		return nil
 	}
 	m, ok := expressionModel(v, as)
