@@ -31,7 +31,7 @@ func (t target) counted(b *dataset.Batch, i int) (n float64) {
 		}
 		size := len(labels) / max(1, b.N)
 		for _, label := range labels[i*size:][:size] {
-			if label != noLabel {
+			if label != dataset.NoLabel {
 				n++
 			}
 		}

@@ -16,9 +16,6 @@ type head struct {
 	column int    // the label of a sample that belongs to it; -1 for all of them
 }
 
-// noLabel is the label of what has no class, as in PyTorch.
-const noLabel = -100
-
 // heads returns the outputs that labels of this shape of a sample belong to: those of --scores, or the only one that they fit.
 func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	if len(items(s.Scores)) > 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -141,7 +142,7 @@ func TestSeveralHeads(t *testing.T) {
 // Labels that no class has, that are all none, and --scores that name no output or one twice are errors, whatever the loss; a label is named by its sample.
 func TestLabelsThatTrainNothing(t *testing.T) {
 	const n = 64
-	none, one, from1 := slices.Repeat([]int64{noLabel}, n), make([]int64, n), make([]int64, n)
+	none, one, from1 := slices.Repeat([]int64{dataset.NoLabel}, n), make([]int64, n), make([]int64, n)
 	for i := range n {
 		from1[i] = int64(1 + i%(classes-1))
 	}

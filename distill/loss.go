@@ -246,7 +246,7 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 	case relations:
 		attrs = append(attrs, ir.IntAttr("axis", -1))
 	case "cross-entropy":
-		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", t.head.axis), ir.IntAttr("ignore_index", noLabel))
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", t.head.axis), ir.IntAttr("ignore_index", dataset.NoLabel))
 	case nextToken:
 		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", -1), ir.IntAttr("ignore_index", noToken))
 	}

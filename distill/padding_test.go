@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -51,7 +52,7 @@ func tagged(t *testing.T, padding int64) string {
 		tokens := []int{2, 2, 3, 7}[i/length%4]
 		ids[i], labels[i] = r.Int64N(taggedWords), r.Int64N(taggedWords)
 		if keep[i] = 1; i%length >= tokens {
-			ids[i], keep[i], labels[i] = padding, 0, noLabel
+			ids[i], keep[i], labels[i] = padding, 0, dataset.NoLabel
 		}
 	}
 	path := filepath.Join(t.TempDir(), "tagged.npz")

@@ -45,8 +45,8 @@ func (t *table) bindLabels(outputs []Input) error {
 	return err
 }
 
-// noLabel is the class of what has no label: training has no loss for it, as in PyTorch, and metrics count no negative class.
-const noLabel = -100
+// NoLabel is the class of what has no label: training has no loss for it, as in PyTorch, and metrics count no negative class.
+const NoLabel = -100
 
 // eachLabel calls f with the numbers of each sample of c.
 func eachLabel(c column, f func(sample int, row []float64) error) error {
@@ -99,7 +99,7 @@ func areWhole(c column) (bool, error) {
 	err := eachLabel(c, func(sample int, row []float64) error {
 		for _, x := range row {
 			if math.IsNaN(x) {
-				return fmt.Errorf("%s: the label of sample %d is missing (NaN); remove the sample, or give it the label %d, which counts nowhere", c.row().Name, sample, noLabel)
+				return fmt.Errorf("%s: the label of sample %d is missing (NaN); remove the sample, or give it the label %d, which counts nowhere", c.row().Name, sample, NoLabel)
 			}
 			whole = whole && x == math.Trunc(x) && math.Abs(x) <= maxWhole
 		}

@@ -33,7 +33,7 @@ type jsonLabel struct {
 }
 
 // parseJSONLines reads labels, one JSON value in each line: a text, a number, a list of numbers, or a list of lists of the same number of numbers.
-// All are of one kind. Shorter lists are filled up with noLabel. A value may be in an object as "label".
+// All are of one kind. Shorter lists are filled up with NoLabel. A value may be in an object as "label".
 func parseJSONLines(c *content) (column, error) {
 	lines := bufio.NewScanner(c.reader(0))
 	lines.Buffer(nil, maxLabelLine)
@@ -182,7 +182,7 @@ func numericLabels(name string, axes int, all []jsonLabel) (column, error) {
 	for _, l := range all {
 		numbers = append(numbers, l.numbers...)
 		for range each - int64(len(l.numbers)) {
-			numbers = append(numbers, noLabel)
+			numbers = append(numbers, NoLabel)
 		}
 	}
 	a := inMemory(name, numbers)
