@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// The largest differences of memory, in fractions: a form divided by float from the committed figure, and an estimate of a report from a measured
-// process. Processes that load one file differ by a fifth, and estimates by a third from most: beyond a half, the estimate is of something else.
+// The largest differences of memory, in fractions: that of a form from the committed figure, and an estimate of a report from a measured process.
+// Processes that load one file differ by a fifth, and estimates by a third from most: beyond a half, the estimate is of something else.
 const (
 	recordedMemory  = 0.25
 	estimatedMemory = 0.5
@@ -66,7 +66,7 @@ func TestMemoryIsAsRecordedAndEstimated(t *testing.T) {
 			if was == nil {
 				t.Fatalf("%s of %s is not in %s: make compat", v.Name, model, memoryResults)
 			}
-			compareMemory(t, measured, f, r, recorded, was)
+			compareMemory(t, measured, f, r, was)
 			if v.Name != source {
 				compareEstimate(t, v.Name+" of "+model, x.path, float, c)
 			}
@@ -94,17 +94,18 @@ func TestExcessesHaveReasons(t *testing.T) {
 	}
 }
 
-// compareMemory requires the memory of f, divided by that of float, to be at most mostMemory, or about what was recorded.
-func compareMemory(t *testing.T, m *matrix, f *file, r runtime, recorded *matrix, was *file) {
+// compareMemory requires the memory of f to be at most mostMemory times that of float, or about what was recorded for f. The figures of f are compared and
+// not their quotients by float: ONNX Runtime frees the weights that it has packed, and whether glibc's malloc returns their buffers to the system depends on
+// what the process has allocated before. Float products of 104 MiB took from 99 to 171 MiB in one version, where forms differ by a twentieth.
+func compareMemory(t *testing.T, m *matrix, f *file, r runtime, was *file) {
 	t.Helper()
-	resident, peak := relativeMemory(m, f, r)
-	wasResident, wasPeak := relativeMemory(recorded, was, r)
+	float, now, recorded := m.find(source, f.Model).Cells[r.Name], f.Cells[r.Name], was.Cells[r.Name]
 	for _, c := range []struct {
-		what     string
-		now, was float64
-	}{{"resident", resident, wasResident}, {"peak", peak, wasPeak}} {
-		if c.now > mostMemory && c.now > c.was*(1+recordedMemory) {
-			t.Errorf("%s of %s in %s: %s %.2f × float, was %.2f", f.Variant, f.Model, r.Name, c.what, c.now, c.was)
+		what            string
+		now, float, was int64
+	}{{"resident", now.Resident, float.Resident, recorded.Resident}, {"peak", now.Memory, float.Memory, recorded.Memory}} {
+		if float64(c.now) > mostMemory*float64(c.float) && float64(c.now) > (1+recordedMemory)*float64(c.was) {
+			t.Errorf("%s of %s in %s: %s %d MiB, was %d; float has %d", f.Variant, f.Model, r.Name, c.what, c.now>>20, c.was>>20, c.float>>20)
 		}
 	}
 }
