@@ -189,7 +189,7 @@ func heldOutInputs(t *testing.T) string {
 	}
 	scripts := filepath.Join(root, "internal", "dev", "bench")
 	script := slices.Concat(read(t, filepath.Join(scripts, "runtime.py")), read(t, filepath.Join(scripts, "realdata.py")))
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".venv", "bin", "python"), "-c", string(script), filepath.Join(conform.Shared(t), "fixtures"), folder, folder)
+	cmd := exec.CommandContext(t.Context(), conform.Python(t), "-c", string(script), filepath.Join(conform.Shared(t), "fixtures"), folder, folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

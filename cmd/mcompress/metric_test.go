@@ -27,18 +27,14 @@ print(json.dumps({"name": "mine", "value": float((scores.argmax(-1) == data["lab
 // evaluator writes a program and returns the command line that runs it, and the file of its calls.
 func evaluator(t *testing.T, program string) (command, calls string) {
 	t.Helper()
-	conform.Start(t) // skips without Python
-	root, err := conform.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := conform.Python(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "evaluate.py")
 	if err := os.WriteFile(path, []byte(program), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	calls = filepath.Join(dir, "calls")
-	return fmt.Sprintf("'%s' '%s' '%s'", filepath.Join(root, ".venv", "bin", "python"), path, calls), calls
+	return fmt.Sprintf("'%s' '%s' '%s'", python, path, calls), calls
 }
 
 // reported runs a command with a report and returns it.

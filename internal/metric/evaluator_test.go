@@ -36,16 +36,12 @@ func TestSplitIsNoShell(t *testing.T) {
 // script writes a Python program.
 func script(t *testing.T, text string) []string {
 	t.Helper()
-	root, err := conform.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conform.Start(t) // skips without Python
+	python := conform.Python(t)
 	path := filepath.Join(t.TempDir(), "eval.py")
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return []string{filepath.Join(root, ".venv", "bin", "python"), path}
+	return []string{python, path}
 }
 
 // evaluate runs an evaluator on two runs whose second axis differs.

@@ -306,15 +306,7 @@ func TestIRVersion(t *testing.T) {
 
 // Generated files must agree with the pinned onnx.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
-	conform.Start(t)
-	python := os.Getenv("MCOMPRESS_PYTHON")
-	if python == "" {
-		root, err := conform.Root()
-		if err != nil {
-			t.Fatal(err)
-		}
-		python = filepath.Join(root, ".venv", "bin", "python")
-	}
+	python := conform.Python(t)
 	for _, name := range []string{"history", "signatures"} {
 		want, err := exec.Command(python, filepath.Join("gen", name+".py")).Output()
 		if err != nil {

@@ -17,19 +17,20 @@ import (
 // Where its Python is missing it skips the test, or fails it where CI=true.
 func Start(t testing.TB) *Worker {
 	t.Helper()
-	if _, err := pythonPath(); err != nil {
-		missing(t, err)
-	}
+	Python(t)
 	return shared()
 }
 
-// Python returns the path of the Python that has the requirements of the tests. Where it is missing it skips the test, or fails it where
-// CI=true.
+// Python returns the path of the Python that has the requirements of the tests: MCOMPRESS_PYTHON, else that of .venv.
+// Where it is missing it skips the test, or fails it where CI=true. It fails the test if a package is not the pinned one.
 func Python(t testing.TB) string {
 	t.Helper()
 	python, err := pythonPath()
 	if err != nil {
 		missing(t, err)
+	}
+	if err := pinned(python); err != nil {
+		t.Fatal(err)
 	}
 	return python
 }

@@ -8,22 +8,6 @@ import (
 	"testing"
 )
 
-func TestVersionsAreThePinnedOnes(t *testing.T) {
-	versions, err := Start(t).Versions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pinned, err := os.ReadFile("requirements.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, version := range versions {
-		if want := name + "==" + version; !strings.Contains(string(pinned), want+" \\\n") {
-			t.Errorf("the worker has %s, which requirements.txt does not pin", want)
-		}
-	}
-}
-
 func TestWorkerStartsAgainAfterItDied(t *testing.T) {
 	Start(t)
 	w := new(Worker)
