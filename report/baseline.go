@@ -91,9 +91,12 @@ func (r *Report) metric() *BaselineMetric {
 // baselineRules are the gates that compare a result with a baseline.
 func baselineRules() []rule {
 	return []rule{
-		{name: "max-baseline-size-ratio", value: (*Report).baselineSize, atMost: true, relative: true, show: factor},
-		{name: "max-baseline-metric-drop", value: (*Report).baselineDrop, atMost: true, relative: true, kind: OnOutputs, show: numberText},
-		{name: "max-baseline-latency-ratio", value: (*Report).baselineLatency, atMost: true, relative: true, kind: OnTime, show: factor},
+		{name: "max-baseline-size-ratio", unit: inFactor, value: (*Report).baselineSize, atMost: true, relative: true,
+			doc: "maximum size of the files divided by that of --baseline, a `factor`"},
+		{name: "max-baseline-metric-drop", unit: inNumber, value: (*Report).baselineDrop, atMost: true, relative: true, kind: OnOutputs,
+			doc: "maximum drop of --metric, --evaluator or else accuracy below --baseline, a `number` in its unit, on the same samples"},
+		{name: "max-baseline-latency-ratio", unit: inFactor, value: (*Report).baselineLatency, atMost: true, relative: true, kind: OnTime,
+			doc: "maximum time of a run divided by that of --baseline, a `factor`; both relative to the source if it is the same"},
 	}
 }
 

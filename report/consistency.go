@@ -62,9 +62,9 @@ func (r *Report) inconsistency(g Gate) string {
 	case g.Value == nil:
 		return ""
 	case math.Abs(*g.Value-*want.Value) > gateRounding*max(1, math.Abs(*want.Value)):
-		return fmt.Sprintf("the value is %s, the figures of the report give %s", rule.show(*g.Value), rule.show(*want.Value))
+		return fmt.Sprintf("the value is %s, the figures of the report give %s", rule.unit.show(*g.Value), rule.unit.show(*want.Value))
 	case math.Abs(*g.Value-g.Bound) > gateRounding*max(1, math.Abs(g.Bound)) && (*g.Value > g.Bound == rule.atMost) == g.Held:
-		return fmt.Sprintf("recorded as %s with %s against the bound %s", g.class(), rule.show(*g.Value), rule.show(g.Bound))
+		return fmt.Sprintf("recorded as %s with %s against the bound %s", g.class(), rule.unit.show(*g.Value), rule.unit.show(g.Bound))
 	}
 	return ""
 }

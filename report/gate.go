@@ -1,9 +1,14 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -25,35 +30,109 @@ type Gate struct {
 	First  bool     `json:"first,omitempty"` // not evaluated, as there is no baseline yet: the result is the first one
 }
 
-// A rule is the quantity of a gate, and whether its bound is a maximum.
+// A rule is all that is known of a gate: the table rules has one for each, and nothing else lists gates.
 type rule struct {
 	name     string
+	unit     unit                                  // of the bound and the value
+	doc      string                                // a line for help, in which a word in backquotes stands for the bound
 	value    func(*Report) (v float64, why string) // as verification.Rule's
 	atMost   bool
 	kind     GateKind
-	relative bool                 // to a baseline
-	show     func(float64) string // in enough digits to see why it failed
+	relative bool // to a baseline
 }
 
+// A unit is how the quantity of a gate is read and shown.
+type unit struct {
+	parse func(string) (float64, error)
+	show  func(float64) string // in enough digits to see why it failed
+}
+
+var (
+	inFraction = unit{parseFraction, percentText}
+	inPoints   = unit{parseFraction, points}
+	inCosine   = unit{parseFraction, numberText}
+	inFactor   = unit{parseFactor, factor}
+	inBytes    = unit{parseBytes, func(v float64) string { return count(int64(v)) + " bytes" }}
+	inDecibels = unit{parseNumber, decibels}
+	inNumber   = unit{parseNumber, numberText}
+)
+
+// rules are the rules of all gates in the order of help: those on files, on runs, and relative to a baseline.
 func rules() []rule {
 	rs := []rule{
-		{name: "require-coverage", value: known(func(r *Report) float64 { return r.Coverage.fraction() }), show: percentText},
-		{name: "min-ratio", value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }), show: factor},
-		{name: "max-size", value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }), atMost: true, show: func(v float64) string { return count(int64(v)) + " bytes" }},
+		{name: "require-coverage", unit: inFraction, value: known(func(r *Report) float64 { return r.Coverage.fraction() }),
+			doc: "minimum `fraction` of the bytes of weights that is compressed, from 0 to 1"},
+		{name: "min-ratio", unit: inFactor, value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }),
+			doc: "minimum compression ratio, a `factor`"},
+		{name: "max-size", unit: inBytes, atMost: true, value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }),
+			doc: "maximum `size` of the files of the result"},
+		{name: "min-sqnr", unit: inDecibels, doc: "minimum output SQNR in `decibels`, of every float output"},
+		{name: "min-cosine", unit: inCosine, doc: "minimum `cosine` similarity of every float output"},
+		{name: "min-agreement", unit: inFraction, doc: "minimum top-1 agreement, a `fraction` of the samples"},
+		{name: "max-accuracy-drop", unit: inPoints,
+			doc: "maximum accuracy drop, a `fraction` of the samples (0.01 is 1 point); requires data with labels"},
+		{name: "max-metric-drop", unit: inNumber, doc: "maximum drop of --metric or --evaluator, a `number` in its unit"},
+		{name: "max-latency-ratio", unit: inFactor,
+			doc: "maximum time of a run divided by that of the source, a `factor`: minimum of interleaved runs by --backend"},
 	}
-	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": numberText, "max-accuracy-drop": points, "max-metric-drop": numberText, "max-latency-ratio": factor}
 	for _, of := range verification.Rules() {
-		show := shows[of.Name]
-		if show == nil {
-			show = percentText
-		}
-		kind := OnOutputs
+		i := slices.IndexFunc(rs, func(r rule) bool { return r.name == of.Name })
+		rs[i].value, rs[i].atMost, rs[i].kind = ran(of), of.Maximum, OnOutputs
 		if of.Timed {
-			kind = OnTime
+			rs[i].kind = OnTime
 		}
-		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.Maximum, kind: kind, show: show})
 	}
 	return append(rs, baselineRules()...)
+}
+
+// ParseBound is the bound of the gate of that name from text, in its unit and within its range: "0.01", "1.5", "10MB".
+func ParseBound(gate, text string) (float64, error) {
+	r, err := ruleOf(gate)
+	if err != nil {
+		return 0, err
+	}
+	return r.unit.parse(text)
+}
+
+// GateDoc is a line about the gate of that name for help, in which a word in backquotes stands for the bound.
+func GateDoc(gate string) string {
+	r, err := ruleOf(gate)
+	if err != nil {
+		return ""
+	}
+	return r.doc
+}
+
+func parseFraction(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= 1) {
+		return 0, errors.New("want a fraction from 0 to 1")
+	}
+	return x, nil
+}
+
+func parseFactor(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return 0, errors.New("want a positive number")
+	}
+	return x, nil
+}
+
+func parseNumber(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !finite(x) {
+		return 0, errors.New("want a number")
+	}
+	return x, nil
+}
+
+func parseBytes(text string) (float64, error) {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > math.MaxInt64 {
+		return 0, errors.New("invalid size; use e.g. 256MiB (2^28 bytes), 10MB (10^7 bytes) or 4096")
+	}
+	return float64(n), nil
 }
 
 func known(of func(*Report) float64) func(*Report) (float64, string) {
@@ -212,14 +291,14 @@ func (g Gate) Shown() (value, relation, bound string) {
 	value, relation = g.Reason, "≥"
 	rule, err := ruleOf(g.Name)
 	if err != nil { // a gate of a later version
-		rule.show = func(v float64) string { return fmt.Sprint(v) }
+		rule.unit.show = func(v float64) string { return fmt.Sprint(v) }
 		relation = "against"
 	}
 	if rule.atMost {
 		relation = "≤"
 	}
 	if g.Value != nil {
-		value = rule.show(*g.Value)
+		value = rule.unit.show(*g.Value)
 	}
-	return value, relation, rule.show(g.Bound)
+	return value, relation, rule.unit.show(g.Bound)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/registry"
@@ -95,11 +96,9 @@ func (b *baselineFlag) read(ctx context.Context, t *tool, command string, r *reg
 
 // relativeGate is the name of a gate relative to a baseline; "" if there is none.
 func relativeGate(gates []report.Limit) string {
-	for _, g := range gateFlags {
-		for _, l := range gates {
-			if g.relative && g.name == l.Name {
-				return g.name
-			}
+	for _, gate := range report.GateNames() {
+		if report.Relative(gate) && slices.ContainsFunc(gates, func(l report.Limit) bool { return l.Name == gate }) {
+			return gate
 		}
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // policyName is the name of the file of gates in a repository.
@@ -28,7 +29,7 @@ type policy struct {
 
 // applyPolicy sets the gates of the policy as flags of a command, as far as the command has them and they are not given.
 func (t *tool) applyPolicy(ctx context.Context, fs *flag.FlagSet) error {
-	if !slices.ContainsFunc(gateFlags, func(g gateFlag) bool { return fs.Lookup(g.name) != nil }) {
+	if !slices.ContainsFunc(report.GateNames(), func(gate string) bool { return fs.Lookup(gate) != nil }) {
 		return nil
 	}
 	path, err := t.policyPath()
@@ -109,14 +110,13 @@ func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 	relative := false
 	for _, item := range p.Gates {
 		name, value := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
-		i := slices.IndexFunc(gateFlags, func(g gateFlag) bool { return g.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("unknown gate %q%s", name, didYouMean(name, gateNames()))
+		if !slices.Contains(report.GateNames(), name) {
+			return nil, fmt.Errorf("unknown gate %q%s", name, didYouMean(name, report.GateNames()))
 		}
 		if err := add(name, value); err != nil {
 			return nil, fmt.Errorf("invalid value %q of gate %s: %w", value, name, err)
 		}
-		relative = relative || gateFlags[i].relative
+		relative = relative || report.Relative(name)
 	}
 	if f := fs.Lookup("baseline"); p.Baseline != "" && relative && f != nil && !given["baseline"] {
 		b, ok := f.Value.(*baselineFlag)
@@ -134,12 +134,4 @@ func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 		}
 	}
 	return set, nil
-}
-
-func gateNames() []string {
-	var names []string
-	for _, g := range gateFlags {
-		names = append(names, g.name)
-	}
-	return names
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -89,16 +88,15 @@ func (f *Formats) Set(text string) error {
 
 // A Gate is a flag that adds a limit of the given name to a list.
 type Gate struct {
-	Name  string
-	Parse func(string) (float64, error)
-	To    *[]report.Limit
+	Name string
+	To   *[]report.Limit
 }
 
 func (g *Gate) String() string { return "" }
 
 // Set replaces the limit that an earlier flag of the same name set.
 func (g *Gate) Set(text string) error {
-	v, err := g.Parse(text)
+	v, err := report.ParseBound(g.Name, text)
 	if err != nil {
 		return err
 	}
@@ -107,26 +105,3 @@ func (g *Gate) Set(text string) error {
 	return nil
 }
 
-// Fraction parses a number from 0 to 1.
-func Fraction(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, errors.New("want a fraction from 0 to 1")
-	}
-	return v, nil
-}
-
-// Factor parses a positive number.
-func Factor(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 0) {
-		return 0, errors.New("want a positive number")
-	}
-	return v, nil
-}
-
-// Bytes parses a size as a bound.
-func Bytes(text string) (float64, error) {
-	n, err := parseSize(text)
-	return float64(n), err
-}

@@ -76,24 +76,6 @@ func (v *Values) Set(text string) error {
 	return nil
 }
 
-// Decibels is any number, as a bound.
-func Decibels(text string) (float64, error) {
-	x, err := number(text)
-	if err != nil {
-		return 0, errors.New("want a number of decibels")
-	}
-	return x, nil
-}
-
-// Decimal is any number, as a bound.
-func Decimal(text string) (float64, error) {
-	x, err := number(text)
-	if err != nil {
-		return 0, errors.New("want a number")
-	}
-	return x, nil
-}
-
 func number(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {

@@ -33,16 +33,3 @@ func TestFlagsOfNumbers(t *testing.T) {
 		}
 	}
 }
-
-func TestDecibelsAreAnyNumber(t *testing.T) {
-	for text, want := range map[string]float64{"30": 30, "-3.5": -3.5} {
-		if got, err := Decibels(text); err != nil || got != want {
-			t.Errorf("%q: got %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "30dB", "inf", "nan"} {
-		if got, err := Decibels(text); err == nil {
-			t.Errorf("%q: got %v", text, got)
-		}
-	}
-}
