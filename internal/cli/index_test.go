@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcompress/mcompress/report"
 )
 
 // A report belongs to the model of the longest name in its folder; in one folder for all reports, to the only model of that name.
@@ -52,5 +58,29 @@ func TestLogHasTheLastLines(t *testing.T) {
 	}
 	if want := []string{"a", "c"}; !slices.Equal(l.Models, want) || l.last["a"].Result != "written" || l.last["c"].Result != "rejected" {
 		t.Errorf("models %q, want %q; %+v", l.Models, want, l.last)
+	}
+}
+
+// The index is the same however many reports are read at a time.
+func TestReportsAreReadInParallel(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 20 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("m%02d.report.json", i)), []byte("{"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want *report.Index
+	for _, workers := range []int{1, 8} {
+		got, err := (&Reports{Folder: dir, Index: dir, Workers: workers}).Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Entries) != 20 || got.Entries[7].Status != report.Invalid || got.Entries[7].Report != "m07.report.json" {
+			t.Errorf("%d workers: %d entries, %+v", workers, len(got.Entries), got.Entries[7])
+		}
+		if want != nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers change the index", workers)
+		}
+		want = got
 	}
 }

@@ -20,6 +20,7 @@ func Rules() []Rule {
 		{"errors", errorTexts},
 		{"exports", unusedExports},
 		{"reason codes", unusedCodes},
+		{"race", raceTests},
 		{"stubs", stubs},
 		{"machine paths", machinePaths},
 		{"hosts", hosts},

@@ -47,6 +47,9 @@ func samples() []sample {
 		{"errors", one("ir/a.go", "package p\n\nimport \"fmt\"\n\nvar e = fmt.Errorf(\"no graph.\")\n"), one("ir/a_test.go", "package p\n\nimport \"fmt\"\n\nvar e = fmt.Errorf(\"no graph.\")\n"), "full stop"},
 		{"exports", one("internal/p/a.go", "package p\n\nfunc F() {}\n"), map[string]string{"internal/p/a.go": "package p\n\nfunc F() {}\n", "ir/a.go": "package q\n\nvar x = p.F\n"}, "no other package uses F"},
 		{"reason codes", reasonCode("report/reason.go"), reasonCode("prune/a.go"), "no method gives the reason code Small"},
+		{"race", racing("TestOld", "TestNew"), racing("TestNew", "TestNew"), "no test TestOld in ir"},
+		{"race", one("ir/a.go", "package p\n\nfunc f() { go f() }\n"), one("ir/a.go", "package p\n\nfunc f() { f() }\n"), "add tests of ir to .ci/race-tests"},
+		{"race", one("ir/a.go", "package p\n\nfunc f(g group) { g.Go(nil) }\n"), one("internal/dev/p/a.go", "package p\n\nfunc f(g group) { g.Go(nil) }\n"), "add tests of ir to .ci/race-tests"},
 		{"stubs", one("README.md", "a\nTO"+"DO: write\n"), one("README.md", "to do\n"), "do it now"},
 		{"machine paths", one("ir/a.go", "package p\n\nconst c = \"/tm"+"p/x\"\n"), one("ir/a_test.go", "package p\n\nconst c = \"/tm"+"p/x\"\n"), "path of one machine"},
 		{"machine paths", one("Makefile", "x:\n\t/wor"+"k/tool\n"), one("Makefile", "x:\n\t./wor"+"k/tool\n"), "path of one machine"},
@@ -64,6 +67,15 @@ func reasonCode(user string) map[string]string {
 	return map[string]string{
 		"pass/code.go": "package pass\n\ntype Code string\n\nconst Small Code = \"small\"\n",
 		user:           "package p\n\nvar code = pass.Small\n",
+	}
+}
+
+// racing is a tree in which the list of the race detector has one test of a package that starts goroutines, which has another or the same.
+func racing(listed, there string) map[string]string {
+	return map[string]string{
+		raceList:       "# tests\nir " + listed + "\n",
+		"ir/a.go":      "package p\n\nfunc f() { go f() }\n",
+		"ir/a_test.go": "package p\n\nfunc " + there + "() {}\n",
 	}
 }
 
