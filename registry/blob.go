@@ -16,7 +16,8 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
-	"oras.land/oras-go/v2/registry/remote/retry"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // blobURL is the address of blobs: a digest, or uploads/ (OCI distribution specification, section "Endpoints").
@@ -36,7 +37,7 @@ func (r *repository) do(req *http.Request, want ...int) (*http.Response, error) 
 		}
 	}
 	defer resp.Body.Close()
-	return nil, responseError(resp)
+	return nil, retry.Delay(responseError(resp), retry.After(resp))
 }
 
 // responseError is the error of a response: its status, and the errors of its body if it has some.
@@ -170,7 +171,8 @@ func (r *repository) upload(ctx context.Context, f File, m *meter) (int64, error
 	}
 	defer file.Close()
 	u := &upload{repository: r, f: f, file: file, meter: m}
-	for try := r.o.retries(); ; {
+	ctx = inStep(ctx)
+	for series := retry.NewSeries(r.o.backoff); ; {
 		mounted, err := u.run(ctx)
 		if err == nil && mounted {
 			m.add(f.Size)
@@ -183,9 +185,9 @@ func (r *repository) upload(ctx context.Context, f File, m *meter) (int64, error
 			return 0, err
 		}
 		if u.resume(ctx) {
-			try.reset()
+			series.Progress()
 		}
-		if try.wait(ctx) != nil {
+		if !series.Wait(ctx, err) {
 			return 0, err
 		}
 	}
@@ -243,14 +245,7 @@ func (u *upload) patch(ctx context.Context) error {
 		return err
 	}
 	sent.discard()
-	refusal := responseError(resp)
-	if again, _ := retry.DefaultPredicate(resp, nil); !again {
-		return u.failed(refusal)
-	}
-	if err := sleep(ctx, retryAfter(resp)); err != nil {
-		return err
-	}
-	return &TransferError{Reference: u.ref, Err: u.status(refusal)}
+	return u.failed(retry.Delay(responseError(resp), retry.After(resp)))
 }
 
 // An uploadBody is the bodies of the requests of one PATCH, of which the last one counts. A transport may read a body after the request

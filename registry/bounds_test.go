@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -230,44 +229,6 @@ func TestRedirectsOfRegistries(t *testing.T) {
 		if err := checkRedirect(request(c.to), slices.Repeat([]*http.Request{request(c.from)}, c.before)); (err == nil) != c.want {
 			t.Errorf("%s to %s after %d: %v", c.from, c.to, c.before, err)
 		}
-	}
-}
-
-// The wait before the attempt n is about first·2ⁿ; attempts end after a number of them without progress, or with the context.
-func TestWaits(t *testing.T) {
-	for n := range 5 {
-		least, most := time.Hour, time.Duration(0)
-		for range 1000 {
-			d := backoff(time.Second, n)
-			least, most = min(least, d), max(most, d)
-		}
-		if whole := time.Second << n; least < whole*3/4 || least > whole*8/10 || most > whole*5/4 || most < whole*12/10 {
-			t.Errorf("attempt %d: between %v and %v", n, least, most)
-		}
-	}
-	r := &retries{first: time.Nanosecond}
-	count := func() (n int) {
-		for ; r.wait(t.Context()) == nil && n < 100; n++ {
-		}
-		return n
-	}
-	if n := count(); n != attempts-1 {
-		t.Errorf("%d waits", n)
-	}
-	if r.reset(); count() != attempts-1 {
-		t.Error("progress does not begin anew")
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	ended := errors.New("ended")
-	cancel(ended)
-	if err := sleep(ctx, time.Hour); !errors.Is(err, ended) {
-		t.Errorf("got %v", err)
-	}
-	if (Options{}).firstWait() != firstWait || (Options{backoff: 5}).firstWait() != 5 {
-		t.Error("another first wait")
-	}
-	if got := retryAfter(nil); got != 0 {
-		t.Errorf("without a response: %v", got)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // pushed returns a server with an artifact.
@@ -89,21 +91,6 @@ func TestOCIRetries(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	for _, c := range []struct {
-		header, date string
-		want         time.Duration
-	}{
-		{"", "", 0}, {"7", "", 7 * time.Second}, {"-1", "", 0}, {"100000", "", maxWait},
-		{"Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30 * time.Second}, {"Wed, 21 Oct 2026 07:28:30 GMT", "", 0}, {"soon", "", 0},
-	} {
-		got := retryAfter(&http.Response{Header: http.Header{"Retry-After": {c.header}, "Date": {c.date}}})
-		if got != c.want {
-			t.Errorf("%q: got %v, want %v", c.header, got, c.want)
-		}
-	}
-}
-
 // A registry that stays unavailable is an error after a number of attempts.
 func TestOCIGivesUp(t *testing.T) {
 	s := withReferrers(t)
@@ -115,7 +102,7 @@ func TestOCIGivesUp(t *testing.T) {
 		return true
 	}, nil)
 	_, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), Options{PlainHTTP: true, backoff: time.Millisecond, Parallel: 1})
-	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "status 502") || s.count("PATCH") != attempts {
+	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "status 502") || s.count("PATCH") != retry.Attempts {
 		t.Errorf("%v after %d attempts", err, s.count("PATCH"))
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // A fault decides about a request of a push: it returns true if it has responded.
@@ -62,16 +63,17 @@ func TestMLflowWaits(t *testing.T) {
 	for _, limit := range []time.Duration{time.Minute, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			m, calls := &mlflow{}, 0
-			busy := &mlflowError{after: 10 * time.Minute}
+			const wait = 4 * time.Minute
+			busy := retry.Delay(&TransferError{Err: errors.New("busy")}, wait)
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			err := m.again(ctx, func() error {
+			err := m.o.repeat(ctx, func(context.Context) error {
 				if calls++; calls == 1 {
-					return &TransferError{Err: busy}
+					return busy
 				}
 				return nil
 			})
-			if interrupted := limit < busy.after; interrupted != (calls == 1) || interrupted != errors.Is(err, busy) || !interrupted && err != nil {
+			if interrupted := limit < wait; interrupted != (calls == 1) || interrupted != errors.Is(err, context.DeadlineExceeded) || !interrupted && err != nil {
 				t.Errorf("%d calls in %v: %v", calls, limit, err)
 			}
 		})

@@ -13,9 +13,8 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
-	"oras.land/oras-go/v2/registry/remote/retry"
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // maxAnswer limits the responses of the REST API in bytes, which are read into memory.
@@ -35,8 +34,6 @@ type mlflowError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"error_code"`
 	Message string `json:"message"`
-
-	after time.Duration // before a repetition, as the server requests
 }
 
 // Error is the message of the server, in one line.
@@ -54,38 +51,21 @@ func (m *mlflow) refused(err error) error { return &TransferError{m.ref, err, tr
 // call sends a request of the REST API and decodes the response into out, which may be nil. It is repeated where that may help, and must thus be one
 // that can be.
 func (m *mlflow) call(ctx context.Context, method, path string, in fields, out any) error {
-	req, err := m.request(ctx, method, "mlflow/"+path, in)
-	if err != nil {
-		return err
-	}
-	if method != http.MethodPatch {
-		return m.answer(req, out)
-	}
-	return m.again(ctx, func() error { return m.answer(req.Clone(ctx), out) }) // the client sends them once
+	return m.o.repeat(ctx, func(ctx context.Context) error { return m.send(ctx, method, "mlflow/"+path, in, out) })
 }
 
-// create sends a request that makes something new, once.
+// create sends a request that makes something new, once: a repetition after a lost response would make a second one.
 func (m *mlflow) create(ctx context.Context, path string, in fields, out any) error {
-	req, err := m.request(ctx, http.MethodPost, "mlflow/"+path, in)
+	return m.send(inStep(ctx), http.MethodPost, "mlflow/"+path, in, out)
+}
+
+// send sends a request and decodes the response.
+func (m *mlflow) send(ctx context.Context, method, path string, in fields, out any) error {
+	req, err := m.request(ctx, method, path, in)
 	if err != nil {
 		return err
 	}
-	req.GetBody = nil
 	return m.answer(req, out)
-}
-
-// again repeats do after errors that a repetition may help.
-func (m *mlflow) again(ctx context.Context, do func() error) error {
-	for try := m.o.retries(); ; {
-		err := do()
-		if err == nil || !isTransient(err) || context.Cause(ctx) != nil || try.wait(ctx) != nil {
-			return err
-		}
-		var e *mlflowError
-		if errors.As(err, &e) && sleep(ctx, e.after) != nil {
-			return err
-		}
-	}
 }
 
 func (m *mlflow) request(ctx context.Context, method, path string, in fields) (*http.Request, error) {
@@ -122,13 +102,6 @@ func (m *mlflow) signed(req *http.Request) *http.Request {
 
 // answer sends a request and decodes the response.
 func (m *mlflow) answer(req *http.Request, out any) error {
-	if req.GetBody != nil {
-		body, err := req.GetBody()
-		if err != nil {
-			return err
-		}
-		req.Body = body
-	}
 	resp, err := m.http.Do(req)
 	if err != nil {
 		return m.failed(req.Context(), err)
@@ -173,9 +146,9 @@ func (m *mlflow) status(resp *http.Response) error {
 			e.Message = string(text)
 		}
 	}
-	if again, _ := retry.DefaultPredicate(resp, nil); again {
-		e.after = retryAfter(resp)
-		return &TransferError{Reference: m.ref, Err: fmt.Errorf("the server responds with status %d: %w", resp.StatusCode, e)}
+	if retry.Status(resp.StatusCode) {
+		err := fmt.Errorf("the server responds with status %d: %w", resp.StatusCode, e)
+		return &TransferError{Reference: m.ref, Err: retry.Delay(err, retry.After(resp))}
 	}
 	return m.refused(m.explained(e))
 }
@@ -215,7 +188,7 @@ func (m *mlflow) proxied(location string) (string, error) {
 
 // upload stores a file at a path on the server, and repeats that after errors. MLflow has no uploads that resume.
 func (m *mlflow) upload(ctx context.Context, path string, f File, count *meter) error {
-	return m.again(ctx, func() error {
+	return m.o.repeat(ctx, func(ctx context.Context) error {
 		file, err := os.Open(f.Path)
 		if err != nil {
 			return err
@@ -230,7 +203,9 @@ func (m *mlflow) upload(ctx context.Context, path string, f File, count *meter) 
 
 // uploadText stores a text.
 func (m *mlflow) uploadText(ctx context.Context, path, text string) error {
-	return m.again(ctx, func() error { return m.put(ctx, path, &sentFile{Reader: strings.NewReader(text)}, int64(len(text))) })
+	return m.o.repeat(ctx, func(ctx context.Context) error {
+		return m.put(ctx, path, &sentFile{Reader: strings.NewReader(text)}, int64(len(text)))
+	})
 }
 
 // put sends a body.
@@ -328,10 +303,6 @@ func (m *mlflow) download(ctx context.Context, path string, f File, from int64) 
 func (m *mlflow) stored(ctx context.Context, folder string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	for todo := []string{""}; len(todo) > 0; todo = todo[1:] {
-		req, err := m.request(ctx, http.MethodGet, "mlflow-artifacts/artifacts", fields{"path": strings.TrimSuffix(folder+"/"+todo[0], "/")})
-		if err != nil {
-			return nil, err
-		}
 		var out struct {
 			Files []struct {
 				Path  string
@@ -339,7 +310,11 @@ func (m *mlflow) stored(ctx context.Context, folder string) (map[string]int64, e
 				Size  json.Number `json:"file_size"`
 			}
 		}
-		if err := m.answer(req, &out); err != nil {
+		in := fields{"path": strings.TrimSuffix(folder+"/"+todo[0], "/")}
+		list := func(ctx context.Context) error {
+			return m.send(ctx, http.MethodGet, "mlflow-artifacts/artifacts", in, &out)
+		}
+		if err := m.o.repeat(ctx, list); err != nil {
 			return nil, err
 		}
 		for _, f := range out.Files {
@@ -348,9 +323,7 @@ func (m *mlflow) stored(ctx context.Context, folder string) (map[string]int64, e
 				todo = append(todo, path+"/")
 				continue
 			}
-			if sizes[path], err = f.Size.Int64(); err != nil {
-				sizes[path] = 0 // empty files have no size
-			}
+			sizes[path], _ = f.Size.Int64() // empty files have no size
 		}
 	}
 	return sizes, nil

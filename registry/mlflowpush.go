@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // pushMLflow logs the files in a run and as a logged model, and then registers that as a version, to which the alias points. A version that has
@@ -156,7 +158,7 @@ func (p *mlflowPush) log(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = p.again(ctx, func() error { return p.begin(ctx, experiment) })
+	err = p.begin(ctx, experiment)
 	if err == nil {
 		err = p.fill(ctx)
 	}
@@ -166,42 +168,67 @@ func (p *mlflowPush) log(ctx context.Context) error {
 	return err
 }
 
-// begin finds the logged model of the same files, or makes it with its run.
+// begin finds the logged model of the same files, or makes it with its run. Both are found by their tag before they are made, again after each failed
+// attempt: a request that makes something is repeated only if the server has not made it.
 func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
-	same := fields{"experiment_ids": []string{experiment}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest), "max_results": 1}
-	var found struct{ Models []loggedModel }
-	if err := p.call(ctx, http.MethodPost, "logged-models/search", same, &found); err != nil {
+	same := fields{
+		"experiment_ids": []string{experiment}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest), "max_results": 1,
+	}
+	found := false
+	find := func(ctx context.Context) error {
+		var out struct{ Models []loggedModel }
+		err := p.call(ctx, http.MethodPost, "logged-models/search", same, &out)
+		if found = len(out.Models) > 0; found {
+			p.logged = out.Models[0]
+			p.runID = p.logged.Info.Run
+		}
 		return err
 	}
-	if len(found.Models) > 0 {
-		p.logged = found.Models[0]
-		p.runID = p.logged.Info.Run
-		return nil
+	// Two steps: all requests in one would have the attempts of one.
+	err := p.o.repeat(ctx, func(ctx context.Context) error {
+		if err := find(ctx); err != nil || found {
+			return err
+		}
+		return p.beginRun(ctx, experiment, same)
+	})
+	if err != nil || found {
+		return err
 	}
+	return p.o.repeat(ctx, func(ctx context.Context) error {
+		if err := find(ctx); err != nil || found {
+			return err
+		}
+		var out struct{ Model loggedModel }
+		err := p.create(ctx, "logged-models", fields{
+			"experiment_id": experiment, "name": loggedName(p.ref.Name), "source_run_id": p.runID, "model_type": "onnx",
+			"tags": p.tags(), "params": p.params(),
+		}, &out)
+		p.logged = out.Model
+		return err
+	})
+}
+
+// beginRun finds the run of the same files, or makes it.
+func (p *mlflowPush) beginRun(ctx context.Context, experiment string, same fields) error {
 	type run struct {
 		Info struct {
 			ID string `json:"run_id"`
 		}
 	}
-	var runs struct{ Runs []run }
-	if err := p.call(ctx, http.MethodPost, "runs/search", same, &runs); err != nil {
+	var found struct{ Runs []run }
+	if err := p.call(ctx, http.MethodPost, "runs/search", same, &found); err != nil {
 		return err
 	}
 	var made struct{ Run run }
-	if len(runs.Runs) > 0 {
-		made.Run = runs.Runs[0]
+	if len(found.Runs) > 0 {
+		made.Run = found.Runs[0]
 	} else if err := p.create(ctx, "runs/create", fields{
 		"experiment_id": experiment, "run_name": p.ref.Name, "start_time": milliseconds(), "tags": p.tags(),
 	}, &made); err != nil {
 		return err
 	}
 	p.runID = made.Run.Info.ID
-	var out struct{ Model loggedModel }
-	err := p.create(ctx, "logged-models", fields{
-		"experiment_id": experiment, "name": loggedName(p.ref.Name), "source_run_id": p.runID, "model_type": "onnx", "tags": p.tags(), "params": p.params(),
-	}, &out)
-	p.logged = out.Model
-	return err
+	return nil
 }
 
 // loggedName is the name without the characters that names of logged models exclude.
@@ -242,7 +269,7 @@ func (p *mlflowPush) fill(ctx context.Context) error {
 	if err := p.call(ctx, http.MethodPost, "runs/log-batch", fields{"run_id": p.runID, "metrics": p.metrics(), "params": p.params()}, nil); err != nil {
 		return err
 	}
-	if err := p.again(ctx, func() error { return p.link(ctx) }); err != nil {
+	if err := p.o.repeat(ctx, p.link); err != nil {
 		return err
 	}
 	if err := p.finish(ctx, "FINISHED"); err != nil {
@@ -360,13 +387,18 @@ func (p *mlflowPush) register(ctx context.Context, exists bool) (version string,
 			return "", err
 		}
 	}
-	err = p.again(ctx, func() error {
+	var made modelVersion
+	err = p.o.repeat(ctx, func(ctx context.Context) error {
 		if version, err = p.existing(ctx); err != nil || version != "" {
 			return err
 		}
-		version, err = p.createVersion(ctx)
+		made, err = p.createVersion(ctx)
 		return err
 	})
+	// Not in the step above: its repetition would not find a version that is not ready, and make another one.
+	if err == nil && version == "" {
+		version, err = p.readyVersion(ctx, made)
+	}
 	if err != nil && !exists {
 		p.unregister(ctx)
 	}
@@ -382,8 +414,8 @@ func (p *mlflowPush) unregister(ctx context.Context) {
 	}
 }
 
-// createVersion makes the version and waits until it is ready.
-func (p *mlflowPush) createVersion(ctx context.Context) (string, error) {
+// createVersion makes the version.
+func (p *mlflowPush) createVersion(ctx context.Context) (modelVersion, error) {
 	info := p.logged.Info
 	var out struct {
 		Version modelVersion `json:"model_version"`
@@ -391,14 +423,27 @@ func (p *mlflowPush) createVersion(ctx context.Context) (string, error) {
 	err := p.create(ctx, "model-versions/create", fields{
 		"name": p.ref.Name, "source": "models:/" + info.ID, "run_id": p.runID, "model_id": info.ID, "tags": p.tags(), "description": p.description(),
 	}, &out)
-	for err == nil && out.Version.Status == "PENDING_REGISTRATION" {
-		if err = sleep(ctx, time.Second); err == nil {
-			err = p.call(ctx, http.MethodGet, "model-versions/get", fields{"name": p.ref.Name, "version": out.Version.Version}, &out)
+	return out.Version, err
+}
+
+// readyVersion waits until a version is ready, and removes one that cannot be registered.
+func (p *mlflowPush) readyVersion(ctx context.Context, v modelVersion) (number string, err error) {
+	id := fields{"name": p.ref.Name, "version": v.Version}
+	for v.Status == "PENDING_REGISTRATION" {
+		if err := retry.Sleep(ctx, time.Second); err != nil {
+			return "", err
 		}
+		var out struct {
+			Version modelVersion `json:"model_version"`
+		}
+		if err := p.call(ctx, http.MethodGet, "model-versions/get", id, &out); err != nil {
+			return "", err
+		}
+		v = out.Version
 	}
-	if err == nil && out.Version.Status != "READY" {
-		err = errors.Join(p.refused(fmt.Errorf("version %s is not registered: %s", out.Version.Version, cmp.Or(out.Version.Message, out.Version.Status))),
-			p.call(ctx, http.MethodDelete, "model-versions/delete", fields{"name": p.ref.Name, "version": out.Version.Version}, nil))
+	if v.Status == "READY" {
+		return v.Version, nil
 	}
-	return out.Version.Version, err
+	err = p.refused(fmt.Errorf("version %s is not registered: %s", v.Version, cmp.Or(v.Message, v.Status)))
+	return "", errors.Join(err, p.call(ctx, http.MethodDelete, "model-versions/delete", id, nil))
 }

@@ -19,6 +19,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens are those of
@@ -83,7 +85,9 @@ func (r *repository) failed(err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return r.refused(fmt.Errorf("%s requires credentials: docker login %[1]s", r.ref.Host))
 	case errors.As(err, &response):
-		return r.refused(r.status(response))
+		// A step that is repeated waits as long as the response requests.
+		status := retry.Delay(r.status(response), retry.Requested(err))
+		return &TransferError{r.ref, status, !retry.Status(response.StatusCode)}
 	}
 	return unreached(r.ref, err)
 }

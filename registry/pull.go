@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // A Pulled is the result of a pull.
@@ -203,7 +204,8 @@ func (d *download) run(ctx context.Context) error {
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
-	for try := d.o.retries(); ; {
+	ctx = inStep(ctx)
+	for series := retry.NewSeries(d.o.backoff); ; {
 		if d.v.read == d.f.Size {
 			return d.v.check()
 		}
@@ -213,9 +215,9 @@ func (d *download) run(ctx context.Context) error {
 			return d.v.check()
 		}
 		if d.v.read > before {
-			try.reset()
+			series.Progress()
 		}
-		if !isTransient(err) || try.wait(ctx) != nil {
+		if !isTransient(err) || !series.Wait(ctx, err) {
 			return err
 		}
 	}

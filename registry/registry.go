@@ -25,7 +25,7 @@ type Options struct {
 
 	Progress func(done, total int64) // bytes of all files; may be nil
 
-	backoff time.Duration // before the second attempt; 0 for firstWait
+	backoff time.Duration // before the second attempt; 0 for that of package retry
 	stall   time.Duration // 0 for stallTime
 }
 

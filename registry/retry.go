@@ -3,57 +3,25 @@ package registry
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"time"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
-// attempts is the number of attempts of a request or transfer without progress between them.
-const attempts = 6
+// stepKey is the key of contexts of a step that is repeated as a whole.
+type stepKey struct{}
 
-// firstWait is the time before the second attempt, which doubles with every other.
-const firstWait = 500 * time.Millisecond
+// inStep returns the context of such a step: its requests are sent once. Otherwise attempts of requests within attempts of the step would multiply.
+func inStep(ctx context.Context) context.Context { return context.WithValue(ctx, stepKey{}, true) }
 
-// A retries counts attempts.
-type retries struct {
-	n     int
-	first time.Duration
-}
+func isInStep(ctx context.Context) bool { return ctx.Value(stepKey{}) != nil }
 
-func (o Options) retries() *retries { return &retries{first: o.firstWait()} }
-
-func (o Options) firstWait() time.Duration {
-	if o.backoff > 0 {
-		return o.backoff
+// repeat repeats a step after errors that may pass. A step within another one is done once.
+func (o Options) repeat(ctx context.Context, step func(context.Context) error) error {
+	if isInStep(ctx) {
+		return step(ctx)
 	}
-	return firstWait
-}
-
-// reset starts to count anew, after progress.
-func (r *retries) reset() { r.n = 0 }
-
-// wait waits before another attempt: exponential backoff with jitter. It is an error if there is none.
-func (r *retries) wait(ctx context.Context) error {
-	if r.n++; r.n >= attempts {
-		return errors.New("too many attempts")
-	}
-	return sleep(ctx, backoff(r.first, r.n-1))
-}
-
-// backoff is the time before the attempt n, between 75 and 125 % of first·2ⁿ.
-func backoff(first time.Duration, n int) time.Duration {
-	d := first << n
-	return d*3/4 + rand.N(d/2+1)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
+	ctx = inStep(ctx)
+	return retry.Do(ctx, o.backoff, isTransient, func() error { return step(ctx) })
 }
 
 // isTransfer reports whether err is of the connection, the registry or an interruption: a later pull resumes.

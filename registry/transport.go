@@ -8,50 +8,53 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"oras.land/oras-go/v2/registry/remote/retry"
+	orasretry "oras.land/oras-go/v2/registry/remote/retry"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // headerTimeout is the time that a registry has to answer after it has received a request: one may first store gigabytes elsewhere.
 const headerTimeout = 5 * time.Minute
 
-// maxWait limits the wait of Retry-After.
-const maxWait = 5 * time.Minute
-
-// client returns an HTTP client for the host of ref: TLS by the options, and requests that are repeated with exponential backoff after
-// 408, 429 and 5xx, lost connections and timeouts, at the time that Retry-After names. Requests with PATCH, and bodies without GetBody,
-// are sent once. A redirect from HTTPS to HTTP is refused.
+// client returns an HTTP client for the host of ref: TLS by the options, and requests that are repeated as package retry defines. Those of a step that
+// is repeated as a whole, those with PATCH, which continue an upload, and bodies without GetBody are sent once. A redirect from HTTPS to HTTP is refused.
 func (o Options) client() *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTimeout
 	if o.Insecure {
 		base.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // --insecure
 	}
-	policy := &retry.GenericPolicy{
-		Retryable: retry.DefaultPredicate,
-		Backoff: func(attempt int, resp *http.Response) time.Duration {
-			return max(retryAfter(resp), backoff(o.firstWait(), attempt))
-		},
-		MaxWait: maxWait, MaxRetry: attempts - 1,
-	}
-	again := &retry.Transport{Base: base, Policy: func() retry.Policy { return policy }}
-	return &http.Client{Transport: &transport{base, again}, CheckRedirect: checkRedirect}
+	repeating := &orasretry.Transport{Base: base, Policy: func() orasretry.Policy { return policy{o.backoff} }}
+	return &http.Client{Transport: &transport{base, repeating}, CheckRedirect: checkRedirect}
 }
 
-// A transport repeats requests, except for those with PATCH, which continue an upload.
-type transport struct {
-	once, again http.RoundTripper
+// A policy lets oras's transport, which sends the body of a request again, repeat requests as package retry defines.
+type policy struct{ first time.Duration }
+
+// Retry returns the wait before the attempt after the given one, from 0; negative for none.
+func (p policy) Retry(attempt int, resp *http.Response, err error) (time.Duration, error) {
+	switch {
+	case attempt >= retry.Attempts-1, err != nil && !retry.Unanswered(err), err == nil && !retry.Status(resp.StatusCode):
+		return -1, nil
+	case err != nil:
+		return retry.Backoff(p.first, attempt), nil
+	}
+	return max(retry.Backoff(p.first, attempt), retry.After(resp)), nil
 }
+
+// A transport repeats requests, except for those that are to be sent once.
+type transport struct{ once, repeating http.RoundTripper }
 
 // RoundTrip sends a request.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodPatch {
+	// After a PATCH that broke the registry may have a part of its body: upload.resume requests how much.
+	if r.Method == http.MethodPatch || isInStep(r.Context()) {
 		return t.once.RoundTrip(r)
 	}
-	return t.again.RoundTrip(r)
+	return t.repeating.RoundTrip(r)
 }
 
 func checkRedirect(r *http.Request, via []*http.Request) error {
@@ -62,27 +65,6 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 		return fmt.Errorf("redirect from HTTPS to HTTP (%s) is refused", r.URL.Host)
 	}
 	return nil
-}
-
-// retryAfter is the wait that a response requests (RFC 9110, section 10.2.3): seconds, or a time, which the server's clock is compared
-// with. 0 if it names none.
-func retryAfter(resp *http.Response) time.Duration {
-	if resp == nil {
-		return 0
-	}
-	value := resp.Header.Get("Retry-After")
-	if n, err := strconv.Atoi(value); err == nil && n >= 0 {
-		return time.Duration(min(n, int(maxWait/time.Second))) * time.Second
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(resp.Header.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return min(at.Sub(now), maxWait)
 }
 
 // scheme is that of requests to the host of ref. Plain HTTP is for loopback addresses: elsewhere it would send credentials and models
@@ -114,6 +96,7 @@ func unreached(ref Reference, err error) error {
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
 	var request *url.Error
+	transient := retry.Unanswered(err) // of the cause, which err has no longer below
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		err = fmt.Errorf("unknown host %s", dns.Name)
@@ -132,7 +115,7 @@ func unreached(ref Reference, err error) error {
 	case errors.As(err, &request): // its URL may have a secret
 		err = fmt.Errorf("connection to %s: %w", ref.Host, request.Err)
 	}
-	return &TransferError{Reference: ref, Err: err}
+	return &TransferError{Reference: ref, Err: err, refused: !transient}
 }
 
 func addr(op *net.OpError) string {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // settings are those of requests.
@@ -26,7 +28,7 @@ type settings struct {
 }
 
 // shared are the settings of this process: its files have connections and credentials in common.
-var shared = sync.OnceValue(func() *settings { return newSettings(firstPause) })
+var shared = sync.OnceValue(func() *settings { return newSettings(retry.First) })
 
 func newSettings(pause time.Duration) *settings {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}

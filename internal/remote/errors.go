@@ -2,18 +2,17 @@ package remote
 
 import (
 	"cmp"
-	"context"
-	"crypto/tls"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // ErrChanged is the cause of an *Error of an object that is no longer the one that was opened.
@@ -75,7 +74,7 @@ func responseError(r *http.Response) error {
 	if xml.NewDecoder(io.LimitReader(r.Body, maxErrorBody)).Decode(&described) == nil {
 		e.code, e.message = described.Code, described.Message
 	}
-	return e
+	return retry.Delay(e, retry.After(r))
 }
 
 // libraryError is the error of a request by the S3 library.
@@ -99,25 +98,24 @@ func withoutURL(err error) error {
 // errRange is a response that is not the requested range. The same request may have another response from a server that is not faulty.
 var errRange = errors.New("the server sent another range than the requested one")
 
+// transientCodes are errors of S3 that pass, though their statuses are those of wrong requests: a body that arrived too slowly, a limit of requests, a
+// signature for another region, which is known after the response, and a conditional request at the same time.
+var transientCodes = map[string]bool{
+	"RequestTimeout": true, "SlowDown": true, "Throttling": true, "ThrottlingException": true, "RequestLimitExceeded": true, "RequestThrottled": true,
+	"AuthorizationHeaderMalformed": true, "ConditionalRequestConflict": true,
+}
+
 // transient reports whether the same request may succeed a little later.
 func transient(err error) bool {
 	var status *statusError
-	var record tls.RecordHeaderError
-	var certificate *tls.CertificateVerificationError
-	var dns *net.DNSError
 	var refused *refusedError
 	switch {
 	case errors.As(err, &status):
-		switch status.status {
-		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
-		// By the region, which is known to the library then; by a conditional request at the same time.
-		return status.code == "AuthorizationHeaderMalformed" || status.code == "ConditionalRequestConflict"
-	case errors.As(err, &refused), errors.As(err, &record), errors.As(err, &certificate), errors.As(err, &dns) && dns.IsNotFound, errors.Is(err, ErrChanged), errors.Is(err, context.Canceled):
+		return retry.Status(status.status) || transientCodes[status.code]
+	case errors.As(err, &refused), errors.Is(err, ErrChanged):
 		return false
 	}
-	return true
+	return retry.Unanswered(err)
 }
 
 // A refusedError is a request that is not made, or a response that no other attempt would change.

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // A store serves one object by ranges, with faults.
@@ -241,8 +243,8 @@ func TestFaults(t *testing.T) {
 	}{
 		"slow down": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) {
 			status(w, http.StatusServiceUnavailable, "SlowDown")
-		}, text: "8 attempts failed, the last one with status 503", most: attempts},
-		"cut": {fault: func(s *store, w http.ResponseWriter, r *http.Request) { s.cutOff(w, r) }, text: "the response ended after", most: attempts + 1, fromBody: true},
+		}, text: "8 attempts failed, the last one with status 503", most: retry.Attempts},
+		"cut": {fault: func(s *store, w http.ResponseWriter, r *http.Request) { s.cutOff(w, r) }, text: "the response ended after", most: retry.Attempts + 1, fromBody: true},
 		"expired": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) {
 			status(w, http.StatusForbidden, "ExpiredToken")
 		},
@@ -257,7 +259,7 @@ func TestFaults(t *testing.T) {
 			start, _, _ := strings.Cut(r.Header.Get("Range"), "-")
 			r.Header.Set("Range", start+"-"+strconv.Itoa(segment+9))
 			s.serve(w, r)
-		}, is: errRange, text: "another range", most: attempts + 1, fromBody: true},
+		}, is: errRange, text: "another range", most: retry.Attempts + 1, fromBody: true},
 		"changed size": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
 			other := &store{content: s.content[:len(s.content)-1], etag: s.etag}
 			other.serve(w, r)
@@ -265,7 +267,7 @@ func TestFaults(t *testing.T) {
 		"wrong range": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
 			r.Header.Set("Range", "bytes=1-5")
 			s.serve(w, r)
-		}, is: errRange, text: "another range than the requested one", most: attempts},
+		}, is: errRange, text: "another range than the requested one", most: retry.Attempts},
 		"endless": {fault: func(s *store, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", s.etag)
 			w.Header().Set("Last-Modified", time.Unix(1000, 0).UTC().Format(http.TimeFormat))
@@ -276,7 +278,7 @@ func TestFaults(t *testing.T) {
 					return
 				}
 			}
-		}, is: errRange, text: "another range", most: attempts},
+		}, is: errRange, text: "another range", most: retry.Attempts},
 	} {
 		for _, scheme := range []string{httpScheme, s3Scheme} {
 			t.Run(name+"/"+scheme, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/retry"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -345,44 +346,30 @@ func isPath(err error) bool {
 	return errors.As(err, &e) && e.Unwrap() != nil
 }
 
-// Attempts are repeated while errors may pass, after waits between half of the backoff and all of it, which has a maximum.
+// Steps are repeated while their errors may pass.
 func TestAttempts(t *testing.T) {
 	s := newSettings(time.Nanosecond)
 	for _, c := range []struct {
 		err  error
 		want int
 	}{
-		{nil, 1}, {&statusError{status: http.StatusRequestTimeout}, attempts}, {&statusError{status: http.StatusTooManyRequests}, attempts}, {&statusError{status: http.StatusInternalServerError}, attempts},
-		{&statusError{status: http.StatusBadGateway}, attempts}, {&statusError{status: http.StatusServiceUnavailable}, attempts}, {&statusError{status: http.StatusGatewayTimeout}, attempts},
-		{&statusError{status: http.StatusNotImplemented}, 1}, {&statusError{status: http.StatusBadRequest, code: "AuthorizationHeaderMalformed"}, attempts}, {&statusError{status: http.StatusConflict, code: "ConditionalRequestConflict"}, attempts},
-		{&statusError{status: http.StatusConflict}, 1}, {refusedf("no"), 1}, {ErrChanged, 1}, {context.Canceled, 1}, {context.DeadlineExceeded, attempts}, {io.ErrUnexpectedEOF, attempts},
+		{nil, 1},
+		{&statusError{status: http.StatusTooManyRequests}, retry.Attempts},
+		{&statusError{status: http.StatusServiceUnavailable, code: "SlowDown"}, retry.Attempts},
+		{&statusError{status: http.StatusNotImplemented}, 1},
+		{&statusError{status: http.StatusBadRequest}, 1},
+		{&statusError{status: http.StatusBadRequest, code: "RequestTimeout"}, retry.Attempts},
+		{&statusError{status: http.StatusBadRequest, code: "AuthorizationHeaderMalformed"}, retry.Attempts},
+		{&statusError{status: http.StatusConflict, code: "ConditionalRequestConflict"}, retry.Attempts},
+		{&statusError{status: http.StatusConflict}, 1},
+		{refusedf("no"), 1}, {ErrChanged, 1}, {context.Canceled, 1},
+		{context.DeadlineExceeded, retry.Attempts}, {io.ErrUnexpectedEOF, retry.Attempts},
 	} {
 		n := 0
 		err := s.retry(t.Context(), func() error { n++; return c.err })
-		if n != c.want || !errors.Is(err, c.err) || (n == attempts) != (err != nil && strings.Contains(err.Error(), fmt.Sprintf("%d attempts failed", attempts))) {
+		counted := err != nil && strings.Contains(err.Error(), fmt.Sprintf("%d attempts failed", retry.Attempts))
+		if n != c.want || !errors.Is(err, c.err) || (n == retry.Attempts) != counted {
 			t.Errorf("%v: %d attempts, %v", c.err, n, err)
-		}
-	}
-	n := 0
-	if err := s.retry(t.Context(), func() error {
-		if n++; n < 3 {
-			return io.ErrUnexpectedEOF
-		}
-		return nil
-	}); err != nil || n != 3 {
-		t.Errorf("%d attempts, %v", n, err)
-	}
-	ended := errors.New("ended")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(ended)
-	if err := newSettings(time.Hour).sleep(ctx, 1); !errors.Is(err, ended) {
-		t.Errorf("got %v", err)
-	}
-	s.pause = 20 * time.Millisecond
-	for n, most := range map[int]time.Duration{1: 20 * time.Millisecond, 2: 40 * time.Millisecond} {
-		began := time.Now()
-		if err := s.sleep(t.Context(), n); err != nil || time.Since(began) < most/2 {
-			t.Errorf("attempt %d: waited %v, %v", n, time.Since(began), err)
 		}
 	}
 }

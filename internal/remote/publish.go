@@ -15,6 +15,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/internal/retry"
 )
 
 // An Upload is a file on disk and the URL that it is written to.
@@ -231,12 +233,13 @@ const aborts = 4
 func (u *upload) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	for n := 1; n <= aborts; n++ {
+	series := retry.NewSeries(u.settings.pause)
+	for range aborts {
 		err := u.settings.retry(ctx, func() error { return libraryError(u.core.AbortMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id)) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("the interrupted upload is not removed: %w", failed(u.file.URL, err))
 		}
-		if len(u.parts) == 0 || u.settings.sleep(ctx, n) != nil {
+		if len(u.parts) == 0 || !series.Wait(ctx, nil) {
 			break
 		}
 		if _, err := u.core.ListObjectParts(ctx, u.loc.bucket, u.loc.key, u.id, 0, 1); err != nil {

@@ -24,7 +24,8 @@ func Arrows() map[string][]string {
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
 		"internal/pack":      {"internal/kernel", "ir"},
-		"internal/remote":    {"internal/atomicfile", "onnx"},
+		"internal/remote":    {"internal/atomicfile", "internal/retry", "onnx"},
+		"internal/retry":     {},
 		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel", "internal/remote"},
@@ -34,7 +35,7 @@ func Arrows() map[string][]string {
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
-		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest"},
+		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest", "internal/retry"},
 		"internal/dev/conform": {}, // it is the reference for the others
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
