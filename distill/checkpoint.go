@@ -19,7 +19,7 @@ import (
 // snapshots of the weights.
 type checkpoint struct {
 	identity  identity // of the training
-	params    *parameters
+	graphs    *graphBuilder
 	average   *average           // nil without --ema
 	update    *accumulatedUpdate // nil if steps update weights
 	snapshots []string           // files; their base names are those of the entries
@@ -37,36 +37,40 @@ type header struct {
 	State    state
 }
 
-func (t *trainer) checkpoint() *checkpoint {
-	return &checkpoint{identity: t.identity, params: t.params, average: t.average, update: t.update, snapshots: []string{t.bestFile(), t.observedFile(), earlyFile(t.folder)}}
+// openCheckpoint prepares the checkpoint of a training whose graphs are open.
+func (t *trainer) openCheckpoint(ctx context.Context, teachers []*ir.Model) (err error) {
+	t.checkpoint = &checkpoint{
+		graphs: t.graphs, average: t.validation.average, update: t.update,
+		snapshots: []string{t.validation.bestFile(), t.graphs.observedFile(), earlyFile(t.folder)},
+	}
+	if t.settings.Save != "" && t.loader.set != nil {
+		t.checkpoint.identity, err = newIdentity(ctx, t.graphs, teachers)
+	}
+	return err
 }
 
-// save writes a checkpoint to --save, atomically.
-func (t *trainer) save() error {
-	path := t.settings.Save
-	if path == "" {
-		return nil
-	}
-	if err := t.checkWeights(); err != nil {
-		return err
-	}
-	defer t.elapsed.lap(&t.elapsed.Save)
-	err := atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error { return t.checkpoint().write(w, t.state) })
+// save writes the checkpoint to a file, atomically.
+func (c *checkpoint) save(path string, s state) error {
+	err := atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error { return c.write(w, s) })
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)
 	}
 	return nil
 }
 
-// resume restores the checkpoint in --save, with --resume and if the file exists.
-func (t *trainer) resume(ctx context.Context) (err error) {
-	path := t.settings.Save
-	if err := atomicfile.Check(path); path != "" && err != nil { // before the training, and before reading could block
-		return fmt.Errorf("--save: %w", err)
-	}
-	if !t.settings.Resume {
+// check is an error if the file cannot be written. It is called before the training, and before reading could block.
+func (c *checkpoint) check(path string) error {
+	if path == "" {
 		return nil
 	}
+	if err := atomicfile.Check(path); err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	return nil
+}
+
+// restore restores the training of a file, if it exists.
+func (c *checkpoint) restore(ctx context.Context, path string, s *state) (err error) {
 	z, err := zip.OpenReader(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -75,12 +79,11 @@ func (t *trainer) resume(ctx context.Context) (err error) {
 		return fmt.Errorf("--resume %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, z.Close()) }()
-	c := t.checkpoint()
-	if t.state, err = c.readState(&z.Reader); err != nil {
+	if *s, err = c.readState(&z.Reader); err != nil {
 		return fmt.Errorf("--resume %s: %w", path, err)
 	}
 	if err = c.readSnapshots(&z.Reader); err == nil {
-		err = t.observeAgain(ctx) // overwrites the weights by a snapshot
+		err = c.graphs.repeatQuantization(ctx) // overwrites the weights by a snapshot: before they are read
 	}
 	if err == nil {
 		err = c.readArrays(&z.Reader)
@@ -135,17 +138,17 @@ func writeEntry(z *zip.Writer, name string, data []byte) error {
 
 // each calls f for all weights, running statistics and optimizer states.
 func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
-	for _, p := range c.params.weights {
+	for _, p := range c.graphs.params.weights {
 		if err := f("weight/"+p.name, p.array); err != nil {
 			return err
 		}
 	}
-	for _, s := range c.params.stats {
+	for _, s := range c.graphs.params.stats {
 		if err := f("batchnorm/"+s.name, s.array); err != nil {
 			return err
 		}
 	}
-	for _, p := range c.params.weights {
+	for _, p := range c.graphs.params.weights {
 		if p.scores != nil {
 			if err := f("scores/"+p.name, p.scores); err != nil {
 				return err
@@ -168,7 +171,7 @@ func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
 	if c.update != nil {
 		return c.update.eachParameter(states)
 	}
-	for _, p := range c.params.weights {
+	for _, p := range c.graphs.params.weights {
 		if err := states(p); err != nil {
 			return err
 		}

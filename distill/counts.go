@@ -75,22 +75,22 @@ func (st *step) countsOf(b *dataset.Batch) []float64 {
 	return counts
 }
 
-// A counter knows what samples count for the targets of steps in several micro-batches.
+// A counter has what samples count for the targets of steps in several micro-batches.
 type counter struct {
-	*loader
-	step  *step
-	known map[int][]float64 // counts of targets by sample
+	set      *dataset.Set // nil without data
+	step     *step
+	bySample map[int][]float64 // counts of targets
 }
 
-// read counts samples that are not known, in one pass over their labels and tokens.
+// read counts samples that were not counted before, in one pass over their labels and tokens.
 func (c *counter) read(ctx context.Context, samples []int) error {
 	if c.set == nil || !slices.ContainsFunc(c.step.targets, target.varies) {
 		return nil
 	}
 	var missing []int
 	for _, s := range samples {
-		if _, ok := c.known[s]; !ok {
-			c.known[s] = nil
+		if _, ok := c.bySample[s]; !ok {
+			c.bySample[s] = nil
 			missing = append(missing, s)
 		}
 	}
@@ -106,7 +106,7 @@ func (c *counter) read(ctx context.Context, samples []int) error {
 			for k, t := range c.step.targets {
 				counts[k] = t.counted(b, i)
 			}
-			c.known[s] = counts
+			c.bySample[s] = counts
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ const readBatch = 64
 func (c *counter) total(samples []int) []float64 {
 	sum := make([]float64, len(c.step.targets))
 	for _, s := range samples {
-		counts := c.known[s]
+		counts := c.bySample[s]
 		for k := range sum {
 			if counts == nil {
 				sum[k]++ // all samples count alike

@@ -8,14 +8,16 @@ import (
 
 // A featureFinder finds the features that compare a student with one teacher.
 type featureFinder struct {
-	*settings
 	student, teacher *structure
-	of               int
+	of               int  // number of the teacher
 	masked           bool // both have a mask of padding
+	cosine           bool // hidden states are compared by the cosine loss
 }
 
 func (s *settings) featureFinder(student, teacher *structure, of int) featureFinder {
-	return featureFinder{s, student, teacher, of, student.visible() != nil && teacher.visible() != nil}
+	return featureFinder{
+		student: student, teacher: teacher, of: of, masked: student.visible() != nil && teacher.visible() != nil, cosine: s.Loss == "cosine",
+	}
 }
 
 // ofKind returns the features of a kind, with weights relative to each other.

@@ -11,7 +11,7 @@ func (f featureFinder) hint(from, to selector) feature {
 	v, u := from(f.student), to(f.teacher)
 	axis := f.student.channels(v)
 	x := feature{kind: hints, weight: 1, of: f.of}
-	if f.Loss == "cosine" {
+	if f.cosine {
 		x.kind = "cosine"
 	}
 	if width, teachers := f.student.tape.Shape(v)[axis], f.teacher.tape.Shape(u)[axis]; width != teachers {

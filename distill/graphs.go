@@ -3,7 +3,9 @@ package distill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -149,6 +151,36 @@ func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*gra
 		b.fakeQuant.insert(tape, b.params, st.feeds)
 		return b.loader.rewrite(ctx)(tape)
 	}
+}
+
+// updateQuantization observes how QAT quantizes the current weights and activations. A snapshot of the weights lets resumed training repeat it.
+func (b *graphBuilder) updateQuantization(ctx context.Context) error {
+	if b.fakeQuant == nil {
+		return nil
+	}
+	if err := b.observeQuantization(ctx); err != nil {
+		return fmt.Errorf("--qat: %w", err)
+	}
+	return b.params.writeTo(b.observedFile())
+}
+
+// repeatQuantization repeats the last observation before training was interrupted.
+func (b *graphBuilder) repeatQuantization(ctx context.Context) error {
+	if b.fakeQuant == nil {
+		return nil
+	}
+	if err := b.params.readFrom(b.observedFile()); err != nil {
+		return err
+	}
+	return b.updateQuantization(ctx)
+}
+
+// observedFile is the snapshot of the weights of the last observation for QAT.
+func (b *graphBuilder) observedFile() string { return filepath.Join(b.folder, "observed") }
+
+// quantizeWeights computes the dequantized values of the current weights with QAT.
+func (b *graphBuilder) quantizeWeights(ctx context.Context) error {
+	return b.fakeQuant.quantizeWeights(ctx, b.environment, b.params.weights)
 }
 
 // observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of codebooks the elements have

@@ -33,45 +33,42 @@ func (i identity) difference(now identity) string {
 	return strings.Join(parts, " and ")
 }
 
-// identify computes the identity of a training that has checkpoints.
-func (t *trainer) identify(ctx context.Context, teachers []*ir.Model) (err error) {
-	if t.settings.Save == "" || t.loader.set == nil {
-		return nil
-	}
-	if t.identity.Model, err = t.modelDigest(ctx, t.model); err != nil {
-		return err
+// newIdentity computes the identity of a training.
+func newIdentity(ctx context.Context, b *graphBuilder, teachers []*ir.Model) (i identity, err error) {
+	if i.Model, err = modelDigest(ctx, b.eval, b.model); err != nil {
+		return i, err
 	}
 	for _, m := range teachers {
-		sum, err := t.modelDigest(ctx, m)
+		sum, err := modelDigest(ctx, b.eval, m)
 		if err != nil {
-			return fmt.Errorf("teacher: %w", err)
+			return i, fmt.Errorf("teacher: %w", err)
 		}
-		t.identity.Teachers += sum
+		i.Teachers += sum
 	}
-	if t.identity.Data, err = t.loader.digest(ctx); err != nil {
-		return err
+	if i.Data, err = b.loader.digest(ctx); err != nil {
+		return i, err
 	}
-	t.identity.Options = t.optionsDigest()
-	return nil
+	i.Options = b.optionsDigest()
+	return i, nil
 }
 
 // optionsDigest returns the digest of the options, but for those of data, teachers and checkpoints.
-func (t *trainer) optionsDigest() string {
+func (b *graphBuilder) optionsDigest() string {
 	h := sha256.New()
 	excluded := flag.NewFlagSet("", flag.ContinueOnError)
 	pass.Declare(excluded, &pass.Samples{})
 	for _, name := range []string{"save", "save-every", "resume", "teacher"} {
 		excluded.String(name, "", "")
 	}
-	fmt.Fprintln(h, t.settings.method)
-	for _, o := range pass.Values(t.settings.given) {
+	fmt.Fprintln(h, b.settings.method)
+	for _, o := range pass.Values(b.settings.given) {
 		if excluded.Lookup(o.Name) == nil {
 			fmt.Fprintln(h, o.Name, o.Value)
 		}
 	}
-	fmt.Fprintf(h, "evaluator %v %q\n", t.settings.Evaluator != nil, t.settings.EvaluatorID)
-	fmt.Fprintf(h, "%v %d %d\n", t.fakeQuant.options(), len(t.loader.training), len(t.loader.validation))
-	for _, p := range t.params.weights {
+	fmt.Fprintf(h, "evaluator %v %q\n", b.settings.Evaluator != nil, b.settings.EvaluatorID)
+	fmt.Fprintf(h, "%v %d %d\n", b.fakeQuant.options(), len(b.loader.training), len(b.loader.validation))
+	for _, p := range b.params.weights {
 		fmt.Fprintf(h, "%s %s %v\n", p.name, p.array, p.pruned)
 	}
 	return sum(h)
@@ -80,14 +77,14 @@ func (t *trainer) optionsDigest() string {
 func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
 // modelDigest returns the digest of a model: its text, which has all but the payloads of large tensors, and these.
-func (t *trainer) modelDigest(ctx context.Context, m *ir.Model) (string, error) {
+func modelDigest(ctx context.Context, e *ir.Eval, m *ir.Model) (string, error) {
 	h := sha256.New()
-	if err := m.Text(ctx, t.eval, h); err != nil {
+	if err := m.Text(ctx, e, h); err != nil {
 		return "", err
 	}
 	for g := range m.Graphs() {
 		for _, v := range g.Consts() {
-			r, err := t.eval.Open(ctx, v.Const)
+			r, err := e.Open(ctx, v.Const)
 			if err == nil {
 				err = ir.Copy(ctx, h, r, v.Const.Bytes())
 			}

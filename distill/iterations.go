@@ -132,7 +132,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	t.progress = it.progress(last)
+	t.progress.notify = it.progress(last)
 	if err := t.runStep(ctx, it.step); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		t.params.store(it.step, true)
 		return nil
 	}
-	if err := it.rewind.readEarly(t); err != nil {
+	if err := it.rewind.readEarly(t.validation, t.state.Total, t.steps.data.stepsPerEpoch()); err != nil {
 		return err
 	}
 	t.params.store(it.step, t.state.improved())

@@ -23,9 +23,16 @@ const (
 	trialEpoch = math.MaxUint32     // gives the order of the samples, which is that of no epoch
 )
 
+// rateTrials choose the learning rate of a training.
+type rateTrials struct {
+	settings *settings
+	terms    []term
+	steps    *stepRunner
+}
+
 // chooseRate sets the learning rate of a training of this number of steps, unless it is given. Training that is shorter than a trial has a fifth of
 // the default of the optimizer, which few steps of fine-tuning do not harm.
-func (t chooser) chooseRate(ctx context.Context, steps int) error {
+func (t *rateTrials) chooseRate(ctx context.Context, steps int) error {
 	s := t.settings
 	if s.LR > 0 {
 		return nil
@@ -40,7 +47,7 @@ func (t chooser) chooseRate(ctx context.Context, steps int) error {
 	start, least := 0.0, math.Inf(1)
 	best, err := descend(func(k int) (float64, error) {
 		rate := trialRate(first, k)
-		before, loss, err := t.trial(ctx, rate, trialSteps)
+		before, loss, err := t.run(ctx, rate, trialSteps)
 		tried = append(tried, fmt.Sprintf("%g: %.4g", rate, loss))
 		start, least = before, min(least, loss)
 		return loss, err
@@ -65,12 +72,12 @@ func destroys(start, least, equal float64) bool {
 }
 
 // equalProbabilities is the loss of a model that gives all classes the same probability; 0 if the loss is not the cross-entropy with labels alone.
-func (t chooser) equalProbabilities() float64 {
-	ts := t.graphs.terms
-	if len(ts) != 1 || losses[ts[0].kind] != losses["cross-entropy"] {
+func (t *rateTrials) equalProbabilities() float64 {
+	if len(t.terms) != 1 || losses[t.terms[0].kind] != losses["cross-entropy"] {
 		return 0
 	}
-	return math.Log(float64(ts[0].classes(t.step.tape.Shape(t.step.tape.Value(ts[0].student)))))
+	tape := t.steps.step.tape
+	return math.Log(float64(t.terms[0].classes(tape.Shape(tape.Value(t.terms[0].student)))))
 }
 
 // trialRate is the rate k ratios from the first one, rounded to two digits.
@@ -109,16 +116,18 @@ func descend(f func(k int) (float64, error)) (best int, err error) {
 	return best, nil
 }
 
-// trial trains for n steps at a constant rate, and returns the loss of the first step and the mean loss of the second half, infinite if training
+// run trains for n steps at a constant rate, and returns the loss of the first step and the mean loss of the second half, infinite if training
 // diverges. Afterwards the weights, the optimizer state and the state of the training are as before.
-func (t chooser) trial(ctx context.Context, rate float64, n int) (first, mean float64, err error) {
-	start, saved, watch := filepath.Join(t.folder, "start"), t.state, t.elapsed
-	if err := t.params.writeTo(start); err != nil {
+func (t *rateTrials) run(ctx context.Context, rate float64, n int) (first, mean float64, err error) {
+	params, start := t.steps.graphs.params, filepath.Join(t.steps.graphs.folder, "start")
+	saved, watch := *t.steps.state, *t.steps.progress
+	if err := params.writeTo(start); err != nil {
 		return 0, 0, err
 	}
-	defer t.params.copyScores()()
+	defer params.copyScores()()
 	step := 0
-	err = t.steps(ctx, t.trialSamples(n), func() hyperparameters { return t.hyperparametersOf(step, rate) }, func(r result) error {
+	next := func() hyperparameters { return t.steps.hyperparameters(step, rate) }
+	err = t.steps.train(ctx, t.steps.data.ofTrial(n), next, func(r result) error {
 		if r.diverges() {
 			return errDiverged
 		}
@@ -133,39 +142,9 @@ func (t chooser) trial(ctx context.Context, rate float64, n int) (first, mean fl
 	if errors.Is(err, errDiverged) {
 		mean, err = math.Inf(1), nil
 	}
-	t.state, t.elapsed = saved, watch
-	t.elapsed.lap(&t.elapsed.Trials)
-	return first, mean, errors.Join(err, t.params.readFrom(start), t.clearOptimizer())
+	*t.steps.state, *t.steps.progress = saved, watch
+	t.steps.progress.lap(&t.steps.progress.Trials)
+	return first, mean, errors.Join(err, params.readFrom(start), t.steps.clearOptimizer())
 }
 
 var errDiverged = errors.New("training diverges")
-
-// trialSamples returns the samples of n steps. All trials have the same ones.
-func (t chooser) trialSamples(n int) []int {
-	order := shuffled(len(t.loader.training), *t.settings.Seed, trialEpoch)
-	samples := make([]int, n*t.layout.batch)
-	for i := range samples {
-		samples[i] = t.loader.training[order[i%len(order)]]
-	}
-	return samples
-}
-
-// clearOptimizer clears the optimizer states and accumulated gradients.
-func (t chooser) clearOptimizer() error {
-	reset := func(p *parameter) error {
-		for _, s := range p.states {
-			clear(s.Data)
-		}
-		clear(p.gradSum.Data)
-		return nil
-	}
-	if t.update != nil {
-		return t.update.eachParameter(reset)
-	}
-	for _, p := range t.params.weights {
-		if err := reset(p); err != nil {
-			return err
-		}
-	}
-	return nil
-}

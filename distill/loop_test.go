@@ -213,7 +213,7 @@ func interrupted(t *testing.T, step int, before func(), o ...string) {
 // stopper returns a context that is cancelled after a step, before which it calls a function.
 func stopper(t *testing.T, tr *trainer, step int, before func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
-	tr.progress = func(p pass.Progress) {
+	tr.progress.notify = func(p pass.Progress) {
 		if p.Step == step {
 			before()
 			cancel()
@@ -333,7 +333,7 @@ func TestNaNBeforeTraining(t *testing.T) {
 func TestProgress(t *testing.T) {
 	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 300), "labels", "label", "epochs", "2", "batch", "30")
 	var all []pass.Progress
-	tr.progress = func(p pass.Progress) { all = append(all, p) }
+	tr.progress.notify = func(p pass.Progress) { all = append(all, p) }
 	began := time.Now()
 	if err := tr.train(t.Context()); err != nil {
 		t.Fatal(err)

@@ -111,7 +111,8 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
 	t.params.pruned, t.params.keep = pass.PrunedWeights(step.Model), s.KeepZeros
 	maps.Copy(t.params.pruned, s.pruned)
-	t.params.selected, t.progress, t.alone, t.minimum = selected(step), step.Env.Trained, step.Env.Alone, step.Env.Minimum
+	t.params.selected = selected(step)
+	t.progress.notify, t.limit.alone, t.laterBytes = step.Env.Trained, step.Env.Alone, step.Env.Minimum
 	if len(step.Model.Graph.Outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
@@ -40,9 +41,9 @@ func (m memoryUsage) Total() int64 { return m.Program + m.arrays() + m.Reserve }
 // A planner chooses the layout of training steps. It neither reads weights nor allocates arrays.
 type planner struct {
 	*graphBuilder
-	teachers *teachers
-	measured int64 // size of the program; 0 if the usual one is planned
-	later    int64 // memory that the process has after the training besides the program
+	models   []*teacher // the other models that are in memory
+	measured int64      // size of the program; 0 if the usual one is planned
+	later    int64      // memory that the process has after the training besides the program
 	why      []string
 	smallest int64            // of the layouts that were tried
 	tapes    map[int]*step    // by micro-batch
@@ -70,8 +71,8 @@ func (pl *planner) choose(ctx context.Context) (*candidate, error) {
 	return pl.plan(ctx, p)
 }
 
-// graphs are those of training, besides those of teachers.
-func (c *candidate) graphs() []*runnable {
+// runnables are the graphs of training, besides those of teachers.
+func (c *candidate) runnables() []*runnable {
 	all := []*runnable{&c.step.runnable}
 	for _, g := range c.update.all() {
 		all = append(all, &g.runnable)
@@ -79,12 +80,25 @@ func (c *candidate) graphs() []*runnable {
 	return append(all, c.evaluator.parts()...)
 }
 
+// open opens the graphs. Random numbers of a step depend on the seed.
+func (c *candidate) open(ctx context.Context, o engine.Options, seed uint64) error {
+	seeded := o
+	seeded.Seed = seed
+	if err := c.step.open(ctx, seeded); err != nil {
+		return err
+	}
+	if err := c.update.open(ctx, o); err != nil {
+		return err
+	}
+	return c.evaluator.open(ctx, o)
+}
+
 // usage returns the memory of a candidate.
 func (pl *planner) usage(c *candidate) memoryUsage {
 	p := c.layout
 	m := memoryUsage{Weights: pl.fakeQuant.bytes(), Layout: p.String(), Why: pl.why}
 	nodes := pl.nodes
-	for _, g := range c.graphs() { // which run one after the other
+	for _, g := range c.runnables() { // which run one after the other
 		m.Arena = max(m.Arena, g.arena())
 		m.Constants += g.constants
 		m.Transient = max(m.Transient, g.usage.Outputs)
@@ -118,7 +132,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 	m.Samples, m.Batches = pl.loader.resident(), pl.loader.held(p.microBatch(), serial)
 	m.Transient += pl.loader.transient(p.microBatch())
 	specs := pl.loader.specs(p.microBatch())
-	for _, t := range models(pl.teachers, pl.measure) {
+	for _, t := range pl.models {
 		arena, outputs := t.usage(specs, serial)
 		m.Teacher += t.held
 		m.Arena = max(m.Arena, arena)

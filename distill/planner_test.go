@@ -161,7 +161,7 @@ func TestStepsDoNotLeakMemory(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	var early, late int64
-	tr.progress = func(p pass.Progress) {
+	tr.progress.notify = func(p pass.Progress) {
 		switch p.Step {
 		case 10:
 			early = heap()

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -16,37 +17,36 @@ func WithRecorder(steps []pass.Options, r *Recorder) []pass.Options {
 	return changed(steps, func(o *FineTune) { o.Recorder = r })
 }
 
-// attach lets the recorder of the options measure the graphs of steps, and counts the memory that is held between them.
-func (t *trainer) attach() error {
-	r := t.settings.Recorder
+// attachRecorder lets a recorder measure the graphs of training, and counts the memory that is held between steps. set is nil without data.
+func attachRecorder(r *Recorder, c *candidate, ts *teachers, set *dataset.Set) error {
 	if r == nil {
 		return nil
 	}
-	roles := t.step.roles
+	roles := c.step.roles
 	of := func(value string) string {
 		if r, ok := roles[value]; ok {
 			return string(r.Phase)
 		}
 		return string(grad.Update)
 	}
-	if err := r.Attach(t.step.session, planned(t.step.session), of); err != nil {
+	if err := r.Attach(c.step.session, planned(c.step.session), of); err != nil {
 		return err
 	}
-	for _, g := range t.update.all() {
+	for _, g := range c.update.all() {
 		if err := r.Attach(g.session, planned(g.session), phase(string(grad.Update))); err != nil {
 			return err
 		}
 	}
-	for _, teacher := range t.teachers.opened() {
+	for _, teacher := range ts.opened() {
 		if err := r.Attach(teacher.session, nil, phase(profile.Teacher)); err != nil {
 			return err
 		}
 	}
-	r.Hold(memory.Weight, t.memory.Weights)
-	r.Hold(memory.State, t.memory.States)
-	r.Hold(memory.Gradient, t.memory.Sums)
-	if t.loader.set != nil {
-		r.Samples(t.loader.set.InMemory)
+	r.Hold(memory.Weight, c.memory.Weights)
+	r.Hold(memory.State, c.memory.States)
+	r.Hold(memory.Gradient, c.memory.Sums)
+	if set != nil {
+		r.Samples(set.InMemory)
 	}
 	return nil
 }

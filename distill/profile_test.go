@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"github.com/mcompress/mcompress/ir"
 	"math"
 	"testing"
 
@@ -16,10 +17,12 @@ func TestProfilesOfTraining(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := []string{"data", samples(t, 300), "labels", "label", "steps", "12", "batch", "30"}
-			tr := ready(t, network(1, features, 64, 64, classes), append(data, options...)...)
-			r := profile.New()
-			tr.settings.Recorder = r
-			if err := tr.attach(); err != nil {
+			r, e, s := profile.New(), ir.NewEval(t.TempDir()), parse(t, append(data, options...)...)
+			defer e.Close()
+			s.Recorder = r
+			tr := newTrainer(network(1, features, 64, 64, classes), e, serial, s)
+			defer tr.close()
+			if err := tr.prepare(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := tr.train(t.Context()); err != nil {

@@ -27,34 +27,35 @@ func (r *rewinding) first(stepsPerEpoch int) int {
 }
 
 // keepEarly writes a snapshot of the weights at the step of the first training to which they are rewound. r may be nil.
-func (r *rewinding) keepEarly(t *trainer) error {
-	if r == nil || r.early != nil || t.state.Step != r.epoch*t.stepsPerEpoch() {
+func (r *rewinding) keepEarly(params *parameters, folder string, step, perEpoch int) error {
+	if r == nil || r.early != nil || step != r.epoch*perEpoch {
 		return nil
 	}
-	return t.params.writeTo(earlyFile(t.folder))
+	return params.writeTo(earlyFile(folder))
 }
 
 func earlyFile(folder string) string { return filepath.Join(folder, "early") }
 
-// readEarly reads the snapshot of the first training, which has ended, and restores the weights that it keeps.
-func (r *rewinding) readEarly(t *trainer) error {
+// readEarly reads the snapshot of the first training, which has ended after total steps, and restores the weights that it keeps. r may be nil.
+func (r *rewinding) readEarly(v *validation, total, perEpoch int) error {
 	if r == nil || r.early != nil {
 		return nil
 	}
-	if total := t.state.Total; r.epoch*t.stepsPerEpoch() >= total {
-		return pass.OptionErrorf("--rewind-epoch %d: the training has %d steps, and an epoch %d", r.epoch, total, t.stepsPerEpoch())
+	if r.epoch*perEpoch >= total {
+		return pass.OptionErrorf("--rewind-epoch %d: the training has %d steps, and an epoch %d", r.epoch, total, perEpoch)
 	}
-	if err := t.params.readFrom(earlyFile(t.folder)); err != nil {
+	params := v.graphs.params
+	if err := params.readFrom(earlyFile(v.graphs.folder)); err != nil {
 		return err
 	}
 	r.early = map[string][]byte{}
-	for _, p := range t.params.weights {
+	for _, p := range params.weights {
 		r.early[p.name] = bytes.Clone(p.array.Data)
 	}
-	for _, s := range t.params.stats {
+	for _, s := range params.stats {
 		r.early[s.name] = bytes.Clone(s.array.Data)
 	}
-	return t.restoreBest()
+	return v.restoreBest()
 }
 
 // restore replaces the weights of a pruned model by the early ones; elements that are 0 in the pruned ones stay 0. r may be nil.

@@ -5,53 +5,63 @@ import (
 	"time"
 )
 
-// A chooser chooses options that were not given.
-type chooser struct{ *trainer }
+// A scheduler chooses the number of steps, the learning rate and the patience of a training, unless they are given.
+type scheduler struct {
+	settings   *settings
+	trials     *rateTrials
+	validation *validation
+	state      *state
+}
 
-// schedule sets the options that depend on the data and the model, or takes them from the state of a checkpoint: number of steps, learning rate,
+// perEpoch is the number of steps of an epoch.
+func (s *scheduler) perEpoch() int { return s.trials.steps.data.stepsPerEpoch() }
+
+// resolve sets the options that depend on the data and the model, or takes them from the state of a checkpoint: number of steps, learning rate,
 // patience. The clock runs since the beginning of training.
-func (t chooser) schedule(ctx context.Context, c clock) error {
-	s := t.settings
-	s.resolve(t.stepsPerEpoch())
-	if t.state.Total == 0 {
-		if err := t.choose(ctx, c); err != nil {
+func (s *scheduler) resolve(ctx context.Context, c clock) error {
+	o := s.settings
+	o.resolve(s.perEpoch())
+	if s.state.Total == 0 {
+		if err := s.choose(ctx, c); err != nil {
 			return err
 		}
-		if s.Recorder != nil {
-			s.Recorder.Reset() // steps of trials do not count
+		if o.Recorder != nil {
+			o.Recorder.Reset() // steps of trials do not count
 		}
 	}
-	s.LR, s.chosen = t.state.LR, t.state.Chosen
-	if s.Time > 0 {
-		s.Time, s.Steps = 0, t.state.Total
+	o.LR, o.chosen = s.state.LR, s.state.Chosen
+	// The recipe of the result has the number of steps, as a repeated run has to train as long and not as fast.
+	if o.Time > 0 {
+		o.Time, o.Steps = 0, s.state.Total
 	}
-	s.resolvePatience(t.state.Total, t.stepsPerEpoch())
+	o.resolvePatience(s.state.Total, s.perEpoch())
 	return nil
 }
 
 // choose sets the number of steps and the learning rate.
-func (t chooser) choose(ctx context.Context, c clock) error {
-	s := t.settings
-	steps := s.Epochs * t.stepsPerEpoch()
-	if s.Steps > 0 {
-		steps = s.Steps
+func (s *scheduler) choose(ctx context.Context, c clock) error {
+	o := s.settings
+	steps := o.Epochs * s.perEpoch()
+	if o.Steps > 0 {
+		steps = o.Steps
 	}
 	var p *pace
-	if s.Time > 0 {
+	if o.Time > 0 {
 		var err error
-		if p, err = t.measurePace(ctx); err != nil {
+		if p, err = s.measurePace(ctx); err != nil {
 			return err
 		}
-		steps = p.steps(time.Duration(s.Time).Seconds()-c.seconds(), t.stepsPerEpoch())
+		steps = p.steps(time.Duration(o.Time).Seconds()-c.seconds(), s.perEpoch())
 	}
-	if err := t.chooseRate(ctx, steps); err != nil {
+	if err := s.trials.chooseRate(ctx, steps); err != nil {
 		return err
 	}
+	// Again, as the trials have taken a part of the time.
 	if p != nil {
-		steps = p.steps(time.Duration(s.Time).Seconds()-c.seconds(), t.stepsPerEpoch())
-		s.choose("steps", steps, "--time "+time.Duration(s.Time).String())
+		steps = p.steps(time.Duration(o.Time).Seconds()-c.seconds(), s.perEpoch())
+		o.choose("steps", steps, "--time "+time.Duration(o.Time).String())
 	}
-	t.state.Total, t.state.LR, t.state.Chosen = steps, s.LR, s.chosen
+	s.state.Total, s.state.LR, s.state.Chosen = steps, o.LR, o.chosen
 	return nil
 }
 
@@ -62,17 +72,17 @@ type pace struct{ step, epochEnd float64 }
 const paceSteps = 5
 
 // measurePace measures steps, and what is done after each epoch.
-func (t chooser) measurePace(ctx context.Context) (*pace, error) {
+func (s *scheduler) measurePace(ctx context.Context) (*pace, error) {
 	c := startClock()
-	if err := t.observeQuantization(ctx); err != nil {
+	if err := s.validation.graphs.updateQuantization(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := t.evaluate(ctx); err != nil {
+	if _, err := s.validation.evaluate(ctx); err != nil {
 		return nil, err
 	}
 	p := &pace{epochEnd: c.seconds()}
 	c = startClock()
-	if _, _, err := t.trial(ctx, t.settings.chosenOptimizer().rate, paceSteps); err != nil {
+	if _, _, err := s.trials.run(ctx, s.settings.chosenOptimizer().rate, paceSteps); err != nil {
 		return nil, err
 	}
 	p.step = c.seconds() / paceSteps

@@ -88,7 +88,7 @@ func TestRateOfALargeStart(t *testing.T) {
 		}
 	}
 	tr := ready(t, network(1, features, 32, classes), "data", samples(t, 300), "labels", "label")
-	if got := (chooser{tr}).equalProbabilities(); got != math.Log(classes) {
+	if got := tr.schedule.trials.equalProbabilities(); got != math.Log(classes) {
 		t.Errorf("equal probabilities: %v", got)
 	}
 }
@@ -98,7 +98,7 @@ func TestTrialThatDiverges(t *testing.T) {
 	tr := ready(t, network(1, features, 32, classes), "data", samples(t, 300), "labels", "label", "optimizer", "sgd", "weight-decay", "1")
 	before := bytes.Clone(tr.params.weights[0].array.Data)
 	tr.state.init(false)
-	_, loss, err := (chooser{tr}).trial(t.Context(), 1e30, trialSteps)
+	_, loss, err := tr.schedule.trials.run(t.Context(), 1e30, trialSteps)
 	if err != nil || !math.IsInf(loss, 1) {
 		t.Errorf("loss %v, %v", loss, err)
 	}

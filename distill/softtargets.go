@@ -61,7 +61,7 @@ func (ts *teachers) target(t term, outputs []map[string]*ir.Array, attended *ir.
 	if len(t.soft) > 1 && t.kind == "kl" {
 		x := ir.View[float32](first)
 		for i, p := range x {
-			x[i] = float32(ts.Temperature * math.Log(float64(p)))
+			x[i] = float32(ts.temperature * math.Log(float64(p)))
 		}
 	}
 	return first, nil
@@ -93,7 +93,7 @@ func (ts *teachers) add(sum, values *ir.Array, kind string, w float32) {
 		copy(row, x[at:at+n])
 		switch kind {
 		case "kl":
-			kernel.ScaleShift(row, row, float32(1/ts.Temperature), 0)
+			kernel.ScaleShift(row, row, float32(1/ts.temperature), 0)
 			kernel.LogSoftmax(row, row)
 			kernel.Exp(row, row)
 		case "cosine":

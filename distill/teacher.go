@@ -192,11 +192,11 @@ func (t *teacher) close() error {
 // teachers compute the targets of distillation losses: features of single teachers, and soft targets, which are the weighted means of their
 // outputs.
 type teachers struct {
-	*settings
-	each    []*teacher // nil for teachers without values in losses
-	terms   []term
-	weights []float64
-	cache   *teacherCache // nil without caching
+	temperature float64
+	each        []*teacher // nil for teachers without values in losses
+	terms       []term
+	weights     []float64     // of the teachers
+	cache       *teacherCache // nil without caching
 }
 
 // newTeachers opens the teacher models for these losses; nil if none of them needs one.
@@ -207,7 +207,7 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 			values[s.of] = append(values[s.of], s.value)
 		}
 	}
-	ts, some := &teachers{settings: l.settings, each: make([]*teacher, len(models)), terms: terms}, false
+	ts, some := &teachers{temperature: l.settings.Temperature, each: make([]*teacher, len(models)), terms: terms}, false
 	if ts.weights, err = l.settings.teacherWeights(); err != nil {
 		return nil, err
 	}

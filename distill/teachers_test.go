@@ -76,7 +76,7 @@ func TestCachedTeachers(t *testing.T) {
 
 // TestMeanOfDirections: targets of the cosine loss are averaged as directions.
 func TestMeanOfDirections(t *testing.T) {
-	ts := &teachers{settings: parse(t, "data", "none"), weights: []float64{0.5, 0.5}}
+	ts := &teachers{temperature: parse(t, "data", "none").Temperature, weights: []float64{0.5, 0.5}}
 	outputs := []map[string]*ir.Array{{"y": ir.ArrayOf([]float32{4, 0}, 1, 2)}, {"y": ir.ArrayOf([]float32{0, 0.1}, 1, 2)}}
 	got, err := ts.target(term{kind: "cosine", soft: []soft{{0, "y"}, {1, "y"}}}, outputs, nil)
 	if err != nil || ir.View[float32](got)[0] != 0.5 || ir.View[float32](got)[1] != 0.5 {

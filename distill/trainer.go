@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -13,44 +12,42 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A trainer trains one model. It composes the parts of a training run: loader, graphs, teacher, evaluator, checkpoint.
+// A trainer opens the parts of a training run, in the order in which they depend on each other, and runs its epochs. Each part has a duty and
+// holds what it needs for that; none of them holds the trainer.
 type trainer struct {
 	*environment
-	settings  *settings
-	params    *parameters
-	loader    *loader
-	fakeQuant *fakeQuant // nil without QAT
-	teachers  *teachers  // nil without distillation losses
-	augmenter *augmenter // nil without --augment
-	measure   *measurement
-	graphs    *graphBuilder
-	progress  func(pass.Progress) // called after each step and at the end; may be nil
-	alone     bool                // the process does nothing else: its memory is limited to the plan
+	settings   *settings
+	params     *parameters
+	loader     *loader
+	fakeQuant  *fakeQuant // nil without QAT
+	augmenter  *augmenter // nil without --augment
+	limit      *processLimit
+	laterBytes func(context.Context) (int64, error) // memory of the process after the training; may be nil
+	state      state
+	progress   progress
+	temporary  *atomicfile.Folder // nil until prepare
 
-	minimum func(context.Context) (int64, error) // memory after the training; may be nil
+	// set by describe
+	teachers *teachers // nil without distillation losses
+	measure  *measurement
+	graphs   *graphBuilder
 
-	layout    *layout
-	memory    memoryUsage
-	planned   pass.TrainingMemory // of the layout, for reports
-	step      *step
-	update    *accumulatedUpdate // nil if steps update weights
-	evaluator *evaluator         // nil without validation set
-	average   *average           // nil without --ema
-	identity  identity           // for checkpoints
-	counter   *counter           // nil before the first step in several micro-batches
-	state     state
-	elapsed   elapsed
-
-	temporary *atomicfile.Folder // nil until prepare
-	unbound   func()             // restores the memory limit of the process; nil without one
+	// set by openGraphs
+	candidate                      // the chosen layout with its graphs
+	planned    pass.TrainingMemory // of the layout, for reports
+	steps      *stepRunner         // trains on samples
+	validation *validation         // evaluates weights and keeps the best ones
+	schedule   *scheduler          // chooses number of steps, learning rate and patience
+	checkpoint *checkpoint         // saves and restores the training
 }
 
 func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 	env := &environment{model: m, eval: e, workers: workers}
 	params := &parameters{}
+	l := &loader{environment: env, settings: s, params: params}
 	return &trainer{
-		environment: env, settings: s, params: params,
-		loader: &loader{environment: env, settings: s, params: params},
+		environment: env, settings: s, params: params, loader: l,
+		limit: &processLimit{environment: env, budget: int64(s.MemoryBudget), params: params, loader: l},
 	}
 }
 
@@ -60,9 +57,7 @@ func (t *trainer) close() error {
 	if t.temporary != nil {
 		errs = append(errs, t.temporary.Close())
 	}
-	if t.unbound != nil {
-		t.unbound()
-	}
+	t.limit.remove()
 	return errors.Join(errs...)
 }
 
@@ -72,7 +67,7 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 		return err
 	}
 	t.folder = t.temporary.Path
-	bounded{t}.bound(int64(t.settings.MemoryBudget), 0)
+	t.limit.set(t.limit.budget, 0)
 	tape, err := t.describe(ctx, teachers)
 	if err != nil {
 		return err
@@ -84,18 +79,21 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 		return err
 	}
 	if names := t.params.unknownZeros(); len(names) > 0 && t.settings.Reinit == nil {
-		t.settings.choose("keep-zeros", false, fmt.Sprintf("many elements of %s are 0, and nothing reports that they were pruned: they are trained", someNames(names)))
+		t.settings.choose("keep-zeros", false,
+			fmt.Sprintf("many elements of %s are 0, and nothing reports that they were pruned: they are trained", someNames(names)))
 	}
+	// After reading: the zeros of pruned weights are kept.
 	if t.settings.Reinit != nil {
 		t.params.reinit(tape, uint64(*t.settings.Reinit))
 	}
-	if err := t.observeQuantization(ctx); err != nil {
+	// Before a layout is chosen: weights that share codebooks have fewer trained elements.
+	if err := t.graphs.updateQuantization(ctx); err != nil {
 		return err
 	}
 	if err := t.openGraphs(ctx); err != nil {
 		return err
 	}
-	return t.identify(ctx, teachers)
+	return t.openCheckpoint(ctx, teachers)
 }
 
 // someNames lists the first names of weights.
@@ -133,7 +131,8 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 		return nil, fmt.Errorf("teacher: %w", err)
 	}
 	tape, err := grad.New(ctx, t.model, grad.Options{
-		Inputs: t.loader.smallest(), Train: t.params.trainable, Change: t.loader.rewrite(ctx), Append: fs.ofStudent(), BatchStatistics: t.settings.BatchStatistics,
+		Inputs: t.loader.smallest(), Train: t.params.trainable, Change: t.loader.rewrite(ctx), Append: fs.ofStudent(),
+		BatchStatistics: t.settings.BatchStatistics,
 	})
 	if err != nil {
 		return nil, err
@@ -145,26 +144,30 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if t.measure, err = newMeasurement(ctx, teachers, t.loader); err != nil {
 		return nil, err
 	}
-	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, features: fs, terms: terms, heads: heads, measure: t.measure, nodes: t.model.Graph.NodeCount()}
+	t.limit.models = models(t.teachers, t.measure)
+	t.graphs = &graphBuilder{
+		environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant,
+		features: fs, terms: terms, heads: heads, measure: t.measure, nodes: t.model.Graph.NodeCount(),
+	}
 	return tape, nil
 }
 
 // planner returns the planner of layouts, once the graphs can be built.
 func (t *trainer) planner() *planner {
-	return &planner{graphBuilder: t.graphs, teachers: t.teachers, tapes: map[int]*step{}, arenas: map[string]int64{}}
+	return &planner{graphBuilder: t.graphs, models: t.limit.models, tapes: map[int]*step{}, arenas: map[string]int64{}}
 }
 
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {
 	pl, program := t.planner(), int64(0)
-	if t.settings.MemoryBudget > 0 || t.alone {
-		program = bounded{t}.measureProgram()
+	if t.limit.budget > 0 || t.limit.alone {
+		program = t.limit.measureProgram()
 	}
-	if t.settings.MemoryBudget > 0 {
+	if t.limit.budget > 0 {
 		pl.measured = program
-		if t.minimum != nil {
+		if t.laterBytes != nil {
 			var err error
-			if pl.later, err = t.minimum(ctx); err != nil {
+			if pl.later, err = t.laterBytes(ctx); err != nil {
 				return err
 			}
 		}
@@ -173,57 +176,41 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.settings.MemoryBudget > 0 {
-		if err := (bounded{t}).limitWorkers(ctx, c); err != nil {
+	if t.limit.budget > 0 {
+		if err := t.limit.reduceWorkers(ctx, c); err != nil {
 			return err
 		}
-		bounded{t}.bound(int64(t.settings.MemoryBudget), c.memory.Transient)
+		t.limit.set(t.limit.budget, c.memory.Transient)
 	}
 	if t.planned, err = pl.summary(ctx, c); err != nil {
 		return err
 	}
-	t.layout, t.step, t.update, t.evaluator, t.memory = c.layout, c.step, c.update, c.evaluator, c.memory
+	t.candidate = *c
 	t.params.allocate(t.layout)
-	t.average = newAverage(t.settings.EMA, t.params)
-	o := t.session()
-	o.Seed = *t.settings.Seed
-	if err := t.step.open(ctx, o); err != nil {
+	if err := t.open(ctx, t.session(), *t.settings.Seed); err != nil {
 		return err
 	}
-	if err := t.update.open(ctx, t.session()); err != nil {
+	if err := t.limit.reserveArena(c, program); err != nil {
 		return err
 	}
-	if err := t.evaluator.open(ctx, t.session()); err != nil {
-		return err
-	}
-	if err := (bounded{t}).reserveArena(c, program); err != nil {
-		return err
-	}
-	return t.attach()
+	t.connect()
+	return attachRecorder(t.settings.Recorder, &t.candidate, t.teachers, t.loader.set)
 }
 
-// observeQuantization updates how QAT quantizes weights and activations. A snapshot of the weights lets resumed training repeat it.
-func (t *trainer) observeQuantization(ctx context.Context) error {
-	if t.fakeQuant == nil {
-		return nil
+// connect gives the parts of the training loop what they use.
+func (t *trainer) connect() {
+	t.progress.recorder, t.progress.Method, t.progress.Workers = t.settings.Recorder, t.settings.method, t.workers
+	feed := &microBatches{loader: t.loader, augmenter: t.augmenter, layout: t.layout}
+	if t.loader.set == nil {
+		feed.classes = commonClasses(t.graphs.terms, t.step.tape)
 	}
-	if err := t.graphs.observeQuantization(ctx); err != nil {
-		return fmt.Errorf("--qat: %w", err)
+	t.steps = &stepRunner{
+		data: feed, candidate: &t.candidate, graphs: t.graphs, teachers: t.teachers, state: &t.state, progress: &t.progress,
 	}
-	return t.params.writeTo(t.observedFile())
+	t.validation = &validation{
+		graphs: t.graphs, teachers: t.teachers, evaluator: t.evaluator, average: newAverage(t.settings.EMA, t.params), state: &t.state,
+	}
+	t.schedule = &scheduler{
+		settings: t.settings, trials: &rateTrials{settings: t.settings, terms: t.graphs.terms, steps: t.steps}, validation: t.validation, state: &t.state,
+	}
 }
-
-// observeAgain repeats the last observation before training was interrupted.
-func (t *trainer) observeAgain(ctx context.Context) error {
-	if t.fakeQuant == nil {
-		return nil
-	}
-	if err := t.params.readFrom(t.observedFile()); err != nil {
-		return err
-	}
-	return t.observeQuantization(ctx)
-}
-
-// Files with snapshots of the weights: the best ones, and those of the last observation for QAT.
-func (t *trainer) bestFile() string     { return filepath.Join(t.folder, "best") }
-func (t *trainer) observedFile() string { return filepath.Join(t.folder, "observed") }

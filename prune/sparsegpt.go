@@ -58,14 +58,14 @@ func (o SparseGPT) damp() float64 {
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 	s := &sampled{step: step, sparsity: &o.Sparsity, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: o.note, fits: true}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byBlock, o.comparisons, func() { step.Ledger.Repeat(o) }
-	s.moments = func(k int) moments { return secondMoments{hessian.New(s.pool, k)} }
+	s.moments = func(k int) moments { return hessian.New(s.pool, k) }
 	var factored []moments // whose factors are those of the layers with the same inputs
 	var factors []*hessian.Factor
 	s.prune = func(l *layer, x []float32, ms []moments) error {
 		if len(factored) == 0 || factored[0] != ms[0] {
 			factored, factors = nil, nil
 			for _, m := range ms {
-				h := m.(secondMoments)
+				h := m.(*hessian.Hessian)
 				f, err := h.Factor(ctx, hessian.Options{Damp: max(float64(o.damp()), h.Shrinkage())})
 				if err != nil {
 					return err
@@ -104,19 +104,6 @@ func (o *SparseGPT) mask(l *layer, x []float32, factors []*hessian.Factor) []boo
 	}
 	o.eachPart(l, o.Compare == byLayer, func(from, to, n int) { mask = append(mask, smallest(scores[from:to], int64(n))...) })
 	return mask
-}
-
-// secondMoments are the Hessian of inputs.
-type secondMoments struct{ *hessian.Hessian }
-
-// Finite reports whether there were only finite inputs.
-func (m secondMoments) Finite() bool {
-	for i := range m.K {
-		if v := m.At(i, i); math.IsNaN(v - v) {
-			return false
-		}
-	}
-	return true
 }
 
 // blockInputs is the number of inputs among which the elements of an amount are chosen.

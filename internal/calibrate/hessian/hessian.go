@@ -2,6 +2,7 @@ package hessian
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/ir"
@@ -106,4 +107,14 @@ func (h *Hessian) At(i, j int) float64 {
 		i, j = j, i
 	}
 	return float64(h.sum[i*h.K+j])
+}
+
+// Finite reports whether all rows were finite: an element that is not makes its square on the diagonal infinite or NaN.
+func (h *Hessian) Finite() bool {
+	for i := range h.K {
+		if v := h.At(i, i); math.IsNaN(v - v) {
+			return false
+		}
+	}
+	return true
 }

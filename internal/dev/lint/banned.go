@@ -37,7 +37,7 @@ func importBans() []ban {
 }
 
 func callBans() []ban {
-	clock := []string{"cmd", "internal", "report/environment.go", "registry/mlflowpush.go", "distill/elapsed.go"}
+	clock := []string{"cmd", "internal", "report/environment.go", "registry/mlflowpush.go", "distill/progress.go"}
 	output := []string{"cmd", "internal", "fixtures"}
 	return []ban{
 		{"time.Now", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go", false},
