@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -145,7 +146,7 @@ func (s *step) accepts(i int, k *constant) bool {
 // repacks reports whether Prepare brings the packed constant of s into another form.
 func (s *step) repacks() bool {
 	switch s.Packed.(type) {
-	case op.Filled, *op.Sparse:
+	case packedweight.Filled, *packedweight.Sparse:
 		return s.op.Prepare != nil
 	}
 	return s.op.Prepare != nil && s.op.Arrange == nil

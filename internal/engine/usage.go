@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -121,7 +122,7 @@ func (e *Interpreter) Constants() []ir.Spec {
 				spec := ir.Spec{Name: s.name, DType: s.constant.array.DType, Shape: s.constant.array.Shape}
 				if k := s.constant.packed; k != nil {
 					spec.DType, spec.Shape = ir.Uint8, []int64{k.Bytes()}
-					if sparse, ok := k.(*op.Sparse); ok && e.opt.PlanOnly {
+					if sparse, ok := k.(*packedweight.Sparse); ok && e.opt.PlanOnly {
 						spec.Shape[0] = sparse.Planned()
 					}
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/engine/op/optest"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -316,7 +317,7 @@ func TestSparseConvOfPositions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.Packed = op.NewSparse(len(positions), positions, values)
+		n.Packed = packedweight.NewSparse(len(positions), positions, values)
 		if got, err := prepareConv(n, []*ir.Array{nil, {DType: w.DType, Shape: w.Shape}}, op.NewPool(2)); err != nil || !stdreflect.DeepEqual(got, want) {
 			t.Errorf("%d groups: %v, packed otherwise than the dense weight", groups, err)
 		}

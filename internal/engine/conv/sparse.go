@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -54,7 +55,7 @@ func sourceOf(n *op.Node, w *ir.Array) (spmm.Source, kernel.SparseValues) {
 	switch packed := n.Packed.(type) {
 	case quantized:
 		return packed.Source(d, depth, rows, 1, depth)
-	case *op.Sparse:
+	case *packedweight.Sparse:
 		if d.Worthwhile(rows*depth, packed.NonZeros()) {
 			return spmm.At(packed.Positions, packed.Values, depth, 1, depth), kernel.SparseValues{}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
 	"github.com/mcompress/mcompress/internal/engine/op"
-	"github.com/mcompress/mcompress/internal/engine/quant"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -23,10 +23,10 @@ type binary struct {
 
 var binaries = []binary{
 	{name: "Add", since: 7, types: block.Numbers, run: runArithmetic},
-	{name: "Sub", since: 7, types: block.Numbers, run: runArithmetic, pack: quant.PackSub},
-	{name: "Mul", since: 7, types: block.Numbers, run: runArithmetic, pack: packMul},
-	{name: "Div", since: 7, types: block.Numbers, run: runArithmetic, pack: quant.PackDiv},
-	{name: "Mod", since: 10, types: block.Numbers, run: runArithmetic, check: checkMod, pack: quant.PackMod},
+	{name: "Sub", since: 7, types: block.Numbers, run: runArithmetic, pack: packedweight.Sub},
+	{name: "Mul", since: 7, types: block.Numbers, run: runArithmetic, pack: packedweight.Mul},
+	{name: "Div", since: 7, types: block.Numbers, run: runArithmetic, pack: packedweight.Div},
+	{name: "Mod", since: 10, types: block.Numbers, run: runArithmetic, check: checkMod, pack: packedweight.Mod},
 	{name: "PRelu", since: 7, types: block.Numbers, run: runArithmetic, check: checkPRelu},
 	{name: "And", since: 7, types: block.Bool, run: runLogic},
 	{name: "Or", since: 7, types: block.Bool, run: runLogic},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -144,7 +145,7 @@ func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, err
 		return nil, nil
 	}
 	if n.Packed != nil {
-		b = op.Dense(n.Packed, b.Shape)
+		b = packedweight.Dense(n.Packed, b.Shape)
 	}
 	packed := make([]*gemm.PackedFloat, o.count())
 	bytes := int64(0)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -68,7 +69,7 @@ func prepareSparse(n *op.Node, b *ir.Array, o operand, pool *op.Pool) *op.Prepar
 
 // sourceOf lists the nonzero elements of b, unless the dense one is multiplied faster.
 func sourceOf(n *op.Node, b *ir.Array, o operand) (spmm.Source, kernel.SparseValues) {
-	s, packed := n.Packed.(*op.Sparse)
+	s, packed := n.Packed.(*packedweight.Sparse)
 	switch {
 	case packed && spmm.FloatDensity.Worthwhile(o.rows*o.cols, len(s.Values)):
 		return spmm.At(s.Positions, s.Values, o.col, o.row, o.rows), kernel.SparseValues{}

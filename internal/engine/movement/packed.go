@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/engine/spmm"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -17,7 +18,7 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	}
 	entries := int(table.Shape[0])
 	if !op.Known(table) || !op.Known(at) {
-		return lookup(op.NewLookup(table.DType, entries, nil, int(at.Elems()), nil))
+		return lookup(packedweight.NewLookup(table.DType, entries, nil, int(at.Elems()), nil))
 	}
 	if s := mostlyFirst(table, at); s != nil {
 		return s
@@ -36,7 +37,7 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	} else {
 		kernel.F32FromF16(values, ir.View[uint16](table))
 	}
-	return lookup(op.NewLookup(table.DType, entries, values, len(places), places))
+	return lookup(packedweight.NewLookup(table.DType, entries, values, len(places), places))
 }
 
 // mostlyFirst packs elements most of which are the first one of the table, a zero, as in a weight stored with a bit mask. It is nil if
@@ -58,7 +59,7 @@ func mostlyFirst(table, at *ir.Array) op.Packed {
 	if !found(values, table, at, positions) {
 		return nil // reported when the node runs
 	}
-	return sparse(op.NewSparse(len(positions), positions, values))
+	return sparse(packedweight.NewSparse(len(positions), positions, values))
 }
 
 // entriesAt writes the entries of the table at the indices that are at these positions of at, and reports whether it has all.
@@ -75,7 +76,7 @@ func entriesAt[P int32 | int64](dst []float32, table, at *ir.Array, positions []
 }
 
 // lookup is l as an interface.
-func lookup(l *op.Lookup) op.Packed {
+func lookup(l *packedweight.Lookup) op.Packed {
 	if l == nil {
 		return nil
 	}
@@ -83,7 +84,7 @@ func lookup(l *op.Lookup) op.Packed {
 }
 
 // sparse is s as an interface.
-func sparse(s *op.Sparse) op.Packed {
+func sparse(s *packedweight.Sparse) op.Packed {
 	if s == nil {
 		return nil
 	}
@@ -96,24 +97,24 @@ func packConstantOfShape(n *op.Node, _ []*ir.Array, _ []op.Packed) op.Packed {
 	if err != nil || a.DType != ir.Float {
 		return nil
 	}
-	return op.Filled(ir.View[float32](a)[0])
+	return packedweight.Filled(ir.View[float32](a)[0])
 }
 
 // packScatterElements packs values that are written to a vector of zeros at ascending positions: the sparse forms of weights.
 func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
-	zeros, ok := packed[0].(op.Filled)
+	zeros, ok := packed[0].(packedweight.Filled)
 	at, values := in[1], in[2]
 	if !ok || math.Float32bits(float32(zeros)) != 0 || len(in[0].Shape) != 1 || packed[1] != nil || n.Text("reduction", "none") != "none" {
 		return nil
 	}
 	if packed[2] != nil {
-		values = op.Dense(packed[2], values.Shape)
+		values = packedweight.Dense(packed[2], values.Shape)
 	}
 	if !op.Known(at) || !op.Known(values) {
-		return op.NewSparse[int32](int(at.Elems()), nil, nil)
+		return packedweight.NewSparse[int32](int(at.Elems()), nil, nil)
 	}
 	if last := at.Elems() - 1; at.DType == ir.Int32 && last >= 0 && int64(ir.View[int32](at)[last]) < in[0].Shape[0] {
-		if s := op.NewSparse(int(at.Elems()), ir.View[int32](at), ir.View[float32](values)); s != nil {
+		if s := packedweight.NewSparse(int(at.Elems()), ir.View[int32](at), ir.View[float32](values)); s != nil {
 			return s
 		}
 	}
@@ -125,7 +126,7 @@ func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Pack
 	if countedFrom(positions, ints, in[0].Shape[0]) != nil {
 		return nil // reported when the node runs
 	}
-	return sparse(op.NewSparse(len(positions), positions, ir.View[float32](values)))
+	return sparse(packedweight.NewSparse(len(positions), positions, ir.View[float32](values)))
 }
 
 // packSlice packs the first elements of a packed vector.

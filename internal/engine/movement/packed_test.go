@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -19,23 +20,23 @@ func TestPackScatterElements(t *testing.T) {
 		packed bool
 		want   []int32
 	}{
-		"ascending":      {none, op.Filled(0), []int64{6}, vec(1, 4), true, []int32{1, 4}},
-		"int32":          {none, op.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 4}, 2), true, []int32{1, 4}},
-		"int32 at end":   {none, op.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, -1}, 2), true, []int32{1, 5}},
-		"int32 outside":  {none, op.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 6}, 2), false, nil},
-		"from the end":   {none, op.Filled(0), []int64{6}, vec(1, -1), true, []int32{1, 5}},
-		"unordered":      {none, op.Filled(0), []int64{6}, vec(4, 1), false, nil},
-		"twice":          {none, op.Filled(0), []int64{6}, vec(4, 4), false, nil},
-		"out of range":   {none, op.Filled(0), []int64{6}, vec(4, 6), false, nil},
-		"no zeros":       {none, op.Filled(1), []int64{6}, vec(1, 4), false, nil},
+		"ascending":      {none, packedweight.Filled(0), []int64{6}, vec(1, 4), true, []int32{1, 4}},
+		"int32":          {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 4}, 2), true, []int32{1, 4}},
+		"int32 at end":   {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, -1}, 2), true, []int32{1, 5}},
+		"int32 outside":  {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 6}, 2), false, nil},
+		"from the end":   {none, packedweight.Filled(0), []int64{6}, vec(1, -1), true, []int32{1, 5}},
+		"unordered":      {none, packedweight.Filled(0), []int64{6}, vec(4, 1), false, nil},
+		"twice":          {none, packedweight.Filled(0), []int64{6}, vec(4, 4), false, nil},
+		"out of range":   {none, packedweight.Filled(0), []int64{6}, vec(4, 6), false, nil},
+		"no zeros":       {none, packedweight.Filled(1), []int64{6}, vec(1, 4), false, nil},
 		"dense":          {none, nil, []int64{6}, vec(1, 4), false, nil},
-		"matrix":         {none, op.Filled(0), []int64{3, 2}, vec(1, 2), false, nil},
-		"sum":            {[]*ir.Attr{ir.StringAttr("reduction", "add")}, op.Filled(0), []int64{6}, vec(1, 4), false, nil},
-		"unknown values": {none, op.Filled(0), []int64{6}, &ir.Array{DType: ir.Int64, Shape: []int64{2}}, true, nil},
+		"matrix":         {none, packedweight.Filled(0), []int64{3, 2}, vec(1, 2), false, nil},
+		"sum":            {[]*ir.Attr{ir.StringAttr("reduction", "add")}, packedweight.Filled(0), []int64{6}, vec(1, 4), false, nil},
+		"unknown values": {none, packedweight.Filled(0), []int64{6}, &ir.Array{DType: ir.Int64, Shape: []int64{2}}, true, nil},
 	} {
 		n := op.NewNode(ir.OpID{Type: "ScatterElements"}, 18, c.attrs, nil)
 		in := []*ir.Array{{DType: ir.Float, Shape: c.shape}, c.at, ir.ArrayOf([]float32{7, 8}, 2)}
-		s, ok := packScatterElements(n, in, []op.Packed{c.data, nil, nil}).(*op.Sparse)
+		s, ok := packScatterElements(n, in, []op.Packed{c.data, nil, nil}).(*packedweight.Sparse)
 		if ok != c.packed || ok && !slices.Equal(s.Positions, c.want) {
 			t.Errorf("%s: packed %v %v", name, ok, s)
 		}
@@ -71,7 +72,7 @@ func TestPackGatherOfMostlyZeros(t *testing.T) {
 					copy(a.Data[i*int(a.DType.Bits()/8):], []byte{1})
 				}
 			}
-			s, ok := packGather(nil, []*ir.Array{table, a}, make([]op.Packed, 2)).(*op.Sparse)
+			s, ok := packGather(nil, []*ir.Array{table, a}, make([]op.Packed, 2)).(*packedweight.Sparse)
 			if ok != (c.want != 0) {
 				t.Errorf("%s of %s: sparse is %v", name, a.DType, ok)
 				continue

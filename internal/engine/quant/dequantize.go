@@ -2,9 +2,11 @@ package quant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -45,9 +47,37 @@ func dequantizeWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 	return in[0].Elems()
 }
 
+// packDequantize packs values of at most 8 bits, without data while memory is only planned.
+func packDequantize(n *op.Node, in []*ir.Array, forms []op.Packed) op.Packed {
+	if slices.ContainsFunc(forms, func(p op.Packed) bool { return p != nil }) {
+		return nil
+	}
+	specs, err := dequantizeShape(n, in)
+	// Values of 6 bits cross the borders of bytes, so that no single element of them can be read.
+	bits := in[0].DType.Bits()
+	if err != nil || specs[0].DType != ir.Float || bits > 8 || bits == 6 {
+		return nil
+	}
+	g, err := packedweight.GranularityOf(n, in[0], in[1])
+	if err != nil {
+		return nil
+	}
+	zero := op.Opt(in, 2)
+	if narrow.IsFloat(in[0].DType) {
+		zero = nil
+	}
+	var scale []float32
+	if op.Known(in[0]) {
+		if scale, err = floats(in[1]); err != nil || zero != nil && !op.Known(zero) {
+			return nil
+		}
+	}
+	return packedweight.NewQuantized(g, in[0], zero, scale, int(in[1].Elems()))
+}
+
 // A dequantizer is one DequantizeLinear.
 type dequantizer struct {
-	*granularity
+	*packedweight.Granularity
 	x, y   *ir.Array
 	scale  []float32
 	zero   []int32   // nil for zeros
@@ -58,7 +88,7 @@ type dequantizer struct {
 func dequantize(c *op.Call) error {
 	d := &dequantizer{x: c.In[0], y: c.Out[0]}
 	var err error
-	if d.granularity, err = granularityOf(c.Node, c.In[0], c.In[1]); err != nil {
+	if d.Granularity, err = packedweight.GranularityOf(c.Node, c.In[0], c.In[1]); err != nil {
 		return err
 	}
 	if d.scale, err = floats(c.In[1]); err != nil {
@@ -71,7 +101,7 @@ func dequantize(c *op.Call) error {
 		}
 	}
 	d.unpack(c.Work)
-	d.each(c.Pool, d.run)
+	d.Each(c.Pool, d.run)
 	return nil
 }
 
@@ -81,55 +111,55 @@ func (d *dequantizer) unpack(work []byte) {
 	case isByte(dt):
 		d.bytes = d.x.Data
 	case narrow.IsInt(dt):
-		d.bytes = work[:d.total]
+		d.bytes = work[:d.Elems()]
 		narrow.DecodeInts(d.bytes, d.x.Data, dt)
 	case dt.Bits() < 8:
-		d.values = kernel.Words[float32](work)[:d.total]
+		d.values = kernel.Words[float32](work)[:d.Elems()]
 		narrow.DecodeFloats(d.values, d.x.Data, dt)
 	}
 }
 
 // run dequantizes one run. float16 and bfloat16 are rounded once, from float32.
-func (d *dequantizer) run(r run) {
+func (d *dequantizer) run(r packedweight.Run) {
 	if d.y.DType == ir.Float {
-		d.floats(ir.View[float32](d.y)[r.at:][:r.n], r)
+		d.floats(ir.View[float32](d.y)[r.At:][:r.N], r)
 		return
 	}
 	var buf [chunk]float32
-	d.floats(buf[:r.n], r)
-	to := ir.View[uint16](d.y)[r.at:][:r.n]
+	d.floats(buf[:r.N], r)
+	to := ir.View[uint16](d.y)[r.At:][:r.N]
 	if d.y.DType == ir.Float16 {
-		kernel.F16FromF32(to, buf[:r.n])
+		kernel.F16FromF32(to, buf[:r.N])
 	} else {
-		kernel.BF16FromF32(to, buf[:r.n])
+		kernel.BF16FromF32(to, buf[:r.N])
 	}
 }
 
-func (d *dequantizer) floats(dst []float32, r run) {
+func (d *dequantizer) floats(dst []float32, r packedweight.Run) {
 	switch {
-	case d.bytes != nil && r.step == 0:
-		kernel.Dequantize(dst, d.bytes[r.at:][:r.n], d.signed(), d.scale[r.scale], d.zeroAt(r.scale))
+	case d.bytes != nil && r.Step == 0:
+		kernel.Dequantize(dst, d.bytes[r.At:][:r.N], d.signed(), d.scale[r.Scale], d.zeroAt(r.Scale))
 		return
 	case d.bytes != nil:
 		var zero []int32
 		if d.zero != nil {
-			zero = d.zero[r.scale:][:r.n]
+			zero = d.zero[r.Scale:][:r.N]
 		}
-		kernel.DequantizeCols(dst, d.bytes[r.at:][:r.n], d.signed(), d.scale[r.scale:][:r.n], zero)
+		kernel.DequantizeCols(dst, d.bytes[r.At:][:r.N], d.signed(), d.scale[r.Scale:][:r.N], zero)
 		return
 	case d.values != nil:
-		copy(dst, d.values[r.at:][:r.n])
+		copy(dst, d.values[r.At:][:r.N])
 	case d.x.DType == ir.Int16:
-		differences(dst, ir.View[int16](d.x)[r.at:][:r.n], d, r)
+		differences(dst, ir.View[int16](d.x)[r.At:][:r.N], d, r)
 	case d.x.DType == ir.Uint16:
-		differences(dst, ir.View[uint16](d.x)[r.at:][:r.n], d, r)
+		differences(dst, ir.View[uint16](d.x)[r.At:][:r.N], d, r)
 	case d.x.DType == ir.Int32:
-		differences(dst, ir.View[int32](d.x)[r.at:][:r.n], d, r)
+		differences(dst, ir.View[int32](d.x)[r.At:][:r.N], d, r)
 	default:
-		narrow.DecodeFloats(dst, d.x.Data[r.at:], d.x.DType)
+		narrow.DecodeFloats(dst, d.x.Data[r.At:], d.x.DType)
 	}
 	for i := range dst {
-		dst[i] *= d.scale[r.scale+i*r.step]
+		dst[i] *= d.scale[r.Scale+i*r.Step]
 	}
 }
 
@@ -144,8 +174,8 @@ func (d *dequantizer) zeroAt(i int) int32 {
 }
 
 // differences are the quantized values minus their zero points.
-func differences[T int16 | uint16 | int32](dst []float32, x []T, d *dequantizer, r run) {
+func differences[T int16 | uint16 | int32](dst []float32, x []T, d *dequantizer, r packedweight.Run) {
 	for i, v := range x {
-		dst[i] = float32(int64(v) - int64(d.zeroAt(r.scale+i*r.step)))
+		dst[i] = float32(int64(v) - int64(d.zeroAt(r.Scale+i*r.Step)))
 	}
 }

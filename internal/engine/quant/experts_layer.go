@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -157,7 +158,7 @@ func (l *expertLayer) zeroOf(e int) *ir.Array {
 	}
 	z := ir.NewArray(ir.Uint8, int64(l.n))
 	for i := range l.n {
-		z.Data[i] = elementAt(packed.Data, i, l.bits)
+		z.Data[i] = narrow.Element(packed.Data, i, l.bits)
 	}
 	return z
 }

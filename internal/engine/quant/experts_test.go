@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -15,11 +16,11 @@ func dense(w, s, z *ir.Array, bits int) *ir.Array {
 	for i := range ir.View[float32](to) {
 		zero := 1 << (bits - 1)
 		if row := i / k; z != nil && len(z.Shape) == 3 {
-			zero = int(elementAt(part(z.Data, row, int(z.Shape[2])), i%k/block, bits))
+			zero = int(narrow.Element(part(z.Data, row, int(z.Shape[2])), i%k/block, bits))
 		} else if z != nil {
-			zero = int(elementAt(part(z.Data, row/n, int(z.Shape[1])), row%n, bits))
+			zero = int(narrow.Element(part(z.Data, row/n, int(z.Shape[1])), row%n, bits))
 		}
-		ir.View[float32](to)[i] = float32(int(elementAt(w.Data, i, bits))-zero) * ir.View[float32](s)[i/block]
+		ir.View[float32](to)[i] = float32(int(narrow.Element(w.Data, i, bits))-zero) * ir.View[float32](s)[i/block]
 	}
 	return to
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -171,7 +172,7 @@ func (t *blockTable) dequantize(y *ir.Array, at, from, n int) {
 		if t.quantize == len(t.shape)-1 {
 			size, step = min(size, int(t.block)-e%last%int(t.block)), 0
 		}
-		t.run(y, at+done, run{at: e, n: size, scale: t.scaleOf(e), step: step})
+		t.run(y, at+done, packedweight.Run{At: e, N: size, Scale: t.scaleOf(e), Step: step})
 		done += size
 	}
 }
@@ -191,21 +192,21 @@ func (t *blockTable) scaleOf(e int) int {
 }
 
 // run dequantizes elements that share a scale or have contiguous ones.
-func (t *blockTable) run(y *ir.Array, at int, r run) {
+func (t *blockTable) run(y *ir.Array, at int, r packedweight.Run) {
 	var values, scales [chunk]float32
-	v, s := values[:r.n], scales[:max(1, r.n*r.step)]
-	t.read(v, r.at)
-	readFloats(s, t.scale, r.scale)
+	v, s := values[:r.N], scales[:max(1, r.N*r.Step)]
+	t.read(v, r.At)
+	readFloats(s, t.scale, r.Scale)
 	for i := range v {
-		v[i] = (v[i] - t.zeroAt(r.scale+i*r.step)) * s[i*r.step]
+		v[i] = (v[i] - t.zeroAt(r.Scale+i*r.Step)) * s[i*r.Step]
 	}
 	switch y.DType {
 	case ir.Float:
 		copy(ir.View[float32](y)[at:], v)
 	case ir.Float16:
-		kernel.F16FromF32(ir.View[uint16](y)[at:][:r.n], v)
+		kernel.F16FromF32(ir.View[uint16](y)[at:][:r.N], v)
 	default:
-		kernel.BF16FromF32(ir.View[uint16](y)[at:][:r.n], v)
+		kernel.BF16FromF32(ir.View[uint16](y)[at:][:r.N], v)
 	}
 }
 
@@ -225,7 +226,7 @@ func (t *blockTable) read(dst []float32, from int) {
 
 // integer is element i of quantized integers of t's type.
 func (t *blockTable) integer(a *ir.Array, i int) float32 {
-	q := int(elementAt(a.Data, i, t.bits))
+	q := int(narrow.Element(a.Data, i, t.bits))
 	if t.data.DType == ir.Int4 && q > 7 {
 		q -= 16
 	}
@@ -238,7 +239,7 @@ func (t *blockTable) zeroAt(scale int) float32 {
 	case t.zero != nil && t.packed():
 		row := int(t.scale.Shape[len(t.scale.Shape)-1])
 		bytes := int(t.zero.Shape[len(t.zero.Shape)-1])
-		return float32(elementAt(t.zero.Data[scale/row*bytes:], scale%row, t.bits))
+		return float32(narrow.Element(t.zero.Data[scale/row*bytes:], scale%row, t.bits))
 	case t.zero != nil:
 		return t.integer(t.zero, scale)
 	case t.data.DType == ir.Uint8:

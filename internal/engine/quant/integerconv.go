@@ -186,11 +186,13 @@ func arrangeSparse(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeight
 		return nil, err
 	}
 	channels, k := int(w.Shape[0]), int(op.Product(w.Shape[1:]))
-	m := &sparseMatrix{data: w.Data, signed: w.DType == ir.Int8, k: k, n: channels, row: 1, col: k, zeros: make([]int32, channels)}
-	for c := range m.zeros {
-		m.zeros[c] = zeroAt(zeroPoints, c)
+	m := &spmm.QuantizedMatrix{
+		Data: w.Data, Signed: w.DType == ir.Int8, K: k, N: channels, Row: 1, Col: k, Zeros: make([]int32, channels),
 	}
-	if s := m.integers(pool); s != nil {
+	for c := range m.Zeros {
+		m.Zeros[c] = zeroAt(zeroPoints, c)
+	}
+	if s := packExact(m, pool); s != nil {
 		return &integerWeights{sparse: s}, nil
 	}
 	return nil, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -167,7 +168,7 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 			case "packed":
 				row := (blocks*bits + 7) / 8
 				z = quantizedValues(5, ir.Uint8, n, int64(row))
-				zero = func(col, blk int) float32 { return float32(elementAt(z.Data[col*row:], blk, bits)) }
+				zero = func(col, blk int) float32 { return float32(narrow.Element(z.Data[col*row:], blk, bits)) }
 			case "floats":
 				z = random(5, n, blocks)
 				zero = func(col, blk int) float32 { return ir.View[float32](z)[col*blocks+blk] }
@@ -177,7 +178,7 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 				want, size := float64(ir.View[float32](bias)[i%n]), 1.0
 				for l := range k {
 					col, blk := i%n, l/block
-					q := elementAt(part(b.Data, col, blocks*block*bits/8), l, bits)
+					q := narrow.Element(part(b.Data, col, blocks*block*bits/8), l, bits)
 					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(q)-zero(col, blk))*ir.View[float32](s)[col*blocks+blk])
 					want, size = want+v, size+math.Abs(v)
 				}

@@ -3,6 +3,7 @@ package quant
 import (
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -129,7 +130,7 @@ func packInput(b *kernel.Quantized, pool *op.Pool, i int, a *ir.Array, memory []
 		b.Scales = packFloats(b, a, memory)
 	case a.DType == ir.Uint8:
 		b.Zeros = memory
-		kernel.SetBlocks(b, b.Zeros, func(col, block int) byte { return elementAt(a.Data[col*zeroBytes(b):], block, b.Bits) })
+		kernel.SetBlocks(b, b.Zeros, func(col, block int) byte { return narrow.Element(a.Data[col*zeroBytes(b):], block, b.Bits) })
 	default:
 		b.Floats = packFloats(b, a, memory)
 	}
@@ -141,12 +142,6 @@ func packFloats(b *kernel.Quantized, a *ir.Array, memory []byte) []float32 {
 	readFloats(all, a, 0)
 	kernel.SetBlocks(b, to, func(col, block int) float32 { return all[col*b.Blocks()+block] })
 	return to
-}
-
-// elementAt is element i of packed values.
-func elementAt(quantized []byte, i, bits int) byte {
-	at := i * bits
-	return quantized[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
 // roundsToInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/packedweight"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -22,6 +23,9 @@ func quantizeOps() []op.Op {
 		{Domain: microsoft, Type: "DequantizeLinear", Since: 1, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize, Pack: packDequantize, Packs: true},
 	}
 }
+
+// chunk is the number of elements processed at once.
+const chunk = packedweight.Chunk
 
 // microsoft is the domain of ONNX Runtime's own operators.
 const microsoft = "com.microsoft"
@@ -74,7 +78,7 @@ func checkScale(n *op.Node, in []*ir.Array, scaleName, zeroName string) error {
 	if zero := op.Opt(in, 2); zero != nil && (zero.Kind != ir.Dense || zero.Elems() != scale.Elems()) {
 		return fmt.Errorf("input %s is %s, want the shape of %s, %s", zeroName, zero, scaleName, scale)
 	}
-	if _, err := granularityOf(n, in[0], scale); err != nil {
+	if _, err := packedweight.GranularityOf(n, in[0], scale); err != nil {
 		return fmt.Errorf("input %s: %w", scaleName, err)
 	}
 	return nil
@@ -95,7 +99,7 @@ func quantizeWork(n *op.Node, in []*ir.Array, _ int) int64 {
 
 // A quantizer is one QuantizeLinear.
 type quantizer struct {
-	*granularity
+	*packedweight.Granularity
 	x, y      *ir.Array
 	scale     []float32
 	zero      []int32   // nil for zeros
@@ -107,7 +111,7 @@ type quantizer struct {
 func quantize(c *op.Call) error {
 	q := &quantizer{x: c.In[0], y: c.Out[0], saturate: c.Bool("saturate", true)}
 	var err error
-	if q.granularity, err = granularityOf(c.Node, c.In[0], c.In[1]); err != nil {
+	if q.Granularity, err = packedweight.GranularityOf(c.Node, c.In[0], c.In[1]); err != nil {
 		return err
 	}
 	if q.scale, err = floats(c.In[1]); err != nil {
@@ -145,53 +149,53 @@ func (q *quantizer) fill(c *op.Call) {
 	switch {
 	case narrow.IsFloat(dt) && dt.Bits() < 8:
 		all := kernel.Words[float32](c.Work)
-		q.each(c.Pool, func(r run) { q.quotients(all[r.at:][:r.n], r) })
+		q.Each(c.Pool, func(r packedweight.Run) { q.quotients(all[r.At:][:r.N], r) })
 		narrow.EncodeFloats(q.y.Data, all, dt, narrow.Rounding{Saturate: true})
 	case narrow.IsFloat(dt):
-		q.each(c.Pool, func(r run) {
+		q.Each(c.Pool, func(r packedweight.Run) {
 			var buf [chunk]float32
-			q.quotients(buf[:r.n], r)
-			narrow.EncodeFloats(q.y.Data[r.at:], buf[:r.n], dt, narrow.Rounding{Saturate: q.saturate})
+			q.quotients(buf[:r.N], r)
+			narrow.EncodeFloats(q.y.Data[r.At:], buf[:r.N], dt, narrow.Rounding{Saturate: q.saturate})
 		})
 	case dt.Bits() < 8:
-		q.each(c.Pool, func(r run) { q.bytes(c.Work[r.at:][:r.n], r) })
-		narrow.EncodeInts(q.y.Data, c.Work[:q.total], dt)
+		q.Each(c.Pool, func(r packedweight.Run) { q.bytes(c.Work[r.At:][:r.N], r) })
+		narrow.EncodeInts(q.y.Data, c.Work[:q.Elems()], dt)
 	case dt.Bits() == 8:
-		q.each(c.Pool, func(r run) { q.bytes(q.y.Data[r.at:][:r.n], r) })
+		q.Each(c.Pool, func(r packedweight.Run) { q.bytes(q.y.Data[r.At:][:r.N], r) })
 	case dt == ir.Int16:
-		q.each(c.Pool, func(r run) { words(q, ir.View[int16](q.y)[r.at:][:r.n], r) })
+		q.Each(c.Pool, func(r packedweight.Run) { words(q, ir.View[int16](q.y)[r.At:][:r.N], r) })
 	default:
-		q.each(c.Pool, func(r run) { words(q, ir.View[uint16](q.y)[r.at:][:r.n], r) })
+		q.Each(c.Pool, func(r packedweight.Run) { words(q, ir.View[uint16](q.y)[r.At:][:r.N], r) })
 	}
 }
 
 // bytes writes quantized values of at most 8 bits.
-func (q *quantizer) bytes(dst []byte, r run) {
+func (q *quantizer) bytes(dst []byte, r packedweight.Run) {
 	levels := rangeOfType(q.y.DType)
 	if q.x.DType == ir.Float && q.precision != ir.Float16 && q.precision != ir.BFloat16 {
-		q.kernel(dst, ir.View[float32](q.x)[r.at:][:r.n], q.scale, r, levels)
+		q.kernel(dst, ir.View[float32](q.x)[r.At:][:r.N], q.scale, r, levels)
 		return
 	}
 	var buf [chunk]float32
-	q.quotients(buf[:r.n], r)
+	q.quotients(buf[:r.N], r)
 	ones := make([]float32, len(q.scale))
 	for i := range ones {
 		ones[i] = 1
 	}
-	q.kernel(dst, buf[:r.n], ones, r, levels)
+	q.kernel(dst, buf[:r.N], ones, r, levels)
 }
 
 // kernel quantizes float32 with float32 scales.
-func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, levels kernel.IntRange) {
-	if r.step == 0 {
-		kernel.Quantize(dst, x, scale[r.scale], q.zeroAt(r.scale), levels)
+func (q *quantizer) kernel(dst []byte, x, scale []float32, r packedweight.Run, levels kernel.IntRange) {
+	if r.Step == 0 {
+		kernel.Quantize(dst, x, scale[r.Scale], q.zeroAt(r.Scale), levels)
 		return
 	}
 	var zero []int32
 	if q.zero != nil {
-		zero = q.zero[r.scale:][:r.n]
+		zero = q.zero[r.Scale:][:r.N]
 	}
-	kernel.QuantizeCols(dst, x, scale[r.scale:][:r.n], zero, levels)
+	kernel.QuantizeCols(dst, x, scale[r.Scale:][:r.N], zero, levels)
 }
 
 func (q *quantizer) zeroAt(i int) int32 {
@@ -202,28 +206,28 @@ func (q *quantizer) zeroAt(i int) int32 {
 }
 
 // quotients are x/scale in the given precision, plus a float zero point.
-func (q *quantizer) quotients(dst []float32, r run) {
-	readFloats(dst, q.x, r.at)
+func (q *quantizer) quotients(dst []float32, r packedweight.Run) {
+	readFloats(dst, q.x, r.At)
 	rounded(dst, q.precision)
 	for i := range dst {
-		dst[i] /= q.scale[r.scale+i*r.step]
+		dst[i] /= q.scale[r.Scale+i*r.Step]
 	}
 	rounded(dst, q.precision)
 	if q.shift != nil {
 		for i := range dst {
-			dst[i] += q.shift[r.scale+i*r.step]
+			dst[i] += q.shift[r.Scale+i*r.Step]
 		}
 	}
 }
 
 // words writes quantized values of 16 bits. NaN becomes the lowest one, as in the kernels.
-func words[T int16 | uint16](q *quantizer, dst []T, r run) {
+func words[T int16 | uint16](q *quantizer, dst []T, r packedweight.Run) {
 	var buf [chunk]float32
-	q.quotients(buf[:r.n], r)
+	q.quotients(buf[:r.N], r)
 	limits := ranges[q.y.DType]
 	lo, hi := float64(limits.lo), float64(limits.hi)
 	for i := range dst {
-		v := math.RoundToEven(float64(buf[i])) + float64(q.zeroAt(r.scale+i*r.step))
+		v := math.RoundToEven(float64(buf[i])) + float64(q.zeroAt(r.Scale+i*r.Step))
 		if !(v > lo) {
 			v = lo
 		}

@@ -26,33 +26,35 @@ func (w operandInputs) prepareSparse(n *op.Node, in []*ir.Array, pool *op.Pool) 
 		return nil
 	}
 	k, width := tail(b.Shape, n.Bool("transB", false))
-	m := &sparseMatrix{data: b.Data, signed: b.DType == ir.Int8, k: int(k), n: int(width), row: int(width), col: 1, zeros: make([]int32, width)}
+	m := &spmm.QuantizedMatrix{
+		Data: b.Data, Signed: b.DType == ir.Int8, K: int(k), N: int(width), Row: int(width), Col: 1, Zeros: make([]int32, width),
+	}
 	if n.Bool("transB", false) {
-		m.row, m.col = 1, int(k)
+		m.Row, m.Col = 1, int(k)
 	}
 	zeros, err := zeros(optional(in, w.bZero))
-	if err != nil || len(zeros) > 1 && len(zeros) != m.n {
+	if err != nil || len(zeros) > 1 && len(zeros) != m.N {
 		return nil // reported when the node runs
 	}
-	for j := range m.zeros {
+	for j := range m.Zeros {
 		if len(zeros) > 0 {
-			m.zeros[j] = zeros[j%len(zeros)]
+			m.Zeros[j] = zeros[j%len(zeros)]
 		}
 	}
-	s := m.integers(pool)
+	s := packExact(m, pool)
 	if s == nil {
 		return nil
 	}
 	return &op.Prepared{State: s, Bytes: s.Bytes(), Drops: []int{w.b}}
 }
 
-// integers is the transposed matrix for products with 8-bit integers, which are computed as floats. It is nil if dense products are faster
+// packExact is the transposed matrix of m for products with 8-bit integers, which are computed as floats. It is nil if dense products are faster
 // or sums might not be exact.
-func (m *sparseMatrix) integers(pool *op.Pool) *spmm.Matrix {
-	if !m.isSparse(spmm.IntDensity) {
+func packExact(m *spmm.QuantizedMatrix, pool *op.Pool) *spmm.Matrix {
+	if !m.IsSparse(spmm.IntDensity) {
 		return nil
 	}
-	s := m.pack(pool, slices.Repeat([]float32{1}, m.n))
+	s := m.Pack(pool, slices.Repeat([]float32{1}, m.N))
 	const largest = 255 // difference of two elements of A
 	if s.Magnitude()*largest > maxExact {
 		return nil

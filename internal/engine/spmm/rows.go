@@ -40,15 +40,15 @@ func Halves(m gemm.Matrix[uint16], k int) Source {
 	}.source(m, k)
 }
 
-// Quantized is Dense of int8 or uint8 minus the zero point of their row.
-func Quantized(m gemm.Matrix[byte], k int, signed bool, zeros []int32) Source {
+// differences is Dense of int8 or uint8 minus the zero point of their row.
+func differences(m gemm.Matrix[byte], k int, signed bool, zeros []int32) Source {
 	return elements[byte]{
 		nonzeros: func(dst []int32, line []byte, row, step int) []int32 {
-			differences := make([]byte, len(line))
+			nonzeros := make([]byte, len(line)) // zero where the difference is
 			for i, b := range line {
-				differences[i] = b ^ byte(zeros[row+i*step])
+				nonzeros[i] = b ^ byte(zeros[row+i*step])
 			}
-			return NonZeros(dst, differences, 1)
+			return NonZeros(dst, nonzeros, 1)
 		},
 		value: func(b byte, row int) float32 { return float32(integer(b, signed) - zeros[row]) },
 	}.source(m, k)

@@ -51,8 +51,8 @@ func inTypes(r *rand.Rand, n, k int, transposed bool) []stored {
 		return gemm.Matrix[float32]{Data: data, Row: signed.Row, Col: signed.Col}
 	}
 	return []stored{
-		{"int8", Quantized(signed, k, true, integers), kernel.SparseValues{Type: kernel.SparseInt8, Scales: scales}, of(dense[0])},
-		{"uint8", Quantized(unsigned, k, false, zeros), kernel.SparseValues{Type: kernel.SparseHalf, Scales: scales}, of(dense[1])},
+		{"int8", differences(signed, k, true, integers), kernel.SparseValues{Type: kernel.SparseInt8, Scales: scales}, of(dense[0])},
+		{"uint8", differences(unsigned, k, false, zeros), kernel.SparseValues{Type: kernel.SparseHalf, Scales: scales}, of(dense[1])},
 		{"float16", Halves(halves, k), kernel.SparseValues{Type: kernel.SparseHalf, Scales: ones}, of(dense[2])},
 	}
 }

@@ -22,6 +22,12 @@ func EncodeInts(dst []byte, x []byte, dt ir.DType) {
 	pack(dst, x, int(dt.Bits()), func(v byte) uint8 { return v })
 }
 
+// Element is element i of packed values of that many bits.
+func Element(x []byte, i, bits int) byte {
+	at := i * bits
+	return x[at/8] >> (at % 8) & (1<<bits - 1)
+}
+
 // group is a number of elements that fill whole bytes, whatever their width.
 const group = 4
 

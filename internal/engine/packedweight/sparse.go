@@ -1,20 +1,21 @@
-package op
+package packedweight
 
 import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Filled is a Packed of equal elements of type Float.
+// A Filled is an op.Packed of equal elements of type Float.
 type Filled float32
 
 // Bytes is the size of the element.
 func (Filled) Bytes() int64 { return 4 }
 
-// Decode implements Packed.
-func (f Filled) Decode(dst []float32, p Part) {
+// Decode implements op.Packed.
+func (f Filled) Decode(dst []float32, p op.Part) {
 	for i := range p.Rows {
 		for j := range p.Cols {
 			dst[i*p.DstRow+j*p.DstCol] = float32(f)
@@ -22,7 +23,7 @@ func (f Filled) Decode(dst []float32, p Part) {
 	}
 }
 
-// A Sparse is a Packed whose elements are zero except for some. Operators with a Prepare function that accept it bring it into a form of
+// A Sparse is an op.Packed whose elements are zero except for some. Operators with a Prepare function that accept it bring it into a form of
 // their own.
 type Sparse struct {
 	Positions []int32 // ascending
@@ -69,8 +70,8 @@ func (s *Sparse) NonZeros() int { return s.n }
 // Planned is the size in the layout of the kernels, without padding, that operators bring positions and values into.
 func (s *Sparse) Planned() int64 { return 5 * int64(s.n) }
 
-// Decode implements Packed.
-func (s *Sparse) Decode(dst []float32, p Part) {
+// Decode implements op.Packed.
+func (s *Sparse) Decode(dst []float32, p op.Part) {
 	Filled(0).Decode(dst, p)
 	for i := range p.Rows {
 		from := p.At + i*p.Stride
@@ -82,8 +83,8 @@ func (s *Sparse) Decode(dst []float32, p Part) {
 }
 
 // Dense is an array of this shape with the elements of a packed constant.
-func Dense(packed Packed, shape []int64) *ir.Array {
+func Dense(p op.Packed, shape []int64) *ir.Array {
 	a := ir.NewArray(ir.Float, shape...)
-	packed.Decode(ir.View[float32](a), Part{Rows: 1, Cols: int(a.Elems()), DstCol: 1})
+	p.Decode(ir.View[float32](a), op.Part{Rows: 1, Cols: int(a.Elems()), DstCol: 1})
 	return a
 }

@@ -1,9 +1,10 @@
-package op
+package packedweight
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -16,7 +17,7 @@ func TestSparseDecodes(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	got := []float32{7, 7, 7, 7, 7, 7}
-	s.Decode(got, Part{At: 1, Stride: 4, Rows: 3, Cols: 2, DstRow: 1, DstCol: 3}) // columns 1 and 2 of all rows, transposed
+	s.Decode(got, op.Part{At: 1, Stride: 4, Rows: 3, Cols: 2, DstRow: 1, DstCol: 3}) // columns 1 and 2 of all rows, transposed
 	if want := []float32{10, 0, 90, 0, 0, 0}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

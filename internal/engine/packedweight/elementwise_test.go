@@ -1,4 +1,4 @@
-package elementwise
+package packedweight
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // The product of sparse elements and a factor for each index of the first axis is sparse, that with others is not.
 func TestSparseProductsAreSparse(t *testing.T) {
-	s := op.NewSparse(2, []int64{1, 7}, []float32{3, 5})
+	s := NewSparse(2, []int64{1, 7}, []float32{3, 5})
 	w := &ir.Array{DType: ir.Float, Shape: []int64{2, 2, 2}}
 	for _, c := range []struct {
 		factors *ir.Array
@@ -22,9 +22,9 @@ func TestSparseProductsAreSparse(t *testing.T) {
 		{ir.ArrayOf([]float32{2, 10}, 2, 1), nil},
 		{ir.ArrayOf([]float32{2}, 1, 1, 1), nil},
 	} {
-		got, _ := packMul(nil, []*ir.Array{w, c.factors}, []op.Packed{s, nil}).(*op.Sparse)
+		got, _ := Mul(nil, []*ir.Array{w, c.factors}, []op.Packed{s, nil}).(*Sparse)
 		if got == nil {
-			got = &op.Sparse{}
+			got = &Sparse{}
 		}
 		if !slices.Equal(got.Values, c.want) {
 			t.Errorf("factors %v: values %v, want %v", c.factors.Shape, got.Values, c.want)

@@ -1,9 +1,10 @@
-package op
+package packedweight
 
 import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -45,11 +46,11 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entries uint16, block uint8, at, stride uint16, rows, cols uint8) {
 		const n = 1 << 15
 		dense, packed := packedElements(max(2, int(entries)%2000), n, max(1, int(block)))
-		p := Part{At: int(at) % n, Stride: int(stride) % 1000, Rows: int(rows) % 32, Cols: int(cols), DstCol: 1, DstRow: int(cols)}
+		p := op.Part{At: int(at) % n, Stride: int(stride) % 1000, Rows: int(rows) % 32, Cols: int(cols), DstCol: 1, DstRow: int(cols)}
 		if p.Rows == 0 || p.Cols == 0 || p.At+(p.Rows-1)*p.Stride+p.Cols > n {
 			return
 		}
-		for _, q := range []Part{p, {p.At, p.Stride, p.Rows, p.Cols, 1, p.Rows}} {
+		for _, q := range []op.Part{p, {At: p.At, Stride: p.Stride, Rows: p.Rows, Cols: p.Cols, DstRow: 1, DstCol: p.Rows}} {
 			dst := make([]float32, p.Rows*p.Cols)
 			packed.Decode(dst, q)
 			for i := range p.Rows {
@@ -68,6 +69,6 @@ func BenchmarkDecode(b *testing.B) {
 	dst := make([]float32, 256*16)
 	b.SetBytes(4 * 256 * 16)
 	for b.Loop() {
-		packed.Decode(dst, Part{At: 32, Stride: 384, Rows: 256, Cols: 16, DstRow: 16, DstCol: 1})
+		packed.Decode(dst, op.Part{At: 32, Stride: 384, Rows: 256, Cols: 16, DstRow: 16, DstCol: 1})
 	}
 }

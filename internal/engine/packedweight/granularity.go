@@ -1,4 +1,4 @@
-package quant
+package packedweight
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A granularity is per-tensor, per-axis, or blockwise along an axis.
-type granularity struct {
+// A Granularity is the elements of a tensor that share a scale: per-tensor, per-axis, or blockwise along an axis.
+type Granularity struct {
 	total             int // elements
 	outer, dim, inner int // the axes before, the axis, those after it
 	block             int // block size along the axis; 0 for per-axis
 	single            bool
 }
 
-// granularityOf reads the shapes of a tensor and its scale (ONNX QuantizeLinear, "supported quantization granularities").
-func granularityOf(n *op.Node, x, scale *ir.Array) (*granularity, error) {
-	g := &granularity{total: int(x.Elems()), single: scale.Elems() == 1}
+// GranularityOf reads the shapes of a tensor and its scale (ONNX QuantizeLinear, "supported quantization granularities").
+func GranularityOf(n *op.Node, x, scale *ir.Array) (*Granularity, error) {
+	g := &Granularity{total: int(x.Elems()), single: scale.Elems() == 1}
 	if g.single {
 		return g, nil
 	}
@@ -50,17 +50,20 @@ func granularityOf(n *op.Node, x, scale *ir.Array) (*granularity, error) {
 	return g, nil
 }
 
-// A run is contiguous elements that share a scale, if step is 0, or have contiguous scales.
-type run struct{ at, n, scale, step int }
+// Elems is the number of elements of the tensor.
+func (g *Granularity) Elems() int { return g.total }
 
-// chunk is the number of elements processed at once.
-const chunk = 2048
+// A Run is N contiguous elements, from At on, that share scale Scale, if Step is 0, or have contiguous scales, if it is 1.
+type Run struct{ At, N, Scale, Step int }
+
+// Chunk is the largest number of elements of a run that Each passes.
+const Chunk = 2048
 
 // runs is the number of runs.
-func (g *granularity) runs() int {
+func (g *Granularity) runs() int {
 	switch {
 	case g.single:
-		return (g.total + chunk - 1) / chunk
+		return (g.total + Chunk - 1) / Chunk
 	case g.inner != 1:
 		return g.outer * g.dim
 	case g.block == 0:
@@ -69,36 +72,36 @@ func (g *granularity) runs() int {
 	return g.outer * g.blocks()
 }
 
-func (g *granularity) blocks() int { return (g.dim + g.block - 1) / g.block }
+func (g *Granularity) blocks() int { return (g.dim + g.block - 1) / g.block }
 
-func (g *granularity) run(i int) run {
+func (g *Granularity) run(i int) Run {
 	switch {
 	case g.single:
-		return run{at: i * chunk, n: min(chunk, g.total-i*chunk)}
+		return Run{At: i * Chunk, N: min(Chunk, g.total-i*Chunk)}
 	case g.inner != 1 && g.block == 0:
-		return run{at: i * g.inner, n: g.inner, scale: i % g.dim}
+		return Run{At: i * g.inner, N: g.inner, Scale: i % g.dim}
 	case g.inner != 1:
 		block := i/g.dim*g.blocks() + i%g.dim/g.block
-		return run{i * g.inner, g.inner, block * g.inner, 1}
+		return Run{i * g.inner, g.inner, block * g.inner, 1}
 	case g.block == 0:
-		return run{i * g.dim, g.dim, 0, 1}
+		return Run{i * g.dim, g.dim, 0, 1}
 	}
 	from := i % g.blocks() * g.block
-	return run{at: i/g.blocks()*g.dim + from, n: min(g.block, g.dim-from), scale: i}
+	return Run{At: i/g.blocks()*g.dim + from, N: min(g.block, g.dim-from), Scale: i}
 }
 
 // runFrom is the run of element at, from there on.
-func (g *granularity) runFrom(at int) run {
+func (g *Granularity) runFrom(at int) Run {
 	if g.single {
-		return run{at: at, n: g.total - at}
+		return Run{At: at, N: g.total - at}
 	}
 	r := g.run(g.runOf(at))
-	skip := at - r.at
-	return run{at, r.n - skip, r.scale + skip*r.step, r.step}
+	skip := at - r.At
+	return Run{at, r.N - skip, r.Scale + skip*r.Step, r.Step}
 }
 
 // runOf is the run of element at, if scales differ.
-func (g *granularity) runOf(at int) int {
+func (g *Granularity) runOf(at int) int {
 	switch {
 	case g.inner != 1:
 		return at / g.inner
@@ -110,7 +113,7 @@ func (g *granularity) runOf(at int) int {
 
 // along returns the number of consecutive indices of the rows of a matrix that share scales, if element (k, n) of k×n ones is row·k + col·n. It
 // is 0 if scales differ otherwise.
-func (g *granularity) along(k, n, row, col int) int {
+func (g *Granularity) along(k, n, row, col int) int {
 	switch {
 	case g.single || col == g.inner && n == g.dim && g.block == 0:
 		return k
@@ -120,8 +123,8 @@ func (g *granularity) along(k, n, row, col int) int {
 	return 0
 }
 
-// each distributes the runs over p, cut into pieces of at most chunk elements.
-func (g *granularity) each(p *op.Pool, f func(r run)) {
+// Each distributes the runs over p, cut into pieces of at most Chunk elements.
+func (g *Granularity) Each(p *op.Pool, f func(r Run)) {
 	if g.total == 0 {
 		return
 	}
@@ -130,8 +133,8 @@ func (g *granularity) each(p *op.Pool, f func(r run)) {
 	p.Rows(n, enough*n/g.total+1, func(from, to int) {
 		for i := from; i < to; i++ {
 			r := g.run(i)
-			for at := 0; at < r.n; at += chunk {
-				f(run{r.at + at, min(chunk, r.n-at), r.scale + at*r.step, r.step})
+			for at := 0; at < r.N; at += Chunk {
+				f(Run{r.At + at, min(Chunk, r.N-at), r.Scale + at*r.Step, r.Step})
 			}
 		}
 	})

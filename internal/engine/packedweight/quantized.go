@@ -1,6 +1,7 @@
-package quant
+package packedweight
 
 import (
+	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
@@ -10,10 +11,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A weight is the output of DequantizeLinear on constants, in packed form: the quantized values as they are stored, or as a matrix in the
-// layout of products.
-type weight struct {
-	*granularity
+// A Quantized is the output of DequantizeLinear on constants: the quantized values as they are stored, or as a matrix in the layout of
+// products.
+type Quantized struct {
+	*Granularity
 	x, zero *ir.Array // nil in a matrix; zero also if zero points are zeros
 	scale   []float32
 	scales  int
@@ -27,36 +28,19 @@ type weight struct {
 	row, col int          // distances of its elements in the tensor
 }
 
-// packDequantize packs values of at most 8 bits, without data while memory is only planned.
-func packDequantize(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
-	for _, p := range packed {
-		if p != nil {
-			return nil
-		}
-	}
-	specs, err := dequantizeShape(n, in)
-	bits := in[0].DType.Bits()
-	if err != nil || specs[0].DType != ir.Float || bits > 8 || bits == 6 {
-		return nil
-	}
-	w := &weight{x: in[0], scales: int(in[1].Elems()), values: valuesOf(in[0].DType)}
-	if w.granularity, err = granularityOf(n, in[0], in[1]); err != nil {
-		return nil
-	}
-	if zero := op.Opt(in, 2); !narrow.IsFloat(in[0].DType) {
-		w.zero = zero
-	}
-	if !op.Known(w.x) {
-		return w
-	}
-	if w.scale, err = floats(in[1]); err != nil || w.zero != nil && !op.Known(w.zero) {
-		return nil
-	}
-	w.x = &ir.Array{DType: w.x.DType, Shape: w.x.Shape, Data: w.x.Data} // the constant is released
-	if w.zero != nil {
-		w.zero = &ir.Array{DType: w.zero.DType, Shape: w.zero.Shape, Data: w.zero.Data}
+// NewQuantized returns x, of at most 8 bits, minus zero points times scales, which are one for each run of g. zero is nil if all zero points
+// are zeros. Without data of x, while memory is only planned, scale is nil; scales is the number of scales.
+func NewQuantized(g *Granularity, x, zero *ir.Array, scale []float32, scales int) *Quantized {
+	w := &Quantized{Granularity: g, x: withoutOwner(x), scale: scale, scales: scales, values: valuesOf(x.DType)}
+	if zero != nil {
+		w.zero = withoutOwner(zero)
 	}
 	return w
+}
+
+// withoutOwner is a with the same data, so that a constant that is dropped afterwards does not keep them.
+func withoutOwner(a *ir.Array) *ir.Array {
+	return &ir.Array{DType: a.DType, Shape: a.Shape, Data: a.Data}
 }
 
 // valuesOf is the number that each value of a type of at most 8 bits represents.
@@ -67,12 +51,18 @@ func valuesOf(dt ir.DType) []float32 {
 	values := make([]float32, 1<<dt.Bits())
 	for i := range values {
 		values[i] = float32(i)
-		if lo := ranges[dt].lo; lo < 0 && int32(i) >= -lo {
+		if isSigned(dt) && i >= len(values)/2 {
 			values[i] -= float32(len(values))
 		}
 	}
 	return values
 }
+
+// isByte reports whether elements of type dt are integers of one byte.
+func isByte(dt ir.DType) bool { return dt == ir.Int8 || dt == ir.Uint8 }
+
+// isSigned reports whether dt is a signed integer of at most 8 bits.
+func isSigned(dt ir.DType) bool { return dt == ir.Int8 || dt == ir.Int4 || dt == ir.Int2 }
 
 // floatValues is valuesOf for float types.
 func floatValues(dt ir.DType) []float32 {
@@ -90,7 +80,7 @@ func floatValues(dt ir.DType) []float32 {
 }
 
 // Bytes implements op.Packed.
-func (w *weight) Bytes() int64 {
+func (w *Quantized) Bytes() int64 {
 	if w.sparse != nil {
 		return w.sparse.Bytes()
 	}
@@ -109,23 +99,23 @@ func (w *weight) Bytes() int64 {
 }
 
 // Decode implements op.Packed.
-func (w *weight) Decode(dst []float32, p op.Part) {
+func (w *Quantized) Decode(dst []float32, p op.Part) {
 	for i := range p.Rows {
 		for j := 0; j < p.Cols; {
 			at, to := p.At+i*p.Stride+j, dst[i*p.DstRow+j*p.DstCol:]
 			r := w.runFrom(at)
-			r.n = min(r.n, p.Cols-j)
+			r.N = min(r.N, p.Cols-j)
 			w.decodeRun(to, r, p.DstCol)
-			j += r.n
+			j += r.N
 		}
 	}
 }
 
 // decodeRun writes a run to elements of dst that are a distance apart.
-func (w *weight) decodeRun(dst []float32, r run, distance int) {
+func (w *Quantized) decodeRun(dst []float32, r Run, distance int) {
 	if w.matrix != nil || w.sparse != nil {
-		for i := range r.n {
-			if k, n := w.place(r.at + i); w.sparse != nil {
+		for i := range r.N {
+			if k, n := w.place(r.At + i); w.sparse != nil {
 				dst[i*distance] = w.sparse.At(n, k)
 			} else {
 				dst[i*distance] = w.matrix.At(k, n)
@@ -133,18 +123,18 @@ func (w *weight) decodeRun(dst []float32, r run, distance int) {
 		}
 		return
 	}
-	if distance == 1 && r.step == 0 && isByte(w.x.DType) {
+	if distance == 1 && r.Step == 0 && isByte(w.x.DType) {
 		scale := float32(1)
 		if !w.unscaled {
-			scale = w.scale[r.scale]
+			scale = w.scale[r.Scale]
 		}
-		kernel.Dequantize(dst[:r.n], w.x.Data[r.at:r.at+r.n], w.x.DType == ir.Int8, scale, int32(w.zeroAt(r.scale)))
+		kernel.Dequantize(dst[:r.N], w.x.Data[r.At:r.At+r.N], w.x.DType == ir.Int8, scale, int32(w.zeroAt(r.Scale)))
 		return
 	}
 	bits := int(w.x.DType.Bits())
-	for i := range r.n {
-		at, scale := r.at+i, r.scale+i*r.step
-		value := elementAt(w.x.Data, at, bits)
+	for i := range r.N {
+		at, scale := r.At+i, r.Scale+i*r.Step
+		value := narrow.Element(w.x.Data, at, bits)
 		if w.quotients {
 			value = w.x.Data[at*bits/8] >> (at * bits % 8)
 		}
@@ -157,15 +147,15 @@ func (w *weight) decodeRun(dst []float32, r run, distance int) {
 }
 
 // zeroAt is the zero point of a scale.
-func (w *weight) zeroAt(scale int) float32 {
+func (w *Quantized) zeroAt(scale int) float32 {
 	if w.zero == nil {
 		return 0
 	}
-	return w.values[elementAt(w.zero.Data, scale, int(w.zero.DType.Bits()))]
+	return w.values[narrow.Element(w.zero.Data, scale, int(w.zero.DType.Bits()))]
 }
 
 // place is the row and column of element at in the matrix.
-func (w *weight) place(at int) (k, n int) {
+func (w *Quantized) place(at int) (k, n int) {
 	if w.row == 1 {
 		return at % w.col, at / w.col
 	}
@@ -173,7 +163,7 @@ func (w *weight) place(at int) (k, n int) {
 }
 
 // Arrange implements op.Arranged.
-func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
+func (w *Quantized) Arrange(k, n, row, col int, pool *op.Pool) {
 	if w.matrix != nil || w.sparse != nil || row == col || k*n != w.total || w.sparsify(k, n, row, col, pool) {
 		return
 	}
@@ -188,7 +178,7 @@ func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
 	switch {
 	case narrow.IsFloat(w.x.DType):
 		q.Table = w.values
-	case ranges[w.x.DType].lo < 0:
+	case isSigned(w.x.DType):
 		flip = 1 << (q.Bits - 1)
 		q.Zero = float32(flip)
 	}
@@ -205,13 +195,13 @@ func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
 			q.PackRows(j, data, row, flip)
 		}
 	})
-	scaleOf := func(n, block int) int { return w.runFrom(block*q.Block*row + n*col).scale }
+	scaleOf := func(n, block int) int { return w.runFrom(block*q.Block*row + n*col).Scale }
 	q.Scales = make([]float32, q.BlockValues())
 	kernel.SetBlocks(q, q.Scales, func(n, block int) float32 { return w.scale[scaleOf(n, block)] })
 	if w.zero != nil {
 		q.Zeros = make([]byte, q.BlockValues())
 		kernel.SetBlocks(q, q.Zeros, func(n, block int) byte {
-			return elementAt(w.zero.Data, scaleOf(n, block), int(w.zero.DType.Bits())) ^ flip
+			return narrow.Element(w.zero.Data, scaleOf(n, block), int(w.zero.DType.Bits())) ^ flip
 		})
 		w.zero.Data = nil
 	}
@@ -219,7 +209,7 @@ func (w *weight) Arrange(k, n, row, col int, pool *op.Pool) {
 }
 
 // setUnitScales stores the scales of a weight without ones.
-func (w *weight) setUnitScales() {
+func (w *Quantized) setUnitScales() {
 	w.unscaled, w.scales = false, 1
 	if w.zero != nil {
 		w.scales = int(w.zero.Elems())
@@ -228,9 +218,51 @@ func (w *weight) setUnitScales() {
 }
 
 // Matrix implements op.Arranged.
-func (w *weight) Matrix(row, col int) *kernel.Quantized {
+func (w *Quantized) Matrix(row, col int) *kernel.Quantized {
 	if w.row != row || w.col != col {
 		return nil
 	}
 	return w.matrix
+}
+
+// sparsify stores w as a sparse matrix if it is multiplied faster so; see Arrange.
+func (w *Quantized) sparsify(k, n, row, col int, pool *op.Pool) bool {
+	source, v := w.Source(spmm.QuantizedDensity, k, n, row, col)
+	if source == nil {
+		return false
+	}
+	w.sparse, w.row, w.col = spmm.Pack(pool, n, k, source, v), row, col
+	w.x, w.zero, w.scale = nil, nil, nil
+	return true
+}
+
+// Source lists the nonzero elements of the transposed matrix, if element (k, n) of a k×n one is k·row + n·col, and types its values. It is nil
+// unless these have a scale for each column and are so few that products are faster than dense ones by cost model d.
+func (w *Quantized) Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel.SparseValues) {
+	if w.x == nil || w.scale == nil || !isByte(w.x.DType) || k*n != w.total || w.along(k, n, row, col) < k {
+		return nil, kernel.SparseValues{}
+	}
+	m := &spmm.QuantizedMatrix{
+		Data: w.x.Data, Signed: w.x.DType == ir.Int8, K: k, N: n, Row: row, Col: col, Zeros: make([]int32, n),
+	}
+	scales := make([]float32, n)
+	for j := range n {
+		at := w.runFrom(j * col).Scale
+		scales[j], m.Zeros[j] = w.scale[at], int32(w.zeroAt(at))
+		if s := float64(scales[j]); math.IsInf(s, 0) || math.IsNaN(s) || math.Signbit(s) {
+			return nil, kernel.SparseValues{} // zero times it is not zero, or -0, which the dequantized weight does not count as zero
+		}
+	}
+	if !m.IsSparse(d) {
+		return nil, kernel.SparseValues{}
+	}
+	return m.Source(scales)
+}
+
+// Sparse is the transposed matrix of these distances, nil if it is not sparse or not arranged so.
+func (w *Quantized) Sparse(row, col int) *spmm.Matrix {
+	if w.row != row || w.col != col {
+		return nil
+	}
+	return w.sparse
 }
