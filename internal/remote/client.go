@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/mcompress/mcompress/internal/retry"
@@ -67,7 +66,7 @@ func (s *settings) ranger(ctx context.Context, loc location) (ranger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &s3File{minio.Core{Client: c}, loc.bucket, loc.key}, nil
+	return &s3File{c, loc.object()}, nil
 }
 
 // A webFile is a URL.
@@ -119,73 +118,36 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 
 // An s3File is an object of a bucket.
 type s3File struct {
-	core        minio.Core
-	bucket, key string
+	client *s3Client
+	object
 }
 
 func (f *s3File) get(ctx context.Context, off, n int64, match tag) (*http.Response, error) {
-	var o minio.GetObjectOptions
-	h := http.Header{}
+	h := http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, off+n-1)}}
 	match.set(h)
-	for name := range h {
-		o.Set(name, h.Get(name))
-	}
-	o.Set("Range", fmt.Sprintf("bytes=%d-%d", off, off+n-1))
-	body, _, header, err := f.core.GetObject(ctx, f.bucket, f.key, o)
-	err = libraryError(err)
+	resp, err := f.client.do(ctx, s3Request{method: http.MethodGet, object: f.object, header: h})
 	var status *statusError
-	switch {
-	case errors.As(err, &status) && status.status == http.StatusRequestedRangeNotSatisfiable:
-		return f.empty(ctx)
-	case err != nil:
-		return nil, err
+	if errors.As(err, &status) && status.status == http.StatusRequestedRangeNotSatisfiable {
+		return f.emptyRange(ctx)
 	}
-	return &http.Response{StatusCode: http.StatusPartialContent, Header: header, Body: body}, nil
+	return resp, err
 }
 
-// empty is the response to a range of an empty object, of which the library returns no header.
-func (f *s3File) empty(ctx context.Context) (*http.Response, error) {
-	o, err := f.core.StatObject(ctx, f.bucket, f.key, minio.StatObjectOptions{})
+// emptyRange is the response to a range of an empty object, which not every server describes.
+func (f *s3File) emptyRange(ctx context.Context) (*http.Response, error) {
+	h, err := f.client.head(ctx, f.object)
 	if err != nil {
-		return nil, libraryError(err)
+		return nil, err
 	}
-	h := http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", o.Size)}, "Etag": {`"` + o.ETag + `"`}}
+	h.Set("Content-Range", "bytes */"+h.Get("Content-Length"))
 	return &http.Response{StatusCode: http.StatusRequestedRangeNotSatisfiable, Header: h, Body: http.NoBody}, nil
-}
-
-// bounded limits the bodies of responses: the library reads those of errors to their end.
-type bounded struct{ http.RoundTripper }
-
-// maxBody is more than a segment, or a list of uploads.
-const maxBody = segment + maxErrorBody
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(resp.Body, max(maxBody, requested(r)+maxErrorBody)), resp.Body}
-	return resp, nil
-}
-
-// requested is the number of bytes of the range that a request names.
-func requested(r *http.Request) int64 {
-	var start, end int64
-	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &start, &end); err != nil {
-		return 0
-	}
-	return end - start + 1
 }
 
 // amazon is the endpoint of S3 without AWS_ENDPOINT_URL.
 const amazon = "https://s3.amazonaws.com"
 
-// client is the client of S3 for the environment of this process. The region of a bucket of Amazon's is requested if none is set.
-func (s *settings) client(ctx context.Context, path string) (*minio.Client, error) {
+// client is the client of S3 for the environment of this process. The region of a bucket of Amazon's is that of its responses if none is set.
+func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 	endpoint := firstOf("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 	if endpoint == "" {
 		endpoint = amazon
@@ -193,7 +155,7 @@ func (s *settings) client(ctx context.Context, path string) (*minio.Client, erro
 	region := firstOf("AWS_REGION", "AWS_DEFAULT_REGION")
 	key := strings.Join([]string{endpoint, region, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}, "\x00")
 	if c, ok := s.clients.Load(key); ok {
-		return c.(*minio.Client), nil
+		return c.(*s3Client), nil
 	}
 	u, err := url.Parse(endpoint)
 	switch {
@@ -201,9 +163,6 @@ func (s *settings) client(ctx context.Context, path string) (*minio.Client, erro
 		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is not the URL of a server: use https://HOST")}
 	case u.Scheme == httpScheme && !isLoopback(u.Hostname()):
 		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is %s: http:// is for loopback addresses only", Shown(endpoint))}
-	}
-	if region == "" && endpoint != amazon {
-		region = "us-east-1" // as other servers have it
 	}
 	chain := s.credentials()
 	v, err := chain.GetWithContext(nil)
@@ -213,12 +172,11 @@ func (s *settings) client(ctx context.Context, path string) (*minio.Client, erro
 	case err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "":
 		return nil, &Error{Shown(path), errors.New("no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a credentials file, or run with a role; public objects are read by their https:// URL")}
 	}
-	c, err := minio.New(u.Host, &minio.Options{Creds: chain, Secure: u.Scheme == httpsScheme, Region: region, Transport: bounded{s.transport}, MaxRetries: 1})
-	if err != nil {
-		return nil, &PathError{path, err}
-	}
+	c := &s3Client{http: &http.Client{Transport: s.transport}, endpoint: u, credentials: chain, region: region, regions: map[string]string{}}
+	// A redirect is to another region, for which the request has to be signed again.
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	known, _ := s.clients.LoadOrStore(key, c)
-	return known.(*minio.Client), nil
+	return known.(*s3Client), nil
 }
 
 // credentials are found as AWS's tools find them: in the environment, in the credentials file, by the role of a container, pod or machine.

@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-
-	"github.com/minio/minio-go/v7"
 )
 
 // errExists is the cause of an *Error of an object that is there already, with other content.
@@ -19,7 +17,7 @@ func Create(ctx context.Context, url string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	return shared().create(ctx, loc, io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+	return shared().create(ctx, loc, sectionOf(content))
 }
 
 func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader) error {
@@ -30,13 +28,10 @@ func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader
 	if err != nil {
 		return err
 	}
-	var o minio.PutObjectOptions
-	o.SetMatchETagExcept("*")
 	err = s.retry(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, partTimeout)
 		defer cancel()
-		_, err := minio.Core{Client: c}.PutObject(ctx, loc.bucket, loc.key, body(r), r.Size(), "", "", o)
-		return libraryError(err)
+		return c.put(ctx, loc.object(), r)
 	})
 	if errors.Is(err, ErrChanged) { // or an earlier attempt wrote it, whose response was lost
 		var same bool

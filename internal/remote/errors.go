@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/minio/minio-go/v7"
-
 	"github.com/mcompress/mcompress/internal/retry"
 )
 
@@ -34,6 +32,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type statusError struct {
 	status        int
 	code, message string // of S3
+	region        string // in which S3 has the bucket, if it is another than that of the request
 }
 
 func (e *statusError) Error() string {
@@ -70,20 +69,13 @@ const maxErrorBody = 64 << 10
 // responseError is the error of a response, which may have S3's description of it.
 func responseError(r *http.Response) error {
 	e := &statusError{status: r.StatusCode}
-	var described struct{ Code, Message string }
+	var described struct{ Code, Message, Region string }
 	if xml.NewDecoder(io.LimitReader(r.Body, maxErrorBody)).Decode(&described) == nil {
 		e.code, e.message = described.Code, described.Message
 	}
+	// A redirect has it in the header, a signature for another region in the body.
+	e.region = cmp.Or(r.Header.Get("X-Amz-Bucket-Region"), described.Region)
 	return retry.Delay(e, retry.After(r))
-}
-
-// libraryError is the error of a request by the S3 library.
-func libraryError(err error) error {
-	var e minio.ErrorResponse
-	if errors.As(err, &e) && e.StatusCode != 0 {
-		return &statusError{e.StatusCode, e.Code, e.Message}
-	}
-	return withoutURL(err)
 }
 
 // withoutURL is the error of a request without its URL, which may have a signature.
@@ -98,11 +90,11 @@ func withoutURL(err error) error {
 // errRange is a response that is not the requested range. The same request may have another response from a server that is not faulty.
 var errRange = errors.New("the server sent another range than the requested one")
 
-// transientCodes are errors of S3 that pass, though their statuses are those of wrong requests: a body that arrived too slowly, a limit of requests, a
-// signature for another region, which is known after the response, and a conditional request at the same time.
+// transientCodes are errors of S3 that pass, though their statuses are those of wrong requests: a body that arrived too slowly, a limit of requests, and a
+// conditional request at the same time.
 var transientCodes = map[string]bool{
 	"RequestTimeout": true, "SlowDown": true, "Throttling": true, "ThrottlingException": true, "RequestLimitExceeded": true, "RequestThrottled": true,
-	"AuthorizationHeaderMalformed": true, "ConditionalRequestConflict": true,
+	"ConditionalRequestConflict": true,
 }
 
 // transient reports whether the same request may succeed a little later.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-
-	"github.com/minio/minio-go/v7"
 )
 
 // List returns the names of the objects below a folder of a bucket, s3://BUCKET or s3://BUCKET/PREFIX, without the part that they have in common. They are sorted.
@@ -34,19 +32,16 @@ func (s *settings) list(ctx context.Context, url string) (names []string, err er
 	return names, nil
 }
 
-// keys returns those of the objects that begin with a prefix, sorted.
-func (s *settings) keys(ctx context.Context, c *minio.Client, bucket, prefix string) (keys []string, err error) {
-	err = s.retry(ctx, func() error {
-		ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
-		defer cancel()
-		keys = nil
-		for o := range c.ListObjects(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-			if o.Err != nil {
-				return libraryError(o.Err)
-			}
-			keys = append(keys, o.Key)
+// keys returns those of the objects that begin with a prefix, sorted as S3 lists them.
+func (s *settings) keys(ctx context.Context, c *s3Client, bucket, prefix string) (keys []string, err error) {
+	for token := ""; ; {
+		var page []string
+		err := s.retry(ctx, func() (err error) {
+			page, token, err = c.keys(ctx, bucket, prefix, token)
+			return err
+		})
+		if keys = append(keys, page...); err != nil || token == "" {
+			return keys, err
 		}
-		return ctx.Err()
-	})
-	return keys, err
+	}
 }

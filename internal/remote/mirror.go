@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -249,7 +248,7 @@ func (m *Mirror) Remove(ctx context.Context) error {
 	g.SetLimit(removing)
 	for _, key := range keys {
 		g.Go(func() error {
-			return m.settings.retry(ctx, func() error { return libraryError(c.RemoveObject(ctx, loc.bucket, key, minio.RemoveObjectOptions{})) })
+			return m.settings.retry(ctx, func() error { return c.remove(ctx, object{loc.bucket, key}) })
 		})
 	}
 	if err := g.Wait(); err != nil {

@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/retry"
@@ -48,8 +48,9 @@ const partTimeout = 10 * time.Minute
 
 // The metadata of an object: its SHA-256, and the tag of its source.
 const (
-	sumHeader    = "sha256"
-	sourceHeader = "source"
+	metaPrefix   = "X-Amz-Meta-"
+	sumHeader    = "Sha256"
+	sourceHeader = "Source"
 )
 
 // CheckOutput is an error unless url is that of an object, or of a folder in a bucket, that can be written.
@@ -107,11 +108,9 @@ var errReadOnly = errors.New("https:// is read-only: write to s3://BUCKET/KEY")
 // An upload is a multipart upload that is not complete.
 type upload struct {
 	settings *settings
-	core     minio.Core
-	loc      location
+	sent     *multipart
 	file     Upload
-	id       string
-	parts    []minio.CompletePart
+	parts    []part
 	size     int64
 	done     bool
 }
@@ -129,18 +128,26 @@ func (s *settings) begin(ctx context.Context, f Upload) (*upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upload{settings: s, core: minio.Core{Client: c}, loc: loc, file: f}
-	_ = c.RemoveIncompleteUpload(ctx, loc.bucket, loc.key) // listing them may be forbidden
-	// Browsers show pages by their type.
-	o := minio.PutObjectOptions{UserMetadata: map[string]string{}, ContentType: mime.TypeByExtension(path.Ext(loc.key))}
-	for name, value := range map[string]string{sumHeader: f.SHA256, sourceHeader: f.Source} {
+	u := &upload{settings: s, file: f}
+	// Listing them may be forbidden, and an upload that is left does no harm.
+	if ids, err := c.incomplete(ctx, loc.object()); err == nil {
+		for _, id := range ids {
+			_ = (&multipart{c, loc.object(), id}).abort(ctx)
+		}
+	}
+	header := http.Header{}
+	for name, value := range map[string]string{
+		"Content-Type":            mime.TypeByExtension(path.Ext(loc.key)), // browsers show pages by it
+		metaPrefix + sumHeader:    f.SHA256,
+		metaPrefix + sourceHeader: f.Source,
+	} {
 		if value != "" {
-			o.UserMetadata[name] = value
+			header.Set(name, value)
 		}
 	}
 	err = s.retry(ctx, func() (err error) {
-		u.id, err = u.core.NewMultipartUpload(ctx, loc.bucket, loc.key, o)
-		return libraryError(err)
+		u.sent, err = c.multipart(ctx, loc.object(), header)
+		return err
 	})
 	if err != nil {
 		return nil, failed(f.URL, err)
@@ -160,19 +167,19 @@ func (u *upload) send(ctx context.Context) error {
 		return err
 	}
 	u.size = st.Size()
-	size, part := int64(partSize), func(ctx context.Context, i int, off, n int64) error {
+	size, sendPart := int64(partSize), func(ctx context.Context, i int, off, n int64) error {
 		return u.part(ctx, i, io.NewSectionReader(f, off, n))
 	}
 	if u.file.From.URL != "" && u.size > 0 {
-		size, part = u.settings.copySize, u.copyPart
+		size, sendPart = u.settings.copySize, u.copyPart
 	}
 	number, size := partsOf(u.size, size)
-	u.parts = make([]minio.CompletePart, number)
+	u.parts = make([]part, number)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(uploading)
 	for i := range u.parts {
 		off := int64(i) * size
-		g.Go(func() error { return part(ctx, i, off, min(size, u.size-off)) })
+		g.Go(func() error { return sendPart(ctx, i, off, min(size, u.size-off)) })
 	}
 	return g.Wait()
 }
@@ -185,19 +192,12 @@ func partsOf(total, size int64) (number, each int64) {
 
 // part sends the part of index i.
 func (u *upload) part(ctx context.Context, i int, r *io.SectionReader) error {
-	return u.settings.retry(ctx, func() error {
+	return u.settings.retry(ctx, func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, partTimeout)
 		defer cancel()
-		p, err := u.core.PutObjectPart(ctx, u.loc.bucket, u.loc.key, u.id, i+1, body(r), r.Size(), minio.PutObjectPartOptions{})
-		u.parts[i] = minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag}
-		return libraryError(err)
+		u.parts[i], err = u.sent.send(ctx, i+1, r)
+		return err
 	})
-}
-
-// body is what one attempt sends of r. Each attempt has a position of its own, as the transport may read for the one before until later. It is
-// not a file, which the library would close.
-func body(r *io.SectionReader) io.ReadSeeker {
-	return struct{ io.ReadSeeker }{io.NewSectionReader(r, 0, r.Size())}
 }
 
 // copyPart makes the server copy n bytes from off as the part of index i.
@@ -207,18 +207,18 @@ func (u *upload) copyPart(ctx context.Context, i int, off, n int64) error {
 		return err
 	}
 	return u.settings.retry(ctx, func() (err error) {
-		u.parts[i], err = u.core.CopyObjectPart(ctx, from.bucket, from.key, u.loc.bucket, u.loc.key, u.id, i+1, off, n, map[string]string{"x-amz-copy-source-if-match": u.file.From.ETag})
-		return libraryError(err)
+		u.parts[i], err = u.sent.copy(ctx, i+1, from.object(), u.file.From.ETag, off, n)
+		return err
 	})
 }
 
 // complete makes the object appear. If the response to an earlier attempt was lost, it is there already.
 func (u *upload) complete(ctx context.Context) error {
-	_, err := u.core.CompleteMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id, u.parts, minio.PutObjectOptions{})
-	err = libraryError(err)
+	err := u.sent.complete(ctx, u.parts)
 	var status *statusError
 	if errors.As(err, &status) && status.status == http.StatusNotFound && u.file.SHA256 != "" {
-		if o, known := u.core.StatObject(ctx, u.loc.bucket, u.loc.key, minio.StatObjectOptions{}); known == nil && o.Size == u.size && sumOf(o.Metadata) == u.file.SHA256 {
+		h, unknown := u.sent.head(ctx, u.sent.object)
+		if unknown == nil && h.Get("Content-Length") == strconv.FormatInt(u.size, 10) && sumOf(h) == u.file.SHA256 {
 			err = nil
 		}
 	}
@@ -235,15 +235,15 @@ func (u *upload) abort(ctx context.Context) error {
 	defer cancel()
 	series := retry.NewSeries(u.settings.pause)
 	for range aborts {
-		err := u.settings.retry(ctx, func() error { return libraryError(u.core.AbortMultipartUpload(ctx, u.loc.bucket, u.loc.key, u.id)) })
+		err := u.settings.retry(ctx, func() error { return u.sent.abort(ctx) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("the interrupted upload is not removed: %w", failed(u.file.URL, err))
 		}
 		if len(u.parts) == 0 || !series.Wait(ctx, nil) {
 			break
 		}
-		if _, err := u.core.ListObjectParts(ctx, u.loc.bucket, u.loc.key, u.id, 0, 1); err != nil {
-			break // it is gone
+		if u.sent.exists(ctx) != nil {
+			break
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ func (u *upload) abort(ctx context.Context) error {
 
 // sumOf is the SHA-256 in the metadata of an object; empty for none.
 func sumOf(h http.Header) string {
-	sum := h.Get("X-Amz-Meta-" + sumHeader)
+	sum := h.Get(metaPrefix + sumHeader)
 	if len(sum) != 64 {
 		return ""
 	}
@@ -264,7 +264,7 @@ func Source(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return f.meta.Get("X-Amz-Meta-" + sourceHeader), f.Close()
+	return f.meta.Get(metaPrefix + sourceHeader), f.Close()
 }
 
 // SHA256 is the digest that Publish stored with the object; empty if there is none.
