@@ -8,13 +8,12 @@ import (
 
 // fuseGelu fuses x·½·(1 + erf(x/√2)) into com.microsoft Gelu, for each order of the factors that exporters use. i is the Erf.
 func fuseGelu(f *fusion, i int) bool {
-	g := gelu{f}
 	erf := f.p.steps[i]
 	if !erf.is("Erf") {
 		return false
 	}
 	scaled, iScaled := f.producer(erf.in[0])
-	x := g.scaledBy(scaled, math.Sqrt2)
+	x := f.factorOf(scaled, math.Sqrt2)
 	if x == absent || !f.consumedBy(erf.in[0], i) {
 		return false
 	}
@@ -27,7 +26,7 @@ func fuseGelu(f *fusion, i int) bool {
 		return false
 	}
 	gone := []int{iScaled, i, iAdd}
-	last, steps := g.product(add.out[0], x)
+	last, steps := f.geluProduct(add.out[0], x)
 	if last == absent {
 		return false
 	}
@@ -41,20 +40,17 @@ func fuseGelu(f *fusion, i int) bool {
 	return true
 }
 
-// A gelu matches parts of the pattern of fuseGelu.
-type gelu struct{ *fusion }
-
-// scaledBy is x where s is x/d or x·(1/d), else absent.
-func (g gelu) scaledBy(s *step, d float64) int {
+// factorOf is x where s is x/d or x·(1/d), else absent.
+func (f *fusion) factorOf(s *step, d float64) int {
 	near := func(v float32, want float64) bool { return math.Abs(float64(v)/want-1) < 1e-5 }
 	switch {
 	case s.is("Div"):
-		if v, ok := g.scalar(s.in[1]); ok && near(v, d) {
+		if v, ok := f.scalar(s.in[1]); ok && near(v, d) {
 			return s.in[0]
 		}
 	case s.is("Mul"):
 		for k := range 2 {
-			if v, ok := g.scalar(s.in[k]); ok && near(v, 1/d) {
+			if v, ok := f.scalar(s.in[k]); ok && near(v, 1/d) {
 				return s.in[1-k]
 			}
 		}
@@ -62,36 +58,36 @@ func (g gelu) scaledBy(s *step, d float64) int {
 	return absent
 }
 
-// product finds the Mul steps that multiply y by x and by ½: (y·x)·½, (y·½)·x or y·(x·½). It returns the last one and all of them.
-func (g gelu) product(y, x int) (int, []int) {
-	first, i := g.onlyConsumer(y)
+// geluProduct finds the Mul steps that multiply y by x and by ½: (y·x)·½, (y·½)·x or y·(x·½). It returns the last one and all of them.
+func (f *fusion) geluProduct(y, x int) (int, []int) {
+	first, i := f.onlyConsumer(y)
 	if !first.is("Mul") {
 		return absent, nil
 	}
 	o, _ := first.otherInput(y)
-	if s, j := g.producer(o); s.is("Mul") && o != x { // y·(x·½)
-		if g.halves(s, x) && g.consumedBy(o, i) {
+	if s, j := f.producer(o); s.is("Mul") && o != x { // y·(x·½)
+		if f.halves(s, x) && f.consumedBy(o, i) {
 			return i, []int{j, i}
 		}
 	}
-	last, j := g.onlyConsumer(first.out[0])
+	last, j := f.onlyConsumer(first.out[0])
 	if !last.is("Mul") {
 		return absent, nil
 	}
 	p, _ := last.otherInput(first.out[0])
-	if o == x && g.isHalf(p) || g.isHalf(o) && p == x {
+	if o == x && f.isHalf(p) || f.isHalf(o) && p == x {
 		return j, []int{i, j}
 	}
 	return absent, nil
 }
 
-func (g gelu) isHalf(o int) bool {
-	v, ok := g.scalar(o)
+func (f *fusion) isHalf(o int) bool {
+	v, ok := f.scalar(o)
 	return ok && v == 0.5
 }
 
 // halves reports whether s is x·½.
-func (g gelu) halves(s *step, x int) bool {
+func (f *fusion) halves(s *step, x int) bool {
 	o, _ := s.otherInput(x)
-	return o != absent && g.isHalf(o)
+	return o != absent && f.isHalf(o)
 }

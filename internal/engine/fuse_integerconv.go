@@ -9,7 +9,7 @@ import (
 // An integerLayout replaces quantized convolutions by integer ones, whose images have adjacent channels (NHWC), and so do images between
 // them: Transpose is needed at the first and the last of a chain only.
 type integerLayout struct {
-	*fusion
+	f     *fusion
 	last  map[int]int // by slot of an image: that of the image with adjacent channels
 	steps []*step
 }
@@ -25,9 +25,9 @@ var (
 // convolveIntegers replaces quantized convolutions with quantized weights by IntegerConv. Sums of integers are exact and rounded once, so
 // results may differ by one quantization level from those of the floating-point operators. Transposes without consumers are pruned later.
 func convolveIntegers(p *program) {
-	l := &integerLayout{fusion: newFusion(p), last: map[int]int{}}
+	l := &integerLayout{f: newFusion(p), last: map[int]int{}}
 	for _, s := range p.steps {
-		if slices.Equal(l.permOf(s), toChannelsFirst) {
+		if slices.Equal(l.f.permOf(s), toChannelsFirst) {
 			l.last[s.out[0]] = s.in[0]
 		}
 		switch {
@@ -46,11 +46,11 @@ func convolveIntegers(p *program) {
 
 // convolve appends the integer form of s, if there is one.
 func (l *integerLayout) convolve(s *step) bool {
-	w, _ := l.producer(s.in[1])
-	if !l.multipliesIntegers(w, s.in[2]) || !l.bounds(s) {
+	w, _ := l.f.producer(s.in[1])
+	if !l.f.multipliesIntegers(w, s.in[2]) || !l.bounds(s) {
 		return false
 	}
-	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], l.zeroPointSlot(w), s.in[5], s.in[6]}
+	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], l.f.zeroPointSlot(w), s.in[5], s.in[6]}
 	l.replaced(s, s.with(integerConvID, in, nil))
 	return true
 }
@@ -105,7 +105,7 @@ func fuseQDQGemm(f *fusion, i int) bool {
 
 // bounds reports whether the activation of s only bounds quantized values.
 func (l *integerLayout) bounds(s *step) bool {
-	y, known := l.scalar(s.in[5])
+	y, known := l.f.scalar(s.in[5])
 	return known && y > 0 && slices.Contains([]string{"", "Relu", "Clip"}, s.Text("activation", ""))
 }
 
@@ -151,7 +151,7 @@ func (l *integerLayout) channelsLast(s *step, o int) int {
 	if last, ok := l.last[o]; ok {
 		return last
 	}
-	last := l.p.add(slot{name: l.p.slots[o].name})
+	last := l.f.p.add(slot{name: l.f.p.slots[o].name})
 	l.last[o] = last
 	l.steps = append(l.steps, transposition(s, o, last, toChannelsLast))
 	return last
@@ -159,7 +159,7 @@ func (l *integerLayout) channelsLast(s *step, o int) int {
 
 // replaced appends made, whose output is that of s with adjacent channels, and the Transpose to the output of s.
 func (l *integerLayout) replaced(s, made *step) {
-	last := l.p.add(slot{name: l.p.slots[s.out[0]].name})
+	last := l.f.p.add(slot{name: l.f.p.slots[s.out[0]].name})
 	l.last[s.out[0]] = last
 	made.out, made.Consumed = []int{last}, []bool{true}
 	l.steps = append(l.steps, made, transposition(s, last, s.out[0], toChannelsFirst))

@@ -10,9 +10,8 @@ import (
 // fuseLayerNorm fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β along the last axis into LayerNormalization. i is the first
 // ReduceMean.
 func fuseLayerNorm(f *fusion, i int) bool {
-	n := layerNorm{f}
 	mean := f.p.steps[i]
-	if !n.isMean(mean) {
+	if !f.isRowMean(mean) {
 		return false
 	}
 	x := mean.in[0]
@@ -22,12 +21,12 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	}
 	gone := []int{i, iSub}
 	d := sub.out[0]
-	square, iSquare := n.squareOf(d)
+	square, iSquare := f.squareOf(d)
 	if square == nil {
 		return false
 	}
 	variance, iVariance := f.onlyConsumer(square.out[0])
-	if !n.isMean(variance) {
+	if !f.isRowMean(variance) {
 		return false
 	}
 	add, iAdd := f.onlyConsumer(variance.out[0])
@@ -69,17 +68,14 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	return true
 }
 
-// A layerNorm matches parts of the pattern of fuseLayerNorm.
-type layerNorm struct{ *fusion }
-
-// isMean reports whether s is the mean along the last axis, with keepdims.
-func (n layerNorm) isMean(s *step) bool {
+// isRowMean reports whether s is the mean along the last axis, with keepdims.
+func (f *fusion) isRowMean(s *step) bool {
 	if !s.is("ReduceMean") || !s.Bool("keepdims", true) {
 		return false
 	}
 	axes := s.Ints("axes")
 	if len(s.in) > 1 && s.in[1] != absent {
-		a := n.array(s.in[1])
+		a := f.array(s.in[1])
 		if a == nil {
 			return false
 		}
@@ -89,14 +85,14 @@ func (n layerNorm) isMean(s *step) bool {
 }
 
 // squareOf is the step that squares d: d·d or d².
-func (n layerNorm) squareOf(d int) (*step, int) {
-	for _, u := range n.consumers[d] {
-		s := n.p.steps[u]
+func (f *fusion) squareOf(d int) (*step, int) {
+	for _, u := range f.consumers[d] {
+		s := f.p.steps[u]
 		if s.is("Mul") && s.in[0] == d && s.in[1] == d {
 			return s, u
 		}
 		if s.is("Pow") && s.in[0] == d {
-			if v, ok := n.scalar(s.in[1]); ok && v == 2 {
+			if v, ok := f.scalar(s.in[1]); ok && v == 2 {
 				return s, u
 			}
 		}

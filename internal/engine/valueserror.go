@@ -28,28 +28,28 @@ func (in *instance) caused(i int, s *step, err error) error {
 
 // floatSources finds which integers are computed from floats, not only from shapes, constants and integers among the inputs.
 type floatSources struct {
-	*plan
+	plan      *plan
 	producers []int // steps by slot
 	seen      map[int]bool
 }
 
 func (f floatSources) float(slot int) bool {
-	return f.values[slot] != nil && f.values[slot].DType.IsFloat()
+	return f.plan.values[slot] != nil && f.plan.values[slot].DType.IsFloat()
 }
 
 // derived reports whether a slot is computed from floats. What a subgraph gets may be.
 func (f floatSources) derived(slot int) bool {
 	i := f.producers[slot]
 	switch {
-	case f.seen[slot] || f.prog.slots[slot].constant != nil:
+	case f.seen[slot] || f.plan.prog.slots[slot].constant != nil:
 		return false
 	case i == absent:
-		return f.prog.names == nil
-	case f.modes[i] == precomputed:
+		return f.plan.prog.names == nil
+	case f.plan.modes[i] == precomputed:
 		return false
 	}
 	f.seen[slot] = true
-	s := f.prog.steps[i]
+	s := f.plan.prog.steps[i]
 	if s.ID.Is("Shape") || s.ID.Is("Size") {
 		return false
 	}

@@ -15,21 +15,24 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 	t.seeded = t.Graph().Last()
 	for _, v := range values {
 		if seeds[v] != nil {
-			t.addGradient(v, seeds[v])
+			t.gradients.add(v, seeds[v])
 		}
 	}
-	weights := t.weights()
+	params := make(map[*ir.Value]bool, len(t.Params))
+	for _, p := range t.Params {
+		params[p.Value] = true
+	}
 	for _, n := range slices.Backward(t.forward) {
 		last := t.Graph().Last()
 		if err := t.inputGradients(n); err != nil {
 			return fmt.Errorf("%s: %w", n.Place(), err)
 		}
 		for made := last.Next(); made != nil; made = made.Next() {
-			t.nameBackward(made, n, weights)
+			t.gradients.name(made, n, params)
 		}
 	}
 	for _, p := range t.Params {
-		p.Grad = t.grads[p.Value]
+		p.Grad = t.gradients.sums[p.Value]
 	}
 	t.storeBases()
 	if !t.plain {
@@ -54,7 +57,7 @@ func (t *Tape) inputGradients(n *ir.Node) error {
 	some := false
 	for i, v := range n.Outputs {
 		if v != nil && t.Needs(v) {
-			dy[i] = t.grads[v]
+			dy[i] = t.gradients.sums[v]
 			some = some || dy[i] != nil
 		}
 	}
@@ -71,18 +74,8 @@ func (t *Tape) inputGradients(n *ir.Node) error {
 	}
 	for i, v := range n.Inputs() {
 		if i < len(dx) && dx[i] != nil && t.Needs(v) {
-			t.addGradient(v, dx[i])
+			t.gradients.add(v, dx[i])
 		}
 	}
 	return nil
-}
-
-// addGradient adds dv to the gradient of v.
-func (t *Tape) addGradient(v, dv *ir.Value) {
-	t.markGradient(dv, v)
-	if sum := t.grads[v]; sum != nil {
-		dv = t.Op("Add", []*ir.Value{sum, dv})
-		t.markGradient(dv, v)
-	}
-	t.grads[v] = dv
 }

@@ -73,7 +73,7 @@ func (t *Tape) sweep() {
 
 // An inserter inserts nodes before the node that they replace.
 type inserter struct {
-	*Tape
+	*Builder
 	at *ir.Node
 }
 

@@ -11,7 +11,7 @@ import (
 // stores x alone. n is the last Mul or Div. Results that others consume are unchanged.
 func activationOf(t *Tape, n *ir.Node) bool {
 	if x := n.Input(0); n.Op.Type == "Div" && isLogistic(t, n.Input(1), n, x) {
-		replaceOutput(n, 0, inserter{t, n}.op("Swish", []*ir.Value{x}))
+		replaceOutput(n, 0, inserter{t.Builder, n}.op("Swish", []*ir.Value{x}))
 		return true
 	}
 	factor, rest := scaledProduct(t, n)
@@ -20,7 +20,7 @@ func activationOf(t *Tape, n *ir.Node) bool {
 	}
 	for i, x := range rest {
 		if typ, attrs := gatedBy(t, x, rest[1-i], factor); typ != "" && slices.Equal(t.Shape(x), t.Shape(n.Outputs[0])) {
-			replaceOutput(n, 0, inserter{t, n}.op(typ, []*ir.Value{x}, attrs...))
+			replaceOutput(n, 0, inserter{t.Builder, n}.op(typ, []*ir.Value{x}, attrs...))
 			return true
 		}
 	}
@@ -32,7 +32,7 @@ func scaledProduct(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 	if n.Op.Type == "Mul" {
 		return constantFactor(t, n)
 	}
-	c, ok := t.knownScalar(n.Input(1))
+	c, ok := t.elements.scalar(n.Input(1))
 	product := n.Input(0).Producer()
 	if !ok || !is(product, "", "Mul") || n.Input(0).OnlyConsumer() != n {
 		return 1, nil
@@ -70,7 +70,7 @@ func isWrittenOutSigmoid(t *Tape, n *ir.Node, x *ir.Value) bool {
 	if is(n, "", "Reciprocal") {
 		return isLogistic(t, n.Input(0), n, x)
 	}
-	one, ok := t.knownScalar(n.Input(0))
+	one, ok := t.elements.scalar(n.Input(0))
 	return ok && one == 1 && is(n, "", "Div") && isLogistic(t, n.Input(1), n, x)
 }
 
@@ -92,7 +92,7 @@ func expPlusOne(t *Tape, v *ir.Value, n *ir.Node) *ir.Node {
 	}
 	for i := range 2 {
 		exp := sum.Input(i)
-		if one, ok := t.knownScalar(sum.Input(1 - i)); ok && one == 1 && is(exp.Producer(), "", "Exp") && exp.OnlyConsumer() == sum {
+		if one, ok := t.elements.scalar(sum.Input(1 - i)); ok && one == 1 && is(exp.Producer(), "", "Exp") && exp.OnlyConsumer() == sum {
 			return exp.Producer()
 		}
 	}
@@ -174,10 +174,10 @@ func clippedStep(t *Tape, n *ir.Node) (step func(clipped) clipped, inner *ir.Val
 // clippedByConstant is clippedStep of operators with a constant operand.
 func clippedByConstant(t *Tape, n *ir.Node) (step func(clipped) clipped, inner *ir.Value) {
 	inner = n.Input(0)
-	c, ok := t.knownScalar(n.Input(1))
+	c, ok := t.elements.scalar(n.Input(1))
 	if !ok && is(n, "", "Add", "Mul", "Min", "Max") {
 		inner = n.Input(1)
-		c, ok = t.knownScalar(n.Input(0))
+		c, ok = t.elements.scalar(n.Input(0))
 	}
 	switch {
 	case !ok:
@@ -205,5 +205,5 @@ func clipBound(t *Tape, n *ir.Node, i int, attr string, absent float64) (bound f
 	if n.Input(i) == nil {
 		return absent, true
 	}
-	return t.knownScalar(n.Input(i))
+	return t.elements.scalar(n.Input(i))
 }

@@ -114,13 +114,13 @@ func splitScale(t *Tape, n *ir.Node) (*ir.Value, float64) {
 	if !is(n, "", "Mul", "Div") {
 		return nil, 0
 	}
-	if c, ok := t.knownScalar(n.Input(1)); ok && len(t.Shape(n.Input(1))) <= len(t.Shape(n.Input(0))) {
+	if c, ok := t.elements.scalar(n.Input(1)); ok && len(t.Shape(n.Input(1))) <= len(t.Shape(n.Input(0))) {
 		if n.Op.Type == "Div" {
 			c = 1 / c
 		}
 		return n.Input(0), c
 	}
-	if c, ok := t.knownScalar(n.Input(0)); ok && n.Op.Type == "Mul" && len(t.Shape(n.Input(0))) <= len(t.Shape(n.Input(1))) {
+	if c, ok := t.elements.scalar(n.Input(0)); ok && n.Op.Type == "Mul" && len(t.Shape(n.Input(0))) <= len(t.Shape(n.Input(1))) {
 		return n.Input(1), c
 	}
 	return nil, 0
@@ -204,7 +204,7 @@ func (a *attention) replace(n *ir.Node) {
 	if a.replaceGrouped(n, last, a.k) {
 		return
 	}
-	b := inserter{a.Tape, last}
+	b := inserter{a.Builder, last}
 	in := []*ir.Value{nil, nil, nil, a.mask}
 	for i, side := range []permutedValue{a.q, a.k, a.v} {
 		in[i] = side.v

@@ -62,7 +62,10 @@ func (m *multihead) joinPresent() {
 
 // contribHeads is attention of one of com.microsoft's operators.
 func contribHeads(t *Tape, n *ir.Node, batch, queries, heads int64) *multihead {
-	m := &multihead{inserter: inserter{t, n}, batch: batch, queries: queries, heads: heads, kvHeads: heads, left: -1, right: -1, scale: n.Float("scale", 0)}
+	m := &multihead{
+		inserter: inserter{t.Builder, n}, isTrained: t.Needs, batch: batch, queries: queries, heads: heads, kvHeads: heads,
+		left: -1, right: -1, scale: n.Float("scale", 0),
+	}
 	if n.Int("unidirectional", 0) != 0 {
 		m.right = 0
 	}

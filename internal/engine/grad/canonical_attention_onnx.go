@@ -14,7 +14,7 @@ func headAttention(t *Tape, n *ir.Node) bool {
 	}
 	split := len(q) == 4
 	m := &multihead{
-		inserter: inserter{t, n}, batch: q[0], zeros: true, softcap: n.Float("softcap", 0), scale: n.Float("scale", 0),
+		inserter: inserter{t.Builder, n}, isTrained: t.Needs, batch: q[0], zeros: true, softcap: n.Float("softcap", 0), scale: n.Float("scale", 0),
 		left: n.Int("left_window_size", -1), right: n.Int("right_window_size", -1),
 	}
 	if n.Int("is_causal", 0) != 0 {

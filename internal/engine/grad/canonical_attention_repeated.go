@@ -17,7 +17,7 @@ func (a *attention) replaceGrouped(n, last *ir.Node, keys permutedValue) bool {
 	}
 	shape := a.shape(a.q)
 	m := &multihead{
-		inserter: inserter{a.Tape, last}, batch: shape[0], heads: shape[1], kvHeads: shape[1] / group, queries: shape[2], size: shape[3],
+		inserter: inserter{a.Builder, last}, isTrained: a.Needs, batch: shape[0], heads: shape[1], kvHeads: shape[1] / group, queries: shape[2], size: shape[3],
 		keys: a.shape(keys)[2], value: a.shape(a.v)[3], q: q, k: k, v: v, scale: float32(a.scale), left: -1, right: -1,
 	}
 	if a.mask != nil {

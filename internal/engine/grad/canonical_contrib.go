@@ -20,7 +20,7 @@ var contribRewrites = []rewrite{
 // biased rewrites to Gelu of the sum with input 1.
 func biased(approximate string) func(*Tape, *ir.Node) bool {
 	return func(t *Tape, n *ir.Node) bool {
-		b, x := inserter{t, n}, n.Input(0)
+		b, x := inserter{t.Builder, n}, n.Input(0)
 		if n.Input(1) != nil {
 			x = b.op("Add", []*ir.Value{x, n.Input(1)})
 		}
@@ -35,7 +35,7 @@ func fusedGemm(t *Tape, n *ir.Node) bool {
 	if lookup(ir.OpID{Type: typ}) == nil || typ == "Clip" {
 		return false
 	}
-	b := inserter{t, n}
+	b := inserter{t.Builder, n}
 	var own, attrs []*ir.Attr
 	for _, a := range n.Attrs {
 		switch a.Name {
@@ -56,7 +56,7 @@ func skipNorm(typ string, gamma, beta, bias int) func(*Tape, *ir.Node) bool {
 		if isOutputUsed(n, 1) || isOutputUsed(n, 2) {
 			return false
 		}
-		b := inserter{t, n}
+		b := inserter{t.Builder, n}
 		sum := b.op("Add", []*ir.Value{n.Input(0), n.Input(1)})
 		if n.Input(bias) != nil {
 			sum = b.op("Add", []*ir.Value{sum, n.Input(bias)})
@@ -77,7 +77,7 @@ func embedNorm(t *Tape, n *ir.Node) bool {
 	if !isOutputUsed(n, 0) {
 		return false
 	}
-	b := inserter{t, n}
+	b := inserter{t.Builder, n}
 	sum := b.op("Gather", []*ir.Value{n.Input(2), n.Input(0)})
 	positions := n.Input(8)
 	if positions == nil {

@@ -16,7 +16,7 @@ func geluOf(t *Tape, n *ir.Node) bool {
 	for i := range 2 {
 		x, approximate := geluArgument(t, rest[i].Producer())
 		if x != nil && x == rest[1-i] {
-			b := inserter{t, n}
+			b := inserter{t.Builder, n}
 			replaceOutput(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
 			return true
 		}
@@ -29,7 +29,7 @@ func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 	constant = 1
 	for i := range 2 {
 		v := n.Input(i)
-		if c, ok := t.knownScalar(v); ok {
+		if c, ok := t.elements.scalar(v); ok {
 			constant *= c
 			continue
 		}
@@ -40,7 +40,7 @@ func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 			continue
 		}
 		if is(p, "", "Div") && v.OnlyConsumer() == n {
-			if c, ok := t.knownScalar(p.Input(1)); ok {
+			if c, ok := t.elements.scalar(p.Input(1)); ok {
 				constant, rest = constant/c, append(rest, p.Input(0))
 				continue
 			}
@@ -57,7 +57,7 @@ func geluArgument(t *Tape, n *ir.Node) (x *ir.Value, approximate string) {
 	}
 	for i := range 2 {
 		f := n.Input(i).Producer()
-		if one, ok := t.knownScalar(n.Input(1 - i)); !ok || one != 1 || n.Input(i).OnlyConsumer() != n {
+		if one, ok := t.elements.scalar(n.Input(1 - i)); !ok || one != 1 || n.Input(i).OnlyConsumer() != n {
 			continue
 		}
 		switch {
@@ -76,7 +76,7 @@ func factorOf(t *Tape, n *ir.Node, by float64) *ir.Value {
 		return nil
 	}
 	for i := range 2 {
-		c, ok := t.knownScalar(n.Input(i))
+		c, ok := t.elements.scalar(n.Input(i))
 		if n.Op.Type == "Div" {
 			c, ok = 1/c, ok && i == 1
 		}
@@ -108,7 +108,7 @@ func cubicArgument(t *Tape, v *ir.Value) *ir.Value {
 func isCube(t *Tape, factors []*ir.Value, x *ir.Value) bool {
 	if len(factors) == 1 && is(factors[0].Producer(), "", "Pow") {
 		pow := factors[0].Producer()
-		e, ok := t.knownScalar(pow.Input(1))
+		e, ok := t.elements.scalar(pow.Input(1))
 		return ok && e == 3 && pow.Input(0) == x
 	}
 	for _, f := range factors {

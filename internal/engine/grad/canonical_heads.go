@@ -19,8 +19,9 @@ type multihead struct {
 	masks                []*ir.Value // added to scores, broadcast to [batch, heads, queries, keys]
 	scale                float32     // 0 for 1/√size
 	softcap              float32
-	left, right          int64 // keys before and after the position of a query, which follows the past; negative for all
-	zeros                bool  // without visible key the result is zero, not NaN
+	left, right          int64                // keys before and after the position of a query, which follows the past; negative for all
+	zeros                bool                 // without visible key the result is zero, not NaN
+	isTrained            func(*ir.Value) bool // reports whether the gradient of a value is needed
 }
 
 // A headsView is a tensor with an axis of heads: [batch, tokens, heads, size], or if split [batch, heads, tokens, size].
@@ -174,7 +175,7 @@ func (m *multihead) mask() *ir.Value {
 // scores; shorter ones along the keys are not supported.
 func (m *multihead) addBias(v *ir.Value) bool {
 	shape := m.Shape(v)
-	if len(shape) > 4 || m.Needs(v) {
+	if len(shape) > 4 || m.isTrained(v) {
 		return false
 	}
 	shape = append(slices.Repeat([]int64{1}, 4-len(shape)), shape...)

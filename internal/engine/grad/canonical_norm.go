@@ -12,7 +12,7 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 	if len(x) < 2 || groups < 1 || x[1]%groups != 0 {
 		return false
 	}
-	b := inserter{t, n}
+	b := inserter{t.Builder, n}
 	one := t.Scalar(t.DType(n.Input(0)), 1)
 	rows := b.reshape(n.Input(0), x[0]*groups, -1)
 	rows = b.op("LayerNormalization", []*ir.Value{rows, one}, ir.IntAttr("axis", 1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5)))
@@ -49,7 +49,7 @@ func layerNormOf(t *Tape, n *ir.Node) bool {
 	if shift, beta := affineConsumer(t, scale, "Add", x, axis); shift != nil {
 		last, in = shift, append(in, beta)
 	}
-	b := inserter{t, last}
+	b := inserter{t.Builder, last}
 	replaceOutput(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
 	return true
 }
@@ -71,7 +71,7 @@ func meanAxis(t *Tape, n *ir.Node, x *ir.Value) int64 {
 	if !is(n, "", "ReduceMean") || n.Input(0) != x || n.Int("keepdims", 1) != 1 {
 		return -1
 	}
-	axes, given, known := t.knownList(n, "axes", 1)
+	axes, given, known := t.elements.list(n, "axes", 1)
 	rank := len(t.Shape(x))
 	if !given || !known || len(axes) == 0 {
 		return -1
@@ -99,7 +99,7 @@ func epsilonOf(t *Tape, n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
 		return 0, false
 	}
 	for i := range 2 {
-		eps, ok := t.knownScalar(add.Input(i))
+		eps, ok := t.elements.scalar(add.Input(i))
 		mean := add.Input(1 - i).Producer()
 		if !ok || !is(mean, "", "ReduceMean") {
 			continue
@@ -120,7 +120,7 @@ func squareArgument(t *Tape, n *ir.Node) *ir.Value {
 	case is(n, "", "Mul") && n.Input(0) == n.Input(1):
 		return n.Input(0)
 	case is(n, "", "Pow"):
-		if e, ok := t.knownScalar(n.Input(1)); ok && e == 2 {
+		if e, ok := t.elements.scalar(n.Input(1)); ok && e == 2 {
 			return n.Input(0)
 		}
 	}

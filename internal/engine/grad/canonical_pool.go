@@ -13,7 +13,7 @@ func reluAfterPool(t *Tape, n *ir.Node) bool {
 	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], isConsumed) || !meetsInput(n) {
 		return false
 	}
-	b := inserter{t, n}
+	b := inserter{t.Builder, n}
 	pooled := b.op("MaxPool", []*ir.Value{relu.Input(0)}, n.Attrs...)
 	replaceOutput(n, 0, b.op("Relu", []*ir.Value{pooled}))
 	return true

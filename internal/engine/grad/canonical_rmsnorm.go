@@ -19,7 +19,7 @@ func rmsNormOf(t *Tape, n *ir.Node) bool {
 		if last == nil {
 			last, gamma = n, t.Scalar(t.DType(x), 1)
 		}
-		b := inserter{t, last}
+		b := inserter{t.Builder, last}
 		replaceOutput(last, 0, b.op("RMSNormalization", []*ir.Value{x, gamma}, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
 		return true
 	}
@@ -36,11 +36,11 @@ func rootInverse(t *Tape, n *ir.Node, of *ir.Value) *ir.Value {
 	case is(p, "", "Reciprocal"):
 		return rootArgument(t, p.Input(0).Producer())
 	case is(p, "", "Div"):
-		if one, ok := t.knownScalar(p.Input(0)); ok && one == 1 {
+		if one, ok := t.elements.scalar(p.Input(0)); ok && one == 1 {
 			return rootArgument(t, p.Input(1).Producer())
 		}
 	case is(p, "", "Pow"):
-		if e, ok := t.knownScalar(p.Input(1)); ok && e == -0.5 {
+		if e, ok := t.elements.scalar(p.Input(1)); ok && e == -0.5 {
 			return p.Input(0)
 		}
 	}
@@ -53,7 +53,7 @@ func rootArgument(t *Tape, n *ir.Node) *ir.Value {
 	case is(n, "", "Sqrt"):
 		return n.Input(0)
 	case is(n, "", "Pow"):
-		if e, ok := t.knownScalar(n.Input(1)); ok && e == 0.5 {
+		if e, ok := t.elements.scalar(n.Input(1)); ok && e == 0.5 {
 			return n.Input(0)
 		}
 	}
@@ -67,7 +67,7 @@ func meanSquare(t *Tape, v, x *ir.Value) (eps float64, axis int64) {
 		return 0, -1
 	}
 	for i := range 2 {
-		eps, ok := t.knownScalar(add.Input(i))
+		eps, ok := t.elements.scalar(add.Input(i))
 		mean := add.Input(1 - i).Producer()
 		if ok && is(mean, "", "ReduceMean") && squareArgument(t, mean.Input(0).Producer()) == x {
 			return eps, meanAxis(t, mean, mean.Input(0))

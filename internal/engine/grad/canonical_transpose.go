@@ -20,7 +20,7 @@ func transposedOperands(t *Tape, n *ir.Node) bool {
 		attrs = append(attrs, ir.IntAttr(name, 1))
 	}
 	if found {
-		b := inserter{t, n}
+		b := inserter{t.Builder, n}
 		replaceOutput(n, 0, b.nodes(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, in, attrs)[0])
 	}
 	return found

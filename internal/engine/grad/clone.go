@@ -9,7 +9,7 @@ import (
 // Clone returns a copy of t after Backward, for Activations: names and tensors are those of t. It takes a fraction of the time of New and Backward.
 func (t *Tape) Clone() *Tape {
 	c := &cloner{
-		tape:   &Tape{Builder: NewBuilder(), layers: make(map[*ir.Node]*ir.Node, len(t.layers))},
+		tape:   &Tape{Builder: NewBuilder(), gradients: &gradients{layers: make(map[*ir.Node]*ir.Node, len(t.gradients.layers))}},
 		values: make(map[*ir.Value]*ir.Value, len(t.types)), nodes: map[*ir.Node]*ir.Node{},
 	}
 	c.graph(t)
@@ -24,9 +24,9 @@ func (t *Tape) Clone() *Tape {
 	for _, n := range t.forward {
 		c.tape.forward = append(c.tape.forward, c.nodes[n])
 	}
-	for n, layer := range t.layers {
+	for n, layer := range t.gradients.layers {
 		if made := c.nodes[n]; made != nil {
-			c.tape.layers[made] = c.nodes[layer]
+			c.tape.gradients.layers[made] = c.nodes[layer]
 		}
 	}
 	return c.tape

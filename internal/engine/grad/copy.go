@@ -40,7 +40,8 @@ type Options struct {
 // New copies the main graph of m, with inlined functions, and makes the parameters inputs. m is unchanged; tensors are
 // shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
-	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain && o.Append == nil, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, of: map[*ir.Value]*ir.Value{}, layers: map[*ir.Node]*ir.Node{}}
+	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain && o.Append == nil, needs: map[*ir.Value]bool{}}
+	t.gradients = newGradients(t.Builder)
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {
@@ -246,7 +247,7 @@ func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 	if err != nil {
 		return err
 	}
-	t.types, t.known = map[*ir.Value]ir.Spec{}, map[*ir.Value]*ir.Array{}
+	t.types, t.elements = map[*ir.Value]ir.Spec{}, constantElements{}
 	for v := range t.Model.Values() {
 		if v.Const != nil {
 			t.types[v] = v.Const.Spec
@@ -254,7 +255,7 @@ func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 			t.types[v] = ir.Spec{Name: v.Name, DType: a.DType, Shape: a.Shape}
 		}
 		if a := known[v.Name]; op.Known(a) {
-			t.known[v] = a
+			t.elements[v] = a
 		}
 	}
 	return nil
@@ -301,7 +302,7 @@ func (t *Tape) copyBatchSizes() {
 			continue
 		}
 		from := t.Shape(n.Input(0))
-		if shape, ok := t.knownInts(n.Input(1)); ok && len(shape) > 0 && len(from) > 0 && shape[0] == from[0] && !slices.Contains(shape, 0) {
+		if shape, ok := t.elements.ints(n.Input(1)); ok && len(shape) > 0 && len(from) > 0 && shape[0] == from[0] && !slices.Contains(shape, 0) {
 			n.Attrs = nil // allowzero
 			n.SetInput(1, t.Ints(append([]int64{0}, shape[1:]...)...))
 		}

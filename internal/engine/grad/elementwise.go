@@ -87,7 +87,7 @@ func cast(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 // dropout supports inference mode only.
 func dropout(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if mode := n.Input(2); mode != nil {
-		if a := t.known[mode]; a == nil || len(a.Data) != 1 || a.Data[0] != 0 {
+		if a := t.elements[mode]; a == nil || len(a.Data) != 1 || a.Data[0] != 0 {
 			return nil, fmt.Errorf("random dropout is not supported; set its input training_mode to a constant false")
 		}
 	}
@@ -121,7 +121,7 @@ func pow(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 			ln := t.Op("Where", []*ir.Value{t.Op("Equal", []*ir.Value{x, zero}), zero, t.Op("Log", []*ir.Value{x})})
 			return t.Op("Mul", []*ir.Value{dy[0], t.Op("Mul", []*ir.Value{y, ln})})
 		}
-		if e, ok := t.knownScalar(n.Input(1)); ok {
+		if e, ok := t.elements.scalar(n.Input(1)); ok {
 			return powerGradient(t, dy[0], x, dt, e)
 		}
 		below := t.Op("Pow", []*ir.Value{x, t.Op("Sub", []*ir.Value{p, t.Scalar(dt, 1)})})

@@ -18,13 +18,13 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except m
 	if err := t.InferResults(ctx); err != nil {
 		return nil, err
 	}
-	h := &float16Storage{Tape: t}
-	chosen := h.values(minBytes, except)
-	for n := range t.Graph().Nodes() {
-		h.convert(n, chosen)
+	h := &float16Storage{graph: t.Graph(), types: t.types, results: t.results, chosen: map[*ir.Value]bool{}}
+	h.choose(minBytes, except, t.Params)
+	for n := range h.graph.Nodes() {
+		h.convert(n)
 	}
-	converted := slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool { return !chosen[v] })
-	for v := range chosen {
+	converted := slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool { return !h.chosen[v] })
+	for v := range h.chosen {
 		if s, ok := t.types[v]; ok {
 			s.DType = ir.Float16
 			t.types[v] = s
@@ -33,36 +33,40 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except m
 	return converted, nil
 }
 
-// float16Storage chooses and converts the values that are stored in float16.
-type float16Storage struct{ *Tape }
+// float16Storage chooses the values of a training step that are stored in float16, and converts their producers and consumers.
+type float16Storage struct {
+	graph   *ir.Graph
+	types   map[*ir.Value]ir.Spec // of the forward graph
+	results map[*ir.Value]ir.Spec // of both passes
+	chosen  map[*ir.Value]bool
+}
 
-// values returns the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if the originals are.
-func (h *float16Storage) values(minBytes int64, except map[string]bool) map[*ir.Value]bool {
-	chosen, refused := map[*ir.Value]bool{}, maps.Clone(except)
+// choose chooses the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if the originals are.
+func (h *float16Storage) choose(minBytes int64, except map[string]bool, params []*Param) {
+	refused := maps.Clone(except)
 	if refused == nil {
 		refused = map[string]bool{}
 	}
 	weights := map[*ir.Value]bool{}
-	for _, p := range h.Params {
+	for _, p := range params {
 		weights[p.Grad] = true
 	}
-	for n := range h.Graph().Nodes() {
+	for n := range h.graph.Nodes() {
 		for _, v := range n.Outputs {
 			switch {
 			case v == nil || weights[v]:
 			case h.isSupported(v, minBytes):
-				chosen[v] = true
+				h.chosen[v] = true
 			case h.types[v].Name != "":
 				refused[h.types[v].Name] = true
 			}
 		}
 	}
-	for v := range chosen {
+	for v := range h.chosen {
 		if refused[h.types[v].Name] {
-			delete(chosen, v)
+			delete(h.chosen, v)
 		}
 	}
-	return chosen
 }
 
 // isSupported reports whether v is large, and its producer and consumers support float16.
@@ -91,14 +95,14 @@ func (h *float16Storage) form(n *ir.Node, shape []int64) (half.Form, bool) {
 }
 
 // convert replaces n by its float16 form, if any of its inputs or outputs is chosen.
-func (h *float16Storage) convert(n *ir.Node, chosen map[*ir.Value]bool) {
+func (h *float16Storage) convert(n *ir.Node) {
 	var outputs []int64
 	for i, v := range n.Outputs {
-		if chosen[v] {
+		if h.chosen[v] {
 			outputs = append(outputs, int64(i))
 		}
 	}
-	if len(outputs) == 0 && !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return chosen[v] }) {
+	if len(outputs) == 0 && !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return h.chosen[v] }) {
 		return
 	}
 	_, activation := h.types[n.Outputs[0]]
@@ -110,7 +114,7 @@ func (h *float16Storage) convert(n *ir.Node, chosen map[*ir.Value]bool) {
 		return
 	}
 	domain := n.Op.Domain
-	n.SetAttr(ir.IntAttr("version", h.Graph().Opset(domain)))
+	n.SetAttr(ir.IntAttr("version", h.graph.Opset(domain)))
 	if domain == newest {
 		domain = ""
 	}

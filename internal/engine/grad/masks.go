@@ -75,7 +75,7 @@ func (t *Tape) storeMask(v *ir.Value, forward map[*ir.Node]bool) {
 		forward[mask] = true
 		grad := t.Graph().NewNode(ir.OpID{Domain: own, Type: "MaskedGrad"}, []*ir.Value{u.Node.Input(1), mask.Outputs[0]},
 			ir.FloatAttr("on", r.on), ir.FloatAttr("off", r.off))
-		grad.Name, t.layers[grad] = u.Node.Name, t.layers[u.Node]
+		grad.Name, t.gradients.layers[grad] = u.Node.Name, t.gradients.layers[u.Node]
 		t.Graph().InsertBefore(u.Node, grad)
 		outputs := u.Node.Outputs
 		u.Node.SetOutputs()

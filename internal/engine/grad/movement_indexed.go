@@ -125,7 +125,7 @@ func sliceRanges(t *Tape, n *ir.Node) ([]sliceRange, error) {
 	var lists [3][]int64
 	for i, at := range []int{1, 3, 4} {
 		name := []string{"starts", "axes", "steps"}[i]
-		is, _, known := t.knownList(n, name, at)
+		is, _, known := t.elements.list(n, name, at)
 		if !known {
 			return nil, fmt.Errorf("%s depending on data are not supported", name)
 		}
@@ -198,8 +198,8 @@ func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 
 // padStarts returns the pads before each axis.
 func padStarts(t *Tape, n *ir.Node) ([]int64, error) {
-	pads, _, known := t.knownList(n, "pads", 1)
-	axes, chosen, knownAxes := t.knownList(n, "axes", 3)
+	pads, _, known := t.elements.list(n, "pads", 1)
+	axes, chosen, knownAxes := t.elements.list(n, "axes", 3)
 	if !known || !knownAxes {
 		return nil, fmt.Errorf("pads depending on data are not supported")
 	}

@@ -61,7 +61,7 @@ func layerNorm(mean, inv, bias int) gradient {
 			return t.Own("LayerNormGrad", 3, in, attr), nil
 		}
 		in[3] = nil
-		if one, ok := t.knownScalar(scale); !ok || one != 1 {
+		if one, ok := t.elements.scalar(scale); !ok || one != 1 {
 			in[1] = t.Op("Mul", []*ir.Value{dy[0], scale})
 		}
 		dx[0] = t.Own("LayerNormGrad", 1, in, attr)[0]

@@ -13,7 +13,7 @@ type Segment struct{ From, To int }
 // arXiv:1604.06174). Segments are in order and do not overlap. Results that nodes outside their segment consume, and those of nodes outside all
 // segments, are stored. It is called at most once. The results of the step are bit-identical.
 func (a *Activations) Recompute(segments []Segment) {
-	r := &recomputation{Activations: a, segment: map[*ir.Node]int{}, forward: a.forwardSet(), at: a.positions(), copyOf: map[*ir.Value]*ir.Value{}}
+	r := &recomputation{a: a, segment: map[*ir.Node]int{}, forward: a.forwardSet(), at: a.positions(), copyOf: map[*ir.Value]*ir.Value{}}
 	for _, n := range a.Tape.forward {
 		r.segment[n] = storedNode
 	}
@@ -31,7 +31,7 @@ func (a *Activations) Recompute(segments []Segment) {
 const storedNode = -1
 
 type recomputation struct {
-	*Activations
+	a       *Activations
 	segment map[*ir.Node]int
 	forward map[*ir.Node]bool
 	at      map[*ir.Node]int // positions of nodes before any were added
@@ -99,7 +99,7 @@ func (r *recomputation) copied(v *ir.Value, before *ir.Node) *ir.Value {
 			in[i] = r.copied(x, before)
 		}
 	}
-	made := r.cloneNode(n, in, before)
+	made := r.a.cloneNode(n, in, before)
 	for i, o := range n.Outputs {
 		if o != nil {
 			r.copyOf[o] = made.Outputs[i]

@@ -17,7 +17,7 @@ const (
 // normalization and activation only the convolution's result is stored then. It is called at most once, after Recompute, whose copies are
 // included. The results of the step are bit-identical.
 func (a *Activations) RecomputeCheap() {
-	r := &cheapRecomputation{Activations: a, forward: maps.Clone(a.forwardSet()), at: a.positions(), recomputed: map[*ir.Value]bool{}}
+	r := &cheapRecomputation{a: a, forward: maps.Clone(a.forwardSet()), at: a.positions(), recomputed: map[*ir.Value]bool{}}
 	for n := range a.copies {
 		r.forward[n] = true
 	}
@@ -34,7 +34,7 @@ func (a *Activations) RecomputeCheap() {
 }
 
 type cheapRecomputation struct {
-	*Activations
+	a          *Activations
 	forward    map[*ir.Node]bool // nodes that compute results, with recomputing copies
 	at         map[*ir.Node]int
 	recomputed map[*ir.Value]bool
@@ -103,5 +103,5 @@ func (r *cheapRecomputation) copied(v *ir.Value, before *ir.Node, at int) *ir.Va
 			in[i] = r.copied(x, before, at)
 		}
 	}
-	return r.cloneNode(n, in, before).Outputs[0]
+	return r.a.cloneNode(n, in, before).Outputs[0]
 }

@@ -31,7 +31,7 @@ var reductions = []rule{
 
 // A reduced is a reduction node with its gradient.
 type reduced struct {
-	*Tape
+	*Builder
 	node *ir.Node
 	dt   ir.DType
 	keep []int64 // the shape with reduced axes of size 1
@@ -41,7 +41,7 @@ type reduced struct {
 // reduction returns a rule for the gradient f, which broadcasts to the shape of x.
 func reduction(typ string, f func(r reduced) *ir.Value) rule {
 	return rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		r := reduced{Tape: t, node: n, dt: t.DType(n.Input(0))}
+		r := reduced{Builder: t.Builder, node: n, dt: t.DType(n.Input(0))}
 		var err error
 		if r.keep, err = keepDimsShape(t, n); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 	if len(x) == len(y) {
 		return y, nil
 	}
-	axes, _, known := t.knownList(n, "axes", 1)
+	axes, _, known := t.elements.list(n, "axes", 1)
 	if !known {
 		return nil, fmt.Errorf("axes depending on data are not supported")
 	}

@@ -17,7 +17,7 @@ type Role struct {
 func (a *Activations) Roles() map[string]Role {
 	forward, phases, roles := a.forwardSet(), a.phases(), map[string]Role{}
 	for n := range a.Graph().Nodes() {
-		r := Role{Kind: memory.Gradient, Layer: a.layers[n]}
+		r := Role{Kind: memory.Gradient, Layer: a.gradients.layers[n]}
 		switch {
 		case forward[n]:
 			r = Role{Kind: memory.Activation, Layer: n}

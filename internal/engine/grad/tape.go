@@ -16,15 +16,14 @@ type Tape struct {
 	batchStatistics bool
 	plain           bool // without rewrites that gradients do not require
 
-	forward []*ir.Node              // in order, once Close was called
-	seeded  *ir.Node                // the last node before the backward pass: of the model or of the losses
-	known   map[*ir.Value]*ir.Array // small values that follow from constants and shapes
-	needs   map[*ir.Value]bool      // values that depend on a parameter
-	grads   map[*ir.Value]*ir.Value // gradients by values of the forward graph
-	of      map[*ir.Value]*ir.Value // values of the forward graph by their gradients, and by summands of these
-	layers  map[*ir.Node]*ir.Node   // nodes of the forward graph by those of their backward pass
-	inside  map[*ir.Node]bool       // the nodes of forward
-	results map[*ir.Value]ir.Spec   // types of the results of both passes, once InferResults was called
+	forward []*ir.Node            // in order, once Close was called
+	seeded  *ir.Node              // the last node before the backward pass: of the model or of the losses
+	inside  map[*ir.Node]bool     // the nodes of forward
+	needs   map[*ir.Value]bool    // values that depend on a parameter
+	results map[*ir.Value]ir.Spec // types of the results of both passes, once InferResults was called
+
+	elements  constantElements
+	gradients *gradients // of the backward pass
 }
 
 // A Param is a trained constant of the model. It is an input of the step, and the caller owns its array.
@@ -45,7 +44,7 @@ func (t *Tape) Want(v *ir.Value) {
 }
 
 // Grad returns the gradient of a value after Backward, nil if there is none.
-func (t *Tape) Grad(v *ir.Value) *ir.Value { return t.grads[v] }
+func (t *Tape) Grad(v *ir.Value) *ir.Value { return t.gradients.sums[v] }
 
 // AddParam adds a parameter that is not a constant of the model, such as a projection of a loss.
 func (t *Tape) AddParam(name string, tensor *ir.Tensor) *ir.Value {

@@ -28,7 +28,7 @@ func TestNamesOfBackward(t *testing.T) {
 		if !slices.Contains(tape.forward, n) {
 			got = append(got, n.Op.Type+": "+n.Name)
 		}
-		if n.Op.Type == "MaskedGrad" && tape.layers[n] == nil {
+		if n.Op.Type == "MaskedGrad" && tape.gradients.layers[n] == nil {
 			t.Error("a masked gradient has no layer")
 		}
 	}
