@@ -123,3 +123,13 @@ func TestTrainingWithEvaluator(t *testing.T) {
 		t.Errorf("%d calls for models", n)
 	}
 }
+
+// A program that does not end is an error after --evaluator-timeout.
+func TestEvaluatorThatDoesNotEnd(t *testing.T) {
+	command, _ := evaluator(t, "import time\ntime.sleep(60)\n")
+	model := "../../fixtures/mlp.onnx"
+	code, _, stderr := call("verify", model, model, "--data", "../../fixtures/digits_test.npz", "--limit", "4", "--evaluator", command, "--evaluator-timeout", "200ms")
+	if code == exitDone || !strings.Contains(stderr, "200ms") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
