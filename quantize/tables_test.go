@@ -58,8 +58,8 @@ func lookupModel(t *testing.T, elem ir.DType, shape ...int64) lookupSketch {
 // and groups are whole bytes, nothing of the size of the table is computed from constants, which a runtime would do when it loads the model.
 func TestLookupsEqualTheRestoredTable(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range tableVariants {
-		for _, shape := range [][]int64{{96, 64}, {65, 60}, {51, 37}, {129, 300}, {20, 5, 24}, {96, 100}} {
+	for i, v := range tableVariants {
+		for _, shape := range conform.Part(i, 2, [][]int64{{96, 64}, {65, 60}, {51, 37}, {129, 300}, {20, 5, 24}, {96, 100}}) {
 			for _, elem := range []ir.DType{ir.Float, ir.Float16} {
 				half := v.method == Float16{}.Method() || v.method == BFloat16{}.Method()
 				if elem != ir.Float && (half || shape[0] != 65) {

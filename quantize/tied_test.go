@@ -31,11 +31,18 @@ func tiedModel(t *testing.T, width int64, transposed bool) *builder {
 	return s
 }
 
-// Tied embeddings stay tied and quantized, whichever of table and transpose the file has, and whether rows are whole bytes and blocks.
+// A tie is a matrix of a width that is the table of a lookup, or the transpose of one.
+type tie struct {
+	width      int64
+	transposed bool
+}
+
+// Tied embeddings stay tied and quantized, whichever of table and transpose the file has, and whether rows are whole bytes and blocks. Each variant has
+// two of the ties, or all by make test-exhaustive.
 func TestTiedEmbeddings(t *testing.T) {
 	w := conform.Start(t)
 	dynamic, int8 := DynamicInt8{}.Method(), WeightInt8{}.Method()
-	for _, c := range []struct {
+	for i, c := range []struct {
 		variant
 		form string
 	}{
@@ -63,29 +70,27 @@ func TestTiedEmbeddings(t *testing.T) {
 		{variant{Float8{}.Method(), nil}, "cast-mul"},
 		{variant{Float16{}.Method(), nil}, "cast-float16"},
 	} {
-		for _, width := range []int64{128, 96, 72} {
-			for _, transposed := range []bool{false, true} {
-				t.Run(fmt.Sprint(c.variant, " ", width, " ", transposed), func(t *testing.T) {
-					form := c.form
-					if form == "dequantize-linear" && c.method == int4.method && width == 72 {
-						form = "cast-mul" // blocks do not divide the rows
-					}
-					s := tiedModel(t, width, transposed)
-					s.apply(c.variant, 1.8).expect(map[string]string{"w": "changed " + form})
-					out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
-					if restoredModel(t, c.variant, s.save(), out, twin) != 1 {
-						t.Fatal("the weight was not changed")
-					}
-					outputs, err := w.Compare(twin, out, conform.Options{Level: "basic"})
-					floor := map[bool]float64{true: 20, false: 100}[c.method == dynamic]
-					if err != nil || conform.LowestSQNR(outputs) < floor {
-						t.Errorf("%v: %.1f dB", err, conform.LowestSQNR(outputs))
-					}
-					if c.method != dynamic {
-						sameModels(t, twin, out)
-					}
-				})
-			}
+		for _, tied := range conform.Part(i, 3, []tie{{128, false}, {96, false}, {72, true}, {96, true}, {72, false}, {128, true}}) {
+			t.Run(fmt.Sprint(c.variant, " ", tied.width, " ", tied.transposed), func(t *testing.T) {
+				form := c.form
+				if form == "dequantize-linear" && c.method == int4.method && tied.width == 72 {
+					form = "cast-mul" // blocks do not divide the rows
+				}
+				s := tiedModel(t, tied.width, tied.transposed)
+				s.apply(c.variant, 1.8).expect(map[string]string{"w": "changed " + form})
+				out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
+				if restoredModel(t, c.variant, s.save(), out, twin) != 1 {
+					t.Fatal("the weight was not changed")
+				}
+				outputs, err := w.Compare(twin, out, conform.Options{Level: "basic"})
+				floor := map[bool]float64{true: 20, false: 100}[c.method == dynamic]
+				if err != nil || conform.LowestSQNR(outputs) < floor {
+					t.Errorf("%v: %.1f dB", err, conform.LowestSQNR(outputs))
+				}
+				if c.method != dynamic {
+					sameModels(t, twin, out)
+				}
+			})
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -31,9 +32,10 @@ var hostileRuns = []string{
 
 // Models that need more memory, steps or nodes than there are end each command with a documented exit code and without temporary files. The
 // process has 4 GiB of address space, so that memory that is taken before it is planned ends it, and few threads, as their stacks take some of it.
+// Each model runs a third of the commands, another one than the models next to it, or all of them by make test-exhaustive.
 func TestHostileModelsInLimitedProcesses(t *testing.T) {
 	program := ownProgram(t)
-	for _, name := range slices.Sorted(maps.Keys(hostileModels)) {
+	for i, name := range slices.Sorted(maps.Keys(hostileModels)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -50,7 +52,7 @@ func TestHostileModelsInLimitedProcesses(t *testing.T) {
 			); err != nil {
 				t.Fatal(err)
 			}
-			for _, args := range hostileRuns {
+			for _, args := range conform.Part(i, 3, hostileRuns) {
 				runLimited(t, program, dir, args)
 			}
 		})

@@ -116,7 +116,7 @@ func TestGracePeriod(t *testing.T) {
 	}
 }
 
-// many writes a model with 40,000 initializers, in sums of 1,000.
+// many writes a model with 10,000 initializers, in sums of 1,000.
 func many(t *testing.T, dir string) string {
 	t.Helper()
 	m := ir.NewModel()
@@ -125,7 +125,7 @@ func many(t *testing.T, dir string) string {
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 4}}}
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
 	y := x
-	for i := range 40 {
+	for i := range 10 {
 		in := []*ir.Value{y}
 		for j := range 1000 {
 			in = append(in, m.Graph.AddConst(fmt.Sprint("w", 1000*i+j), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)}))

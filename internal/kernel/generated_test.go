@@ -50,7 +50,7 @@ func run(t *testing.T, args ...string) (output []byte, err error) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"-C", "gen"}, args...)...)
 	// Settings of the test itself, such as another GOARCH, are not the generator's.
-	cmd.Env = append(os.Environ(), "GOOS=", "GOARCH=", "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOOS=", "GOARCH=", "GOWORK=off")
 	return cmd.CombinedOutput()
 }
 
