@@ -51,6 +51,7 @@ const sharedPrefix = "baseline:"
 // shapes are kept, as plans depend on them.
 func (e *Interpreter) reuseValues(other *sharedState) {
 	p, d := e.prog, e.shared.digests
+	// A plan needs the data of shapes, which inputs of a run do not have while it is planned.
 	shapes, needed := p.shapeDerived(), make([]bool, len(p.slots))
 	for o, s := range p.slots {
 		needed[o] = s.keep
@@ -87,7 +88,9 @@ func (e *Interpreter) cut(needed []bool, source func(o int) (name string, ok boo
 	p := e.prog
 	p.inputs, e.inputs = slices.Clone(p.inputs), slices.Clone(e.inputs)
 	var kept []*step
+	// Backwards, so that the inputs of a removed step are not marked as needed.
 	for _, s := range slices.Backward(p.steps) {
+		// Such a step has an effect without consumers.
 		stays := len(s.op.Writes) > 0
 		for _, o := range s.out {
 			if o == absent || !needed[o] {
@@ -157,6 +160,7 @@ func (e *Interpreter) BaselineInputs() []string {
 
 // preparedDigest is the digest of the operator of s and of its constants in memory; zero if unknown.
 func (l *loader) preparedDigest(p *program, s *step) digest {
+	// Digests are of slots of the main program.
 	if l.shared == nil || p.names == nil {
 		return digest{}
 	}
@@ -176,6 +180,7 @@ func (l *loader) reusePrepared(p *program, s *step, d digest) bool {
 		return false
 	}
 	twin := l.baseline.prepared[d]
+	// Shared, as the state of an operator is only read by runs.
 	s.State, s.dropped = twin.State, twin.dropped
 	for _, i := range s.dropped {
 		l.release(p.slots[s.in[i]].constant)

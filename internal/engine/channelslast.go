@@ -11,6 +11,7 @@ import (
 // convolutions neither transpose images nor pack them. Shapes of values stay those of channels first, and results are bit-identical. Values
 // that a caller may see are not stored so, and neither are those of a session that shares values with another one.
 func (l *loader) storeChannelsLast(p *program) error {
+	// Sessions exchange values in the layout of ONNX.
 	if l.planOnly || l.shared != nil || l.baseline != nil {
 		return nil
 	}
@@ -33,6 +34,7 @@ func (l *loader) storeChannelsLast(p *program) error {
 			}
 		}
 	}
+	// Each pass only removes images, so it ends; the result does not depend on the order of steps.
 	for agree(p, supported, last) {
 	}
 	for i, s := range p.steps {
@@ -71,6 +73,7 @@ func agree(p *program, supported []op.Layouts, last []bool) (changed bool) {
 				equal = append(equal, o)
 			}
 		}
+		// Pools of channels first are faster without a transposition.
 		if supported[i] == op.LastInput && last[s.out[0]] && !last[s.in[0]] {
 			last[s.out[0]], changed = false, true
 		}

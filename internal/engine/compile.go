@@ -61,6 +61,7 @@ func (c *compiler) main() (*program, error) {
 func (c *compiler) graph(s *scope, g *ir.Graph) error {
 	for _, v := range g.Inputs {
 		i := s.slot(c, v)
+		// An overridable initializer is a constant here: the engine does not support overriding.
 		if v.Initializer() != nil {
 			continue
 		}
@@ -113,6 +114,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	if id.Domain == op.Newest {
 		id.Domain = ""
 	}
+	// ONNX requires the import; ONNX Runtime does not.
 	if version == 0 && !ir.DefaultDomain(n.Op.Domain) {
 		version = 1 // models use com.microsoft without importing it
 	}
@@ -147,6 +149,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 
 // bodies compiles the graphs among the attributes. Outer values that they read become further inputs of the step.
 func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
+	// Each level is a level of the stack, here and when it runs.
 	if c.depth++; c.depth > maxDepth {
 		return st.wrap(fmt.Errorf("subgraphs are nested more than %d levels deep", maxDepth))
 	}
@@ -165,6 +168,7 @@ func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 		}
 		st.bodies[a.Name] = inner.prog
 	}
+	// In the order of names, as the order of inputs must not depend on that of a map.
 	for _, name := range sortedKeys(st.bodies) {
 		for i, cp := range st.bodies[name].captures {
 			st.bodies[name].captures[i].outer = len(st.in) // from now on an index of the step's inputs
@@ -279,6 +283,7 @@ func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
 	if err != nil || outer == absent {
 		return outer, err
 	}
+	// A constant needs no capture: the subgraph shares it, and its uses count there.
 	inner := s.prog.add(slot{name: v.Name, constant: s.outer.prog.slots[outer].constant})
 	if s.prog.slots[inner].constant == nil {
 		s.prog.captures = append(s.prog.captures, capture{outer, inner})
@@ -331,6 +336,7 @@ func (p *program) prune() {
 	}
 	var kept []*step
 	for _, s := range slices.Backward(p.steps) {
+		// A step that updates its inputs is needed without consumers.
 		needed := len(s.op.Writes) > 0
 		for i, o := range s.out {
 			s.Consumed[i] = o != absent && wanted[o]

@@ -33,6 +33,7 @@ func (pl *planner) control(i int, s *step, in []*ir.Array) error {
 	default:
 		err = op.ErrUnknown
 	}
+	// Scratch memory of another branch may be planned already.
 	if err != nil { // an invalid branch may never run: report it at run time
 		pl.scratch[i], pl.bodies[i] = 0, nil
 		return nil
@@ -61,6 +62,7 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 	if err != nil {
 		return s.wrap(err)
 	}
+	// Before the outputs are counted: they would count twice, and a result of half of the limit would be refused.
 	b.drop(b.held) // what is an output is counted for its slot
 	for k, o := range s.out {
 		if o == absent || !s.Consumed[k] {
@@ -128,9 +130,11 @@ func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	for _, cp := range p.captures {
 		args = append(args, b.c.In[cp.outer])
 	}
+	// An endless loop with an empty body must end, too.
 	if err := b.r.countSteps(1); err != nil {
 		return nil, err
 	}
+	// In scratch memory of the step, so that the planned arena includes subgraphs.
 	if pl := b.in.plan.bodies[b.i]; pl != nil {
 		return b.planned(name, pl[name], args)
 	}
@@ -155,6 +159,7 @@ func (b *bodies) planned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, 
 		inner = pl.bind(b.c.Work[:pl.memory.Size], b.r.pool)
 		b.in.bodies[b.i][name] = inner
 	}
+	// Its values are in scratch memory, which another step gets.
 	defer inner.reset()
 	if _, err := inner.run(b.r, args, nil); err != nil {
 		return nil, err
@@ -211,6 +216,7 @@ func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*pla
 		pl.bodies[i] = map[string]*plan{}
 	}
 	pl.bodies[i][name] = b
+	// Branches are alternatives: one of them runs at a time.
 	pl.scratch[i] = max(pl.scratch[i], b.memory.Size)
 	return b, specs, nil
 }
@@ -243,6 +249,7 @@ func (pl *planner) planIf(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The size of the result is known when the branch is, at run time.
 		if specs != nil && !sameSpecs(specs, got) {
 			return nil, op.ErrUnknown
 		}
@@ -291,6 +298,7 @@ func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 		carried = append(carried, a.Spec())
 	}
 	_, specs, err := pl.body(i, s, "body", args, in)
+	// A value that grows has another type in each iteration; scan outputs have as many rows as there are iterations.
 	if err != nil || !sameSpecs(specs[1:], carried) {
 		return nil, op.ErrUnknown
 	}
@@ -325,8 +333,11 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		if going, err = condition(out[0]); err != nil {
 			return nil, err
 		}
+		// After the body has read them.
 		b.dropAll(last)
 		last, carried = out[:1+n], out[1:1+n]
+		// At once into the result: arrays of each iteration took some 200 bytes for one int64 and kept the garbage
+		// collector busy, so that five times the steps took twenty times the time.
 		for k, c := range collected {
 			if err := c.add(out[1+n+k]); err != nil {
 				return nil, fmt.Errorf("output %d: %w", n+k, err)

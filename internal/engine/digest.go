@@ -49,10 +49,14 @@ func (k *constant) digest(identity func(*ir.Tensor) string) digest {
 
 // digest is that of the output of s for inputs with the digests that of returns; zero if one is unknown.
 func (s *step) digest(of func(slot int) digest) digest {
+	// Results of these do not follow from the inputs alone, or were not compared: digests of subgraphs are not
+	// computed.
 	if s.op.Impure || s.bodies != nil || len(s.op.Writes) > 0 {
 		return digest{}
 	}
 	return summed(func(h hash.Hash) bool {
+		// Consumed, because operators skip outputs without consumers; Seed, for those that use it although they are
+		// pure for one session.
 		words(h, s.ID.String(), fmt.Sprint(s.op.Since, s.Version, s.NumIn, s.Consumed, s.Seed))
 		for _, i := range s.in {
 			switch {

@@ -50,7 +50,10 @@ type fusion struct {
 
 // fuse replaces patterns of steps of p by faster ones. Kept values are not fused away.
 func fuse(p *program) error {
+	// One pass over the steps for each rule, in the order of the table: a later rule matches what earlier ones made,
+	// such as an activation after a product with a bias.
 	for _, r := range rules() {
+		// Removed steps shift positions, so the indices are made anew.
 		f := newFusion(p)
 		for i := range p.steps {
 			if p.steps[i] != nil {
@@ -59,7 +62,9 @@ func fuse(p *program) error {
 		}
 		p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s == nil })
 	}
+	// After all rules: a convolution gets its activation and residual before its images get another layout.
 	convolveIntegers(p)
+	// Dequantized weights and transposes that no step reads any more.
 	p.prune()
 	return nil
 }
@@ -108,6 +113,7 @@ func (f *fusion) producer(o int) (*step, int) {
 
 // onlyConsumer is the one step that reads slot o, nil if there are several or o is to be kept.
 func (f *fusion) onlyConsumer(o int) (*step, int) {
+	// A kept value must exist after the run, so that nothing that computes it may be fused into the next step.
 	if o == absent || f.p.slots[o].keep || len(f.consumers[o]) != 1 {
 		return nil, absent
 	}
@@ -158,6 +164,7 @@ func (f *fusion) weightWithin(o, reach int) *ir.Array {
 	if o == absent || f.constant(o) != nil || reach == 0 {
 		return f.constant(o)
 	}
+	// A weight in the forms below opset 21 is a chain of operators, which several rules ask for.
 	if w, ok := f.weights[o]; ok {
 		return w
 	}
@@ -169,6 +176,7 @@ func (f *fusion) weightWithin(o, reach int) *ir.Array {
 // computed is the type of the value in slot o if a step computes it from constants.
 func (f *fusion) computed(o, reach int) *ir.Array {
 	s, _ := f.producer(o)
+	// Only steps that constant folding removes: others compute the value in each run.
 	if s == nil || s.op.Impure || s.op.Shape == nil || s.bodies != nil || len(s.in) == 0 {
 		return nil
 	}
@@ -197,6 +205,7 @@ func (f *fusion) scalar(o int) (float32, bool) {
 
 // otherInput is the input of a binary step that is not o, with its position; absent if both or neither are o.
 func (s *step) otherInput(o int) (int, int) {
+	// x + x has no other operand.
 	if len(s.in) != 2 || s.in[0] == s.in[1] {
 		return absent, absent
 	}
@@ -211,6 +220,7 @@ func (s *step) otherInput(o int) (int, int) {
 
 // replace puts a new step at i with the outputs of step last, and removes the given steps.
 func (f *fusion) replace(at int, s *step, gone ...int) {
+	// Before the new step is registered, whose inputs are mostly those of the steps that go.
 	for _, g := range slices.Compact(slices.Sorted(slices.Values(gone))) { // a pattern may match one step twice
 		for _, o := range f.p.steps[g].in {
 			f.unread(o, g)
@@ -235,6 +245,7 @@ func (f *fusion) unread(o, step int) {
 		return
 	}
 	if i := slices.Index(f.consumers[o], step); i >= 0 {
+		// A copy, as callers iterate over the list.
 		f.consumers[o] = slices.Delete(slices.Clone(f.consumers[o]), i, i+1)
 	}
 }

@@ -15,6 +15,7 @@ func fuseAttention(f *fusion, i int) bool {
 		return false
 	}
 	a := &attention{f: f, gone: []int{i}, scale: 1, mask: absent}
+	// overLast last: the axis counts from the front below opset 13, so that it needs the ranks that scores found.
 	if !a.scores(softmax.in[0], i) || !a.product(softmax.out[0]) || !a.overLast(softmax) {
 		return false
 	}
@@ -70,6 +71,7 @@ func (a *attention) scores(o, user int) bool {
 		return a.matMul(o, user)
 	}
 	for k := range 2 {
+		// A copy, as half a match may have moved factors into the scale.
 		try := *a
 		try.gone = append(slices.Clone(a.gone), i)
 		if s.in[0] != s.in[1] && try.matMul(s.in[k], i) {
@@ -84,6 +86,7 @@ func (a *attention) scores(o, user int) bool {
 // matMul matches backwards from o to the product of queries and keys.
 func (a *attention) matMul(o, user int) bool {
 	o, user = a.unscale(o, user)
+	// Models in float16 compute the softmax in float32. The fused operator has float32 scores anyway.
 	if s, i := a.f.producer(o); s.is("Cast") && s.Int("to", 0) == int64(ir.Float) && a.f.consumedBy(o, user) {
 		a.widened, a.gone = true, append(a.gone, i)
 		o, user = a.unscale(s.in[0], i)
@@ -119,6 +122,7 @@ func isProduct(s *step) bool {
 // product matches forwards from the weights o to their product with the values, and to its Transpose.
 func (a *attention) product(o int) bool {
 	s, i := a.f.onlyConsumer(o)
+	// The fused operator never rounds the weights, so it is at least as accurate.
 	for a.f.isRounding(s) {
 		a.widened = a.widened && !s.is("Cast")
 		a.gone = append(a.gone, i)
@@ -130,11 +134,13 @@ func (a *attention) product(o int) bool {
 	}
 	scale := a.scale
 	a.v = a.side(s.in[1], i)
+	// A factor of the values is none of the scores.
 	if a.scale != scale || a.v.rank.axes < 2 {
 		return false
 	}
 	a.last, a.gone = i, append(a.gone, i)
 	t, j := a.f.onlyConsumer(s.out[0])
+	// The last axis has to stay the last: a row of the result is written at once.
 	if perm := a.f.permOf(t); len(perm) > 0 && int(perm[len(perm)-1]) == len(perm)-1 {
 		a.permY, a.last, a.gone = perm, j, append(a.gone, j)
 	}
@@ -173,6 +179,7 @@ func (a *attention) side(o, user int) side {
 		o, user = a.unscale(o, user)
 		s, i := a.f.producer(o)
 		before := a.f.permOf(s)
+		// A value with another consumer has to be computed anyway.
 		if before == nil || perm != nil && len(perm) != len(before) || !a.f.consumedBy(o, user) {
 			break
 		}

@@ -16,6 +16,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 		return false
 	}
 	norm, iNorm := f.onlyConsumer(conv.out[0])
+	// With batch statistics the factors follow from the images of the run.
 	if !norm.is("BatchNormalization") || norm.Bool("training_mode", false) || len(norm.in) != 5 || slices.Contains(norm.Consumed[1:], true) {
 		return false
 	}
@@ -37,12 +38,15 @@ func foldBatchNorm(f *fusion, i int) bool {
 	bias := f.p.addConst(ir.ArrayOf(shift, int64(len(shift))))
 	scaled := f.p.add(slot{name: conv.Label + " weight"})
 	f.producers, f.consumers = append(f.producers, absent, absent, absent), append(f.consumers, nil, nil, nil)
+	// As a step that is folded later, so that the weight is read only then and a sparse form stays sparse.
 	mul := fused(ir.OpID{Type: "Mul"}, 14, norm, []int{conv.in[1], factors}, []int{scaled})
 	made := fused(conv.ID, conv.Version, conv, []int{conv.in[0], scaled, bias}, norm.out[:1], slices.Collect(maps.Values(conv.Attrs()))...)
 	if mul == nil || made == nil {
 		return false
 	}
 	f.replace(iNorm, made, i, iNorm)
+	// At the place of the Conv, as the scaled weight has to precede the convolution, which is at that of the
+	// BatchNormalization.
 	f.replace(i, mul)
 	return true
 }
@@ -66,6 +70,7 @@ func (f *fusion) affine(norm *step) (scale, shift []float32) {
 	eps := norm.Float("epsilon", 1e-5)
 	scale, shift = make([]float32, len(p[0])), make([]float32, len(p[0]))
 	for c := range scale {
+		// In float64 and rounded once, so that folding adds no error but that of the factors.
 		s := float64(p[0][c]) / math.Sqrt(float64(p[3][c])+float64(eps))
 		scale[c], shift[c] = float32(s), float32(float64(p[1][c])-float64(p[2][c])*s)
 	}

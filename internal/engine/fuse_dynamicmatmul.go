@@ -18,6 +18,7 @@ func fuseDynamicMatMul(f *fusion, i int) bool {
 	}
 	dql, _ := f.producer(mm.in[0])
 	w := f.constant(mm.in[1])
+	// The weight must be constant and one matrix, so that it is packed once.
 	if !dql.is("DynamicQuantizeLinear") || len(dql.out) != 3 || mm.in[2] == absent || mm.in[0] != dql.out[0] || mm.in[2] != dql.out[2] || w == nil || len(w.Shape) != 2 {
 		return false
 	}
@@ -47,6 +48,7 @@ func fuseDynamicMatMul(f *fusion, i int) bool {
 		}
 	}
 	id, in := quantizedMatMulID, []int{dql.in[0], mm.in[1], scale, zero, bias}
+	// One quantization serves all products that read it, such as those of queries, keys and values.
 	if !f.consumedBy(dql.out[0], i) {
 		id, in = integerToFloatID, []int{dql.out[0], mm.in[1], dql.out[1], scale, dql.out[2], zero, bias}
 	}

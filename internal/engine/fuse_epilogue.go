@@ -28,6 +28,7 @@ func fuseBias(f *fusion, i int) bool {
 	}
 	bias, _ := add.otherInput(mm.out[0])
 	w := f.weight(mm.in[1])
+	// Of one matrix: the bias of a stack would be added to each of its matrices, or broadcast along another axis.
 	if !f.isRow(bias) || w == nil || len(w.Shape) != 2 || w.DType != ir.Float {
 		return false
 	}
@@ -35,6 +36,7 @@ func fuseBias(f *fusion, i int) bool {
 	if mm.Bool("transB", false) {
 		cols = w.Shape[0]
 	}
+	// A single element would be broadcast.
 	if f.constant(bias).Elems() != cols {
 		return false
 	}
@@ -62,6 +64,7 @@ func fuseActivation(f *fusion, i int) bool {
 	}
 	act, iAct := f.onlyConsumer(s.out[0])
 	attrs := f.activationAttrs(act)
+	// Epilogues compute in float32; dynamic int8 products are converted before theirs.
 	if attrs == nil || !isDynamic(s) && !f.isFloat(s) {
 		return false
 	}

@@ -42,6 +42,7 @@ func fuseGelu(f *fusion, i int) bool {
 
 // factorOf is x where s is x/d or x·(1/d), else absent.
 func (f *fusion) factorOf(s *step, d float64) int {
+	// Exporters write √2 with different numbers of digits.
 	near := func(v float32, want float64) bool { return math.Abs(float64(v)/want-1) < 1e-5 }
 	switch {
 	case s.is("Div"):
@@ -65,6 +66,7 @@ func (f *fusion) geluProduct(y, x int) (int, []int) {
 		return absent, nil
 	}
 	o, _ := first.otherInput(y)
+	// Tried first: in the other two orders the factor is x itself or a constant.
 	if s, j := f.producer(o); s.is("Mul") && o != x { // y·(x·½)
 		if f.halves(s, x) && f.consumedBy(o, i) {
 			return i, []int{j, i}

@@ -27,6 +27,7 @@ var (
 func convolveIntegers(p *program) {
 	l := &integerLayout{f: newFusion(p), last: map[int]int{}}
 	for _, s := range p.steps {
+		// The model may have images with adjacent channels itself.
 		if slices.Equal(l.f.permOf(s), toChannelsFirst) {
 			l.last[s.out[0]] = s.in[0]
 		}
@@ -47,6 +48,7 @@ func convolveIntegers(p *program) {
 // convolve appends the integer form of s, if there is one.
 func (l *integerLayout) convolve(s *step) bool {
 	w, _ := l.f.producer(s.in[1])
+	// Another activation, or float weights, need floats: QuantizedConv has them for a band of rows at a time.
 	if !l.f.multipliesIntegers(w, s.in[2]) || !l.bounds(s) {
 		return false
 	}
@@ -96,6 +98,7 @@ func fuseQDQGemm(f *fusion, i int) bool {
 		return false
 	}
 	gone := []int{i, iTo}
+	// Another consumer reads the dequantized values.
 	if f.consumedBy(g.in[0], i) {
 		gone = append(gone, iFrom)
 	}
@@ -137,6 +140,7 @@ func (l *integerLayout) has(o int) bool {
 func (l *integerLayout) add(s *step) bool {
 	a, hasA := l.last[s.in[0]]
 	b, hasB := l.last[s.in[3]]
+	// With one operand in the other layout, a Transpose would be added and none removed.
 	if !hasA || !hasB {
 		return false
 	}

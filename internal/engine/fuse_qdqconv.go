@@ -39,6 +39,7 @@ func fuseQDQConv(f *fusion, i int) bool {
 		return false
 	}
 	gone := []int{i, iTo}
+	// Else the dequantized image is still computed for its other consumers.
 	if f.consumedBy(conv.in[0], i) {
 		gone = append(gone, iFrom)
 	}
@@ -50,6 +51,7 @@ func fuseQDQConv(f *fusion, i int) bool {
 // results are bit-identical to those of the unfused operators. i is the Add.
 func fuseQDQAdd(f *fusion, i int) bool {
 	add := f.p.steps[i]
+	// Bytes are added element by element, without broadcasting.
 	if !add.is("Add") || !f.sameImage(add.in[0], add.in[1]) {
 		return false
 	}
@@ -134,6 +136,7 @@ func (f *fusion) sameQuantization(a, b *step) bool {
 	x, hasX := f.scalar(a.in[1])
 	y, hasY := f.scalar(b.in[1])
 	z, w := f.array(a.in[2]), f.array(b.in[2])
+	// With subnormal or huge scales, value times scale is rounded or infinite, and its quotient is another level.
 	return hasX && hasY && x == y && x > 1e-30 && x < 1e30 && z != nil && w != nil && z.DType == w.DType && z.Data[0] == w.Data[0]
 }
 
@@ -149,6 +152,7 @@ func fuseQuantizeCast(f *fusion, i int) bool {
 	}
 	for _, c := range f.consumers[cast.out[0]] {
 		s := f.p.steps[c]
+		// Steps that with made share the slice.
 		s.in = slices.Clone(s.in)
 		s.in[slices.Index(s.in, cast.out[0])] = q.out[0]
 		f.consumers[q.out[0]] = append(f.consumers[q.out[0]], c)

@@ -17,6 +17,7 @@ func fuseResidual(f *fusion, i int) bool {
 		return false
 	}
 	z, _ := add.otherInput(conv.out[0])
+	// The fused step is at the place of the addition, so the residual is computed by then, and has to have been before.
 	if z == absent || f.producers[z] > iAdd || !f.sameImage(z, conv.out[0]) {
 		return false
 	}
@@ -50,6 +51,7 @@ func (f *fusion) image(o int, seen map[int]image, reach int) image {
 	if im, ok := seen[o]; ok {
 		return im
 	}
+	// Before the recursion, so that a value that is reached twice is not followed twice.
 	im := image{way: fmt.Sprint(o)}
 	seen[o] = im
 	s, _ := f.producer(o)
@@ -58,6 +60,7 @@ func (f *fusion) image(o int, seen map[int]image, reach int) image {
 	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "Swish", "BatchNormalization", "QuantizeLinear", "DequantizeLinear"):
 		im = f.image(s.in[0], seen, reach)
 	case s.is("Add"):
+		// Operands of different shapes broadcast to one that neither has.
 		if a := f.image(s.in[0], seen, reach); a.channels > 0 && a == f.image(s.in[1], seen, reach) {
 			im = a
 		}
@@ -79,6 +82,7 @@ func (f *fusion) image(o int, seen map[int]image, reach int) image {
 
 // sizing is the text form of how a window changes the spatial sizes: empty if it keeps them.
 func sizing(s *step, kernel []int64) string {
+	// Padding depends on the size of the image: only equal attributes give equal sizes.
 	if auto := s.Text("auto_pad", "NOTSET"); auto != "NOTSET" || s.Int("ceil_mode", 0) != 0 {
 		return fmt.Sprint(" ", auto, s.Int("ceil_mode", 0), kernel, s.Ints("strides"), s.Ints("dilations"))
 	}
@@ -86,6 +90,8 @@ func sizing(s *step, kernel []int64) string {
 	for i, k := range kernel {
 		pad := at(s.Ints("pads"), i, 0) + at(s.Ints("pads"), i+n, 0)
 		grows, stride := pad-(k-1)*at(s.Ints("dilations"), i, 1), at(s.Ints("strides"), i, 1)
+		// A window that keeps sizes is left out, so that a residual branch of 3×3 kernels with padding has the sizes of
+		// its input.
 		if grows != 0 || stride != 1 {
 			text += fmt.Sprintf(" axis %d by %d step %d", i, grows, stride)
 		}

@@ -24,6 +24,7 @@ func fuseSlices(f *fusion, i int) bool {
 		return false
 	}
 	for _, axis := range ranges["axes"] {
+		// Ranges of one axis would have to be composed.
 		if slices.Contains(before["axes"], axis) {
 			return false
 		}

@@ -14,6 +14,7 @@ func fuseTransposedWeight(f *fusion, i int) bool {
 		return false
 	}
 	t, iT := f.producer(mm.in[1])
+	// Only a constant is packed, which costs the same in either order.
 	if !slices.Equal(f.permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.consumedBy(t.out[0], i) {
 		return false
 	}
@@ -43,6 +44,7 @@ func transposed(f *fusion, i, k int, name string) bool {
 	t, iT := f.producer(mm.in[k])
 	perm := f.permOf(t)
 	n := len(perm)
+	// Else neither rows nor columns of the matrices are contiguous, as panels need them.
 	if n < 2 || !slices.Contains(perm[n-2:], int64(n-1)) || !f.consumedBy(t.out[0], i) || mm.in[0] == mm.in[1] {
 		return false
 	}

@@ -27,6 +27,7 @@ func fuseUnpackBits(f *fusion, i int) bool {
 	}
 	x, bits := f.constant(cast.in[0]), f.fieldBits(div.in[1], mod.in[1])
 	vector, iVector := f.onlyConsumer(mod.out[0])
+	// A weight only: activations are not stored in bits.
 	if x == nil || x.DType != ir.Uint8 || len(x.Shape) != 1 || bits == 0 || !f.isReshape(vector, -1) {
 		return false
 	}

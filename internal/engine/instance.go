@@ -44,6 +44,8 @@ func (in *instance) rebind(pl *plan) {
 	in.plan, in.deadAfter = pl, pl.lastUses()
 	clear(in.template)
 	clear(in.bodies)
+	// Arrays of values in the arena have fixed addresses as long as the instance has this plan, so a run sets up none
+	// of them.
 	for o, v := range pl.values {
 		switch r := pl.place[o]; {
 		case v == nil:
@@ -58,6 +60,7 @@ func (in *instance) rebind(pl *plan) {
 		}
 	}
 	for i := range in.calls {
+		// What a call keeps follows from shapes, which are others in this plan.
 		in.calls[i].Work, in.calls[i].Kept = in.region(pl.scratch[i]), nil
 	}
 	in.reset()
@@ -91,6 +94,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 	prog := in.plan.prog
 	copy(in.values, in.template)
 	in.fetch, in.dynamicMem = fetch, dynamicMemory{account: r.account}
+	// The arrays of the caller are used where they are, and never written.
 	for i, slot := range prog.fed() {
 		in.values[slot] = args[i]
 	}
@@ -98,6 +102,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 	var refused error
 	take := func(s *step, o int) {
 		if o != absent && fetch[o] && got[o] == nil && in.values[o] != nil && refused == nil {
+			// The step wrote into the array of the caller itself: nothing is left to copy.
 			if in.plan.sole[o] && in.values[o] != in.template[o] { // allocated for the caller
 				got[o] = in.values[o]
 				return
@@ -106,6 +111,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		}
 	}
 	for _, o := range slices.Sorted(maps.Keys(fetch)) {
+		// No step computes these in this run.
 		if prog.slots[o].constant != nil || in.plan.values[o] != nil && op.Known(in.plan.values[o]) {
 			take(nil, o)
 		}
@@ -116,6 +122,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 	load := r.prefetch(in)
 	defer func() { _ = load.done() }() // after an error too: the memory will be another run's
 	for i, s := range prog.steps {
+		// A step is the unit of cancellation; operators that take long check the context themselves.
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -128,6 +135,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		if err := in.step(r, i, s); err != nil {
 			return nil, err
 		}
+		// Now, as a later step may use their memory.
 		for _, o := range s.out {
 			take(s, o)
 		}
@@ -172,6 +180,7 @@ func (in *instance) step(r *execution, i int, s *step) error {
 			return s.wrap(err)
 		}
 	}
+	// Before the step runs, so that a sequence that grows ends the run before it is copied once more.
 	if err := r.count(c); err != nil {
 		return s.wrap(err)
 	}
@@ -196,6 +205,8 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 	for k, o := range s.out {
 		c.Out[k] = nil
 		if o != absent && s.Consumed[k] {
+			// A value that shares its memory with another one has to be where the plan puts it: views and in-place
+			// steps read it there.
 			if in.fetch[o] && r.direct && in.plan.sole[o] {
 				var err error
 				if in.values[o], err = r.allocate(s, in.values[o]); err != nil {
@@ -205,6 +216,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 			c.Out[k] = in.values[o]
 		}
 	}
+	// The memory of the input, which may be an array of the caller in this run.
 	if s.op.View {
 		c.Out[0].Data, c.Out[0].Text = c.In[0].Data, c.In[0].Text
 		return nil
@@ -246,6 +258,7 @@ func (in *instance) store(s *step, o int, a *ir.Array) error {
 
 // detach returns a, or a copy if it, or an item of it, is in the arena, whose bytes will be reused.
 func (in *instance) detach(a *ir.Array) *ir.Array {
+	// A view of a value in the arena would change with the next step that gets the memory.
 	if in.inArena(a.Data) {
 		return a.Clone()
 	}

@@ -46,62 +46,89 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	for _, name := range e.opt.Keep {
 		c.keep[name] = true
 	}
+	// The compiler refuses unsupported operators, so that this error comes before any weight is read.
 	if e.prog, err = c.main(); err != nil {
 		return err
 	}
 	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, account: e.account, planOnly: e.opt.PlanOnly, budget: e.opt.Limits.Weights, store: e.opt.Store}
+	// Results of constant folding count against the weight limit: a small file can fold to gigabytes.
 	if l.budget == 0 {
 		l.budget = math.MaxInt64 // the account bounds it
 	}
+	// Before the first constant is read: those of the baseline are shared instead (sharedConstant).
 	if e.opt.Baseline != nil {
 		l.baseline = e.opt.Baseline.shared
 	}
+	// Before weights are read, so that a damaged store costs little: the caller opens the model again without it.
 	if err := l.store.open(e.pool); err != nil {
 		return err
 	}
+	// Fusions look for factors, axes and shapes as constants, and exporters compute them by nodes. Large results have
+	// to wait: a fusion may keep a weight in a smaller form than the folded one.
 	if err := e.prog.each(l.foldSmall); err != nil {
 		return err
 	}
+	// Before uses are counted, as fusions remove and add consumers; before operators prepack weights, which another
+	// operator would pack otherwise.
 	if !e.opt.NoFusion {
 		if err := e.prog.each(fuse); err != nil {
 			return err
 		}
 	}
+	// After fusion, which can move consumers of a weight behind the step that updates it.
 	e.prog.scheduleWrites()
+	// The digests need the data of small constants, which are released below, and the final operators.
 	if e.opt.Identity != nil {
 		e.recordShared(c.consts)
 		l.shared = e.shared
 	}
+	// Before uses are counted: steps that only compute what the baseline has are removed, and their weights must not be
+	// read.
 	if l.baseline != nil && e.shared != nil {
 		e.reuseValues(l.baseline)
 	}
+	// No step is added or removed by pattern any more. Each later release of a constant is against these counts.
 	if err := e.prog.each((*program).count); err != nil {
 		return err
 	}
+	// All programs must be counted first: subgraphs use constants of the enclosing graph.
 	if err := e.prog.each(l.freeUnused); err != nil {
 		return err
 	}
+	// Needs the counts, as a table that only Gather reads is cheaper to stream. Must precede folding: steps on a
+	// streamed constant are not folded, nor is it prepacked.
 	e.streamed = chooseStreamed(c.consts, e.opt.Limits.Weights)
+	// The store identifies constants by program and slot, so programs are numbered when no more slots are added by
+	// fusions.
 	if err := e.prog.each(l.start); err != nil {
 		return err
 	}
+	// The pass that reads the weights. Small constants, fusions, counts and streaming are settled, so each is read once
+	// and released as soon as it is packed.
 	if err := e.prog.each(l.foldAndPrepare); err != nil {
 		return err
 	}
+	// After prepacking: which layouts a convolution supports follows from the form of its packed weights (grouped
+	// sparse ones need channels first).
 	if err := e.prog.each(l.storeChannelsLast); err != nil {
 		return err
 	}
+	// A plan needs types, and no data.
 	if e.opt.PlanOnly {
 		return nil
 	}
+	// Only what steps use unpacked is left: reading it earlier would hold it beside the weights that are being packed.
 	if err := e.prog.each(l.readRest); err != nil {
 		return err
 	}
+	// All constants that runs use have their data now. A store that was read is compared with the program that it was
+	// loaded into.
 	if err := l.store.finish(e.prog); err != nil {
 		return err
 	}
 	e.weights = l.prepared + e.prog.held()
 	e.loaded = e.account.Held()
+	// Last, as it gives names to slots of steps that remained.
 	if e.shared != nil {
 		e.exportShared()
 	}
@@ -154,6 +181,7 @@ func (e *Interpreter) Observe(p Profiler) { e.opt.Profile = p }
 
 // SetWorkers sets the number of worker threads of later runs. It must not be called while one runs.
 func (e *Interpreter) SetWorkers(n int) {
+	// Scratch memory in the plans is for each worker, so that plans of another number are invalid.
 	e.Free()
 	e.pool.Close()
 	e.pool = op.NewPool(n)
@@ -174,6 +202,7 @@ type Memory struct {
 func (e *Interpreter) Memory() Memory {
 	m := Memory{Weights: e.weights, Idle: e.recycled.idle()}
 	_ = e.prog.each(func(p *program) error {
+		// Subgraphs have plans and arenas of their own.
 		m.Idle += p.plans.idle()
 		return nil
 	})
@@ -260,6 +289,7 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 	}
 	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, recycled: &e.recycled, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch, direct: watch == nil}
 	defer func() { e.account.Release(r.copied) }()
+	// The whole run: values are in the arena until they are copied for the caller.
 	defer e.opt.Arena.lock()()
 	return e.prog.exec(r, args, slots)
 }

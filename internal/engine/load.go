@@ -18,9 +18,11 @@ func readTensor(ctx context.Context, e *ir.Eval, account *op.Account, t *ir.Tens
 	if err := op.Valid(t.Spec); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
+	// Before the allocation: the Go runtime ends the process where there is no memory.
 	if err := account.Take(op.Size(t.Spec)); err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
+	// An empty tensor of strings has no source to read.
 	if t.DType == ir.String && t.Elems() == 0 {
 		return a, nil
 	}
@@ -143,8 +145,10 @@ func (l *loader) foldSmall(p *program) error {
 			}
 		}
 	}
+	// Without the capacity of p.steps, whose steps are still iterated over.
 	kept := p.steps[:0:0]
 	for _, s := range p.steps {
+		// A fusion that matches DequantizeLinear before a product has to find it.
 		if p.quantizedWeight(s) || !p.foldable(s) || !l.small(p, s) || !l.compute(p, s) {
 			kept = append(kept, s)
 		}
@@ -166,6 +170,7 @@ func (l *loader) small(p *program, s *step) bool {
 			continue
 		}
 		in[k] = p.slots[i].constant.array
+		// Shape and Size of a weight do not read it, whatever its size.
 		if bytes += max(in[k].Bytes(), textBytes(in[k])); bytes > smallConstant && !s.op.OfShape {
 			return false
 		}
@@ -195,6 +200,7 @@ func (p *program) count() error {
 			k.kept = true
 		}
 	}
+	// Uses that read rows only are counted apart: streaming a table that has no other is cheap.
 	for _, s := range p.steps {
 		if k := p.table(s); k != nil {
 			k.rows++
@@ -207,6 +213,7 @@ func (p *program) count() error {
 func (l *loader) freeUnused(p *program) error {
 	for _, s := range p.slots {
 		if k := s.constant; k != nil && k.uses == 0 {
+			// One use, which release drops with the data.
 			k.uses = 1
 			l.release(k)
 		}
@@ -227,15 +234,18 @@ func (l *loader) foldAndPrepare(p *program) error {
 		if err != nil {
 			return err
 		}
+		// Before Prepare: a weight that several steps compute from constants is one constant for it.
 		folded, err := l.fold(p, s, record, slots)
 		if err != nil {
 			return s.wrap(err)
 		}
 		if folded {
+			// At once, so that inputs that no other step needs are free before the next weight is read.
 			l.moveUses(p, s)
 			continue
 		}
 		kept = append(kept, s)
+		// In the order of steps: what follows from streamed constants is known for the inputs of s.
 		s.Fixed = p.invariant(s, fixed)
 		if packed, err := l.takePacked(p, s); packed && !s.repacks() || err != nil || s.op.Prepare == nil {
 			if err != nil {
@@ -243,6 +253,7 @@ func (l *loader) foldAndPrepare(p *program) error {
 			}
 			continue
 		}
+		// Work depends on Const, so that the planned scratch memory is that of runs, although nothing is prepared.
 		if s.Const = p.constants(s); l.planOnly {
 			s.Packed = nil
 			continue
@@ -268,6 +279,7 @@ func (p *program) constants(s *step) []bool {
 // which late holds. It adds the outputs of s to late if they are invariant.
 func (p *program) invariant(s *step, late map[int]bool) []bool {
 	out := make([]bool, len(s.in))
+	// Random numbers and subgraphs may differ between runs.
 	all := !s.op.Impure && s.bodies == nil
 	for i, j := range s.in {
 		if j == absent {
@@ -285,6 +297,7 @@ func (p *program) invariant(s *step, late map[int]bool) []bool {
 
 // foldStep turns the outputs of s into constants; if only memory is planned, without data where their types are known without.
 func (l *loader) foldStep(p *program, s *step) bool {
+	// A result whose type depends on the data has to be computed even for a plan.
 	if !l.planOnly || s.op.Shape == nil {
 		return l.compute(p, s)
 	}
@@ -298,6 +311,7 @@ func (l *loader) foldStep(p *program, s *step) bool {
 	if err != nil {
 		return l.compute(p, s)
 	}
+	// Results beyond the budget are computed in each run, as if s had an input.
 	if !l.reserve(s, in) {
 		return false
 	}
@@ -317,6 +331,7 @@ func (l *loader) moveUses(p *program, s *step) {
 		if o == absent || p.slots[o].constant == nil {
 			continue
 		}
+		// The outputs have the consumers that the slots had when s was still a step.
 		p.slots[o].constant.uses = n[o]
 		if p.slots[o].keep {
 			p.slots[o].constant.uses++
@@ -330,6 +345,7 @@ func (l *loader) moveUses(p *program, s *step) {
 		if l.release(k); k.uses > 0 {
 			continue
 		}
+		// A view has no bytes of its own: it keeps those reserved for its input.
 		if out := s.out[0]; s.op.View && out != absent && p.slots[out].constant.packed == nil {
 			p.slots[out].constant.reserved += k.reserved
 		} else {
@@ -386,9 +402,11 @@ func (l *loader) compute(p *program, s *step) bool {
 			return false
 		}
 	}
+	// Before the operator allocates the outputs.
 	if !l.reserve(s, in) {
 		return false
 	}
+	// The account refuses results that do not fit the limit; then, too, the step stays.
 	out, err := runAlone(s, op.Call{Ctx: l.ctx, In: in, Pool: l.pool, Account: l.account})
 	if err != nil || !l.reserveText(s, out) {
 		return false
@@ -410,6 +428,7 @@ func (l *loader) compute(p *program, s *step) bool {
 func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
 	in := c.In
 	c.Node, c.Out = s.Node, make([]*ir.Array, len(s.out))
+	// A sequence or an optional has no shape function; a view of it is itself.
 	if s.op.View && len(in) > 0 && in[0] != nil && in[0].Kind != ir.Dense {
 		return in[:1], nil
 	}
@@ -443,6 +462,7 @@ func (s *step) allocate(c *op.Call) (err error) {
 			need = op.Plus(need, op.Size(spec))
 		}
 	}
+	// One check for outputs and scratch memory: they exist at the same time.
 	if err := c.Account.Check(need); err != nil {
 		return s.wrap(err)
 	}

@@ -26,10 +26,12 @@ func (p *program) packable() []packable {
 			all[i].ok = false
 		}
 	}
+	// Backwards: whether a form can pass through a step depends on the consumers of its result.
 	for _, s := range slices.Backward(p.steps) {
 		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent && all[s.out[0]].ok
 		for k, i := range s.in {
 			switch {
+			// The step makes another packed form of it, or is a view.
 			case i == absent || passes:
 			case s.op.Decodes != nil && s.op.Decodes(s.Node, k, nil):
 				all[i].accept = append(all[i].accept, s)
@@ -59,6 +61,7 @@ func (l *loader) pack(p *program, s *step, slots []packable) bool {
 		return false
 	}
 	specs, err := s.shape(in)
+	// Weights of at most 64 KiB are dense: decoding takes time in each run.
 	if err != nil || specs[0].Bytes() <= smallConstant {
 		return false
 	}
@@ -66,6 +69,7 @@ func (l *loader) pack(p *program, s *step, slots []packable) bool {
 	switch {
 	case !s.op.View:
 		if made = s.op.Pack(s.Node, in, packed); made == nil && s.op.Packs && slices.ContainsFunc(packed, func(x op.Packed) bool { return x != nil }) {
+			// The operator packs none of these forms: it may pack the dense values, as DequantizeLinear does.
 			clear(packed)
 			if l.readUnpacked(p, s, packed) == nil {
 				made = s.op.Pack(s.Node, in, packed)
@@ -78,8 +82,11 @@ func (l *loader) pack(p *program, s *step, slots []packable) bool {
 		return false
 	}
 	k := &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes(), reserved: made.Bytes()}
+	// Acceptance may depend on the form and the shape. A weight of which one consumer needs the dense form would be
+	// held twice, so all have to accept.
 	for _, consumer := range slots[s.out[0]].accept {
 		accepted := consumer.accepts(slices.Index(consumer.in, s.out[0]), k)
+		// The consumer gets it when its turn comes: until then the constant may become another form.
 		if consumer.Packed = nil; !accepted {
 			return false
 		}
@@ -146,6 +153,7 @@ func (s *step) accepts(i int, k *constant) bool {
 // repacks reports whether Prepare brings the packed constant of s into another form.
 func (s *step) repacks() bool {
 	switch s.Packed.(type) {
+	// These have no layout of a kernel; Prepare brings them into one even where the step also has Arrange.
 	case packedweight.Filled, *packedweight.Sparse:
 		return s.op.Prepare != nil
 	}
@@ -155,11 +163,13 @@ func (s *step) repacks() bool {
 // arrange lets s arrange its packed input i, which is k. Stored ones are arranged.
 func (l *loader) arrange(s *step, i int, k *constant) error {
 	packed, ok := k.packed.(op.Arranged)
+	// Stored forms were arranged before they were stored.
 	if !ok || s.op.Arrange == nil || l.store.loads() {
 		return nil
 	}
 	before := packed.Bytes()
 	s.op.Arrange(s.Node, i, k.array, packed, l.pool)
+	// Panels are padded, so that the arranged form may be larger or, if sparse, smaller.
 	grown := packed.Bytes() - before
 	k.counted += grown
 	if grown < 0 {

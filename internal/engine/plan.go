@@ -73,6 +73,7 @@ func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *
 		},
 		before: before, pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), offset: make([]int64, n), scratch: make([]int64, len(p.steps)),
 	}
+	// Constants are outside the arena; streamed ones get a buffer below.
 	for i, s := range p.slots {
 		pl.buffer[i] = absent
 		if s.constant != nil {
@@ -82,12 +83,14 @@ func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *
 	for i, slot := range p.fed() {
 		pl.values[slot] = in[i]
 	}
+	// Before steps: a view of a streamed constant is in its buffer.
 	pl.stream()
 	for i, s := range p.steps {
 		if err := pl.step(i, s); err != nil {
 			return nil, err
 		}
 	}
+	// After steps, as it needs all lifetimes; before offsets are assigned, as it merges buffers.
 	pl.concatenate()
 	return pl.plan, pl.layout()
 }
@@ -132,6 +135,7 @@ func (pl *planner) stream() {
 				continue
 			}
 			if pl.buffer[j] != j {
+				// The first step has no step before it to read ahead in: the prefetcher waits there.
 				pl.buffer[j], pl.firstStep[j] = j, max(i-1, 0)
 			}
 			pl.lastStep[j] = i
@@ -148,9 +152,11 @@ func (pl *planner) step(i int, s *step) error {
 	if s.bodies != nil {
 		return pl.control(i, s, in)
 	}
+	// First, as it calls no shape function.
 	if pl.repeat(i, s, in) {
 		return nil
 	}
+	// Before Shape: Reshape and Slice have a type only if the shapes that they read are computed.
 	if done, err := pl.precompute(i, s, in); done || err != nil {
 		return err
 	}
@@ -158,6 +164,7 @@ func (pl *planner) step(i int, s *step) error {
 		return nil
 	}
 	specs, err := s.shape(in)
+	// The type depends on data of the run: the step is dynamic, and so is what depends on its size.
 	if errors.Is(err, op.ErrUnknown) {
 		return nil
 	}
@@ -213,6 +220,7 @@ func (pl *planner) inputs(s *step) ([]*ir.Array, bool) {
 
 // precompute runs s now if its inputs are known and small.
 func (pl *planner) precompute(i int, s *step, in []*ir.Array) (bool, error) {
+	// Another run must get other random numbers.
 	if s.op.Impure || len(in) == 0 && s.op.Shape == nil {
 		return false, nil
 	}
@@ -268,6 +276,7 @@ func (pl *planner) declare(i int, s *step, specs []ir.Spec) error {
 			continue
 		}
 		pl.values[o] = &ir.Array{DType: specs[k].DType, Shape: specs[k].Shape}
+		// The garbage collector does not look for pointers in the arena.
 		if specs[k].DType == ir.String && !s.op.View {
 			pl.modes[i] = dynamic // strings are stored outside the arena
 		}
@@ -279,6 +288,7 @@ func (pl *planner) declare(i int, s *step, specs []ir.Spec) error {
 // assign selects the buffer of output k of step i: that of another value (view or in-place), or a new one.
 func (pl *planner) assign(i int, s *step, k, o int) {
 	h := o
+	// Also absent: a view of a value outside the arena is outside.
 	if k == 0 && s.op.View {
 		h = pl.buffer[s.in[0]]
 	} else if k == 0 {
@@ -303,9 +313,11 @@ func (pl *planner) inPlace(i int, s *step, o int) int {
 			continue
 		}
 		h := pl.buffer[s.in[k]]
+		// The buffer, not the value: another view of it may be read later.
 		if h == absent || pl.lastStep[h] > i || pl.prog.slots[h].constant != nil {
 			continue
 		}
+		// An input that is broadcast is smaller, and is read again after its first elements were overwritten.
 		if pl.values[s.in[k]].Bytes() == pl.values[o].Bytes() && pl.exclusive(s, k, h) {
 			return h
 		}
@@ -346,6 +358,7 @@ func (pl *planner) layout() (err error) {
 		}
 	}
 	var capacity *memory.Plan
+	// With the offsets of the plan before, its arena can be used on, and no memory is allocated for a token.
 	if pl.before != nil {
 		capacity = pl.before.capacity
 	}
@@ -377,6 +390,7 @@ func (pl *planner) regions() {
 	}
 	pl.sole = make([]bool, len(sharers))
 	for o := range pl.sole {
+		// A streamed constant is in the arena, but is not computed there.
 		pl.sole[o] = sharers[o] == 1 && pl.place[o].bytes > 0 && pl.prog.slots[o].constant == nil
 	}
 }

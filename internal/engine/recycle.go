@@ -32,6 +32,7 @@ func (r *recycled) put(block []byte, limit int, account *op.Account) {
 	defer r.mu.Unlock()
 	start := unsafe.SliceData(block)
 	same := func(b []byte) bool { return unsafe.SliceData(b) == start }
+	// The caller may pass the same array twice, or slices of others, whose memory two results would share.
 	if uintptr(unsafe.Pointer(start))%ir.Alignment != 0 || slices.ContainsFunc(r.blocks, same) {
 		account.Release(int64(len(block)))
 		return
@@ -50,6 +51,7 @@ func (r *recycled) take(n int64) (block []byte, allocate int64) {
 	defer r.mu.Unlock()
 	best := absent
 	for i, b := range r.blocks {
+		// At most twice as large, so that a small result does not occupy the memory of a large one.
 		if size := int64(len(b)); size >= n && size <= 2*n && (best == absent || size < int64(len(r.blocks[best]))) {
 			best = i
 		}
@@ -59,6 +61,7 @@ func (r *recycled) take(n int64) (block []byte, allocate int64) {
 		block = r.blocks[best]
 		r.blocks = slices.Delete(r.blocks, best, best+1)
 	case r.grows:
+		// The states of a sequence grow by a token: with an eighth in reserve, a block serves for several of them.
 		n += n / 8
 	}
 	return block, n

@@ -19,11 +19,13 @@ func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 		if k.uses == 0 {
 			continue
 		}
+		// All that are used, also small ones, which are never streamed.
 		held += k.tensor.Bytes()
 		if k.tensor.Bytes() > smallConstant && !k.kept {
 			large = append(large, k)
 		}
 	}
+	// By name last, so that the choice does not depend on the order of the map.
 	slices.SortFunc(large, func(a, b *constant) int {
 		return cmp.Or(cmp.Compare(min(a.uses-a.rows, 1), min(b.uses-b.rows, 1)), cmp.Compare(b.tensor.Bytes(), a.tensor.Bytes()), cmp.Compare(a.tensor.Name, b.tensor.Name))
 	})
@@ -76,6 +78,7 @@ func (f *prefetcher) wait(i int) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	// Only what it needs: the rest of what arrives with it is read while it runs.
 	if i == 0 { // the first step has no read-ahead
 		if err := f.read(f.needs(0)); err != nil {
 			return err
@@ -85,6 +88,7 @@ func (f *prefetcher) wait(i int) error {
 	if len(rest) == 0 {
 		return nil
 	}
+	// With a buffer, so that the goroutine ends even if nobody waits after an error.
 	f.busy = make(chan error, 1)
 	go func() { f.busy <- f.read(rest) }()
 	return nil
