@@ -5,13 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
 	"strings"
-
-	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -28,18 +27,17 @@ func (r *Report) CycloneDX(w io.Writer, card Card) error {
 		}
 	}
 	m := materials{r, card}
-	bom := cdx.NewBOM()
-	bom.SerialNumber = serialNumber(sum)
-	result := m.result()
-	bom.Metadata = &cdx.Metadata{
-		Component:  &result,
-		Tools:      &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: r.Tool.Name, Version: r.Tool.Version}}},
-		Properties: &[]cdx.Property{{Name: "mcompress:report_digest", Value: sum}},
+	b := bom{
+		Schema: "http://cyclonedx.org/schema/bom-1.7.schema.json", Format: "CycloneDX", Spec: "1.7", Serial: serialNumber(sum), Version: 1,
+		Components: m.data(),
 	}
-	if data := m.data(); len(data) > 0 {
-		bom.Components = &data
-	}
-	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cdx.SpecVersion1_7)
+	b.Metadata.Tools.Components = []component{{Type: "application", Name: r.Tool.Name, Version: r.Tool.Version}}
+	b.Metadata.Component = m.result()
+	b.Metadata.Properties = []property{{"mcompress:report_digest", sum}}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(b)
 }
 
 // materials are the components of a bill of materials.
@@ -57,51 +55,48 @@ func serialNumber(digest string) string {
 }
 
 // result is the result, with its pedigree and its model card.
-func (m materials) result() cdx.Component {
+func (m materials) result() component {
 	c := modelComponent("result", m.Result)
-	source := modelComponent("source", m.Source)
-	c.Pedigree = &cdx.Pedigree{Ancestors: &[]cdx.Component{source}}
-	properties := []cdx.Property{
-		{Name: "mcompress:compression_ratio", Value: decimal(m.Totals.Ratio)},
-		{Name: "mcompress:coverage", Value: decimal(m.Coverage.Fraction)},
-		{Name: "mcompress:verdict", Value: m.Verdict.Text()},
-	}
+	c.Pedigree = &pedigree{Ancestors: []component{modelComponent("source", m.Source)}}
+	c.Properties = append(c.Properties,
+		property{"mcompress:compression_ratio", decimal(m.Totals.Ratio)},
+		property{"mcompress:coverage", decimal(m.Coverage.Fraction)},
+		property{"mcompress:verdict", m.Verdict.Text()},
+	)
 	if m.Recipe != nil {
 		c.Pedigree.Notes = m.Recipe.Text
-		properties = append(properties, cdx.Property{Name: "mcompress:recipe_sha256", Value: m.Recipe.SHA256})
+		c.Properties = append(c.Properties, property{"mcompress:recipe_sha256", m.Recipe.SHA256})
 	}
-	*c.Properties = append(*c.Properties, properties...)
 	c.ModelCard = m.modelCard()
-	c.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeQualityMetrics, URL: reference(Stem(main(m.Result)) + JSONSuffix)}}
+	c.References = []externalReference{{URL: reference(Stem(main(m.Result)) + JSONSuffix), Type: "quality-metrics"}}
 	return c
 }
 
 // modelComponent is one of the two models; its data files are components in it.
-func modelComponent(ref string, s Side) cdx.Component {
+func modelComponent(ref string, s Side) component {
 	first := s.Files[0]
-	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeMachineLearningModel, Name: first.Name, Hashes: hashes(first.SHA256)}
-	c.Properties = &[]cdx.Property{{Name: "mcompress:bytes", Value: strconv.FormatInt(first.Bytes, 10)}, {Name: "onnx:ir_version", Value: strconv.FormatInt(s.IRVersion, 10)}}
+	c := component{Ref: ref, Type: typeModel, Name: first.Name, Hashes: hashes(first.SHA256)}
+	c.Properties = []property{
+		{"mcompress:bytes", strconv.FormatInt(first.Bytes, 10)},
+		{"onnx:ir_version", strconv.FormatInt(s.IRVersion, 10)},
+	}
 	for _, o := range s.Opsets {
-		*c.Properties = append(*c.Properties, cdx.Property{Name: "onnx:opset:" + cmp.Or(o.Domain, "ai.onnx"), Value: strconv.FormatInt(o.Version, 10)})
+		c.Properties = append(c.Properties, property{"onnx:opset:" + cmp.Or(o.Domain, "ai.onnx"), strconv.FormatInt(o.Version, 10)})
 	}
-	var files []cdx.Component
 	for i, f := range s.Files[1:] {
-		files = append(files, cdx.Component{
-			BOMRef: fmt.Sprintf("%s-data-%d", ref, i+1), Type: cdx.ComponentTypeFile, Name: f.Name, Hashes: hashes(f.SHA256),
-			Properties: &[]cdx.Property{{Name: "mcompress:bytes", Value: strconv.FormatInt(f.Bytes, 10)}},
+		c.Components = append(c.Components, component{
+			Ref: fmt.Sprintf("%s-data-%d", ref, i+1), Type: "file", Name: f.Name, Hashes: hashes(f.SHA256),
+			Properties: []property{{"mcompress:bytes", strconv.FormatInt(f.Bytes, 10)}},
 		})
-	}
-	if files != nil {
-		c.Components = &files
 	}
 	return c
 }
 
-func hashes(sum string) *[]cdx.Hash {
+func hashes(sum string) []hash {
 	if sum == "" {
 		return nil
 	}
-	return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}}
+	return []hash{{"SHA-256", sum}}
 }
 
 // reference is the name of a file as a relative URL.
@@ -110,33 +105,30 @@ func reference(name string) string { return (&url.URL{Path: name}).String() }
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // modelCard has the measured figures, those of the source too, each with its samples.
-func (m materials) modelCard() *cdx.MLModelCard {
-	c := &cdx.MLModelCard{ModelParameters: &cdx.MLModelParameters{Task: m.card.PipelineTag}}
-	var sets []cdx.MLDatasetChoice
+func (m materials) modelCard() *modelCard {
+	c := &modelCard{}
+	c.Parameters.Task = m.card.PipelineTag
 	for _, d := range m.data() {
-		if d.Type == cdx.ComponentTypeData {
-			sets = append(sets, cdx.MLDatasetChoice{Ref: d.BOMRef})
+		if d.Type == typeData {
+			c.Parameters.Datasets = append(c.Parameters.Datasets, dataset{d.Ref})
 		}
 	}
-	if sets != nil {
-		c.ModelParameters.Datasets = &sets
-	}
-	var metrics []cdx.MLPerformanceMetric
+	var figures []performanceMetric
 	for _, q := range measured(m.Verification) {
 		slice := samplesText(m.Verification)
 		if q.Output != "" {
 			slice = "output " + q.Output + ", compared with that of the source; " + slice
 		}
 		if q.Before != nil {
-			metrics = append(metrics, cdx.MLPerformanceMetric{Type: q.ID + " of the source", Value: decimal(*q.Before), Slice: slice})
+			figures = append(figures, performanceMetric{q.ID + " of the source", decimal(*q.Before), slice})
 		}
-		metrics = append(metrics, cdx.MLPerformanceMetric{Type: q.ID, Value: decimal(*q.After), Slice: slice})
+		figures = append(figures, performanceMetric{q.ID, decimal(*q.After), slice})
 	}
-	if metrics != nil {
-		c.QuantitativeAnalysis = &cdx.MLQuantitativeAnalysis{PerformanceMetrics: &metrics}
+	if figures != nil {
+		c.Analysis = &quantitativeAnalysis{figures}
 	}
 	if limits := m.limitations(); limits != nil {
-		c.Considerations = &cdx.MLModelCardConsiderations{TechnicalLimitations: &limits}
+		c.Considerations = &considerations{limits}
 	}
 	return c
 }
@@ -158,8 +150,8 @@ func (m materials) limitations() []string {
 }
 
 // data are the samples of the verification, and the inputs of the recipe.
-func (m materials) data() []cdx.Component {
-	var all []cdx.Component
+func (m materials) data() []component {
+	var all []component
 	if v := m.Verification; v != nil && v.Data != nil && !v.Data.Generated {
 		all = append(all, dataComponent("data-verification", samplesName(v.Data), v.Data.SHA256, "samples that both models were run on; the hash is that of the samples"))
 	}
@@ -174,12 +166,93 @@ func (m materials) data() []cdx.Component {
 func samplesName(d *verification.Data) string { return cmp.Or(d.Name, "samples") }
 
 // dataComponent is a data set, or a model that a step reads, such as a teacher.
-func dataComponent(ref, name, sum, purpose string) cdx.Component {
-	c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeData, Name: name, Description: purpose, Hashes: hashes(sum)}
+func dataComponent(ref, name, sum, purpose string) component {
+	c := component{Ref: ref, Type: typeData, Name: name, Description: purpose, Hashes: hashes(sum)}
 	if Stem(name) != name {
-		c.Type = cdx.ComponentTypeMachineLearningModel
+		c.Type = typeModel
 		return c
 	}
-	c.Data = &[]cdx.ComponentData{{Type: cdx.ComponentDataTypeDataset, Name: name}}
+	c.Data = []componentData{{"dataset", name}}
 	return c
 }
+
+// The types of components.
+const (
+	typeModel = "machine-learning-model"
+	typeData  = "data"
+)
+
+// The objects of CycloneDX 1.7 that a bill of a model has, with their properties in the order in which cyclonedx-go writes them.
+type (
+	bom struct {
+		Schema   string `json:"$schema"`
+		Format   string `json:"bomFormat"`
+		Spec     string `json:"specVersion"`
+		Serial   string `json:"serialNumber"`
+		Version  int    `json:"version"`
+		Metadata struct {
+			Tools struct {
+				Components []component `json:"components"`
+			} `json:"tools"`
+			Component  component  `json:"component"`
+			Properties []property `json:"properties"`
+		} `json:"metadata"`
+		Components []component `json:"components,omitempty"`
+	}
+	component struct {
+		Ref         string              `json:"bom-ref,omitempty"`
+		Type        string              `json:"type"`
+		Name        string              `json:"name"`
+		Version     string              `json:"version,omitempty"`
+		Description string              `json:"description,omitempty"`
+		Hashes      []hash              `json:"hashes,omitempty"`
+		Pedigree    *pedigree           `json:"pedigree,omitempty"`
+		References  []externalReference `json:"externalReferences,omitempty"`
+		Properties  []property          `json:"properties,omitempty"`
+		Components  []component         `json:"components,omitempty"`
+		ModelCard   *modelCard          `json:"modelCard,omitempty"`
+		Data        []componentData     `json:"data,omitempty"`
+	}
+	hash struct {
+		Algorithm string `json:"alg"`
+		Content   string `json:"content"`
+	}
+	pedigree struct {
+		Ancestors []component `json:"ancestors"`
+		Notes     string      `json:"notes,omitempty"`
+	}
+	externalReference struct {
+		URL  string `json:"url"`
+		Type string `json:"type"`
+	}
+	property struct {
+		Name  string `json:"name"`
+		Value string `json:"value,omitempty"`
+	}
+	componentData struct {
+		Type string `json:"type"`
+		Name string `json:"name,omitempty"`
+	}
+	modelCard struct {
+		Parameters struct {
+			Task     string    `json:"task,omitempty"`
+			Datasets []dataset `json:"datasets,omitempty"`
+		} `json:"modelParameters"`
+		Analysis       *quantitativeAnalysis `json:"quantitativeAnalysis,omitempty"`
+		Considerations *considerations       `json:"considerations,omitempty"`
+	}
+	dataset struct {
+		Ref string `json:"ref"`
+	}
+	quantitativeAnalysis struct {
+		Metrics []performanceMetric `json:"performanceMetrics"`
+	}
+	performanceMetric struct {
+		Type  string `json:"type,omitempty"`
+		Value string `json:"value,omitempty"`
+		Slice string `json:"slice,omitempty"`
+	}
+	considerations struct {
+		Limitations []string `json:"technicalLimitations"`
+	}
+)

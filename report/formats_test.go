@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report/verification"
@@ -63,6 +66,17 @@ func TestCycloneDX(t *testing.T) {
 		got := written(t, write)
 		if again := written(t, write); !bytes.Equal(got, again) {
 			t.Errorf("%s: the second document differs", name)
+		}
+		var bom cdx.BOM
+		if err := cdx.NewBOMDecoder(bytes.NewReader(got), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		// The library would write the same: it has read every property, and no other order is more canonical than its own.
+		library := written(t, func(w io.Writer) error {
+			return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(&bom, cdx.SpecVersion1_7)
+		})
+		if diff := gocmp.Diff(string(library), string(got)); diff != "" && name != "hostile" { // whose name is no UTF-8
+			t.Errorf("%s: cyclonedx-go writes (-) another document (+):\n%s", name, diff)
 		}
 		if err := conform.Start(t).CycloneDX(string(got)); err != nil {
 			t.Errorf("%s: %v", name, err)

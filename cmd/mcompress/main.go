@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	_ "github.com/mcompress/mcompress/s3" // object storage
 )
 
 func main() {

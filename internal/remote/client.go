@@ -13,8 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
-
+	"github.com/mcompress/mcompress/internal/remote/signing"
 	"github.com/mcompress/mcompress/internal/retry"
 )
 
@@ -164,36 +163,22 @@ func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 	case u.Scheme == httpScheme && !isLoopback(u.Hostname()):
 		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is %s: http:// is for loopback addresses only", Shown(endpoint))}
 	}
-	chain := s.credentials()
-	v, err := chain.GetWithContext(nil)
+	signer := signing.New(s.transport)
+	if signer == nil {
+		return nil, &PathError{path, errors.New("this program has no object storage: import github.com/mcompress/mcompress/s3")}
+	}
+	err = signer.Check()
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "":
-		return nil, &Error{Shown(path), errors.New("no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a credentials file, or run with a role; public objects are read by their https:// URL")}
+	case err != nil:
+		return nil, &Error{Shown(path), err}
 	}
-	c := &s3Client{http: &http.Client{Transport: s.transport}, endpoint: u, credentials: chain, region: region, regions: map[string]string{}}
+	c := &s3Client{http: &http.Client{Transport: s.transport}, endpoint: u, signer: signer, region: region, regions: map[string]string{}}
 	// A redirect is to another region, for which the request has to be signed again.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	known, _ := s.clients.LoadOrStore(key, c)
 	return known.(*s3Client), nil
-}
-
-// credentials are found as AWS's tools find them: in the environment, in the credentials file, by the role of a container, pod or machine.
-func (s *settings) credentials() *credentials.Credentials {
-	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
-	role := firstOf("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE")
-	if role != "" || !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
-		providers = append(providers, &credentials.IAM{Client: s.metadataClient()})
-	}
-	return credentials.NewChainCredentials(providers)
-}
-
-// metadataClient requests the credentials of roles. The address of a machine's metadata does not exist elsewhere.
-func (s *settings) metadataClient() *http.Client {
-	t := s.transport.Clone()
-	t.DialContext = (&net.Dialer{Timeout: time.Second}).DialContext
-	return &http.Client{Transport: t, Timeout: 10 * time.Second}
 }
 
 // firstOf is the first variable of the environment that is not empty.

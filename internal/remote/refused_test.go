@@ -131,13 +131,6 @@ func TestAbortedUploads(t *testing.T) {
 	}
 }
 
-// The search for a role ends on machines that have none, and where its server does not answer.
-func TestSearchForARoleIsLimited(t *testing.T) {
-	if d := newSettings(0).metadataClient().Timeout; d < time.Second || d > 30*time.Second {
-		t.Errorf("a request for credentials has the limit %v", d)
-	}
-}
-
 // A file of any size is all of its parts, which are no more than S3 accepts, and no smaller than is efficient.
 func TestParts(t *testing.T) {
 	const whole = maxParts * partSize

@@ -16,17 +16,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
-	"github.com/minio/minio-go/v7/pkg/s3utils"
-	"github.com/minio/minio-go/v7/pkg/signer"
+	"github.com/mcompress/mcompress/internal/remote/signing"
 )
 
 // An s3Client sends the requests of the S3 API (REST, signature version 4) to one server. Each method is one request.
 type s3Client struct {
-	http        *http.Client
-	endpoint    *url.URL
-	credentials *credentials.Credentials
-	region      string // of all buckets; empty for Amazon's, whose responses name it
+	http     *http.Client
+	endpoint *url.URL
+	signer   signing.Signer
+	region   string // of all buckets; empty for Amazon's, whose responses name it
 
 	mu      sync.Mutex
 	regions map[string]string // by bucket
@@ -82,12 +80,11 @@ func (c *s3Client) attempt(ctx context.Context, r s3Request) (*http.Response, er
 	req.URL.RawQuery = r.query.Encode()
 	req.Header.Set("User-Agent", "mcompress")
 	req.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum.Sum(nil)))
-	// Credentials of roles expire: the library requests new ones in time.
-	v, err := c.credentials.GetWithContext(nil)
+	signed, err := c.signer.Sign(req, region)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.http.Do(signer.SignV4(*req, v.AccessKeyID, v.SecretAccessKey, v.SessionToken, region))
+	resp, err := c.http.Do(signed)
 	switch {
 	case err != nil:
 		return nil, withoutURL(err)
@@ -98,8 +95,8 @@ func (c *s3Client) attempt(ctx context.Context, r s3Request) (*http.Response, er
 	return nil, responseError(resp)
 }
 
-// url is the address of an object. Amazon's servers have a host for each bucket and region. A certificate for *.HOST does not hold for a bucket whose name
-// has dots; it is in the path, as for other servers.
+// url is the address of an object. The servers of Amazon, Google and Alibaba have a host for each bucket, and Amazon's one for each region; Alibaba's
+// refuse other addresses. A certificate for *.HOST does not hold for a bucket whose name has dots; it is in the path, as for other servers.
 func (c *s3Client) url(o object, region string) *url.URL {
 	u := &url.URL{Scheme: c.endpoint.Scheme, Host: c.endpoint.Host}
 	if c.endpoint.String() == amazon {
@@ -109,11 +106,22 @@ func (c *s3Client) url(o object, region string) *url.URL {
 		}
 	}
 	u.Path = "/" + o.bucket + "/" + o.key
-	if s3utils.IsVirtualHostSupported(*u, o.bucket) {
+	host := strings.TrimSuffix(u.Hostname(), ".cn")
+	isOf := func(domain string) bool { return strings.HasSuffix("."+host, domain) }
+	if !strings.Contains(o.bucket, ".") && (isOf(".amazonaws.com") || isOf(".storage.googleapis.com") || isOf(".aliyuncs.com")) {
 		u.Host, u.Path = o.bucket+"."+u.Host, "/"+o.key
 	}
-	u.RawPath = s3utils.EncodePath(u.Path) // as it is signed
+	u.RawPath = escaped(u.Path) // as it is signed
 	return u
+}
+
+// escaped is a path in the form that signatures have: all bytes but those of letters, digits, "-._~" and "/" are escaped. net/url leaves more of them.
+func escaped(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		segments[i] = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	}
+	return strings.Join(segments, "/")
 }
 
 // regionOf is the region that requests for a bucket are signed for.
@@ -287,7 +295,7 @@ func (m *multipart) send(ctx context.Context, number int, body *io.SectionReader
 func (m *multipart) copy(ctx context.Context, number int, from object, etag string, off, n int64) (part, error) {
 	r := m.request(http.MethodPut, number)
 	r.header = http.Header{
-		"X-Amz-Copy-Source":          {s3utils.EncodePath(from.bucket + "/" + from.key)},
+		"X-Amz-Copy-Source":          {escaped(from.bucket + "/" + from.key)},
 		"X-Amz-Copy-Source-Range":    {fmt.Sprintf("bytes=%d-%d", off, off+n-1)},
 		"X-Amz-Copy-Source-If-Match": {etag},
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	_ "github.com/mcompress/mcompress/s3"
 )
 
 // responses answers requests in this process, with status 200 and a body that the function returns.
@@ -28,15 +28,20 @@ func clientOf(t *testing.T, endpoint, region string, f responses) *s3Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &s3Client{
-		http: &http.Client{Transport: f}, endpoint: u, credentials: credentials.NewStaticV4("key", "secret", "token"),
-		region: region, regions: map[string]string{},
+	credentialsOf(t, endpoint)
+	t.Setenv("AWS_SESSION_TOKEN", "token")
+	c, err := newSettings(1).client(t.Context(), "s3://bucket/key")
+	if err != nil {
+		t.Fatal(err)
 	}
+	return &s3Client{http: &http.Client{Transport: f}, endpoint: u, signer: c.signer, region: region, regions: map[string]string{}}
 }
 
 // Amazon's buckets have hosts of their own, unless the certificate would not hold for them; those of other servers are in the path.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ endpoint, region, bucket, key, want string }{
+		{"https://oss-cn-hangzhou.aliyuncs.com", "us-east-1", "b", "k", "https://b.oss-cn-hangzhou.aliyuncs.com/k"},
+		{"https://notamazonaws.com", "us-east-1", "b", "k~!'()*", "https://notamazonaws.com/b/k~%21%27%28%29%2A"},
 		{amazon, "eu-west-1", "b", "a/m+ü.onnx", "https://b.s3.dualstack.eu-west-1.amazonaws.com/a/m%2B%C3%BC.onnx"},
 		{amazon, "eu-west-1", "b.c", "k", "https://s3.dualstack.eu-west-1.amazonaws.com/b.c/k"},
 		{amazon, "cn-north-1", "b", "k", "https://b.s3.dualstack.cn-north-1.amazonaws.com.cn/k"},

@@ -26,6 +26,7 @@ func Arrows() map[string][]string {
 		"internal/pack":      {"internal/kernel", "ir"},
 		"internal/remote":    {"internal/atomicfile", "internal/retry", "onnx"},
 		"internal/retry":     {},
+		"s3":                 {"internal/remote"},
 		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel", "internal/remote"},
