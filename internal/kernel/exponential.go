@@ -65,7 +65,9 @@ const expSeries = 3 // start of the series in expTable
 func exp64(x float64) float64 {
 	shifted := math.FMA(x, log2e, integerShift)
 	r := math.FMA(integerShift-shifted, ln2, x)
+	// Two powers a step would be 3 % faster here, and need more registers than other functions have.
 	p := horner(r, expTable[expSeries:])
+	// The low bits of shifted are k, which is added to the exponent.
 	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(shifted)<<52)
 }
 

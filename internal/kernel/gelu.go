@@ -33,6 +33,7 @@ func geluGo(x float32) float32 {
 	a := min32(abs(x), geluBound)
 	square := float32(a * a)
 	r, k := reduce32(float32(square * -0.5))
+	// The error of the rounded square.
 	r = fma32(-0.5, fma32(a, a, -square), r)
 	m := float32(horner32(r, siluTable[siluSeries:])*horner32(a, millsTable[millsAbove:millsBelow])) / horner32(a, millsTable[millsBelow:])
 	if math.Signbit(float64(x)) {

@@ -33,6 +33,7 @@ func GemmFloat(c []float32, ldc int, a GemmA, b GemmB, m, n, k int, add bool) {
 	}
 	g := gemm{c, ldc, a, b, m, n, k, add}
 	g.check()
+	// The kernels have no case for an empty sum.
 	if k == 0 {
 		g.nothing()
 	} else if !g.bulk() {
@@ -59,6 +60,7 @@ func (g *gemm) check() {
 	if g.k == 0 {
 		return
 	}
+	// Two strips may overlap or be in any order: the last one, which may be lower, and the last whole one are compared.
 	high := GemmRows()
 	tall := (g.m-1)/high*g.a.Strip + (g.m-1)%high*g.a.Row
 	if g.m > high {
@@ -100,9 +102,12 @@ func (g *gemm) row(c, a, b []float32) {
 	for k := range g.k {
 		x, y := a[k*g.a.K], b[k*g.b.K:][:GemmPanel]
 		for j := range sums {
+			// The conversion rounds the product: arm64 would fuse it with the sum, and plain Go has no fused float32 of
+			// acceptable speed on amd64. So the twin is close to the assembly, not equal.
 			sums[j] += float32(x * y[j])
 		}
 	}
+	// Block sums are added after they are complete, as the assembly does.
 	for j := range c {
 		if g.add {
 			sums[j] += c[j]

@@ -45,6 +45,7 @@ func (g *gemm) finishMasked(f GemmFinish) {
 		if first < whole {
 			t.rows(first*high, high, whole-first)
 		}
+		// The last rows have tiles of 8, 4, 2 and 1.
 		for i, rows := whole*high, 8; i < g.m; rows /= 2 {
 			if i+rows <= g.m {
 				t.rows(i, rows, 1)
@@ -68,6 +69,7 @@ func (t *finishedTile) rows(i, rows, strips int) {
 	a, b := &t.a.Data[i/high*t.a.Strip+i%high*t.a.Row], &t.b.Data[t.j/GemmPanel*t.b.Panel]
 	c, add, bias, lo, hi := &t.c[i*t.ldc+t.j], asInt(t.add), t.bias, t.lo, t.hi
 	aRow, aK, aStrip, bK, bPanel, cRow := 4*t.a.Row, 4*t.a.K, 4*t.a.Strip, 4*t.b.K, 4*t.b.Panel, 4*t.ldc
+	// Masks of AVX-512 cost nothing, so the last columns need no buffer.
 	mask := uint32(uint64(1)<<t.cols - 1)
 	m0, m1 := uint16(mask), uint16(mask>>GemmPanel)
 	wide := GemmPanel

@@ -22,12 +22,15 @@ type finishedPanels struct {
 
 // rows computes strips of rows from i on.
 func (p finishedPanels) rows(i, rows, strips int) {
+	// All strips of a panel in one call, with the bias in registers: the sums are neither read nor written again for
+	// bias and bounds. All layers of MobileNetV2 on 224×224 pixels: 8.21 → 6.99 ms (AVX2, one thread).
 	for j, wide := 0, finishWide(rows); j < p.n; j += wide {
 		if j+wide > p.n {
 			wide = GemmPanel
 		}
 		switch left := p.n - j; {
 		case left >= wide:
+			// The strips that prefetch are a call of their own, as their offsets are constants of a call.
 			first := p.split(strips)
 			p.tiles(tileShape{rows, wide}, i, j, first)
 			if first < strips {
@@ -76,6 +79,7 @@ func (p finishedPanels) half(i, j, strips int) {
 
 // edge computes a tile that exceeds c, in a buffer.
 func (p finishedPanels) edge(i, j, rows int) {
+	// In a buffer, as stores with masks are slow on some processors.
 	var tile [gemmTall * GemmPanel]float32
 	bias := noBias
 	if p.finish.Bias != nil {

@@ -85,6 +85,7 @@ func (g *gemmInt) plain() {
 
 // copyFirst copies first to c, for kernels that add to c.
 func (g *gemmInt) copyFirst() {
+	// first may be c.
 	if g.first == nil || &g.first[0] == &g.c[0] && g.ldFirst == g.ldc {
 		return
 	}
@@ -128,6 +129,8 @@ func GemmIntRows(dst []byte, to int, src []byte, from, n int, signed bool, zero 
 	}
 	within("dst", len(dst), (len(sums)-1)*to+n*GemmIntWidth())
 	within("src", len(src), (len(sums)-1)*from+n)
+	// VPMADDWD sums pairs of int16 exactly. VPMADDUBSW, of bytes, saturates at 16 bits: GemmPairs has weights that do
+	// not.
 	if GemmIntWidth() == 2 {
 		widenRows(dst, to, src, from, n, signed, zero, sums)
 		return 0
@@ -143,6 +146,8 @@ func GemmIntRows(dst []byte, to int, src []byte, from, n int, signed bool, zero 
 // flipRow converts int8 to uint8 by adding 128.
 func flipRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
 	flip := byte(0)
+	// VPDPBUSD multiplies uint8 by int8. The 128 that is added is part of the zero point that remains, which sums of
+	// B's columns correct.
 	if signed {
 		flip, zero = 0x80, zero+0x80
 	}

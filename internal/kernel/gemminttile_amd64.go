@@ -8,6 +8,7 @@ var hasVNNI = hasAVX512 && cpu.X86.HasAVX512VNNI
 
 // gemmIntWidth is 1 for the twin too, which needs no more.
 func gemmIntWidth() int {
+	// The twin multiplies bytes as well, so that -tags noasm tests this path.
 	if hasAVX2 && !hasVNNI {
 		return 2
 	}
@@ -17,6 +18,7 @@ func gemmIntWidth() int {
 // bulk computes everything and reports true if the CPU has the instructions.
 func (g *gemmInt) bulk() bool {
 	switch {
+	// In the order of speed. Tiles have to be configured, which few rows or steps do not make up for.
 	case hasAMX && g.m >= amxLeastRows && g.k >= amxLeastK:
 		g.byTiles()
 	case hasVNNI:

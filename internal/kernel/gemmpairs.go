@@ -31,6 +31,8 @@ func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirs
 	q.check(dst, to, m*n)
 	p := &requantizedPairs{gemmInt{work, n, first, ldFirst, a, lda, 1, b, panel, m, n, k}, dst, to, q}
 	p.check()
+	// While sums are in registers. Products of MobileNet have a depth of 16 to 100, where calls took as long as they:
+	// 9.2 instead of 10.7 ms for MobileNetV2 in QDQ form when sums were stored before (one thread).
 	done := p.bulk()
 	if done == n {
 		return
@@ -68,6 +70,7 @@ func PairRows(dst []byte, to int, src []byte, from, rows, n int, signed bool, or
 	if signed {
 		flip = 0x80
 	}
+	// The kernel reads whole windows.
 	bulk := rows // those whose last window src has as a whole
 	for bulk > 0 && (bulk-1)*from+whole > len(src) {
 		bulk--

@@ -43,6 +43,7 @@ func (g *gemmInt) multiplyPairs(i, j, rows int, c *int32, ldc, add int) {
 // bulk computes whole panels. The last strip begins earlier if rows are left, whose results are written twice.
 func (p *requantizedPairs) bulk() (cols int) {
 	const high = 4
+	// With VPDPBUSD, QuadConv is faster.
 	if hasVNNI || !hasAVX2 || p.m < high || p.k == 0 {
 		return 0
 	}

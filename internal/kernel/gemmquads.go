@@ -31,6 +31,7 @@ func (p *quadPack) plain(steps, cols int) {
 			from = steps
 		}
 		for k := from; k < p.k; k += GemmQuad {
+			// A word has four steps of k of a column, the operand of VPDPBUSD and VPMADDUBSW.
 			quads := p.quads(k, j)
 			copy(p.dst[j/GemmPanel*p.panel+k*GemmPanel:], quads[:])
 		}

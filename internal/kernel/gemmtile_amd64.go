@@ -29,6 +29,7 @@ func (g *gemm) bulk() bool {
 		return false
 	}
 	whole := g.m / gemmRows() * gemmRows()
+	// A group of panels stays in the L2 cache while all rows of A pass by.
 	for j := 0; j < g.n; j += gemmGroup * GemmPanel {
 		end := min(g.n, j+gemmGroup*GemmPanel)
 		g.strips(0, whole, gemmRows(), j, end)
@@ -56,9 +57,11 @@ func gemmRest(rows int) int {
 // of a.
 func (g *gemm) strips(i, down, high, j, end int) {
 	for wide := gemmWide(high); j < end; j += wide {
+		// No whole tile is left: the last panel alone, as surplus columns cost as much as others.
 		if j+wide-GemmPanel >= end {
 			wide = GemmPanel
 		}
+		// 49 columns, images of 7×7 of ResNet: 74 instead of 64 GFLOP/s.
 		if end-j <= gemmHalf && high%gemmTall == 0 {
 			g.half(i, down, j)
 			return
@@ -75,6 +78,8 @@ const gemmHalf = GemmPanel / 2
 // half computes rows of a last panel of which at most half is needed: twice as many at once, if the layout of a allows.
 func (g *gemm) half(i, down, j int) {
 	high := gemmRows()
+	// Twice as many rows give the registers that half the columns leave free something to sum in, but rows must be
+	// equally far apart.
 	if g.a.Strip == high*g.a.Row {
 		high = 2 * gemmTall
 	}
@@ -88,6 +93,7 @@ func (g *gemm) half(i, down, j int) {
 func gemmWide(rows int) int {
 	switch rows {
 	case 1:
+		// Four panels at once: a sum waits four cycles for the one before it.
 		return 4 * GemmPanel
 	case gemmTall - 1, gemmTall:
 		return GemmPanel
@@ -101,6 +107,7 @@ func gemmWide(rows int) int {
 
 // tile computes a tile, through a buffer if it exceeds c.
 func (g *gemm) tile(i, j, rows, wide int) {
+	// The tile is stored with whole vectors, which must not exceed the row of c.
 	if j+wide <= g.n {
 		g.multiply(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
 		return
@@ -182,8 +189,12 @@ func (g *gemm) ahead(i, j, wide int) ahead {
 	part := GemmPanel / 4 * g.k // of a panel, in elements
 	switch {
 	case g.b.K != GemmPanel:
+	// A line every four steps. All lines in the first strip were slower: that strip waited for weights from memory. 128
+	// rows with weights from memory, one core of an Intel Xeon with AVX-512: 155 → 215 GFLOP/s.
 	case g.m >= 8*gemmRows() && strip < 8: // one panel after the other
 		return ahead{4 * (next + strip/4*g.b.Panel + strip%4*part), 0, 1}
+	// Fewer than eight strips have less time, so each prefetches more lines. 160 to 960 channels of 7×7 pixels with
+	// AVX2: 171 → 127 µs.
 	case strip < several:
 		return ahead{4 * (next + strip*4/several*part), second, 4 / several}
 	}
@@ -234,6 +245,7 @@ func gemvBulk(sums, a []float32, step int, b []float32, row, k int) (n int) {
 }
 
 func gemvColumns(sums, a []float32, step int, b []float32, row, k int) {
+	// Four rows of B at once read and write the sums a quarter as often.
 	whole := k &^ 3
 	for i := 0; i < whole; i += 4 {
 		gemv4AVX2(&sums[0], len(sums), &a[i*step], 4*step, &b[i*row], 4*row)
@@ -245,6 +257,7 @@ func gemvColumns(sums, a []float32, step int, b []float32, row, k int) {
 
 func gemvTail(sums, a []float32, step int, b []float32, row, k int) {
 	var wide, last [GemmPanel]float32
+	// Through a vector, as plain Go would round each product.
 	copy(wide[:], sums)
 	for i := range k {
 		copy(last[:], b[i*row:][:len(sums)])

@@ -40,6 +40,7 @@ func (g *gemmInt) byTiles() {
 		g.tiles(0, full, j, steps)
 		g.tiles(full, g.m, j, steps)
 	}
+	// Fewer than 64 elements of k are left, which VPDPBUSD adds to the same sums.
 	if whole := steps * amxBytes; whole < g.k {
 		(&gemmInt{g.c, g.ldc, g.c, g.ldc, g.a[whole:], g.lda, g.width, g.b[whole*GemmPanel:], g.panel, g.m, g.n, g.k - whole}).byBytes()
 	}
@@ -50,6 +51,8 @@ func (g *gemmInt) tiles(i, down, j, steps int) {
 	if i == down {
 		return
 	}
+	// 2×2 tiles, so that each tile of A and B that is loaded is multiplied twice. 128×768×768: 71 to 77 µs, VPDPBUSD
+	// 207 (one core, weights in the L2 cache).
 	high, wide := min(down-i, 2*amxRows), min(g.n-j, 2*GemmPanel)
 	config, shape := newTileConfig(high, wide)
 	var first *int32
@@ -64,6 +67,7 @@ func (g *gemmInt) tiles(i, down, j, steps int) {
 func newTileConfig(high, wide int) (c tileConfig, shape tileShape) {
 	c.palette = 1
 	shape = tileShape{(high + amxRows - 1) / amxRows, (wide + GemmPanel - 1) / GemmPanel}
+	// The configuration limits the last rows and columns, so that no buffer is needed at the edges.
 	for x := range shape.cols {
 		bytes := uint16(4 * min(wide-x*GemmPanel, GemmPanel))
 		c.rows[amxB+x], c.bytes[amxB+x] = amxRows, bytes

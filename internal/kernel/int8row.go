@@ -18,6 +18,9 @@ const int8Block = 32
 
 // Int8Block is the block of Int8Rows by which Int8Row multiplies q, 0 if it does not: it multiplies integers in whole blocks.
 func (q *Quantized) Int8Block() int {
+	// VPMADDUBSW saturates for bytes, but not for values of 2 and 4 bits: of 32 rows, sums of its pairs fit 16 bits.
+	// Values of 8 bits are widened for VPMADDWD. With rows in the L2 cache: 18.9, 19.7 and 15.5 weights/ns for 2, 4 and
+	// 8 bits, where Row has 3.1, 4.9 and 3.4.
 	block := min(q.Block, int8Block)
 	if q.Table != nil || q.Floats != nil || block != 16 && block != int8Block || q.Block%block != 0 || q.K%block != 0 {
 		return 0
@@ -74,6 +77,8 @@ func (q *Quantized) int8Go(r *Int8Rows, i, n int) (sum float32) {
 		if q.Zeros != nil {
 			zero = float32(q.Zeros[at])
 		}
+		// The zero point once for a block, by the sum of its rows. Conversions round each product, as the assembly
+		// does.
 		product := float32(dot) - float32(zero*r.Sums[i*r.blocks()+b])
 		sum += float32(product * float32(q.Scales[at]*r.Scales[i*r.blocks()+b]))
 	}

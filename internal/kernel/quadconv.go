@@ -75,6 +75,7 @@ func (q *QuadConv) plain(dst []byte, to int, x []byte, positions, step, lo, hi i
 // checkQuads panics unless there are parameters of whole blocks of channels.
 func checkQuads(channels int, first []int32, q Requantization) {
 	q.Levels.check()
+	// Kernels load whole vectors of parameters.
 	within("first", len(first), (channels+QuadBlock-1)/QuadBlock*QuadBlock)
 	checkLen("scale", len(q.Scale), len(first))
 	checkLen("bias", len(q.Bias), len(first))

@@ -21,6 +21,7 @@ func (q Requantization) quads() (e quadEpilogue, ok bool) {
 // bulk computes everything and reports true if the CPU has the instructions.
 func (q *QuadConv) bulk(dst []byte, to int, x []byte, positions, step, lo, hi int) bool {
 	e, ok := q.Q.quads()
+	// Without VPDPBUSD, pairs of weights by VPMADDUBSW are faster (RequantizePairs).
 	if !hasVNNI || !ok {
 		return false
 	}
@@ -52,6 +53,7 @@ func quadHigh(positions int) int {
 		return 1
 	case positions < 7:
 		return 4
+	// Rows of 28, 14 and 7 positions fill no strips of 8: ResNet18 in static int8 9.0 → 7.9 ms.
 	case positions == 7 || excess(7) < excess(8):
 		return 7
 	}
@@ -87,6 +89,7 @@ func (q *QuadWindow) bulk(dst, x []byte, positions, step int) bool {
 	if !hasVNNI || !ok {
 		return false
 	}
+	// Windows are adjacent in memory, so that several positions of 16·n channels are one of whole vectors.
 	if n, all := positions*q.Channels, q.Positions*q.Channels; step == q.Channels {
 		q.blocks(e, dst, x, n/all, all, all, all)
 		done := n / all * all
@@ -104,6 +107,8 @@ func (q *QuadWindow) blocks(e quadEpilogue, dst, x []byte, positions, step, to, 
 	if positions == 0 {
 		return
 	}
+	// Only stores are masked. Parameters are in whole vectors, as a load with a mask of bytes takes an instruction
+	// more: 6.1 instead of 5.2 outputs/ns.
 	mask := ^uint64(0) >> (-n % QuadBlock & (QuadBlock - 1))
 	quadWindowAVX512(&dst[0], to, &x[0], step, positions, &q.At[0], len(q.At)/GemmQuad, &q.W[0], &q.First[0], (n+QuadBlock-1)/QuadBlock, mask,
 		&q.Q.Scale[0], &q.Q.Bias[0], e.zero, e.lo, e.hi, e.flip)

@@ -14,6 +14,7 @@ func (q *QuadConv) fillsTiles(positions, cols int) bool {
 		return false
 	}
 	for _, r := range q.Runs {
+		// Each run is a product of its own, so the shortest one decides.
 		if GemmQuad*r.Quads < amxLeastK {
 			return false
 		}
@@ -23,6 +24,8 @@ func (q *QuadConv) fillsTiles(positions, cols int) bool {
 
 // byTiles computes 17 to 32 columns.
 func (q *QuadConv) byTiles(e quadEpilogue, dst []byte, to int, x []byte, positions, step, j, cols int) {
+	// 64 positions of sums stay in the L1 cache until they are requantized, with the parameters of 32 columns in
+	// registers: 64×64×192 430 → 1150 GOP/s, 7×512×512 460 → 410 (Intel Xeon with AVX-512).
 	var sums [quadTall * 2 * GemmPanel]int32
 	for p := 0; p < positions; p += quadTall {
 		rows := min(quadTall, positions-p)

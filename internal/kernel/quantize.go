@@ -92,6 +92,9 @@ func (c IntRange) quantize(quotient float32, zero int32) byte {
 	if !(quotient > quotientFloor) {
 		quotient = quotientFloor
 	}
+	// The float32 addition rounds half to even. The assembly divides, too: multiplying by the two float32 next to the
+	// reciprocal, and dividing only where the results differ, is exact, but took 563 instead of 621 ns for 4096
+	// elements in the L1 cache and 3 % less from memory, which does not justify a second path.
 	rounded := int32(math.Float32bits(quotient+roundShift)) - roundShiftBits
 	return byte(min(max(rounded+zero, c.Lo), c.Hi))
 }

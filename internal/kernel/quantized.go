@@ -56,6 +56,7 @@ func (q *Quantized) PackColumns(panel int, src []byte, stride int, flip byte) {
 		n := panel*GemmPanel + col
 		for w := range q.words() {
 			word := uint32(0)
+			// Columns after the last one are 0: their products are computed, and not stored.
 			if n < q.N {
 				word = bitsAt(src, (n*stride+w*q.per())*q.Bits, min(q.per(), q.K-w*q.per())*q.Bits) ^ mask
 			}
@@ -69,6 +70,8 @@ func (q *Quantized) PackRows(panel int, src []byte, stride int, flip byte) {
 	to := q.Values[panel*q.words()*GemmPanel*4:][:q.words()*GemmPanel*4]
 	mask, cols, per := q.repeated(flip), min(GemmPanel, q.N-panel*GemmPanel), q.per()
 	for w := range q.words() {
+		// Words of rows are transposed as squares of values, as bits of one column are in as many words as there are
+		// rows in one.
 		for col := 0; col < GemmPanel; col += per {
 			var tile [GemmPanel]uint32
 			for j := 0; j < min(per, q.K-w*per) && col < cols; j++ {
@@ -138,6 +141,7 @@ func (q *Quantized) Decode(dst []float32, panel, k0, k1 int) {
 		end := min((block+1)*q.Block, k1)
 		scale, zero := q.Scales[q.blockAt(panel*GemmPanel, block):][:GemmPanel], q.zeros(zeros[:], panel, block, 1)
 		values, n := q.Values[(panel*q.words()+k0/q.per())*GemmPanel*4:], (end-k0)*GemmPanel
+		// Block by block, as scale and zero point of 16 columns are in registers.
 		done := q.decodeBulk(dst[:n], values, scale, zero)
 		q.decodeGo(dst[done:n], values[done*q.Bits/8:], scale, zero)
 		dst, k0 = dst[n:], end
@@ -172,6 +176,8 @@ func (q *Quantized) decodeGo(dst []float32, values []byte, scale, zero []float32
 	for i := range dst {
 		row, col := i/GemmPanel, i%GemmPanel
 		word := binary.LittleEndian.Uint32(values[(row/q.per()*GemmPanel+col)*4:])
+		// The zero point is subtracted, then the product rounded, as DequantizeLinear does. A scale after the sum of a
+		// block would save half of the instructions, but a token alone would differ from the same token in a batch.
 		dst[i] = q.number(word>>(row%q.per()*q.Bits), zero[col]) * scale[col]
 	}
 }
@@ -202,6 +208,9 @@ func (q *Quantized) Row(sums, a []float32, panel, k0, k1 int) {
 	checkLen("a", len(a), k1-k0)
 	checkRows(len(sums), GemmPanel)
 	for k0 < k1 {
+		// Values become floats in registers only: decoding of a language model reads each byte once. For 4-bit
+		// integers, bytes of four rows are subtracted from their zero points at once, and a shuffle makes a byte the
+		// highest of a word, which sign-extends it: 14.4 instead of 9.5 weights/ns in the L2 cache.
 		done := q.rowBulk(sums, a, panel, k0, k1)
 		if done == 0 {
 			done = min(q.per(), k1-k0)

@@ -9,6 +9,8 @@ import "math"
 func ReduceSum(x []float32) float64 {
 	var l sumLanes
 	n := sumBulk(&l, x)
+	// Lanes by index modulo 8 also in the rest: a row must not be split, as a sum of partial sums is rounded
+	// differently.
 	l.addGo(x[n:])
 	return l.fold()
 }
@@ -32,6 +34,8 @@ func DotRows(dst, a, rows []float32, stride int, factor float32) {
 		return
 	}
 	within("rows", len(rows), (len(dst)-1)*stride+len(a))
+	// Four rows at once: Dot converts a for each row. A key of 16 elements takes 2 instead of 17 ns, of 64 7 instead of
+	// 21, of 128 18 instead of 36 (Intel Xeon with AVX-512).
 	for j := dotRowsBulk(dst, a, rows, stride, factor); j < len(dst); j++ {
 		dst[j] = factor * float32(Dot(a, rows[j*stride:][:len(a)]))
 	}

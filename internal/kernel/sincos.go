@@ -55,6 +55,7 @@ func cosGo(x float32) float32 {
 // quadrant splits x into q·π/2 + r with |r| <= π/4; only the low two bits of q count.
 func quadrant(x float32) (r float64, q uint64) {
 	v := float64(x)
+	// In two steps below, after Payne and Hanek above.
 	if math.Abs(v) >= quadrantLimit {
 		return quadrantFar(x)
 	}

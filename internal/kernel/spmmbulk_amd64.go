@@ -8,8 +8,12 @@ func (q sparseQuads) bulk(sums, x []float32, panel, cols int, add bool) bool {
 		return false
 	}
 	values, index, panel, plus := q.first(), &q.index[0], 4*panel, asInt(add)
+	// 32 columns are two rows by four vectors of sums in AVX2, and all four rows of a quad in AVX-512. Tiles of 24
+	// columns took 10 % longer, those of 16 a half.
 	switch vectors := (cols + 7) / 8; {
 	case cols == 1:
+		// One column has the four rows of a quad as lanes: the four column bytes are one load, and two quads alternate,
+		// as a sum has a latency of four cycles. 0.27 instead of 0.33 ns per element.
 		spmvAVX2(&sums[0], index, q.quads, values, &x[0], plus)
 	case vectors == 1:
 		spmm1AVX2(&sums[0], index, q.quads, values, &x[0], panel, plus)
@@ -35,6 +39,8 @@ func (q sparseQuads) bulkAt(sums, x []float32, at []int32, cols int, add bool) b
 		return false
 	}
 	var multiply func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int)
+	// Up to 112 columns instead of 64, as an index and a value are loaded for more of them: 0.85 to 0.94 of the time of
+	// 3×3 layers of 64 to 256 channels at 80 % zeros.
 	if hasAVX512 {
 		multiply = [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
 			spmmAt1AVX2, spmmAt2AVX512, spmmAt3AVX512, spmmAt4AVX512, spmmAt5AVX512, spmmAt6AVX512, spmmAt7AVX512, spmmAt8AVX512,

@@ -74,6 +74,7 @@ func (s *SparseRows) decoded(work []float32) iter.Seq[sparseQuads] {
 		for rest := s.quads; rest > 0; {
 			q := sparseQuads{index: index}
 			elems := 0
+			// As many as stay in the L1 cache until they are multiplied.
 			for ; q.quads < rest; q.quads++ {
 				n := SparseQuad * int(binary.LittleEndian.Uint16(index[SparseQuad:]))
 				if elems+n > SparseWork-sparseSlack {
@@ -100,6 +101,7 @@ func (q sparseQuads) decodePlain(stored []byte, t SparseType, scales []float32) 
 		head := index[:quadHead]
 		count := SparseQuad * int(binary.LittleEndian.Uint16(head[SparseQuad:]))
 		for i := range count {
+			// Rounded as DequantizeLinear does, so that results are those of the dense weight.
 			values[i] = t.value(stored[i*t.size():]) * scales[head[i%SparseQuad]]
 		}
 		index, values, stored = index[quadHead+count:], values[count:], stored[count*t.size():]

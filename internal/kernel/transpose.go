@@ -58,6 +58,7 @@ func transposeRest[T any](dst []T, dstStride int, src []T, srcStride, rows, cols
 }
 
 func transposeGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
+	// In tiles, so that the lines of the other side are still in the cache when their next element is written.
 	for r := 0; r < rows; r += transposeTile {
 		for c := 0; c < cols; c += transposeTile {
 			h, w := min(transposeTile, rows-r), min(transposeTile, cols-c)
