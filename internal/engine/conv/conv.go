@@ -140,6 +140,7 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 	switch {
 	case n.IsConst(1) && winogradFits(n, w):
 		work = winogradOf(g, nil, workers).work(workers)
+	// Which one is known when the weights are: sparse ones are multiplied with patches.
 	case n.IsFixed(1) && winogradFits(n, w):
 		work = max(g.transformedWork(workers), g.productWork(workers, h))
 	case n.IsConst(1) && packedFits(n, w):
@@ -147,6 +148,7 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 	default:
 		work = g.computedWork(workers, h)
 	}
+	// Scratch memory must not depend on the values of weights, so that a plan without them is that of a run.
 	if n.IsConst(1) && maybeSparse(n, w) {
 		work = max(work, g.sparseWork(workers))
 	}
@@ -190,6 +192,7 @@ func convolve(c *op.Call) error {
 	if b := c.Opt(2); b != nil {
 		j.bias = ir.View[float32](b)
 	}
+	// The residual is the initial contents of the sums.
 	if z := c.Opt(3); z != nil {
 		copy(j.y.Values, ir.View[float32](z)) // does nothing if they share memory
 		j.add = true

@@ -19,9 +19,12 @@ type denseWindows struct {
 // denseWindowsOf is nil if sums are deeper than those of one block, if rows of the output are shorter than a strip, or if windows leave gaps,
 // which need not be copied.
 func denseWindowsOf(g *Geometry, workers int) *denseWindows {
+	// Sums of at most 256 products: packing patches took as long as multiplying them. 3 to 32 channels, 3×3, stride 2,
+	// 224×224: 642 → 464 µs; 12 to 16, 3×3, 208×208: 3501 → 2824.
 	if len(g.in) != 2 || g.Groups != 1 || g.Depth() > gemm.Depth || g.Pointwise() || g.out[1] < kernel.GemmAtRows {
 		return nil
 	}
+	// Such a band has elements that no window reads: 1×1 kernels of stride 2 took 1.4 times as long.
 	if g.kernel[0] < g.stride[0] || g.kernel[1] < g.stride[1] {
 		return nil
 	}

@@ -20,6 +20,8 @@ type depthwiseChannels struct {
 
 // channels is nil if rows are summed faster: those of large images, and if there are several outputs per channel.
 func (d *Depthwise) channels() *depthwiseChannels {
+	// Time divided by that of rows, layers of MobileNetV2 by their output: 3×3 0.21, 7×7 0.39, 14×14 0.67, 24×24 1.02,
+	// 56×56 1.40.
 	if d.OutC != 1 || d.out[1] > maxChannelsRow {
 		return nil
 	}

@@ -17,6 +17,9 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	_, transformed := n.State.(winogradWeights)
 	_, sparse := n.State.(sparseWeights)
 	switch {
+	// Layers of MobileNetV2 with channels last, time divided by that with channels first (one thread, AMD EPYC):
+	// depthwise 960 of 3×3 0.40, 384 of 14×14 0.67, 144 of 56×56 0.99; 1×1, 144 to 32 of 12×12 0.62, 384 to 64 of 14×14
+	// 0.80, 32 to 16 of 112×112 1.11.
 	case sparse && groupsOf(n) == 1:
 		return op.AnyLayouts
 	case transformed && groupsOf(n) == 1 && w.Shape[0]%panel == 0 && w.Shape[1]%panel == 0:
@@ -55,6 +58,7 @@ func (d *Depthwise) runLast(p *op.Pool, work []byte, j job) {
 		buf := scratch[float32](work[slot*size:])
 		return channelRange{Depthwise: d, job: j, w: buf.take(channels * d.kernelSize()), first: first, from: from, to: to}
 	}
+	// By the same rule as the 1×1 layers around it, so that a worker reads what it wrote.
 	if dividesChannels(depthwiseExpansion*d.inLen(), channels) {
 		groups := channels / kernel.DepthwiseGroup
 		tasks := min(max(rows*products/leastWindowWork, 1), groups)
@@ -100,6 +104,7 @@ func (c channelRange) transpose() {
 func (c channelRange) run(lo, hi int) {
 	rows, wide, channels := c.out[0], c.out[1]*c.Groups, c.to-c.from
 	limits, activate := c.bounded()
+	// On the stack, MobileNetV2 96×96 takes 0.89 instead of 0.91 ms (one worker).
 	var taps [5 * 5]kernel.Tap // enough for usual kernels, without an allocation for each task
 	window := kernel.FloatWindow{Taps: taps[:0], W: c.w[c.from:], First: c.first[c.from:c.to], Lo: limits.lo, Hi: limits.hi}
 	for r := lo; r < hi; r++ {
@@ -128,6 +133,7 @@ func (d *Depthwise) slideRow(window kernel.FloatWindow, y, x []float32, o int) {
 	for column := 0; column < d.out[1]; column += n {
 		lo, hi := d.inside(1, column)
 		n = 1
+		// All windows that are inside the image, with one list of taps.
 		if hi-lo == wide { // as are those up to the first whose window exceeds the image
 			n = max((d.in[1]-d.span(1)+d.begin[1])/d.stride[1]+1, column+1) - column
 			n = min(n, d.out[1]-column)

@@ -43,6 +43,7 @@ func maxPoolLast[T pooled](c *op.Call, w *window, x, y []T) {
 // row pools row o of an image.
 func (p *maxLast[T]) row(y, x []T, o int) {
 	p.rows = p.window.rows(p.rows, o)
+	// Rows first, then columns, so that maxima of a column are used by several windows.
 	p.combine(p.line, len(p.rows), func(i int) []T { return x[p.rows[i].off*p.channels:][:len(p.line)] })
 	row := p.pixels
 	if row == nil {

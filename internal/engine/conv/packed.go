@@ -70,10 +70,14 @@ const (
 // larger than the images.
 func packedOf(g *Geometry, workers int) *packed {
 	p := &packed{Geometry: g, joined: 1, depth: min(g.Depth(), gemm.Depth)}
+	// Tiles with pixels of several images read the weights less often: 960 to 240 channels of 1×1 pixels take 0.46 of
+	// the time with 8 images, 512 to 512 with 3×3 kernels and 3×3 pixels 0.85. Joining images of 6×6 to 14×14 pixels
+	// gained nothing (0.97 to 1.03).
 	if g.OutArea() <= packedRows {
 		p.joined = max(g.Batch, 1)
 	}
 	all := p.joined * g.OutArea()
+	// Weights of 7×7 images are larger than the images, and each worker reads its part of them only.
 	p.byChannels = workers > 1 && g.Pointwise() && dividesChannels(all, min(g.InC, g.OutC))
 	p.down, p.across = max(ceilDiv(all, maxTilePixels), 1), ceilDiv(g.OutC, maxTileChannels)
 	strips, panels := max(ceilDiv(all, packedRows), 1), ceilDiv(g.OutC, panel)
@@ -88,6 +92,8 @@ func packedOf(g *Geometry, workers int) *packed {
 		}
 		split(&p.across, panels)
 	}
+	// Balanced instead of equal to a maximum, as tiles of 72, 72 and 52 pixels leave one of two workers idle: 384 to 64
+	// channels of 14×14 52 → 38 µs. More pixels for few channels, and at most 64 channels, changed nothing.
 	p.pixels, p.channels = ceilDiv(strips, p.down)*packedRows, ceilDiv(panels, p.across)*panel
 	return p
 }
@@ -180,6 +186,8 @@ func (weights packedWeights) algorithm(g *Geometry, workers int) algorithm {
 		switch {
 		case dense != nil && !j.add && !j.x.isHalf() && !j.y.isHalf():
 			dense.run(pool, work, j, weights)
+		// The transposition of the product costs more than it saves for large images: 256 to 64 channels of 56×56 1.15
+		// of the time of unpacked weights, with weights that are unpacked in each run 0.95.
 		case !g.isSmall() && !j.lastX && !j.lastY:
 			buf := scratch[float32](work)
 			j.w = buf.take(g.OutC * g.Depth())
@@ -282,6 +290,8 @@ func (t *packedTile) multiply(sums []float32, stride int, left, block, further [
 	switch area := t.OutArea(); {
 	case t.lastX:
 		a = kernel.GemmA{Data: t.x.Values[t.from*t.InC+k:], Strip: high * t.InC, Row: t.InC, K: 1}
+	// Not of small images: packing 21 layers of 16 to 960 channels into panels took as long in the median, 0.84 to
+	// 1.30.
 	case t.Pointwise() && !t.isSmall() && area%conflictingArea != 0: // pixels of a channel are contiguous
 		a = kernel.GemmA{Data: t.x.Values[(t.from/area*t.InC+k)*area+t.from%area:], Strip: high, Row: 1, K: area}
 	default:
@@ -296,6 +306,8 @@ func (t *packedTile) multiply(sums []float32, stride int, left, block, further [
 	if end < t.Depth() {
 		kernel.GemmFloat(sums, stride, a, b, pixels, channels, depth, add)
 	} else {
+		// Bias and bounds in the registers of the last block of k. All layers of MobileNetV2 on 224×224: 5.84 → 5.26 ms
+		// with AVX-512 (one thread).
 		kernel.GemmFinished(sums, stride, a, b, pixels, channels, depth, add, finish)
 	}
 }

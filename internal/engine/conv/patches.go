@@ -116,6 +116,7 @@ type segment struct {
 func (p *patches[T, S]) fill(dst []T, k0, k1, n0, n1 int) {
 	var buf [panel]segment
 	segments := p.cut(buf[:0], n0, n1)
+	// Most columns of a large image: one load of an offset for each row, instead of bounds for each tap.
 	if p.at != nil && p.inside(segments) {
 		p.fillInside(dst, k0, k1, segments)
 		return

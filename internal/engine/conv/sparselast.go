@@ -77,6 +77,7 @@ func (b *sparseBlock) loadLast(sums, y []float32) {
 
 // storeLast is store of an output with channels last.
 func (b *sparseBlock) storeLast(sums, y []float32) {
+	// A row of eight pixels or more is transposed directly into its place.
 	if b.out[1] < minTransposed {
 		b.storeShort(sums, y)
 		return

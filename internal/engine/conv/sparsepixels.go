@@ -39,6 +39,9 @@ func (s *SparsePixels) Run(p *op.Pool, work, x []byte, finish func(sums []float3
 			in, out := buf.take(nx), buf.take(ny)
 			s.pieces(p, buf, b.inLen(), s.InC, func(row []float32, from, n int) {
 				at := (image*s.InArea() + b.first*b.in[1] + from) * s.InC
+				// A band of rows at a time, with the channels first. Patches of bytes that are converted for each tile
+				// of 32 pixels took 1.26 of the time of dense weights at 90 % zeros, bands take 0.64 (ResNet18's
+				// shape).
 				kernel.Dequantize(row, x[at:at+len(row)], s.Signed, 1, s.Zero)
 				kernel.TransposeInto(in[from:], b.inLen(), row, s.InC, n, s.InC)
 			})

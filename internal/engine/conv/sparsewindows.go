@@ -36,6 +36,8 @@ const sparseCopy = 1 << 18
 // the input itself, unless a block of outputs of all channels is at most half of the L1 cache and there are many (measured).
 func sparseWindowsOf(g *Geometry) *sparseWindows {
 	const depth, area = 64, 256
+	// With 64 input channels or fewer, a block of outputs of all channels is half of the L1 cache, and no panels take
+	// 0.5 to 0.7 of the time (20×20 to 56×56). For 144 outputs or fewer panels take 0.3 to 0.9.
 	if len(g.in) != 2 || g.Pointwise() && (g.InC > depth || g.OutArea() < area) {
 		return nil
 	}
@@ -51,10 +53,13 @@ func sparseWindowsOf(g *Geometry) *sparseWindows {
 func (w *window) phased(i int) phasedAxis {
 	a := phasedAxis{reach: (w.kernel[i] - 1) * w.dilation[i] / w.stride[i]}
 	for k := range w.kernel[i] {
+		// Phases that no tap has, as of a 1×1 kernel of stride 2, are not copied.
 		if phase := k * w.dilation[i] % w.stride[i]; !slices.Contains(a.phases, phase) {
 			a.phases = append(a.phases, phase)
 		}
 	}
+	// Padding at the end of a row is that at the start of the next one: 1 of 8 columns of 7×7 images is surplus, not 2
+	// of 9.
 	a.shared = a.reach
 	for _, phase := range a.phases {
 		inside := w.phase(i, phase, 0, w.out[i]+a.reach)
@@ -109,6 +114,8 @@ func (w *sparseWindows) offsets(table []int32) []kernel.SparseOffsets {
 		px, col := w.axes[1].of(w.window, 1, tap%w.kernel[1])
 		at := (py*len(w.axes[1].phases)+px)*w.plane() + row*w.wide + col
 		for c := range w.InC {
+			// A load per element, of about 13: the index stays a byte, as the size of the image is not known when
+			// weights are packed.
 			table[c*size+tap] = int32(c*channel + at)
 		}
 	}
@@ -125,6 +132,7 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 		slots[i] = buf.take(w.slot())
 	}
 	clear(copied[len(copied)-w.slack():])
+	// At most 1 MiB is copied at once, by all workers, who share it.
 	for first := 0; first < w.units(); first += w.together() {
 		n := min(w.together(), w.units()-first)
 		pieces := ceilDiv(w.InC, stripChannels)
@@ -194,6 +202,8 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 			}
 			at, input := rows.lo*u.wide+columns.lo, first+rows.from*u.in[1]
 			if u.stride[1] == 1 && !x.isHalf() && high > 0 {
+				// In one call: with a call of copy for each row, images of 7×7 and 14×14 spent a quarter of their time
+				// in it at 95 % zeros.
 				kernel.CopyRows(plane[at:], u.wide, x.Values[input+columns.from:], u.stride[0]*u.in[1], high, wide)
 				continue
 			}
@@ -221,6 +231,8 @@ func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.Spar
 			kernel.AddScalar(row, row, j.bias[u.group*u.OutC+p.From+m])
 		}
 	}
+	// All rows in one call: tiles of 32 columns have rows of 32 sums, and a call for each took 18 % of the time of
+	// MobileNetV2 (224×224) at 95 % zeros.
 	if j.activate != nil {
 		j.activate(sums)
 	}

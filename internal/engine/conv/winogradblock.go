@@ -70,6 +70,7 @@ func (b *winogradBlock) fill(j job, image, line int) {
 
 // inside returns the function of a row of pixels of the input, of columns lo to hi-1, for rows from to to-1.
 func (b *winogradBlock) inside(j job, image, from, to, lo, hi int) func(row int) []float32 {
+	// Pixels are vectors of channels already: nothing to transpose.
 	if j.lastX {
 		return func(row int) []float32 { return j.x.Values[((image*b.in[0]+row)*b.in[1]+lo)*b.inC:] }
 	}
@@ -105,6 +106,7 @@ func (b *winogradBlock) pixelsOf(dst []float32, x Images[float32], at, n int) {
 
 // compute computes output channels first to last-1.
 func (b *winogradBlock) compute(j job, first, last int) {
+	// Each number is a product of its own, with tiles as rows.
 	for number := range kernel.WinogradTile {
 		b.multiply(number, first, wholePanels(last-first))
 	}
@@ -122,11 +124,13 @@ func (b *winogradBlock) compute(j job, first, last int) {
 func (b *winogradBlock) multiply(number, first, channels int) {
 	u := part(b.weights, b.group, winogradSize(b.OutC, b.InC))[(number*b.outC+first)*b.InC:]
 	v, sums := b.v[number*b.step(b.inC):], b.m[number*b.step(b.slab):]
+	// Tiles after the last one have what the scratch memory had: their sums are not used.
 	tiles := strips(b.images * b.rows * b.wide)
 	for k := 0; k < b.InC; k += winogradDepth {
 		depth := min(winogradDepth, b.InC-k)
 		left := kernel.GemmA{Data: v[k:], Strip: kernel.GemmRows() * b.inC, Row: b.inC, K: 1}
 		right := kernel.GemmB{Data: u[k*panel:], Panel: panel * b.InC, K: panel, Next: depth * panel}
+		// Prefetched: 512 channels of 7×7 2.03 → 1.69 to 1.86 ms with AVX-512, 2.95 → 2.27 with AVX2.
 		if k+depth == b.InC {
 			right.Next = b.outC*b.InC - k*panel // those of the next number
 		}
@@ -144,6 +148,7 @@ func (b *winogradBlock) output(image, channels int) {
 	for row := range b.rows {
 		y, m := b.pixels[2*row*line:], b.m[(image*b.rows+row)*b.wide*channels:]
 		kernel.WinogradOutput(y, line, m, step, channels, whole, b.first)
+		// The kernel stores two columns of a tile; of the last one the second may be outside of the row.
 		if whole < b.wide {
 			last := b.plain[:4*channels]
 			kernel.WinogradOutput(last, 2*channels, m[whole*channels:], step, channels, 1, b.first)
@@ -161,6 +166,7 @@ func (b *winogradBlock) store(j job, image, first, last int) {
 		b.storeLast(j, pixels, image, first, last)
 		return
 	}
+	// The addend, and float16, have channels first.
 	later := j.add || j.y.isHalf() // in rows of a channel
 	if j.activate != nil && !later {
 		j.activate(pixels)

@@ -48,6 +48,7 @@ func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 		return
 	}
 	const short = 64 // elements of a row, below which a call for each of them takes longer than reading all rows twice
+	// The last step, so that it may follow the others of all rows.
 	together := stride == cols.len() && stride < short
 	for i := rows.from; i < rows.to; i++ {
 		row := c[(i-rows.from)*stride:][:cols.len()]

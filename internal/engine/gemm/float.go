@@ -68,6 +68,7 @@ type floatTiling struct {
 const maxStoredCols = 256
 
 func newFloatTiling(s Shape, batch, workers int, packed, stored bool) floatTiling {
+	// The tile of a product with Store is in the scratch memory as well.
 	cols := maxCols
 	if stored {
 		cols = maxStoredCols
@@ -111,6 +112,7 @@ func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 	if want := g.floatWork(len(products), p.Workers()); int64(len(work)) < want {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
+	// All tiles of all products at once, so that small products of a batch fill the workers.
 	slots, tiles := g.slot(), g.tiles()
 	p.Slots(len(products)*tiles, func(task, slot int) {
 		rows, cols := g.tile(task % tiles)

@@ -26,6 +26,8 @@ func (t *floatTile) run() {
 		return
 	}
 	sums, stride := t.result()
+	// K is never split among workers: sums of a block are rounded and added in the order of blocks, so that a row is
+	// bit-identical alone, among others, and at any number of workers.
 	for ks := range (span{0, t.shape.K}).blocks(depth) {
 		right := t.right(ks)
 		for rows := range t.rows.blocks(height) {
@@ -73,6 +75,7 @@ func (t *floatTile) isQuantizedRow() bool { return t.single() && t.Quantized != 
 
 // quantizedRow computes the sums of two panels over all of K, so that each is read from its start to its end.
 func (t *floatTile) quantizedRow() {
+	// Two panels at once, as a sum waits for the one before it.
 	for cols := range t.cols.blocks(2 * kernel.GemmPanel) {
 		var all [2 * kernel.GemmPanel]float32
 		c, sums := t.C[cols.from:cols.to], all[:roundUp(cols.len(), kernel.GemmPanel)]
@@ -95,6 +98,7 @@ func (t *floatTile) row() {
 	for ks := range (span{0, t.shape.K}).blocks(depth) {
 		a, b := t.A.from(0, ks.from), t.B.from(ks.from, t.cols.from)
 		clear(sums)
+		// Packing B for one row would read and write it once more than the product does.
 		kernel.GemvFloat(sums, a.Data, a.Col, b.Data, b.Row, ks.len())
 		if t.Accumulate || ks.from > 0 {
 			kernel.Add(sums, c, sums)
@@ -125,6 +129,8 @@ func (t *floatTile) left(rows, ks span) kernel.GemmA {
 		return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: ks.len(), K: 1}
 	}
 	a := t.A.from(rows.from, ks.from)
+	// Packing costs as much as it gains while rows are contiguous: 128×768×3072 in tiles of 96 columns has 79 GFLOP/s
+	// packed, 87 not. Six rows in the same sets of the L1 cache reduced 1024×1024×1024 from 88 to 70.
 	if !t.packsLeft() {
 		return kernel.GemmA{Data: a.Data, Strip: high * a.Row, Row: a.Row, K: a.Col}
 	}
@@ -146,9 +152,11 @@ func (t *floatTile) right(ks span) kernel.GemmB {
 		return t.Packed.block(ks, t.cols.from)
 	}
 	size := kernel.GemmPanel * ks.len()
+	// At the end, as A is packed at the start, in other sizes for each block.
 	dst := t.work[len(t.work)-roundUp(t.cols.len(), kernel.GemmPanel)*ks.len():]
 	switch {
 	case t.Quantized != nil:
+		// Dequantized for this tile, as the weight as a whole would be read from memory.
 		for cols := range t.cols.blocks(kernel.GemmPanel) {
 			t.Quantized.Decode(dst[(cols.from-t.cols.from)*ks.len():][:size], cols.from/kernel.GemmPanel, ks.from, ks.to)
 		}

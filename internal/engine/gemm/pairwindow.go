@@ -52,6 +52,7 @@ func (w *pairWindow) arrange() {
 // compare sets misfit. One weight of a pair that does not fit is large.
 func (w *pairWindow) compare() {
 	w.misfit = [kernel.PairWindow]uint32{}
+	// All 64 columns share one order, as rows of A are shuffled in the same way.
 	for c := range len(w.quads) / w.high() * kernel.GemmPanel {
 		column := (*[kernel.PairWindow]byte)(w.column[c*kernel.PairWindow:])
 		for at := 0; at < w.rows; at += 8 {
@@ -94,6 +95,7 @@ func (w *pairWindow) match() {
 		a := w.fewest(free, free)
 		free &^= 1 << a
 		partners := free &^ w.misfit[a]
+		// Some pair has to be split then; a later row may still fit another one (exchange).
 		if partners == 0 {
 			partners = free
 		}
@@ -166,6 +168,7 @@ func (e *excessQuad) split(quad []byte) (any bool) {
 // halve replaces the weights of a pair by halves, and writes the other halves to rest.
 func halve(pair, rest []byte) {
 	for i, x := range pair {
+		// Both halves fit: they are at most half as large. The other halves are multiplied separately.
 		half := byte(int8(x) >> 1)
 		pair[i], rest[i] = half, x-half
 	}

@@ -41,6 +41,7 @@ func (a *Account) Check(n int64) error {
 	if a == nil || n <= a.limit-a.held.Load() && memory.Enough(n) {
 		return nil
 	}
+	// Idle arenas first, as they save time only.
 	a.reclaim()
 	held := a.held.Load()
 	if n > a.limit-held {
@@ -49,6 +50,7 @@ func (a *Account) Check(n int64) error {
 	if memory.Enough(n) {
 		return nil
 	}
+	// After a garbage collection: the runtime may hold much that nothing uses.
 	if left := memory.Collect(); n > left {
 		return &MemoryError{Need: n, Held: held, Limit: a.limit, Short: true, Left: left}
 	}

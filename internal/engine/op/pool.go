@@ -44,6 +44,8 @@ func NewPool(n int) *Pool {
 // work runs tasks until Close, in the slot of that number if it is free.
 func (p *Pool) work(slot int) {
 	for {
+		// A sleeping thread, above all on a virtual processor, takes longer to wake than a step of a small model. The
+		// MLP of the benchmarks: 177 → 87 µs (median, 2 threads), ResNet18's shape 35 → 30 ms.
 		p.watch(func() bool { return len(p.tasks) > 0 })
 		t, ok := <-p.tasks
 		if !ok {
@@ -83,6 +85,7 @@ func (p *Pool) For(n int, f func(i int)) { p.Slots(n, func(i, _ int) { f(i) }) }
 func (p *Pool) offer(t *task, k int) {
 	for range k {
 		select {
+		// Never blocks: the caller works, too.
 		case p.tasks <- t:
 		default:
 			return
@@ -109,11 +112,14 @@ func (p *Pool) Slots(n int, f func(task, slot int)) {
 	}
 	t := &task{n: int64(n), f: f, parts: make([]part, slots)}
 	for i := range t.parts {
+		// Contiguous and the same in every step: before, the first free worker took the next task, and half of the
+		// values were in the cache of the other processor. MobileNetV2 4.69 → 3.61 ms, BERT's shape 100 → 90 (2 cores).
 		t.parts[i].set(i*n/slots, (i+1)*n/slots)
 	}
 	t.left.Add(n)
 	t.parts[0].taken.Store(true)
 	p.offer(t, slots-1)
+	// The caller is a worker, so that For inside of a task cannot wait for itself.
 	t.run(0)
 	p.watch(func() bool { return t.done.Load() == t.n })
 	t.left.Wait()
@@ -145,12 +151,15 @@ func (t *task) run(slot int) {
 	}
 	for k := range t.parts {
 		other := &t.parts[(slot+k)%len(t.parts)]
+		// From the end, which its owner reaches last.
 		for i, ok := other.last(); ok; i, ok = other.last() {
 			t.one(i, slot)
 			ran++
 		}
 	}
 	if ran > 0 { // else all may be done, and the caller waits no longer
+		// Once: with a counter that both workers changed after each task, a step of 16 tasks of 512 additions took 4.6
+		// instead of 3.9 µs.
 		t.done.Add(int64(ran))
 		t.left.Add(-ran)
 	}
@@ -184,6 +193,8 @@ func (p *part) last() (int, bool) {
 func (t *task) one(i, slot int) {
 	defer func() {
 		if v := recover(); v != nil {
+			// A panic in a goroutine would end the process; the caller of Slots panics instead, and the step names its
+			// node.
 			t.failed.CompareAndSwap(nil, &v)
 		}
 	}()

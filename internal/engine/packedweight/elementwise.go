@@ -62,6 +62,7 @@ func Mod(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	if !ok || !w.quotients || in[1].DType != ir.Int32 || in[1].Elems() != 1 || !op.Known(in[1]) || ir.View[int32](in[1])[0] != 1<<w.x.DType.Bits() {
 		return nil
 	}
+	// A copy: the quotients may have other consumers.
 	other := *w
 	other.values, other.quotients = valuesOf(w.x.DType), false
 	return &other
@@ -88,6 +89,7 @@ func Sub(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	}
 	other.zero.Data = make([]byte, zero.Elems())
 	for i, v := range ir.View[float32](zero) {
+		// Zero points are stored as values of the type: one that is none makes the weight dense.
 		at := slices.Index(w.values, v)
 		if at < 0 {
 			return nil
@@ -146,6 +148,7 @@ func scaledQuantized(in []*ir.Array, packed []op.Packed) op.Packed {
 	}
 	other := *w
 	other.unscaled, other.scales = false, int(in[1].Elems())
+	// A zero point for each of other scales cannot be kept; a single one can be repeated.
 	if w.zero != nil && *g != *w.Granularity {
 		if !w.single {
 			return nil

@@ -117,6 +117,7 @@ func (g *Granularity) along(k, n, row, col int) int {
 	switch {
 	case g.single || col == g.inner && n == g.dim && g.block == 0:
 		return k
+	// A block of the axis is consecutive rows, with scales of their own for each column.
 	case row == g.inner && k == g.dim:
 		return max(g.block, 1)
 	}

@@ -23,6 +23,7 @@ const maxEntries = 1 << 16
 func NewLookup(dt ir.DType, entries int, table []float32, elems int, indices []int64) *Lookup {
 	l := &Lookup{DType: dt, n: elems, bits: 16}
 	switch {
+	// Indices have at most 16 bits.
 	case entries > maxEntries:
 		return nil
 	case entries <= 16:
@@ -36,6 +37,7 @@ func NewLookup(dt ir.DType, entries int, table []float32, elems int, indices []i
 	}
 	l.table = make([]float32, size)
 	copy(l.table, table)
+	// With a table of its own size, the dense weight is smaller.
 	if l.Bytes() >= 4*int64(elems) {
 		return nil
 	}

@@ -164,10 +164,12 @@ func (w *Quantized) place(at int) (k, n int) {
 
 // Arrange implements op.Arranged.
 func (w *Quantized) Arrange(k, n, row, col int, pool *op.Pool) {
+	// One layout: two products with other distances share the stored order, and decode it.
 	if w.matrix != nil || w.sparse != nil || row == col || k*n != w.total || w.sparsify(k, n, row, col, pool) {
 		return
 	}
 	q := &kernel.Quantized{K: k, N: n, Bits: int(w.x.DType.Bits()), Block: w.along(k, n, row, col)}
+	// Blocks along the columns of the matrix, and stacks of matrices, are decoded from the stored order.
 	if !q.Fits() {
 		return
 	}
@@ -179,16 +181,19 @@ func (w *Quantized) Arrange(k, n, row, col int, pool *op.Pool) {
 	case narrow.IsFloat(w.x.DType):
 		q.Table = w.values
 	case isSigned(w.x.DType):
+		// Kernels have unsigned values: the zero point moves by the same amount.
 		flip = 1 << (q.Bits - 1)
 		q.Zero = float32(flip)
 	}
 	data := w.x.Data
 	w.matrix, w.row, w.col, w.x = q, row, col, nil
+	// While memory is only planned.
 	if data == nil {
 		return
 	}
 	q.Values = ir.AlignedBytes(int64(q.ValueBytes()))
 	pool.For(q.Panels(), func(j int) {
+		// Those that the tensor has next to each other are read as words.
 		if row == 1 {
 			q.PackColumns(j, data, col, flip)
 		} else {

@@ -55,6 +55,7 @@ func multiply(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products []gemm
 	if s.M == 0 || s.N == 0 || len(products) == 0 {
 		return
 	}
+	// 32 columns are half of the L1 cache as panels, and all registers as sums.
 	tiles := (s.N + kernel.SparseCols - 1) / kernel.SparseCols
 	parts := w.parts(pieces(s.M, tiles*len(products), p.Workers()))
 	scratch, size := kernel.Words[float32](work), slot(s.M, s.N)
@@ -100,6 +101,7 @@ func (t *task) run(work []float32) {
 		kernel.CopyRows(sums, stride, t.C[first*t.Stride+t.from:], t.Stride, last-first, cols)
 	}
 	for b, k := 0, 0; k < t.shape.K; b, k = b+1, k+gemm.Depth {
+		// Packed by each task, as panels of gemm are: its part is in its own cache.
 		x := t.dense(work, k, min(k+gemm.Depth, t.shape.K))
 		for _, g := range t.groups {
 			g.blocks[b].Multiply(sums[(g.from-first)*stride:], x, panel, cols, b > 0 || t.Accumulate, decoded)
@@ -127,8 +129,10 @@ func (t *task) dense(work []float32, k0, k1 int) []float32 {
 		for n := t.from; n < t.to; n += kernel.GemmPanel {
 			t.Panels(work[(n-t.from)/kernel.GemmPanel*panel:][:panel], k0, k1, n, min(n+kernel.GemmPanel, t.to))
 		}
+	// One column is a vector already.
 	case cols == 1 && m.Row == 1:
 		return m.Data[k0+t.from*m.Col:]
+	// Whole panels are packed by vectors, so the last columns are filled up with zeros.
 	case m.Row == 1 && whole < cols:
 		t.pack(work, m, k0, k1, t.from, whole)
 		rest := work[whole/kernel.GemmPanel*panel:]
@@ -180,6 +184,7 @@ func (t *task) storeTransposed(sums, work []float32, stride, first, last int) {
 		t.finish(t.C[t.from*t.Stride+first:], t.Stride, sums, stride, first, last)
 		return
 	}
+	// As many as fit into the panels, which are not needed any more.
 	const step = 256
 	for at := first; at < last; at += step {
 		end := min(at+step, last)

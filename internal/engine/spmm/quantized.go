@@ -31,6 +31,7 @@ func (m *QuantizedMatrix) IsSparse(d Density) bool {
 			if m.Row == 1 {
 				column = i / m.K
 			}
+			// Zero where the value is the zero point, whatever the signs.
 			buf[i-from] = m.Data[i] ^ byte(m.Zeros[column])
 		}
 		return buf[:to-from]
@@ -51,6 +52,7 @@ func (m *QuantizedMatrix) Source(scales []float32) (Source, kernel.SparseValues)
 		middle = 0
 	}
 	for _, z := range m.Zeros {
+		// Differences from another zero point exceed int8. float16 represents them, and costs a byte more.
 		if z != middle {
 			v.Type = kernel.SparseHalf
 		}

@@ -43,6 +43,7 @@ func (d Density) Counts(elems, size int, block func(buf []byte, from, to int) []
 	var mask [step / 8]byte
 	var buf [step]byte
 	count := 0
+	// Ends as soon as there are too many: most weights are dense, and all of them are counted.
 	for from := 0; from < elems && d.Worthwhile(elems, count); from += step {
 		b := block(buf[:], from, min(from+step, elems))
 		count += kernel.NonZero(mask[:(len(b)/size+7)/8], b, size)
