@@ -23,6 +23,8 @@ type contribCase struct {
 	in        map[string]*ir.Array
 	cast      map[string]int // element types that ONNX's text has no arrays of: the input is cast to them
 	unused    []string       // further outputs of the node, which are not compared
+	opset     int64          // with which it is an operator of ONNX that later opsets dropped; 0 for those of com.microsoft
+	out       ir.DType       // of the output, if that is not the type of the scales or else of the first input
 }
 
 // text is the model, whose inputs are all given at run time.
@@ -45,11 +47,22 @@ func (c contribCase) text() string {
 	if s := c.in["scales"]; s != nil {
 		out = s.DType
 	}
+	if c.out != 0 {
+		out = c.out
+	}
+	attrs := ""
+	if c.attrs != "" {
+		attrs = "<" + c.attrs + ">"
+	}
 	for len(args) > 0 && args[len(args)-1] == `""` {
 		args = args[:len(args)-1]
 	}
-	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]> g (%s) => (%s y) { %s %s = com.microsoft.%s<%s>(%s) }`,
-		strings.Join(params, ", "), out, strings.Join(casts, " "), strings.Join(append([]string{"y"}, c.unused...), ", "), c.op, c.attrs, strings.Join(args, ", "))
+	name, opset := "com.microsoft."+c.op, int64(21)
+	if c.opset != 0 {
+		name, opset = c.op, c.opset
+	}
+	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : %d, "com.microsoft" : 1]> g (%s) => (%s y) { %s %s = %s%s(%s) }`,
+		opset, strings.Join(params, ", "), out, strings.Join(casts, " "), strings.Join(append([]string{"y"}, c.unused...), ", "), name, attrs, strings.Join(args, ", "))
 }
 
 // agrees compares the engine with ONNX Runtime.

@@ -88,9 +88,6 @@ func PixelBandOf(g *Geometry) *PixelBand {
 	return NewPixelBand(g)
 }
 
-// OutRows is the number of output rows of an image.
-func (b *PixelBand) OutRows() int { return b.out[0] }
-
 // Bands is the number of bands of an image.
 func (b *PixelBand) Bands() int { return ceilDiv(b.out[0], b.Rows) }
 

@@ -132,6 +132,12 @@ func TestFusedGemmActivates(t *testing.T) {
 	want(t, call{domain: microsoft, op: "FusedGemm", attrs: attrs, in: in}, []int64{2, 2}, []float64{7, 1, -0.5, 2}, 0)
 }
 
+func TestFusedMatMulActivates(t *testing.T) {
+	in := []*ir.Array{steps(ir.Float, 2, 3), steps(ir.Float, 3, 2)}
+	attrs := []*ir.Attr{ir.StringAttr("activation", "LeakyRelu"), ir.FloatAttr("activation_alpha", 0.5), ir.FloatAttr("alpha", -1)}
+	want(t, call{domain: microsoft, op: "FusedMatMulActivation", attrs: attrs, in: in}, []int64{2, 2}, []float64{-5, -2, -0.5, -2}, 0)
+}
+
 func TestInvalidProductsAreErrors(t *testing.T) {
 	x := steps(ir.Float, 2, 3)
 	for name, c := range map[string]call{

@@ -66,11 +66,14 @@ func TestMeans(t *testing.T) {
 		typ      string
 		attrs    []*ir.Attr
 		mean, sd float64
+		in       []*ir.Array
 	}{
-		{"RandomNormal", []*ir.Attr{{Name: "mean", F: 3}, {Name: "scale", F: 2}}, 3, 2},
-		{"RandomUniform", []*ir.Attr{{Name: "low", F: -1}, {Name: "high", F: 5}}, 2, 6 / math.Sqrt(12)},
+		{"RandomNormal", []*ir.Attr{{Name: "mean", F: 3}, {Name: "scale", F: 2}, shape(n)}, 3, 2, nil},
+		{"RandomNormalLike", []*ir.Attr{{Name: "mean", F: 3}, {Name: "scale", F: 2}}, 3, 2, []*ir.Array{ir.NewArray(ir.Float, n)}},
+		{"RandomUniform", []*ir.Attr{{Name: "low", F: -1}, {Name: "high", F: 5}, shape(n)}, 2, 6 / math.Sqrt(12), nil},
+		{"RandomUniformLike", []*ir.Attr{{Name: "low", F: -1}, {Name: "high", F: 5}}, 2, 6 / math.Sqrt(12), []*ir.Array{ir.NewArray(ir.Float, n)}},
 	} {
-		out := run(t, c.typ, 2, 1, append(c.attrs, shape(n)))[0]
+		out := run(t, c.typ, 2, 1, c.attrs, c.in...)[0]
 		sum, squares := 0.0, 0.0
 		for _, x := range ir.View[float32](out) {
 			sum += float64(x)
