@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands fuzz-models mutants release test-release test-cluster test-avx512 bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
+.PHONY: test test-fast environments test-exhaustive compat compat-sample compat-environments zoo zoo-models lint generate fuzz fuzz-commands fuzz-models mutants release test-release test-cluster test-avx512 bench bench-engine bench-sparse bench-train bench-distill bench-deep-compression bench-quality bench-prune bench-language bench-pack bench-fleet bench-growth ci
 .DELETE_ON_ERROR:
 
 FUZZTIME ?= 5s
@@ -23,6 +23,9 @@ endif
 # The oldest and the newest ONNX Runtime, and ONNX's reference implementation.
 sample := $(patsubst %,.compat/%/requirements.txt,ort-1.17 ort-1.31 reference)
 
+# Linking without the table of symbols takes a third less time, of one program for each package. Traces have names all the same.
+go_test := go test -vet=off -ldflags=-s
+
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 slow := ./cmd/mcompress ./quantize ./ir/opset ./internal/kernel ./prune ./internal/engine
 
@@ -31,7 +34,16 @@ packages := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 test: $(environment) $(mlflow) .s3/versitygw
 	go vet ./...
-	go test -vet=off -timeout 30m -p $(packages) $(slow) ./...
+	$(go_test) -timeout 30m -p $(packages) $(slow) ./...
+
+# The inner loop, less than a minute: graphs, facts about operators, operators of the engine, flags and some commands as a user runs them.
+fast := ./ir ./ir/operator ./pass ./internal/cli ./internal/pack ./internal/journal ./internal/memory ./prune/internal/... \
+  ./internal/engine/op ./internal/engine/elementwise ./internal/engine/reduce ./internal/engine/movement ./internal/engine/linear ./internal/dev/lint
+fast_commands := (Help|Flags|Scripts)/(quantize|prune|sparse|inspect|verify|usage)$$$$
+
+test-fast: $(environment)
+	$(go_test) -short $(fast)
+	$(go_test) -run '$(fast_commands)' ./cmd/mcompress
 
 # All that the tests need besides Go.
 environments: $(environment) $(mlflow) $(sample) .s3/versitygw
@@ -63,13 +75,14 @@ zoo-models: .zoo/genai/requirements.txt .zoo/optimum/requirements.txt .zoo/model
 	.zoo/genai/bin/python internal/dev/zoo/dynamo.py .zoo/models/dynamo
 	.zoo/optimum/bin/python internal/dev/zoo/optimum_onnx.py .zoo/models/optimum
 
-# The linters of .golangci.yml, in the version of .ci/golangci.mod, and the rules of this repository.
-golangci := go tool -modfile=.ci/golangci.mod golangci-lint run --timeout 15m
+# The linters of .golangci.yml and deadcode, in the versions of .ci/golangci.mod, and the rules of this repository.
+tool := go tool -modfile=.ci/golangci.mod
 
 lint:
 	go vet ./...
-	$(golangci)
-	go test ./internal/dev/lint
+	$(tool) golangci-lint run --timeout 15m
+	dead=$$($(tool) deadcode -test ./...) && { [ -z "$$dead" ] || { echo "$$dead"; exit 1; }; }
+	go test -vet=off ./internal/dev/lint
 
 generate:
 	go generate ./...

@@ -122,16 +122,16 @@ type fake struct {
 	most    atomic.Int64
 }
 
-func (f *fake) len() int            { return f.n }
-func (f *fake) size(want int) int   { return want }
-func (f *fake) bytes(n int) int64   { return int64(n) * f.size1 }
-func (f *fake) transient(int) int64 { return 0 }
-func (f *fake) random() error       { return nil }
-func (f *fake) bytesRead() int64    { return 0 }
-func (f *fake) resident() int64     { return 0 }
-func (f *fake) labelled() bool      { return false }
-func (f *fake) recorded() []string  { return nil }
-func (f *fake) close() error        { return nil }
+func (f *fake) len() int              { return f.n }
+func (f *fake) size(want int) int     { return want }
+func (f *fake) bytes(n int) int64     { return int64(n) * f.size1 }
+func (f *fake) transient(n int) int64 { return int64(n) * f.size1 / 2 }
+func (f *fake) random() error         { return nil }
+func (f *fake) bytesRead() int64      { return 0 }
+func (f *fake) resident() int64       { return 0 }
+func (f *fake) labelled() bool        { return false }
+func (f *fake) recorded() []string    { return nil }
+func (f *fake) close() error          { return nil }
 
 func (f *fake) load(index []int, _ *buffers) (func() (*Batch, error), error) {
 	now := f.holding.Add(f.bytes(len(index)))
@@ -160,6 +160,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		s := newSet(f, c.o)
 		if got := held(s, 2, c.o.Workers); got != c.want {
 			t.Fatalf("%+v: %d bytes are planned, want %d", c.o, got, c.want)
+		}
+		if got := s.Transient(2); got != 100 {
+			t.Errorf("%+v: %d bytes are allocated anew for a batch, want 100", c.o, got)
 		}
 		got := 0
 		for b, err := range s.Batches(t.Context(), Order{Size: 2}) {

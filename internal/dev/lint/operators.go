@@ -23,12 +23,12 @@ func operatorPlaces() map[string]string {
 // table of functions by operator is a rule and not a fact.
 func operatorLists(t *Tree) []Problem {
 	var found []Problem
-	tables := packageVariables(t)
+	tables, functions := packageVariables(t), functionTypes(t)
 	for _, f := range t.goFiles(built, t.inRootModule) {
 		if f.within(slices.Collect(maps.Keys(operatorPlaces()))...) {
 			continue
 		}
-		c := &operatorCheck{functions: functionTypes(t, f.Dir()), variables: tables[f.Dir()]}
+		c := &operatorCheck{functions: functions[f.Dir()], variables: tables[f.Dir()]}
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			if c.decides(n) {
 				found = append(found, t.problem(f, n.Pos(), "selects by the name of an operator: use a column of ir/operator"))
@@ -150,20 +150,23 @@ func (c *operatorCheck) mapsToFunctions(e ast.Expr) bool {
 	return ok
 }
 
-// functionTypes are the names of a package's function types.
-func functionTypes(t *Tree, dir string) map[string]bool {
-	names := map[string]bool{}
-	for _, f := range t.goFiles(built, func(f *File) bool { return f.Dir() == dir }) {
+// functionTypes are the names of function types by folder.
+func functionTypes(t *Tree) map[string]map[string]bool {
+	byFolder := map[string]map[string]bool{}
+	for _, f := range t.goFiles(built) {
+		if byFolder[f.Dir()] == nil {
+			byFolder[f.Dir()] = map[string]bool{}
+		}
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			if s, ok := n.(*ast.TypeSpec); ok {
 				if _, function := s.Type.(*ast.FuncType); function {
-					names[s.Name.Name] = true
+					byFolder[f.Dir()][s.Name.Name] = true
 				}
 			}
 			return true
 		})
 	}
-	return names
+	return byFolder
 }
 
 func isNamed(e ast.Expr, name string) bool {

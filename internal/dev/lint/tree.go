@@ -16,8 +16,9 @@ const Module = "github.com/mcompress/mcompress"
 
 // A Tree is the sources of a repository.
 type Tree struct {
-	Files []*File
-	fset  *token.FileSet
+	Files   []*File
+	fset    *token.FileSet
+	modules []string // the folders of nested modules
 }
 
 // A File is one source. Paths are relative to the root, with slashes.
@@ -78,6 +79,9 @@ func (t *Tree) add(name, text string) error {
 		}
 		f.Go = parsed
 	}
+	if path.Base(name) == "go.mod" && f.Dir() != "." {
+		t.modules = append(t.modules, f.Dir())
+	}
 	t.Files = append(t.Files, f)
 	return nil
 }
@@ -129,13 +133,5 @@ next:
 
 func built(f *File) bool { return !f.IsTest() }
 
-// inRootModule leaves out folders with a go.mod of their own, as generators have: they
-// are no part of the program.
-func (t *Tree) inRootModule(f *File) bool {
-	for _, m := range t.Files {
-		if path.Base(m.Path) == "go.mod" && m.Dir() != "." && f.within(m.Dir()) {
-			return false
-		}
-	}
-	return true
-}
+// inRootModule leaves out folders with a go.mod of their own, as generators have: they are no part of the program.
+func (t *Tree) inRootModule(f *File) bool { return !f.within(t.modules...) }
