@@ -71,8 +71,7 @@ func colMinMaxBulk(lo, hi, x []float32) (cols int) {
 	return cols
 }
 
-// prefetchAhead bounds, in elements, the prefetch distance of quantizeAVX2: the next row, if rows are contiguous; docs/decisions/kernels.md
-// has the figures.
+// prefetchAhead bounds, in elements, the prefetch distance of quantizeAVX2: the next row, if rows are contiguous.
 const prefetchAhead = 1 << 12
 
 func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c IntRange) (n int) {

@@ -4,7 +4,9 @@ package kernel
 // before they get the nearest entry, so that the errors of the elements that are summed in one output cancel; zeros are not shifted.
 const MaxFeedback = 1. / 16
 
-// FeedbackRun is the number of elements that compensate the errors before them.
+// FeedbackRun is the number of elements that compensate the errors before them: one vector of AVX2. Mean output SQNR above weight-int4 in dB, and
+// that of the lowest model, of nine models of images with four draws of scales: none 4.1 and -0.4, 32 elements 5.5 and -1.3, 16 5.6 and -1.3,
+// 8 5.9 and 0.7, 4 6.0 and 2.1, which differ by no more than draws do; 8 with a limit of 1/8 5.7 and 0.8, of 1/32 5.7 and 0.6.
 const FeedbackRun = 8
 
 // A Blocks is consecutive numbers in blocks of Size, each with a scale and the inverse of that.

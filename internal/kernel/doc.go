@@ -1,5 +1,5 @@
 // Package kernel holds the inner loops over numbers: ranges, quantization, conversion, ranking, transposition and the building blocks of
-// sparse forms; matrix products and vector mathematics, which docs/decisions/kernels.md lists in a table.
+// sparse forms; matrix products and vector mathematics.
 //
 // Inputs and outputs are slices. It must not know tensors, files, models, goroutines or options, so that every loop can be fuzzed alone.
 // Results do not depend on the CPU: each kernel has a plain Go twin (suffix Go) that the vector code in the _amd64.s files equals bit for

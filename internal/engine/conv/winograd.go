@@ -53,7 +53,7 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 
 // winogradPays reports whether transforms take less time than they save, for so many channels of a group and large images. Windows of more input
 // channels than denseWindows supports have to be copied for a product, which takes as long as transforming them. This cost model is fitted to
-// measurements (docs/decisions/kernels.md).
+// measurements.
 func winogradPays(inC, outC int) bool {
 	// Windows that denseWindows does not support are copied for a product, which takes as long as transforming them.
 	// Time divided by that of the product, one core of an Intel Xeon with AVX-512 / its AVX2: 32 to 32 channels of

@@ -7,8 +7,27 @@ import (
 )
 
 // A Density is the cost model of a product: the fraction of nonzero elements up to which a weight of enough elements is multiplied as sparse.
-// The number of columns is not known when a model is loaded. docs/decisions/kernels.md has the measurements, of BenchmarkRight,
-// BenchmarkSparseProduct and BenchmarkSparseConv.
+// The number of columns is not known when a model is loaded, and only one form of a weight is held.
+//
+// Speed-up over the packed dense product by density and number of columns M, one core of an AMD EPYC with AVX2, busy: BenchmarkRight of floats,
+// and of int8 values with float activations, and BenchmarkSparseProduct of package quant with 8-bit activations. BenchmarkSparseConv of
+// package conv has that of convolutions.
+//
+//	K×N               density  M=1   2    4    8    32   128
+//	768×768, float    0.05     3.6  1.7  2.6  4.6  7.5  5.6
+//	                  0.1      2.0  1.1  1.6  2.9  4.8  5.3
+//	                  0.2      1.1  0.6  0.8  2.2  2.7  3.2
+//	                  0.3      0.7  0.4  0.7  1.2  1.7  2.0
+//	4096×4096, float  0.1      5.4  4.3  5.2  11   11   4.8
+//	                  0.2      1.3  1.9  4.6  3.4  2.4  2.2
+//	                  0.3      0.9  1.4  1.8  2.1  2.3  1.6
+//	768×768, int8     0.1      1.5  1.5  2.1  2.7  3.3  4.7
+//	                  0.2      1.1  0.9  0.9  1.5  2.1  2.1
+//	768×768, integer  0.05     0.8  0.7  1.1  1.9  2.7  2.8
+//	                  0.1      0.5  0.5  0.7  1.3  1.7  1.7
+//
+// One row of a weight in the L3 cache is as fast as dense at 0.21, eight and more rows at 0.35 to 0.5. With 8-bit activations the dense
+// product reads a quarter of the bytes; less memory decided for sparse there, from 90 % zeros on.
 type Density struct {
 	fraction float64
 	elems    int // of the smallest weight that was measured
