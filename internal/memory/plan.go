@@ -35,6 +35,7 @@ func Place(blocks []Block) (*Plan, error) {
 	p := &Plan{Blocks: slices.Clone(blocks), Offsets: make([]int64, len(blocks))}
 	ls := lives(p.Blocks)
 	p.Bound = bound(ls)
+	// An order that exceeds the arena of the one before ends there.
 	p.Size = math.MaxInt64
 	limit := math.MaxInt
 	for i, before := range orders() {
@@ -46,6 +47,7 @@ func Place(blocks []Block) (*Plan, error) {
 				p.Offsets[l.index] = l.offset
 			}
 		}
+		// No order can be better.
 		if p.Size == p.Bound {
 			break
 		}
@@ -89,6 +91,7 @@ func lives(blocks []Block) []life {
 		if b.Bytes == 0 {
 			continue
 		}
+		// Blocks overlap at some step only if they overlap at the birth of one of them.
 		first, _ := slices.BinarySearch(births, b.First)
 		next, _ := slices.BinarySearch(births, b.Last+1)
 		ls = append(ls, life{Block: b, index: i, first: first, last: next - 1, bytes: aligned(b.Bytes)})
@@ -134,6 +137,7 @@ func orders() []func(a, b life) int {
 // older is the order of first use. It is total for blocks that differ in anything, so that the result does not depend on
 // the order of the blocks.
 func older(a, b life) int {
+	// The index last, for equal blocks, whose offsets may be exchanged.
 	return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.Last, a.Last),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.index, b.index))
 }

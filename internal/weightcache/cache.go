@@ -30,6 +30,7 @@ func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engi
 	if c == nil {
 		return engine.Open(ctx, f.Model, o)
 	}
+	// The digest of their files would have to read or fetch all of them.
 	if f.Packed() || remote.Is(f.Path) {
 		c.warn(fmt.Errorf("%s: weights of packed models and of models at URLs are not cached", remote.Shown(f.Path)))
 		return engine.Open(ctx, f.Model, o)
@@ -67,9 +68,12 @@ func (c *Cache) warn(err error) {
 // multiply bytes, or for the others.
 func keyOf(sum string, size int64, o engine.Options) string {
 	limit := o.Limits.Resolved().Weights
+	// So that the memory of the machine, from which the default follows, is no part of the key.
 	if limit > 4*size { // no weight is read in each run
 		limit = 0
 	}
+	// The layout is the same on every CPU of an architecture, but that 8-bit weights are paired for those that do not
+	// multiply bytes.
 	h := sha256.Sum256(fmt.Appendf(nil, "%d %s %d %s %d %v %v %q", engine.StoredVersion, runtime.GOARCH, kernel.GemmIntWidth(), sum, limit, o.NoFusion, o.KeepAll, o.Keep))
 	return hex.EncodeToString(h[:])
 }
@@ -85,6 +89,8 @@ func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key,
 	}
 	o.Store = &engine.Store{Key: key, Data: data, Release: unmap}
 	e, err := engine.Open(ctx, f.Model, o)
+	// Damaged, incomplete, or of another model: the first session of a folder that others can write to must not fail
+	// for it.
 	if err != nil && ctx.Err() == nil {
 		c.warn(fmt.Errorf("%s is replaced: %w", path, err))
 		return nil, nil
@@ -109,6 +115,7 @@ func open(path string) (*os.File, int64, error) {
 func (c *Cache) add(path string, access atomicfile.Access, write func(io.Writer) error) {
 	_, err := atomicfile.MakeDir(c.Dir)
 	if err == nil {
+		// Renamed into place, as several processes that start at once write the same file, and others map it.
 		err = atomicfile.Write(path, access, write)
 	}
 	if err != nil {

@@ -243,6 +243,7 @@ func layOut[T attention.Float](p *onnxAttention, s *scratch, in, out []*ir.Array
 
 // present concatenates past and new keys, or values: in out, or in scratch memory if the output has no consumer.
 func present(s *scratch, out *ir.Array, spec ir.Spec, past, a *ir.Array, at headLayout) (*ir.Array, headLayout) {
+	// The concatenation is needed for the products, even if the output is not.
 	if out == nil {
 		out = s.array(spec)
 	}
@@ -313,6 +314,7 @@ func within(keys, offset int, left, right int64) attention.KeyRange {
 		at := offset + query
 		to = keys
 		if left >= 0 {
+			// Bounded, so that the sum does not overflow.
 			from = at - int(min(left, 1<<40))
 		}
 		if right >= 0 {

@@ -138,6 +138,7 @@ func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, err
 	if err != nil {
 		return nil, err
 	}
+	// First, as a packed sparse form has no dense data yet.
 	if made := prepareSparse(n, b, o, pool); made != nil {
 		return made, nil
 	}
@@ -169,6 +170,7 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	packed := n.IsConst(1) && packs(in[1]) && n.Packed == nil
 	work := gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, packed)
 	if (n.IsConst(1) || n.Packed != nil) && packsSparse(in[1]) && maybeSparse(p.b) {
+		// Whether B is sparse depends on values, on which a plan must not.
 		work = max(work, spmm.Work(p.N, p.M, workers))
 	}
 	return s.used + work
@@ -222,6 +224,7 @@ func (p *product) float(c *op.Call) error {
 		f.C, f.Stride = out[i*p.M*p.N:][:p.M*p.N], p.N
 		f.Epilogue.Beta, f.Epilogue.Activate = beta, act
 		scaled(f, c.Float("alpha", 1))
+		// A bias times 0 would make NaN of its infinities.
 		if bias != nil && beta != 0 {
 			f.Epilogue.Bias = spread(bias, c.In[2].Shape)
 		}
@@ -257,6 +260,7 @@ func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	case c.Packed != nil:
 		p.b.packed(f, c.Packed, at)
 	case half(b.DType):
+		// 16-bit floats are widened panel by panel, so that no float32 copy of B exists.
 		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))
 	default:
 		f.B = matrix(p.b, ir.View[float32](b), at)

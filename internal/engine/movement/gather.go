@@ -103,6 +103,7 @@ func runGather(c *op.Call) error {
 	if err != nil || dst.Elems() == 0 {
 		return err
 	}
+	// A streamed table: only these rows are read from the file.
 	if c.Rows != nil {
 		return readRows(c.Rows, dst.Data, at)
 	}
@@ -131,6 +132,7 @@ func readRows(r io.ReaderAt, dst []byte, at []int64) error {
 	size := len(dst) / len(at)
 	for from := 0; from < len(at); {
 		to := from + 1
+		// One read for adjacent rows.
 		for to < len(at) && at[to] == at[to-1]+1 {
 			to++
 		}
@@ -193,6 +195,7 @@ func elementPlaces(c *op.Call, data []int64, at *ir.Array) ([]int64, error) {
 	}
 	own := op.Strides(data)
 	step := own[axis]
+	// Along the axis, the index replaces the coordinate.
 	own[axis] = 0
 	last := len(own) - 1
 	w := newWalk(newStrided(at.Shape[:last], make([]int64, last), own).axes, 0, 0, 0)

@@ -17,6 +17,7 @@ func (*runs) isTransfer() {}
 // moveRuns distributes the runs over workers. If dst is listed, runs may overlap: those of one round are then copied in order, so that the
 // last one wins for any number of workers.
 func moveRuns[T any](p *op.Pool, r *runs, dst, src []T) {
+	// Positions may be equal, and the last one wins: rounds are divided, not runs.
 	if r.dst != nil {
 		p.Rows(r.outer, max(1, grain/max(1, r.n*r.size)), func(from, to int) { someRuns(r, dst, src, from*r.n, to*r.n) })
 		return

@@ -22,6 +22,7 @@ func (s *strided) add(n, dst, src int64) {
 	if a.n == 1 {
 		return
 	}
+	// Axes that are contiguous in both are one: inner loops become as long as possible.
 	if k := len(s.axes); k > 0 && s.axes[k-1].dst == a.dst*a.n && s.axes[k-1].src == a.src*a.n {
 		s.axes[k-1] = axis{s.axes[k-1].n * a.n, a.dst, a.src}
 		return
@@ -60,6 +61,7 @@ func moveStrided[T any](p *op.Pool, s *strided, dst, src []T) {
 	}
 	outer, rows, cols, inner := split[T](s.axes)
 	step := max(1, grain/cols.n) // rows per task
+	// Whole tiles of a transposition, so that no tile is done in two parts.
 	if cols.dst == 1 && rows.src == 1 {
 		step = (step + 31) &^ 31 // whole tiles
 	}
@@ -88,6 +90,8 @@ func split[T any](axes []axis) (outer []axis, rows, cols axis, inner loop[T]) {
 	cols = axes[k]
 	if cols.dst == 1 && cols.src > 1 {
 		for j, a := range axes[:k] {
+			// Contiguous in the source along one axis and in the destination along another: a transposition by tiles,
+			// whatever axes are between.
 			if a.src == 1 && a.n <= cols.src && cols.n <= a.dst {
 				outer = append(append(outer, axes[:j]...), axes[j+1:k]...)
 				return outer, a, cols, transposed[T]
@@ -98,6 +102,7 @@ func split[T any](axes []axis) (outer []axis, rows, cols axis, inner loop[T]) {
 	switch {
 	case cols.dst == 1 && cols.src == 1:
 		return outer, rows, cols, straight[T]
+	// The Slices of every second column in front of YOLOX: 810 → 310 µs.
 	case cols.dst == 1 && cols.src == 2:
 		return outer, rows, cols, halved[T]
 	case cols.dst == 1 && cols.src == 0:

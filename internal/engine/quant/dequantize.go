@@ -100,6 +100,7 @@ func dequantize(c *op.Call) error {
 			return err
 		}
 	}
+	// All values at once: runs of a scale may begin inside of a byte.
 	d.unpack(c.Work)
 	d.Each(c.Pool, d.run)
 	return nil

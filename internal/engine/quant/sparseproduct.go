@@ -56,6 +56,8 @@ func packExact(m *spmm.QuantizedMatrix, pool *op.Pool) *spmm.Matrix {
 	}
 	s := m.Pack(pool, slices.Repeat([]float32{1}, m.N))
 	const largest = 255 // difference of two elements of A
+	// Zero points are in the range of their type, so that the limits of activations minus their zero points are 255
+	// apart. Float sums below 2^24 are exact.
 	if s.Magnitude()*largest > maxExact {
 		return nil
 	}

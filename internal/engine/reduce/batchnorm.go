@@ -30,6 +30,7 @@ func batchLanes(n *op.Node, x *ir.Array) lanes {
 }
 
 func training(n *op.Node) bool {
+	// The attribute is of opset 14.
 	if n.Version < 14 {
 		return n.HasConsumer(1) || n.HasConsumer(2) || n.HasConsumer(3) || n.HasConsumer(4)
 	}
@@ -74,6 +75,7 @@ func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64)
 	for i := range scale {
 		scale[i] /= math.Sqrt(variance[i] + eps)
 	}
+	// A call for each element would take longer than the element.
 	if l.inner == 1 {
 		scaleColumns(c, l, out, in, mean, scale, bias)
 		return nil

@@ -20,6 +20,7 @@ func logSumExp[T floating]() fold[T, scaled] {
 // plus rescales the smaller one. If both maxima are Inf or -Inf their difference is NaN.
 func (a scaled) plus(b scaled) scaled {
 	switch {
+	// Infinities of one sign: their difference would be NaN.
 	case b.top != b.top || a.top == b.top:
 		return scaled{b.top, a.sum + b.sum}
 	case b.top > a.top:

@@ -9,6 +9,7 @@ type meanVar struct{ n, mean, squares float64 }
 func (m *meanVar) add(n int, mean, variance float64) {
 	count, distance := float64(n), mean-m.mean
 	total := m.n + count
+	// Pairwise: the sum of squares minus the square of the sum would cancel.
 	m.squares += variance*count + distance*distance*m.n*count/total
 	m.mean += distance * count / total
 	m.n = total

@@ -128,6 +128,7 @@ type ranking[T numeric] struct {
 
 func (r ranking[T]) before(i, j int32) bool {
 	a, b := r.x[i], r.x[j]
+	// Equal elements in the order of their indices, as the specification asks for; NaN is the greatest, as in NumPy.
 	if a == b || a != a && b != b {
 		return i < j
 	}
@@ -147,6 +148,7 @@ func (r ranking[T]) best(at []int32) []int32 {
 		r.sink(at, i)
 	}
 	for i := k; i < len(r.x); i++ {
+		// The heap has k elements, so that the time is n·log k and the memory that of the result.
 		if r.before(int32(i), at[0]) {
 			at[0] = int32(i)
 			r.sink(at, 0)

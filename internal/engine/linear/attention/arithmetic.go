@@ -52,6 +52,8 @@ func singles() arithmetic[float32] {
 const fewQueries = 4
 
 func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []float32, stride int, factor float32) {
+	// Decoding: packing keys that are read once takes longer than the products. A small GPT-2 decodes 5,600 instead of
+	// 4,650 tokens per second.
 	if s.M <= fewQueries && q.Col == 1 && k.Col == 1 {
 		for i := range s.M {
 			kernel.DotRows(c[i*stride:][:s.N], q.Data[i*q.Row:][:s.K], k.Data, k.Row, factor)

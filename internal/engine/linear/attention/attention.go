@@ -95,6 +95,7 @@ type block[T Float] struct {
 }
 
 func (b *block[T]) run() {
+	// Keys that no query of the block attends to are neither multiplied nor read: with causal masks half of them.
 	b.first, b.last = b.keys()
 	m, keys, stride := b.to-b.from, b.last-b.first, b.shape.stride()
 	q, k, v := b.Q, b.K, b.V
@@ -137,6 +138,7 @@ func (b *block[T]) keyRange(query int) (from, to int) {
 // written.
 func (b *block[T]) weigh(row []T, query int) {
 	scores := row[:len(row)-1]
+	// In the order of the stages of the specification.
 	b.probe(Raw, scores, query)
 	if b.Cap != 0 {
 		b.cap(scores, b.Cap)
@@ -147,6 +149,7 @@ func (b *block[T]) weigh(row []T, query int) {
 	}
 	from, to := b.keyRange(query)
 	from, to = max(from-b.first, 0), min(to-b.first, len(scores))
+	// No key: all scores are -Inf, and the softmax gives NaN or zeros by Options.Zeros.
 	if from >= to {
 		from, to = 0, 0
 	}
@@ -154,6 +157,7 @@ func (b *block[T]) weigh(row []T, query int) {
 	fill(scores[to:], -inf[T]())
 	b.probe(Masked, scores, query)
 	b.softmax(row[from : to+1])
+	// Weights of excluded keys, whose values are multiplied with the others of the block.
 	clear(scores[:from])
 	clear(scores[to:])
 	b.probe(Weights, scores, query)
@@ -164,6 +168,7 @@ func (b *block[T]) softmax(row []T) {
 	scores := row[:len(row)-1]
 	if b.Sink != nil {
 		row[len(scores)] = b.Sink[0]
+		// The sink takes part in the maximum and the sum, and has no value.
 		scores = row
 	}
 	if b.Zeros && b.allMasked(scores) {
