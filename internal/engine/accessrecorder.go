@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// accessRecorder records the memory that each step of a main graph receives. Steps of subgraphs count for the step that runs them.
+// accessRecorder records the memory that each step of a main graph receives. Steps of subgraphs count for the step that
+// runs them.
 type accessRecorder struct {
 	in     *instance
 	next   int // step
@@ -76,8 +77,8 @@ func (in *instance) append(list []access, i int, b []byte) []access {
 	return append(list, access{i, from, from + int64(len(b))})
 }
 
-// liveness walks backwards through the run: bytes that a step reads are live since they were written. The arena is cut into cells at the
-// bounds of all accesses.
+// liveness walks backwards through the run: bytes that a step reads are live since they were written. The arena is cut
+// into cells at the bounds of all accesses.
 func (m *accessRecorder) liveness() (arena, peak int64, at int) {
 	var cuts []int64
 	for _, a := range slices.Concat(m.reads, m.writes) {

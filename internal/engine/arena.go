@@ -6,14 +6,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An Arena is memory for the runs of several sessions, which use it one after the other: a run waits until that of another session ends. It
-// has the size of the largest run. The zero value is empty.
+// An Arena is memory for the runs of several sessions, which use it one after the other: a run waits until that of
+// another session ends. It has the size of the largest run. The zero value is empty.
 type Arena struct {
 	mu    sync.Mutex
 	bytes []byte
 }
 
-// Reserve allocates at least n bytes, so that later runs of this size do not replace the memory. No run may be in progress.
+// Reserve allocates at least n bytes, so that later runs of this size do not replace the memory. No run may be in
+// progress.
 func (a *Arena) Reserve(n int64) {
 	if int64(len(a.bytes)) < n {
 		a.bytes = nil

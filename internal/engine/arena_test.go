@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 )
 
-// Sessions that share an arena have the outputs of sessions with memory of their own, also after a larger run has replaced the arena.
+// Sessions that share an arena have the outputs of sessions with memory of their own, also after a larger run has
+// replaced the arena.
 func TestSharedArena(t *testing.T) {
 	arena := &engine.Arena{}
 	for _, name := range []string{"mlp.onnx", "transformer.onnx", "cnn.onnx", "subgraph_if.onnx"} {

@@ -19,8 +19,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// TestNodeTests runs the backend node tests of the onnx package. Those in testdata/exceptions.txt must still fail, so that the list stays
-// current. MCOMPRESS_NODE_TESTS names a folder of already extracted tests.
+// TestNodeTests runs the backend node tests of the onnx package. Those in testdata/exceptions.txt must still fail, so
+// that the list stays current. MCOMPRESS_NODE_TESTS names a folder of already extracted tests.
 func TestNodeTests(t *testing.T) {
 	folder := os.Getenv("MCOMPRESS_NODE_TESTS")
 	if folder == "" {
@@ -32,8 +32,8 @@ func TestNodeTests(t *testing.T) {
 	runAll(t, folder)
 }
 
-// TestBackendArchives runs the tests of the shared material, including models exported by PyTorch. A test that ONNX Runtime passes must not
-// be an exception.
+// TestBackendArchives runs the tests of the shared material, including models exported by PyTorch. A test that ONNX
+// Runtime passes must not be an exception.
 func TestBackendArchives(t *testing.T) {
 	shared := filepath.Join(conform.Shared(t), "fixtures", "conformance")
 	for _, name := range []string{"onnx_node_tests", "onnx_backend_other"} {

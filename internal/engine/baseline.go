@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sharedState is the state that a session shares with sessions of models that differ from its own in a few weights. Options.Identity enables it.
+// sharedState is the state that a session shares with sessions of models that differ from its own in a few weights.
+// Options.Identity enables it.
 type sharedState struct {
 	identity  func(*ir.Tensor) string
 	digests   []digest             // by slot of the main program
@@ -47,8 +48,8 @@ func sharedName(o int) string { return sharedPrefix + strconv.Itoa(o) }
 
 const sharedPrefix = "baseline:"
 
-// reuseValues replaces the values of e's main program that the baseline computes from the same inputs by inputs. Values that follow from
-// shapes are kept, as plans depend on them.
+// reuseValues replaces the values of e's main program that the baseline computes from the same inputs by inputs. Values
+// that follow from shapes are kept, as plans depend on them.
 func (e *Interpreter) reuseValues(other *sharedState) {
 	p, d := e.prog, e.shared.digests
 	// A plan needs the data of shapes, which inputs of a run do not have while it is planned.
@@ -62,8 +63,9 @@ func (e *Interpreter) reuseValues(other *sharedState) {
 	})
 }
 
-// Part returns a session that computes the fetched values of e, from the given values and from those inputs of e that are still needed. It has the
-// weights and the worker threads of e, is valid until e is closed, and is not closed itself. Given and fetched values are BaselineInputs of other sessions.
+// Part returns a session that computes the fetched values of e, from the given values and from those inputs of e that
+// are still needed. It has the weights and the worker threads of e, is valid until e is closed, and is not closed
+// itself. Given and fetched values are BaselineInputs of other sessions.
 func (e *Interpreter) Part(given, fetch []string) *Interpreter {
 	p := &program{slots: e.prog.slots, steps: e.prog.steps, inputs: e.prog.inputs, names: e.prog.names}
 	part := &Interpreter{prog: p, pool: e.pool, eval: e.eval, account: e.account, opt: e.opt, inputs: e.inputs}
@@ -174,7 +176,8 @@ func (l *loader) preparedDigest(p *program, s *step) digest {
 	})
 }
 
-// reusePrepared sets the prepared weights of s to those of an identical step of the baseline, and reports whether there is one.
+// reusePrepared sets the prepared weights of s to those of an identical step of the baseline, and reports whether there
+// is one.
 func (l *loader) reusePrepared(p *program, s *step, d digest) bool {
 	if l.baseline == nil || d == (digest{}) || l.baseline.prepared[d] == nil {
 		return false

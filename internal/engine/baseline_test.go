@@ -14,7 +14,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A model with one changed weight gives bit-identical outputs with and without a baseline session, whichever weight changes.
+// A model with one changed weight gives bit-identical outputs with and without a baseline session, whichever weight
+// changes.
 func TestBaselineSessionsAreBitIdentical(t *testing.T) {
 	cut := 0
 	for _, path := range everyModel(t) {
@@ -51,7 +52,8 @@ func floats(m *ir.Model) []*ir.Value {
 	return slices.DeleteFunc(m.Graph.Consts(), func(v *ir.Value) bool { return v.Const.DType != ir.Float || v.Const.Elems() < 2 })
 }
 
-// againstBaseline halves weight number at, compares the outputs and returns the number of values that the baseline computed.
+// againstBaseline halves weight number at, compares the outputs and returns the number of values that the baseline
+// computed.
 func againstBaseline(t *testing.T, path string, at int, in map[string]*ir.Array) int {
 	t.Helper()
 	base, changed := identified(t, path, nil, nil), func(m *ir.Model) { halve(t, floats(m)[at]) }

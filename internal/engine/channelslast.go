@@ -7,9 +7,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// storeChannelsLast stores images with channels last if all steps that write and read them support it, so that chains of 1×1 and depthwise
-// convolutions neither transpose images nor pack them. Shapes of values stay those of channels first, and results are bit-identical. Values
-// that a caller may see are not stored so, and neither are those of a session that shares values with another one.
+// storeChannelsLast stores images with channels last if all steps that write and read them support it, so that chains
+// of 1×1 and depthwise convolutions neither transpose images nor pack them. Shapes of values stay those of channels
+// first, and results are bit-identical. Values that a caller may see are not stored so, and neither are those of a
+// session that shares values with another one.
 func (l *loader) storeChannelsLast(p *program) error {
 	// Sessions exchange values in the layout of ONNX.
 	if l.planOnly || l.shared != nil || l.baseline != nil {
@@ -59,8 +60,8 @@ func (p *program) layouts(s *step) op.Layouts {
 	return s.op.ChannelsLast(s.Node, types)
 }
 
-// agree excludes images from channels last that need another one to be stored so, which is not. It reports whether there were any; a
-// pass in each direction follows chains to their ends.
+// agree excludes images from channels last that need another one to be stored so, which is not. It reports whether
+// there were any; a pass in each direction follows chains to their ends.
 func agree(p *program, supported []op.Layouts, last []bool) (changed bool) {
 	visit := func(i int) {
 		s := p.steps[i]

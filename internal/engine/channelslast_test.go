@@ -99,7 +99,8 @@ func TestChannelsLastOfMaxPool(t *testing.T) {
 	c.compareLayouts(t, m, 4)
 }
 
-// Sparse weights are multiplied with both layouts, in 1×1 kernels and larger ones, with strides, residuals and activations.
+// Sparse weights are multiplied with both layouts, in 1×1 kernels and larger ones, with strides, residuals and
+// activations.
 func TestChannelsLastOfSparseWeights(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
@@ -122,7 +123,8 @@ func TestChannelsLastOfSparseWeights(t *testing.T) {
 	c.compareLayouts(t, m, 9)
 }
 
-// compareLayouts compares the results of a model, so many images of which have channels last, with those of channels first.
+// compareLayouts compares the results of a model, so many images of which have channels last, with those of channels
+// first.
 func (c chain) compareLayouts(t *testing.T, m *ir.Model, wantImages int) {
 	t.Helper()
 	for _, workers := range []int{1, 3} {

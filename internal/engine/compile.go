@@ -44,7 +44,8 @@ func (c *compiler) main() (*program, error) {
 	if err := c.model.VerifyCalls(); err != nil {
 		return nil, err
 	}
-	// ONNX Runtime refuses such a model. Operators here have other types than theirs where they widen or take any, so that it would run and be called right.
+	// ONNX Runtime refuses such a model. Operators here have other types than theirs where they widen or take any, so
+	// that it would run and be called right.
 	if v, ok := opset.CheckTypes(c.model); ok {
 		return nil, fmt.Errorf("not a valid model: %s", v)
 	}
@@ -211,7 +212,8 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 	return nil
 }
 
-// resolve replaces attribute references of the function's nodes by the attributes of the call. References without a value are dropped.
+// resolve replaces attribute references of the function's nodes by the attributes of the call. References without a
+// value are dropped.
 func (s *scope) resolve(attrs []*ir.Attr) []*ir.Attr {
 	out := make([]*ir.Attr, 0, len(attrs))
 	for _, a := range attrs {

@@ -318,7 +318,8 @@ func TestSlidingWindowCacheAgreesWithONNXRuntime(t *testing.T) {
 	}
 }
 
-// Caches of int8 with one scale, or one for each channel, before and after the first token, with new values beyond their range.
+// Caches of int8 with one scale, or one for each channel, before and after the first token, with new values beyond
+// their range.
 func TestQuantizedCacheAgreesWithONNXRuntime(t *testing.T) {
 	lib, r := ortLibrary(t), rand.New(rand.NewPCG(6, 2))
 	for _, kind := range []string{"PER_TENSOR", "PER_CHANNEL"} {
@@ -348,8 +349,8 @@ func TestQuantizedCacheAgreesWithONNXRuntime(t *testing.T) {
 	}
 }
 
-// The layers of DynamicQuantizeLSTM agree with ONNX Runtime, which also quantizes the input and each state by the range of all elements. A state
-// halfway between two codes may be the other one.
+// The layers of DynamicQuantizeLSTM agree with ONNX Runtime, which also quantizes the input and each state by the range
+// of all elements. A state halfway between two codes may be the other one.
 func TestDynamicQuantizeLSTMAgreesWithONNXRuntime(t *testing.T) {
 	lib, r := ortLibrary(t), rand.New(rand.NewPCG(8, 1))
 	const steps, batch, input, hidden = 6, 2, 12, 8

@@ -18,8 +18,8 @@ func control() []op.Op {
 	}
 }
 
-// control plans a step with subgraphs. If the types inside a subgraph follow from the step's inputs, its arena is scratch memory of the
-// step; else it is planned at run time.
+// control plans a step with subgraphs. If the types inside a subgraph follow from the step's inputs, its arena is
+// scratch memory of the step; else it is planned at run time.
 func (pl *planner) control(i int, s *step, in []*ir.Array) error {
 	var specs []ir.Spec
 	var err error
@@ -183,8 +183,8 @@ func (b *bodies) results(in *instance) ([]*ir.Array, error) {
 	return out, nil
 }
 
-// copied returns a copy of a. Items of a sequence are immutable and outside of the arena: the copy shares them, since a loop that adds an item
-// in each iteration would copy all of them each time.
+// copied returns a copy of a. Items of a sequence are immutable and outside of the arena: the copy shares them, since a
+// loop that adds an item in each iteration would copy all of them each time.
 func copied(a *ir.Array) *ir.Array {
 	if a.Kind == ir.Sequence {
 		return &ir.Array{Kind: ir.Sequence, Items: slices.Clone(a.Items)}
@@ -281,8 +281,8 @@ func condition(a *ir.Array) (bool, error) {
 	return a.Data[0] != 0, nil
 }
 
-// planLoop plans a body whose loop-carried values keep their types. The number of iterations, and so the size of scan outputs, is known at
-// run time only.
+// planLoop plans a body whose loop-carried values keep their types. The number of iterations, and so the size of scan
+// outputs, is known at run time only.
 func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 	body := s.bodies["body"]
 	if body == nil || len(body.inputs) < 2 || s.NumIn < len(body.inputs) || len(body.outputs) != len(body.inputs)-1 {
@@ -364,7 +364,8 @@ func (b *bodies) bounds() (trips int64, going bool, err error) {
 	return trips, going, err
 }
 
-// finish returns the loop-carried values or states, and the stacked scan outputs, which are the last outputs of the body.
+// finish returns the loop-carried values or states, and the stacked scan outputs, which are the last outputs of the
+// body.
 func (b *bodies) finish(carried []*ir.Array, collected []*stacker) ([]*ir.Array, error) {
 	out := make([]*ir.Array, 0, len(carried)+len(collected))
 	for _, a := range carried {

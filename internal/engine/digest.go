@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A digest identifies a value: if the digests of two sessions are equal, both compute it from the same inputs with the same operators and
-// constants. The zero digest means unknown.
+// A digest identifies a value: if the digests of two sessions are equal, both compute it from the same inputs with the
+// same operators and constants. The zero digest means unknown.
 type digest [sha256.Size]byte
 
 // digests returns the digests of p's slots, and of its steps without their inputs.

@@ -16,8 +16,8 @@ func zeros(b *builder, name string) *ir.Value {
 	return v
 }
 
-// Dynamically sized results stay within the memory limit: the error names the node, and is returned before allocation where the shape is
-// known by then.
+// Dynamically sized results stay within the memory limit: the error names the node, and is returned before allocation
+// where the shape is known by then.
 func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 	const limit, part = 1 << 20, 150_000 // elements of four bytes; two such tensors exceed the limit
 	for name, c := range map[string]struct {

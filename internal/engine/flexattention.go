@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// flexAttention runs ai.onnx.preview FlexAttention, whose subgraphs modify scores and probabilities, as the function that defines it:
+// flexAttention runs ai.onnx.preview FlexAttention, whose subgraphs modify scores and probabilities, as the function
+// that defines it:
 //
 //	Y = prob_mod(Softmax(score_mod(scale·Q·Kᵀ)))·V
 //

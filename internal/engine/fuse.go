@@ -14,8 +14,8 @@ type rule struct {
 	apply func(f *fusion, i int) bool
 }
 
-// rules lists the fusions in the order in which they are tried: patterns of several nodes that form one operator come before those that
-// merge an operator with its neighbours.
+// rules lists the fusions in the order in which they are tried: patterns of several nodes that form one operator come
+// before those that merge an operator with its neighbours.
 func rules() []rule {
 	return []rule{
 		{"unpacked bits", fuseUnpackBits},
@@ -90,8 +90,8 @@ func (s *step) is(types ...string) bool {
 // isOf is the same for an operator of another domain.
 func (s *step) isOf(id ir.OpID) bool { return s != nil && s.ID == id && s.complete() }
 
-// complete reports whether s has its required inputs and its first output, so that rules need not check. The operator itself reports
-// missing ones at run time.
+// complete reports whether s has its required inputs and its first output, so that rules need not check. The operator
+// itself reports missing ones at run time.
 func (s *step) complete() bool {
 	n := 1
 	switch s.ID.Type {
@@ -153,11 +153,13 @@ func (f *fusion) constant(o int) *ir.Array {
 	return f.p.slots[o].constant.array
 }
 
-// weightReach is the number of operators between a weight and its constants that weight follows, so that its stack does not grow with the graph.
+// weightReach is the number of operators between a weight and its constants that weight follows, so that its stack does
+// not grow with the graph.
 const weightReach = 100
 
-// weight is the type of the value in slot o if it is constant or computed from constants, as sparse and quantized forms of weights are: it is
-// constant-folded on load. It is nil for other values, and if the type depends on data that are not read before.
+// weight is the type of the value in slot o if it is constant or computed from constants, as sparse and quantized forms
+// of weights are: it is constant-folded on load. It is nil for other values, and if the type depends on data that are
+// not read before.
 func (f *fusion) weight(o int) *ir.Array { return f.weightWithin(o, weightReach) }
 
 func (f *fusion) weightWithin(o, reach int) *ir.Array {
@@ -250,7 +252,8 @@ func (f *fusion) unread(o, step int) {
 	}
 }
 
-// fused is a step of another operator in place of like, whose label it keeps: nil if the engine does not implement the operator.
+// fused is a step of another operator in place of like, whose label it keeps: nil if the engine does not implement the
+// operator.
 func fused(id ir.OpID, version int64, like *step, in, out []int, attrs ...*ir.Attr) *step {
 	row := lookup(id, version)
 	if row == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseAttention fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that does not hold all scores at once. Transposes of
-// its inputs and output become permutations of axes. i is the Softmax.
+// fuseAttention fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that does not hold all scores at
+// once. Transposes of its inputs and output become permutations of axes. i is the Softmax.
 func fuseAttention(f *fusion, i int) bool {
 	softmax := f.p.steps[i]
 	if !softmax.is("Softmax") {
@@ -61,7 +61,8 @@ type rank struct {
 	exact bool
 }
 
-// scores matches backwards from the scores o, which only step user may read: an optional sum with a mask, of a product times constants.
+// scores matches backwards from the scores o, which only step user may read: an optional sum with a mask, of a product
+// times constants.
 func (a *attention) scores(o, user int) bool {
 	s, i := a.f.producer(o)
 	if !a.f.consumedBy(o, user) {

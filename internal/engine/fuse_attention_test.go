@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A pattern is attention as an exporter writes it. Q, K and V are the graph's inputs, of shape [batch, tokens, heads·size].
+// A pattern is attention as an exporter writes it. Q, K and V are the graph's inputs, of shape [batch, tokens,
+// heads·size].
 type pattern struct {
 	name  string
 	scale func(b *builder, x *ir.Value) *ir.Value // of the scores
@@ -178,7 +179,8 @@ func TestAttentionFusion(t *testing.T) {
 	}
 }
 
-// The memory of attention is linear in the number of tokens: scores alone would need 64 times as much for 8 times the tokens.
+// The memory of attention is linear in the number of tokens: scores alone would need 64 times as much for 8 times the
+// tokens.
 func TestAttentionMemoryIsLinear(t *testing.T) {
 	p := pattern{keys: [][]int64{{0, 2, 3, 1}}, scale: times("Div", 3), mask: true}
 	e, err := engine.Open(t.Context(), p.model(), engine.Options{Workers: 2})

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// foldBatchNorm folds the scale of a BatchNormalization into the constant weight of the preceding Conv, and its shift into the bias. i is
-// the Conv.
+// foldBatchNorm folds the scale of a BatchNormalization into the constant weight of the preceding Conv, and its shift
+// into the bias. i is the Conv.
 func foldBatchNorm(f *fusion, i int) bool {
 	conv := f.p.steps[i]
 	if !conv.is("Conv") || !f.isFloat(conv) || f.isQuantized(conv.in[1]) {
@@ -51,7 +51,8 @@ func foldBatchNorm(f *fusion, i int) bool {
 	return true
 }
 
-// isQuantized reports whether slot o is dequantized: the values of a weight stay quantized, which those times the scale of a BatchNormalization are not.
+// isQuantized reports whether slot o is dequantized: the values of a weight stay quantized, which those times the scale
+// of a BatchNormalization are not.
 func (f *fusion) isQuantized(o int) bool {
 	s, _ := f.producer(o)
 	return s.is("DequantizeLinear")

@@ -2,15 +2,17 @@ package engine
 
 import "github.com/mcompress/mcompress/ir"
 
-// Operators for the dynamic int8 pattern: one that quantizes its input, and one for an input that several products read.
+// Operators for the dynamic int8 pattern: one that quantizes its input, and one for an input that several products
+// read.
 var (
 	quantizedMatMulID = ir.OpID{Domain: "mcompress", Type: "QuantizedMatMul"}
 	integerToFloatID  = ir.OpID{Domain: "mcompress", Type: "MatMulIntegerToFloat"}
 )
 
-// fuseDynamicMatMul fuses the dynamic int8 pattern DynamicQuantizeLinear → MatMulInteger → Cast → Mul by the product of both scales (→ Add
-// of a bias). Its results are bit-identical to those of the unfused operators. The DynamicQuantizeLinear of several products, such as those
-// for queries, keys and values, is kept. i is the MatMulInteger.
+// fuseDynamicMatMul fuses the dynamic int8 pattern DynamicQuantizeLinear → MatMulInteger → Cast → Mul by the product of
+// both scales (→ Add of a bias). Its results are bit-identical to those of the unfused operators. The
+// DynamicQuantizeLinear of several products, such as those for queries, keys and values, is kept. i is the
+// MatMulInteger.
 func fuseDynamicMatMul(f *fusion, i int) bool {
 	mm := f.p.steps[i]
 	if !mm.is("MatMulInteger") || len(mm.in) < 3 {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Dynamic int8 products have their bias and activation as an epilogue, and quantize an input that several of them read once. Results are
-// bit-identical to those of the unfused nodes.
+// Dynamic int8 products have their bias and activation as an epilogue, and quantize an input that several of them read
+// once. Results are bit-identical to those of the unfused nodes.
 func TestDynamicProductsAreFused(t *testing.T) {
 	weight := make([]byte, 24*40)
 	for i := range weight {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Operators that apply the following operators as an epilogue: first bias, then residual as inputs 2 and 3, then activation. Conv and Gemm
-// have a bias input of their own.
+// Operators that apply the following operators as an epilogue: first bias, then residual as inputs 2 and 3, then
+// activation. Conv and Gemm have a bias input of their own.
 var (
 	linearID = ir.OpID{Domain: "mcompress", Type: "MatMul"}
 	convID   = ir.OpID{Domain: "mcompress", Type: "FusedConv"}

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseGelu fuses x·½·(1 + erf(x/√2)) into com.microsoft Gelu, for each order of the factors that exporters use. i is the Erf.
+// fuseGelu fuses x·½·(1 + erf(x/√2)) into com.microsoft Gelu, for each order of the factors that exporters use. i is
+// the Erf.
 func fuseGelu(f *fusion, i int) bool {
 	erf := f.p.steps[i]
 	if !erf.is("Erf") {
@@ -59,7 +60,8 @@ func (f *fusion) factorOf(s *step, d float64) int {
 	return absent
 }
 
-// geluProduct finds the Mul steps that multiply y by x and by ½: (y·x)·½, (y·½)·x or y·(x·½). It returns the last one and all of them.
+// geluProduct finds the Mul steps that multiply y by x and by ½: (y·x)·½, (y·½)·x or y·(x·½). It returns the last one
+// and all of them.
 func (f *fusion) geluProduct(y, x int) (int, []int) {
 	first, i := f.onlyConsumer(y)
 	if !first.is("Mul") {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An integerLayout replaces quantized convolutions by integer ones, whose images have adjacent channels (NHWC), and so do images between
-// them: Transpose is needed at the first and the last of a chain only.
+// An integerLayout replaces quantized convolutions by integer ones, whose images have adjacent channels (NHWC), and so
+// do images between them: Transpose is needed at the first and the last of a chain only.
 type integerLayout struct {
 	f     *fusion
 	last  map[int]int // by slot of an image: that of the image with adjacent channels
@@ -22,8 +22,9 @@ var (
 	toChannelsFirst = []int64{0, 3, 1, 2}
 )
 
-// convolveIntegers replaces quantized convolutions with quantized weights by IntegerConv. Sums of integers are exact and rounded once, so
-// results may differ by one quantization level from those of the floating-point operators. Transposes without consumers are pruned later.
+// convolveIntegers replaces quantized convolutions with quantized weights by IntegerConv. Sums of integers are exact
+// and rounded once, so results may differ by one quantization level from those of the floating-point operators.
+// Transposes without consumers are pruned later.
 func convolveIntegers(p *program) {
 	l := &integerLayout{f: newFusion(p), last: map[int]int{}}
 	for _, s := range p.steps {
@@ -70,8 +71,8 @@ func (f *fusion) zeroPointSlot(s *step) int {
 	return absent
 }
 
-// fuseQDQGemm fuses DequantizeLinear → Gemm → QuantizeLinear with quantized weights, one row for each output, into an IntegerConv, whose
-// results may differ by one quantization level. i is the Gemm.
+// fuseQDQGemm fuses DequantizeLinear → Gemm → QuantizeLinear with quantized weights, one row for each output, into an
+// IntegerConv, whose results may differ by one quantization level. i is the Gemm.
 func fuseQDQGemm(f *fusion, i int) bool {
 	g := f.p.steps[i]
 	if !g.is("Gemm") || g.Int("transA", 0) != 0 || g.Int("transB", 0) != 1 || g.Float("alpha", 1) != 1 || g.Float("beta", 1) != 1 {
@@ -150,7 +151,8 @@ func (l *integerLayout) add(s *step) bool {
 	return true
 }
 
-// channelsLast is the slot of image o with adjacent channels, which a new Transpose before s computes if no other step does.
+// channelsLast is the slot of image o with adjacent channels, which a new Transpose before s computes if no other step
+// does.
 func (l *integerLayout) channelsLast(s *step, o int) int {
 	if last, ok := l.last[o]; ok {
 		return last

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseLayerNorm fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β along the last axis into LayerNormalization. i is the first
-// ReduceMean.
+// fuseLayerNorm fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β along the last axis into
+// LayerNormalization. i is the first ReduceMean.
 func fuseLayerNorm(f *fusion, i int) bool {
 	mean := f.p.steps[i]
 	if !f.isRowMean(mean) {

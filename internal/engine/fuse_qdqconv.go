@@ -14,8 +14,9 @@ var (
 	quantizedGlobalAveragePoolID = ir.OpID{Domain: "com.microsoft", Type: "QLinearGlobalAveragePool"}
 )
 
-// fuseQDQConv fuses DequantizeLinear → Conv → QuantizeLinear into a convolution with quantized input and output, so that activations
-// between two of them take one byte per element. Its results are bit-identical to those of the unfused operators. i is the Conv.
+// fuseQDQConv fuses DequantizeLinear → Conv → QuantizeLinear into a convolution with quantized input and output, so
+// that activations between two of them take one byte per element. Its results are bit-identical to those of the unfused
+// operators. i is the Conv.
 func fuseQDQConv(f *fusion, i int) bool {
 	conv := f.p.steps[i]
 	if !conv.is("Conv") && !conv.isOf(convID) || len(conv.in) > 3 || !f.isFloat(conv) || len(f.weight(conv.in[1]).Shape) != 4 {
@@ -47,8 +48,8 @@ func fuseQDQConv(f *fusion, i int) bool {
 	return true
 }
 
-// fuseQDQAdd fuses the addition of two dequantized images, an activation and QuantizeLinear into an addition of quantized values. Its
-// results are bit-identical to those of the unfused operators. i is the Add.
+// fuseQDQAdd fuses the addition of two dequantized images, an activation and QuantizeLinear into an addition of
+// quantized values. Its results are bit-identical to those of the unfused operators. i is the Add.
 func fuseQDQAdd(f *fusion, i int) bool {
 	add := f.p.steps[i]
 	// Bytes are added element by element, without broadcasting.
@@ -82,9 +83,9 @@ func fuseQDQAdd(f *fusion, i int) bool {
 	return true
 }
 
-// fuseQDQMaxPool fuses MaxPool of a dequantized image and QuantizeLinear with the same scale and zero point into the maximum of quantized
-// values, which is the same: quantizing a dequantized value is exact. convolveIntegers gives it images with adjacent channels. i is the
-// MaxPool.
+// fuseQDQMaxPool fuses MaxPool of a dequantized image and QuantizeLinear with the same scale and zero point into the
+// maximum of quantized values, which is the same: quantizing a dequantized value is exact. convolveIntegers gives it
+// images with adjacent channels. i is the MaxPool.
 func fuseQDQMaxPool(f *fusion, i int) bool {
 	pool := f.p.steps[i]
 	if !pool.is("MaxPool") || len(pool.Ints("kernel_shape")) != 2 || pool.Int("ceil_mode", 0) != 0 || pool.HasConsumer(1) {
@@ -107,8 +108,9 @@ func fuseQDQMaxPool(f *fusion, i int) bool {
 	return true
 }
 
-// fuseQDQGlobalAveragePool fuses GlobalAveragePool of a dequantized image and QuantizeLinear into the average of quantized values, whose sum is exact. Where both
-// have the same scale many averages are halfway between two levels, and a sum of rounded float32 goes to the wrong one. i is the GlobalAveragePool.
+// fuseQDQGlobalAveragePool fuses GlobalAveragePool of a dequantized image and QuantizeLinear into the average of
+// quantized values, whose sum is exact. Where both have the same scale many averages are halfway between two levels,
+// and a sum of rounded float32 goes to the wrong one. i is the GlobalAveragePool.
 func fuseQDQGlobalAveragePool(f *fusion, i int) bool {
 	pool := f.p.steps[i]
 	if !pool.is("GlobalAveragePool") {
@@ -131,7 +133,8 @@ func fuseQDQGlobalAveragePool(f *fusion, i int) bool {
 	return true
 }
 
-// sameQuantization reports whether both steps have the same scale, of a size that makes dequantized values exact multiples, and zero point.
+// sameQuantization reports whether both steps have the same scale, of a size that makes dequantized values exact
+// multiples, and zero point.
 func (f *fusion) sameQuantization(a, b *step) bool {
 	x, hasX := f.scalar(a.in[1])
 	y, hasY := f.scalar(b.in[1])
@@ -162,8 +165,8 @@ func fuseQuantizeCast(f *fusion, i int) bool {
 	return true
 }
 
-// isPerTensor8 reports whether s, a QuantizeLinear or DequantizeLinear, converts between float32 and an 8-bit type with a constant
-// per-tensor scale and zero point.
+// isPerTensor8 reports whether s, a QuantizeLinear or DequantizeLinear, converts between float32 and an 8-bit type with
+// a constant per-tensor scale and zero point.
 func (f *fusion) isPerTensor8(s *step) bool {
 	if len(s.in) != 3 || s.Has("precision") || s.Has("output_dtype") {
 		return false

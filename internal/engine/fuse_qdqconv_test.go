@@ -80,8 +80,9 @@ func (l layer) codes() ir.DType {
 	return l.dt
 }
 
-// A quantized convolution agrees with the operators that it replaces, with weights in memory and streamed: bit-identically if it computes
-// floats by bands; if it sums integers, within one quantization level, for the few values that are halfway between two.
+// A quantized convolution agrees with the operators that it replaces, with weights in memory and streamed:
+// bit-identically if it computes floats by bands; if it sums integers, within one quantization level, for the few
+// values that are halfway between two.
 func TestQDQConvAgreesWithUnfusedNodes(t *testing.T) {
 	for name, l := range quantizedConvs() {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +119,8 @@ func TestQDQConvAgreesWithUnfusedNodes(t *testing.T) {
 	}
 }
 
-// levelsApart is the largest difference of two arrays of 8-bit values, and the number of values that differ; other arrays must be equal.
+// levelsApart is the largest difference of two arrays of 8-bit values, and the number of values that differ; other
+// arrays must be equal.
 func levelsApart(a, b *ir.Array) (most, values int) {
 	if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || a.DType == ir.Float && !bytes.Equal(a.Data, b.Data) {
 		return math.MaxInt, len(a.Data)
@@ -135,7 +137,8 @@ func levelsApart(a, b *ir.Array) (most, values int) {
 	return most, values
 }
 
-// Images keep adjacent channels between convolutions and additions of quantized values, whose Cast is removed. The addition is exact.
+// Images keep adjacent channels between convolutions and additions of quantized values, whose Cast is removed. The
+// addition is exact.
 func TestChainOfIntegerConvs(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

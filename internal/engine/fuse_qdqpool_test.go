@@ -111,8 +111,8 @@ func TestQDQGemm(t *testing.T) {
 	}
 }
 
-// The average of quantized values is the exact one, as in QLinearGlobalAveragePool: where both scales are equal, averages of 64 pixels are often halfway between
-// two levels.
+// The average of quantized values is the exact one, as in QLinearGlobalAveragePool: where both scales are equal,
+// averages of 64 pixels are often halfway between two levels.
 func TestQDQGlobalAveragePool(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
 		for _, to := range []float32{0.03, 0.041} {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// fuseResidual fuses the addition of another value into a Conv, if that value is known to have the shape of the result: broadcasting is not
-// possible there. i is the Conv.
+// fuseResidual fuses the addition of another value into a Conv, if that value is known to have the shape of the result:
+// broadcasting is not possible there. i is the Conv.
 func fuseResidual(f *fusion, i int) bool {
 	conv := f.p.steps[i]
 	if !conv.is("Conv") || !f.isFloat(conv) {
@@ -30,8 +30,8 @@ func fuseResidual(f *fusion, i int) bool {
 	return true
 }
 
-// An image describes how the shape of a value follows from another one's: sizes are unknown before a run, but equal chains of operators
-// from the same value give equal sizes.
+// An image describes how the shape of a value follows from another one's: sizes are unknown before a run, but equal
+// chains of operators from the same value give equal sizes.
 type image struct {
 	channels int64  // 0 if no Conv determines it
 	way      string // the slot that the chain starts from, and the operators that change heights and widths
@@ -43,7 +43,8 @@ func (f *fusion) sameImage(a, b int) bool {
 	return x.channels > 0 && x == y
 }
 
-// imageReach is the number of operators that image follows: the time of a fusion, and its stack, do not grow with the graph.
+// imageReach is the number of operators that image follows: the time of a fusion, and its stack, do not grow with the
+// graph.
 const imageReach = 1000
 
 // image follows o backwards through convolutions, pools and elementwise operators, reach of them at most.

@@ -10,8 +10,8 @@ import (
 // sliceID is Slice with attributes starts, ends, axes and steps.
 var sliceID = ir.OpID{Domain: "mcompress", Type: "Slice"}
 
-// fuseSlices merges a Slice into the one before it if both have constant ranges and their axes are disjoint, as when an image is reduced to every second
-// row, and the result to every second column. i is the second Slice.
+// fuseSlices merges a Slice into the one before it if both have constant ranges and their axes are disjoint, as when an
+// image is reduced to every second row, and the result to every second column. i is the second Slice.
 func fuseSlices(f *fusion, i int) bool {
 	second := f.p.steps[i]
 	ranges := f.sliceRanges(second)
@@ -41,7 +41,8 @@ func fuseSlices(f *fusion, i int) bool {
 	return true
 }
 
-// sliceRanges are the starts, ends, axes and steps of a Slice, nil if they are not constant, not given, or axes count from the end.
+// sliceRanges are the starts, ends, axes and steps of a Slice, nil if they are not constant, not given, or axes count
+// from the end.
 func (f *fusion) sliceRanges(s *step) map[string][]int64 {
 	ranges := map[string][]int64{}
 	for i, name := range []string{"starts", "ends", "axes", "steps"} {

@@ -12,7 +12,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Rules accept any graph: missing or swapped inputs, weights of another rank and invalid attributes may cause errors, but no panic.
+// Rules accept any graph: missing or swapped inputs, weights of another rank and invalid attributes may cause errors,
+// but no panic.
 func TestFusionAcceptsAnyGraph(t *testing.T) {
 	for _, p := range patterns() {
 		t.Run(p.name, func(t *testing.T) { disturb(t, 100, func() *ir.Model { return p.model() }) })

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseTransposedWeight removes a Transpose of the two axes of a constant weight before a MatMul: the weight is packed in transposed order.
-// i is the MatMul.
+// fuseTransposedWeight removes a Transpose of the two axes of a constant weight before a MatMul: the weight is packed
+// in transposed order. i is the MatMul.
 func fuseTransposedWeight(f *fusion, i int) bool {
 	mm := f.p.steps[i]
 	if !mm.is("MatMul") || len(mm.in) != 2 {
@@ -26,8 +26,8 @@ func fuseTransposedWeight(f *fusion, i int) bool {
 	return true
 }
 
-// fuseTranspose turns a Transpose before a MatMul into a permutation of its operand's axes, if the last axis stays in the matrices. i is
-// the MatMul.
+// fuseTranspose turns a Transpose before a MatMul into a permutation of its operand's axes, if the last axis stays in
+// the matrices. i is the MatMul.
 func fuseTranspose(f *fusion, i int) bool {
 	done := false
 	for k, name := range []string{"A", "B"} {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseUnpackBits fuses Cast → Reshape to a column → Div by powers of two → Mod → Reshape to a vector, which unpacks integers of 1, 2 or 4 bits
-// from constant bytes in forms of sparse and quantized weights. i is the Mod.
+// fuseUnpackBits fuses Cast → Reshape to a column → Div by powers of two → Mod → Reshape to a vector, which unpacks
+// integers of 1, 2 or 4 bits from constant bytes in forms of sparse and quantized weights. i is the Mod.
 func fuseUnpackBits(f *fusion, i int) bool {
 	mod := f.p.steps[i]
 	if !mod.is("Mod") || len(mod.in) != 2 || mod.Int("fmod", 0) != 0 {
@@ -48,8 +48,8 @@ func (f *fusion) isReshape(s *step, shape ...int64) bool {
 	return a != nil && a.DType == ir.Int64 && slices.Equal(ir.View[int64](a), shape)
 }
 
-// fieldBits is the number of bits of integers that division by the constants in one slot and the remainder by that in another one unpack from a byte, 0
-// if they do not.
+// fieldBits is the number of bits of integers that division by the constants in one slot and the remainder by that in
+// another one unpack from a byte, 0 if they do not.
 func (f *fusion) fieldBits(divisors, modulus int) int64 {
 	d, m := f.array(divisors), f.array(modulus)
 	if d == nil || m == nil || d.DType != ir.Int32 || m.DType != ir.Int32 || len(d.Shape) != 1 || m.Elems() != 1 || len(m.Shape) > 1 {

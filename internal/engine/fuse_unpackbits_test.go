@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Integers of some bits that Div and Mod unpack from bytes are unpacked by one operator, unless divisors or modulus differ.
+// Integers of some bits that Div and Mod unpack from bytes are unpacked by one operator, unless divisors or modulus
+// differ.
 func TestUnpackedBitsAreFused(t *testing.T) {
 	for _, c := range []struct {
 		divisors []int32

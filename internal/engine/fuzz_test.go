@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Operators return errors and do not panic on any input. Each row of the table gets random inputs and attributes that fit together to some
-// degree.
+// Operators return errors and do not panic on any input. Each row of the table gets random inputs and attributes that
+// fit together to some degree.
 func TestOperatorsDoNotPanic(t *testing.T) {
 	pool := op.NewPool(2)
 	defer pool.Close()

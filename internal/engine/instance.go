@@ -88,8 +88,9 @@ func (in *instance) reset() {
 	in.dynamicMem.close()
 }
 
-// run computes the program for inputs, followed by captures, of the plan's types. Values of the slots in fetch are copied when they are
-// computed, so that fetching does not extend lifetimes. The values of outputs are valid until the next run.
+// run computes the program for inputs, followed by captures, of the plan's types. Values of the slots in fetch are
+// copied when they are computed, so that fetching does not extend lifetimes. The values of outputs are valid until the
+// next run.
 func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
 	prog := in.plan.prog
 	copy(in.values, in.template)

@@ -28,8 +28,8 @@ type Interpreter struct {
 	recycled recycled     // memory for results
 }
 
-// Open prepares m for runs and reads its weights. The files of m stay in use until Close. An operator that the engine does not implement is
-// an *Unsupported error, returned before any weight is read.
+// Open prepares m for runs and reads its weights. The files of m stay in use until Close. An operator that the engine
+// does not implement is an *Unsupported error, returned before any weight is read.
 func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 	o.Limits = o.Limits.Resolved()
 	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)), outputs: ports(m.Graph.Outputs)}
@@ -250,8 +250,8 @@ func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []
 	return out, nil
 }
 
-// Watch is Run without copies: it passes each value to visit when it is computed, in that order. An array is valid until visit returns; the
-// run continues with changes that visit makes to it.
+// Watch is Run without copies: it passes each value to visit when it is computed, in that order. An array is valid
+// until visit returns; the run continues with changes that visit makes to it.
 func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error {
 	names := map[int][]string{}
 	for _, name := range fetch {
@@ -337,8 +337,8 @@ func fits(p op.Port, a *ir.Array) error {
 	return declared(p, a)
 }
 
-// declared checks an input's type against the declaration. A symbolic dimension may have different sizes in different inputs: ONNX Runtime
-// only warns of such models, and runs them.
+// declared checks an input's type against the declaration. A symbolic dimension may have different sizes in different
+// inputs: ONNX Runtime only warns of such models, and runs them.
 func declared(p op.Port, a *ir.Array) error {
 	if p.Type == nil {
 		return nil
@@ -376,7 +376,8 @@ type execution struct {
 	watch    func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
 }
 
-// allocate returns an array of a's type that the caller of the run gets, computed by step s. Its memory is recycled if possible.
+// allocate returns an array of a's type that the caller of the run gets, computed by step s. Its memory is recycled if
+// possible.
 func (r *execution) allocate(s *step, a *ir.Array) (*ir.Array, error) {
 	n := a.Bytes()
 	data, size := r.recycled.take(n)

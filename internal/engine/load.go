@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// smallConstant is the maximum size of constants that are read before fusion, and of results that are constant-folded there: shapes, axes,
-// factors.
+// smallConstant is the maximum size of constants that are read before fusion, and of results that are constant-folded
+// there: shapes, axes, factors.
 const smallConstant = 64 << 10
 
 // readTensor reads a whole tensor into memory, which it counts in account.
@@ -85,8 +85,8 @@ func (l *loader) reserve(s *step, in []*ir.Array) bool {
 	return true
 }
 
-// reserveText subtracts the text of the results of s from the budget, and reports whether the budget suffices: its size is not part of
-// their types.
+// reserveText subtracts the text of the results of s from the budget, and reports whether the budget suffices: its size
+// is not part of their types.
 func (l *loader) reserveText(s *step, out []*ir.Array) bool {
 	if s.op.View {
 		return true
@@ -157,7 +157,8 @@ func (l *loader) foldSmall(p *program) error {
 	return l.ctx.Err()
 }
 
-// quantizedWeight reports whether s dequantizes a constant of several axes: fusions may keep it quantized, and it is folded after them.
+// quantizedWeight reports whether s dequantizes a constant of several axes: fusions may keep it quantized, and it is
+// folded after them.
 func (p *program) quantizedWeight(s *step) bool {
 	return s.is("DequantizeLinear") && p.slots[s.in[0]].constant != nil && len(p.slots[s.in[0]].constant.array.Shape) > 1
 }
@@ -221,8 +222,8 @@ func (l *loader) freeUnused(p *program) error {
 	return nil
 }
 
-// foldAndPrepare processes the steps in order: it folds constants, and operators prepack their weights. Each large constant is read just
-// before and released right after, so that few are held twice.
+// foldAndPrepare processes the steps in order: it folds constants, and operators prepack their weights. Each large
+// constant is read just before and released right after, so that few are held twice.
 func (l *loader) foldAndPrepare(p *program) error {
 	kept := p.steps[:0:0]
 	fixed, slots := map[int]bool{}, p.packable()
@@ -275,8 +276,8 @@ func (p *program) constants(s *step) []bool {
 	return out
 }
 
-// invariant marks the inputs of s that are equal in every run without being in memory: streamed constants, and values computed from them,
-// which late holds. It adds the outputs of s to late if they are invariant.
+// invariant marks the inputs of s that are equal in every run without being in memory: streamed constants, and values
+// computed from them, which late holds. It adds the outputs of s to late if they are invariant.
 func (p *program) invariant(s *step, late map[int]bool) []bool {
 	out := make([]bool, len(s.in))
 	// Random numbers and subgraphs may differ between runs.
@@ -295,7 +296,8 @@ func (p *program) invariant(s *step, late map[int]bool) []bool {
 	return out
 }
 
-// foldStep turns the outputs of s into constants; if only memory is planned, without data where their types are known without.
+// foldStep turns the outputs of s into constants; if only memory is planned, without data where their types are known
+// without.
 func (l *loader) foldStep(p *program, s *step) bool {
 	// A result whose type depends on the data has to be computed even for a plan.
 	if !l.planOnly || s.op.Shape == nil {
@@ -323,8 +325,9 @@ func (l *loader) foldStep(p *program, s *step) bool {
 	return true
 }
 
-// moveUses moves the uses of s's inputs to its outputs, which are constants now, and returns the budget of inputs that are not used anymore:
-// the intermediate results of a chain of folded steps. The output of a View is still the memory of its input.
+// moveUses moves the uses of s's inputs to its outputs, which are constants now, and returns the budget of inputs that
+// are not used anymore: the intermediate results of a chain of folded steps. The output of a View is still the memory
+// of its input.
 func (l *loader) moveUses(p *program, s *step) {
 	n := p.consumers()
 	for _, o := range s.out {
@@ -387,8 +390,8 @@ func (p *program) foldable(s *step) bool {
 	return true
 }
 
-// compute runs one step on constants and makes constants of its outputs. A step that fails is kept, so that the error is reported if it
-// runs: it may be part of a branch that is not taken.
+// compute runs one step on constants and makes constants of its outputs. A step that fails is kept, so that the error
+// is reported if it runs: it may be part of a branch that is not taken.
 func (l *loader) compute(p *program, s *step) bool {
 	in := make([]*ir.Array, len(s.in))
 	for i, j := range s.in {
@@ -442,7 +445,8 @@ func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
 	return c.Out, s.run(&c)
 }
 
-// allocate creates the outputs of c with the types that Shape returns, and its scratch memory, if the account has enough for them.
+// allocate creates the outputs of c with the types that Shape returns, and its scratch memory, if the account has
+// enough for them.
 func (s *step) allocate(c *op.Call) (err error) {
 	var specs []ir.Spec
 	if s.op.Shape != nil {

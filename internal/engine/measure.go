@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Measurement is the memory used by a run, measured from the addresses that its steps received and from the bytes that they changed. It
-// is independent of the plan.
+// A Measurement is the memory used by a run, measured from the addresses that its steps received and from the bytes
+// that they changed. It is independent of the plan.
 type Measurement struct {
 	Arena   int64 // bytes of the arena up to the end of the last access
 	Written int64 // bytes of the arena that steps wrote
@@ -26,8 +26,8 @@ type Measurement struct {
 // guardBytes is the size of the guard areas before and after the arena, which no step may write.
 const guardBytes = 4 << 10
 
-// Measure runs the model twice, on an arena filled with two different patterns: bytes that differ from one of them were written. Reads of
-// unwritten bytes and writes outside the arena are errors.
+// Measure runs the model twice, on an arena filled with two different patterns: bytes that differ from one of them were
+// written. Reads of unwritten bytes and writes outside the arena are errors.
 func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Measurement, error) {
 	args, err := e.arguments(in)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A run uses exactly the planned memory, although the plan was made without weights: same arena size, and same peak. No step writes
-// outside, nor depends on earlier contents.
+// A run uses exactly the planned memory, although the plan was made without weights: same arena size, and same peak. No
+// step writes outside, nor depends on earlier contents.
 func TestPlanEqualsMeasurement(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) { measured(t, path) })

@@ -19,7 +19,8 @@ func relus() *ir.Model {
 	return m
 }
 
-// Between runs a session has arenas of at most keptPlans plans; memory that an operator counts and does not release remains.
+// Between runs a session has arenas of at most keptPlans plans; memory that an operator counts and does not release
+// remains.
 func TestMemoryBetweenRuns(t *testing.T) {
 	for name, leak := range map[string]int64{"none": 0, "leaking operator": 100} {
 		e, err := Open(context.Background(), relus(), Options{Workers: 1})
@@ -81,7 +82,8 @@ func (s *staleness) Step(e Event, run func() error) error {
 	return run()
 }
 
-// Values whose sizes are known at run time only are released after their last use, outputs of the model when they are copied.
+// Values whose sizes are known at run time only are released after their last use, outputs of the model when they are
+// copied.
 func TestDynamicValuesAreReleased(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

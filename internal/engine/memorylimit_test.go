@@ -26,7 +26,8 @@ func filled(n int64) *ir.Model {
 	return m
 }
 
-// Constant folding stays within the memory limit; beyond it the plan reports the memory of a run, and nothing is allocated.
+// Constant folding stays within the memory limit; beyond it the plan reports the memory of a run, and nothing is
+// allocated.
 func TestFoldedConstantsRespectMemoryLimit(t *testing.T) {
 	const limit = 1 << 20
 	for _, c := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Trained models agree with ONNX Runtime to within 1e-4 of an output's largest magnitude, on their recorded inputs or on random ones.
-// Models that ONNX Runtime does not run need not run here.
+// Trained models agree with ONNX Runtime to within 1e-4 of an output's largest magnitude, on their recorded inputs or
+// on random ones. Models that ONNX Runtime does not run need not run here.
 func TestRealModelsAgreeWithONNXRuntime(t *testing.T) {
 	if testing.Short() {
 		agree(t, conform.QuickModels(t))
@@ -91,9 +91,9 @@ func compare(lib *ort.Library, path string) error {
 	return nil
 }
 
-// references are ONNX Runtime's outputs; for quantized models, also those without its optimizations. Optimized, it merges QuantizeLinear
-// and DequantizeLinear with the operators between them and rounds at other places than the specification; unoptimized, its 8-bit products
-// saturate in 16 bits on CPUs without VNNI.
+// references are ONNX Runtime's outputs; for quantized models, also those without its optimizations. Optimized, it
+// merges QuantizeLinear and DequantizeLinear with the operators between them and rounds at other places than the
+// specification; unoptimized, its 8-bit products saturate in 16 bits on CPUs without VNNI.
 func references(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Array) ([]map[string]*ir.Array, error) {
 	levels := []string{"all"}
 	if quantized(m) {
@@ -148,18 +148,19 @@ func sample(g *ir.Graph, path string) (*dataset.Batch, error) {
 func closeness(m *ir.Model, path string) float64 {
 	switch {
 	case modelName(path) == "mobilenetv2_qdq":
-		// A value halfway between two quantized values is rounded either way by its last bit, and a deep model amplifies that: ONNX Runtime
-		// differs by 8 % from itself, optimized or not, and sums of integers by 5 % from the operators of the model.
+		// A value halfway between two quantized values is rounded either way by its last bit, and a deep model
+		// amplifies that: ONNX Runtime differs by 8 % from itself, optimized or not, and sums of integers by 5 % from
+		// the operators of the model.
 		return 8e-2
 	case quantized(m):
 		return 2e-2
 	case modelName(path) == "magika_v3_3":
-		// It computes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up sequentially in float32, with a hundred
-		// times the error of ours (1e-3 and 1e-5 of 358).
+		// It computes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up sequentially in
+		// float32, with a hundred times the error of ours (1e-3 and 1e-5 of 358).
 		return 1e-3
 	case modelName(path) == "style_candy":
-		// It normalizes planes of 640,000 numbers, whose mean and variance ONNX Runtime sums up in float32: wrong by 3e-3 of 27 after the
-		// first of 16 such layers, ours by 2e-6.
+		// It normalizes planes of 640,000 numbers, whose mean and variance ONNX Runtime sums up in float32: wrong by
+		// 3e-3 of 27 after the first of 16 such layers, ours by 2e-6.
 		return 3e-3
 	}
 	return 1e-4

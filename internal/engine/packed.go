@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A packable is whether the value of a slot may be a packed constant: all of its consumers accept one, or would make another one of it.
+// A packable is whether the value of a slot may be a packed constant: all of its consumers accept one, or would make
+// another one of it.
 type packable struct {
 	ok     bool
 	accept []*step // the consumers that accept it
@@ -112,7 +113,8 @@ func (l *loader) readUnpacked(p *program, s *step, packed []op.Packed) error {
 	return nil
 }
 
-// takePacked passes a packed constant to s, and reports whether there is one that it accepts. Other packed inputs are decoded.
+// takePacked passes a packed constant to s, and reports whether there is one that it accepts. Other packed inputs are
+// decoded.
 func (l *loader) takePacked(p *program, s *step) (bool, error) {
 	for i, j := range s.in {
 		if j == absent || p.slots[j].constant == nil || p.slots[j].constant.packed == nil {

@@ -173,7 +173,8 @@ func (w chainWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	return reshape(g.Insert(nil, "Mul", []*ir.Value{x, ints(ir.Float, ir.Floats(scales...), blocks, 1, n)}), k, n)
 }
 
-// Weights with codebooks, and quantized ones, stay packed in memory, and results are those of the dense weights, bit by bit.
+// Weights with codebooks, and quantized ones, stay packed in memory, and results are those of the dense weights, bit by
+// bit.
 func TestPackedWeights(t *testing.T) {
 	for i, c := range []struct {
 		weight interface {
@@ -296,7 +297,8 @@ func tied(g *ir.Graph, x, w *ir.Value) *ir.Value {
 	return g.Insert(nil, "Gather", []*ir.Value{w, row})
 }
 
-// convolution inserts a Conv of this number of groups and axes, and of stride 2: computed weights are not transformed (Winograd).
+// convolution inserts a Conv of this number of groups and axes, and of stride 2: computed weights are not transformed
+// (Winograd).
 func convolution(groups int64, axes int) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 	return func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 		return g.Insert(nil, "Conv", []*ir.Value{x, w}, ir.IntAttr("group", groups), ir.IntsAttr("strides", slices.Repeat([]int64{2}, axes)...))
@@ -398,8 +400,8 @@ func TestSparseQuantizedWeights(t *testing.T) {
 	}
 }
 
-// Quantized weights of a convolution are sparse in memory if those that are read in each run are, whatever their scales: the algorithm of dense
-// ones (Winograd) rounds in another order.
+// Quantized weights of a convolution are sparse in memory if those that are read in each run are, whatever their
+// scales: the algorithm of dense ones (Winograd) rounds in another order.
 func TestStreamedQuantizedConvIsBitIdentical(t *testing.T) {
 	const inC, outC, kernelArea = 32, 64, 9
 	for name, scale := range map[string]float32{

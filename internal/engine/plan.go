@@ -11,11 +11,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxPrecomputed is the maximum size of steps that are computed while planning, if their inputs are known by then: shapes, and values computed
-// from them.
+// maxPrecomputed is the maximum size of steps that are computed while planning, if their inputs are known by then:
+// shapes, and values computed from them.
 const maxPrecomputed = 4 << 10
 
-// A plan is the memory plan for inputs of certain types: the types of all values and the offsets of the outputs of each step.
+// A plan is the memory plan for inputs of certain types: the types of all values and the offsets of the outputs of each
+// step.
 type plan struct {
 	prog     *program
 	values   []*ir.Array // types by slot, and data if known; nil if known at run time only
@@ -62,8 +63,8 @@ type planner struct {
 	scratch   []int64
 }
 
-// newPlan plans p for inputs, followed by captures, of these types. It reuses what it can of the plan before, which may be nil, so that a plan
-// for the next token of a sequence is cheap.
+// newPlan plans p for inputs, followed by captures, of these types. It reuses what it can of the plan before, which may
+// be nil, so that a plan for the next token of a sequence is cheap.
 func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *op.Account) (*plan, error) {
 	n := len(p.slots)
 	pl := &planner{
@@ -104,8 +105,8 @@ func (p *program) fed() []int {
 	return slots
 }
 
-// lastReads is the last step that reads each slot. Outputs of a subgraph are read after its last step, those of a main graph are copied
-// when they are computed.
+// lastReads is the last step that reads each slot. Outputs of a subgraph are read after its last step, those of a main
+// graph are copied when they are computed.
 func (p *program) lastReads() []int {
 	last := slices.Repeat([]int{absent}, len(p.slots))
 	for i, s := range p.steps {
@@ -126,8 +127,8 @@ func (p *program) lastReads() []int {
 	return last
 }
 
-// stream assigns memory to streamed constants: their lifetime starts one step before the first that needs them, so that reading and
-// computing overlap, and ends with the last.
+// stream assigns memory to streamed constants: their lifetime starts one step before the first that needs them, so that
+// reading and computing overlap, and ends with the last.
 func (pl *planner) stream() {
 	for i, s := range pl.prog.steps {
 		for _, j := range pl.prog.whole(s) {

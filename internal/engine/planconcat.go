@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// concatReach is the number of steps before a Concat in which its inputs may be computed in its output, so that planning takes time in proportion to the graph.
+// concatReach is the number of steps before a Concat in which its inputs may be computed in its output, so that
+// planning takes time in proportion to the graph.
 const concatReach = 1000
 
 // A moved buffer is in another one, at an offset.
@@ -16,8 +17,8 @@ type moved struct {
 	at         int64
 }
 
-// concatenate lets steps compute the inputs of a Concat in the memory of its output, if they are contiguous there and nothing else reads them
-// later. The output's lifetime begins with the first of them, which must not raise the peak.
+// concatenate lets steps compute the inputs of a Concat in the memory of its output, if they are contiguous there and
+// nothing else reads them later. The output's lifetime begins with the first of them, which must not raise the peak.
 func (pl *planner) concatenate() {
 	var live []int64
 	var peak int64
@@ -104,12 +105,14 @@ func (pl *planner) join(i int, s *step, live []int64, peak int64) []moved {
 	return moves
 }
 
-// joinable reports whether buffer h can move into that of the output of step i: it has n bytes, is computed not long before, and is read there for the last time.
+// joinable reports whether buffer h can move into that of the output of step i: it has n bytes, is computed not long
+// before, and is read there for the last time.
 func (pl *planner) joinable(i, h int, n int64) bool {
 	return h != absent && n > 0 && pl.lastStep[h] == i && i-pl.firstStep[h] <= concatReach && pl.prog.slots[h].constant == nil && pl.values[h].Bytes() == n
 }
 
-// joined is the change of the live bytes of the steps first to i if buffers move into one of n bytes that begins with step first.
+// joined is the change of the live bytes of the steps first to i if buffers move into one of n bytes that begins with
+// step first.
 func (pl *planner) joined(i, first int, n int64, moves []moved) []int64 {
 	changed := make([]int64, i+1-first)
 	for k := range changed[:i-first] {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Inputs of a Concat are computed in the memory of its output if they are contiguous there, it is the last to read them and the peak is the same.
+// Inputs of a Concat are computed in the memory of its output if they are contiguous there, it is the last to read them
+// and the peak is the same.
 func TestInputsOfConcatAreComputedInPlace(t *testing.T) {
 	op := func(g *ir.Graph, name string, in ...*ir.Value) *ir.Value { return g.Insert(nil, name, in) }
 	concat := func(g *ir.Graph, axis int64, in ...*ir.Value) *ir.Value {

@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Runs on sizes that grow and shrink have the outputs of a session that runs on one size, later runs do not change them, and plans of similar sizes share an arena.
+// Runs on sizes that grow and shrink have the outputs of a session that runs on one size, later runs do not change
+// them, and plans of similar sizes share an arena.
 func TestRunsOfGrowingSizes(t *testing.T) {
 	ctx := context.Background()
 	m := relus()

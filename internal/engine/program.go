@@ -7,15 +7,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A program is a compiled graph: ordered steps over numbered slots, one slot per value. Subgraphs of If, Loop and Scan are programs of
-// their own, functions are inlined.
+// A program is a compiled graph: ordered steps over numbered slots, one slot per value. Subgraphs of If, Loop and Scan
+// are programs of their own, functions are inlined.
 type program struct {
 	slots   []slot
 	steps   []*step
 	inputs  []int      // slots of the graph's inputs
 	outputs []int      // slots of its outputs; absent for an optional one
 	types   []*ir.Type // of the outputs, as far as the model declares them
-	// Outer values that a subgraph reads; empty for a main graph. Their arrays follow the inputs when the subgraph runs.
+	// Outer values that a subgraph reads; empty for a main graph. Their arrays follow the inputs when the subgraph
+	// runs.
 	captures []capture
 	names    map[string]int // of a main graph: fetchable values
 

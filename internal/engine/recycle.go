@@ -9,8 +9,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Recycle lets later runs return results in the memory of these arrays, which the caller no longer uses. A caller that recycles the states of
-// a sequence, which grow by a token, saves their allocation and collection. It may be called during runs.
+// Recycle lets later runs return results in the memory of these arrays, which the caller no longer uses. A caller that
+// recycles the states of a sequence, which grow by a token, saves their allocation and collection. It may be called
+// during runs.
 func (e *Interpreter) Recycle(arrays ...*ir.Array) {
 	for _, a := range arrays {
 		if a != nil && cap(a.Data) > 0 && e.account.Take(int64(cap(a.Data))) == nil {
@@ -26,7 +27,8 @@ type recycled struct {
 	blocks [][]byte
 }
 
-// put adds a block, which is counted, and releases the oldest beyond limit. Memory that is not aligned or already there is released.
+// put adds a block, which is counted, and releases the oldest beyond limit. Memory that is not aligned or already there
+// is released.
 func (r *recycled) put(block []byte, limit int, account *op.Account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +47,8 @@ func (r *recycled) put(block []byte, limit int, account *op.Account) {
 	r.blocks = append(r.blocks, block)
 }
 
-// take returns the smallest block of n to 2·n bytes, nil if there is none, and otherwise the number of bytes to allocate.
+// take returns the smallest block of n to 2·n bytes, nil if there is none, and otherwise the number of bytes to
+// allocate.
 func (r *recycled) take(n int64) (block []byte, allocate int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -47,7 +47,8 @@ func negation(t *testing.T) (*Interpreter, func(rows int64) *ir.Array) {
 
 func start(a *ir.Array) *byte { return unsafe.SliceData(a.Data) }
 
-// A result has the memory of a recycled one if that is not more than twice as large; it is used once, even if it was recycled twice.
+// A result has the memory of a recycled one if that is not more than twice as large; it is used once, even if it was
+// recycled twice.
 func TestRecycle(t *testing.T) {
 	e, run := negation(t)
 	first := run(10)

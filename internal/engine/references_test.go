@@ -10,9 +10,10 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// Each operator of ONNX and of ONNX Runtime has a line in testdata/references.txt with a test that compares its values with a reference: the tests of
-// the onnx package (TestNodeTests), ONNX Runtime, or numbers of the specification. Those of domain mcompress, which only the engine writes, are
-// compared with finite differences (internal/engine/grad) or with the nodes that they replace.
+// Each operator of ONNX and of ONNX Runtime has a line in testdata/references.txt with a test that compares its values
+// with a reference: the tests of the onnx package (TestNodeTests), ONNX Runtime, or numbers of the specification. Those
+// of domain mcompress, which only the engine writes, are compared with finite differences (internal/engine/grad) or
+// with the nodes that they replace.
 func TestEveryOperatorHasAReference(t *testing.T) {
 	root, err := conform.Root()
 	if err != nil {

@@ -2,8 +2,9 @@ package engine
 
 import "slices"
 
-// scheduleWrites moves the steps that modify their inputs to the first position where all their inputs are computed and no other step reads
-// the modified ones afterwards: a gradient is then live for a short time only. Fusion may have moved consumers after them.
+// scheduleWrites moves the steps that modify their inputs to the first position where all their inputs are computed and
+// no other step reads the modified ones afterwards: a gradient is then live for a short time only. Fusion may have
+// moved consumers after them.
 func (p *program) scheduleWrites() {
 	var moved []*step
 	rest := slices.DeleteFunc(slices.Clone(p.steps), func(s *step) bool {
@@ -43,7 +44,8 @@ func (p *program) scheduleWrites() {
 	}
 }
 
-// positions returns for each slot the number of steps that must have run until it is computed, and until it was read for the last time.
+// positions returns for each slot the number of steps that must have run until it is computed, and until it was read
+// for the last time.
 func positions(steps []*step) (made, read map[int]int) {
 	made, read = map[int]int{}, map[int]int{}
 	for i, s := range steps {

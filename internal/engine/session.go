@@ -8,10 +8,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Session runs one model. There are two implementations, the interpreter and engine/ort's; several goroutines may use one session.
+// A Session runs one model. There are two implementations, the interpreter and engine/ort's; several goroutines may use
+// one session.
 type Session interface {
-	// Run computes the values named by fetch, or all outputs if it is empty. The caller owns the returned arrays; the arrays of in are only
-	// read, except by operators of engine/train that are documented to write them.
+	// Run computes the values named by fetch, or all outputs if it is empty. The caller owns the returned arrays; the
+	// arrays of in are only read, except by operators of engine/train that are documented to write them.
 	Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error)
 	Inputs() []op.Port
 	Outputs() []op.Port
@@ -22,8 +23,8 @@ type Session interface {
 type Options struct {
 	Workers int
 	Seed    uint64 // for random operators
-	// Limits bound memory and steps: beyond them Open and Run return an error that names the node, before memory is allocated. Weights
-	// beyond Limits.Weights are streamed (read in each run).
+	// Limits bound memory and steps: beyond them Open and Run return an error that names the node, before memory is
+	// allocated. Weights beyond Limits.Weights are streamed (read in each run).
 	Limits   memory.Limits
 	Keep     []string // inner values that Run may fetch; they are not fused away
 	KeepAll  bool     // Run may fetch every value of the main graph
@@ -35,11 +36,11 @@ type Options struct {
 	// Store, if set, has or gets the packed weights. It excludes PlanOnly, Identity and Baseline.
 	Store *Store
 
-	// Identity, if set, returns the identity of a tensor: tensors of several models with the same identity have the same data; "" means
-	// unknown. A session with an Identity can be the baseline of others.
+	// Identity, if set, returns the identity of a tensor: tensors of several models with the same identity have the
+	// same data; "" means unknown. A session with an Identity can be the baseline of others.
 	Identity func(*ir.Tensor) string
-	// Baseline, if set, is a session with an Identity that stays open as long as this one: constants are shared with it, and values that
-	// both compute from the same inputs become inputs of this one. See BaselineInputs.
+	// Baseline, if set, is a session with an Identity that stays open as long as this one: constants are shared with
+	// it, and values that both compute from the same inputs become inputs of this one. See BaselineInputs.
 	Baseline *Interpreter
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Outputs are bit-identical for any number of workers, with weights in memory or streamed, and in a second run on the same memory.
+// Outputs are bit-identical for any number of workers, with weights in memory or streamed, and in a second run on the
+// same memory.
 func TestOutputsAreDeterministic(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(modelName(path), func(t *testing.T) {
@@ -39,8 +40,9 @@ func TestOutputsAreDeterministic(t *testing.T) {
 	}
 }
 
-// Fused and unfused programs agree up to rounding, which YOLOX amplifies: ONNX Runtime's optimized and plain runs differ by 4e-5 of the largest
-// number, and Silu is rounded in other places than its operators. Of integer convolutions it is that of quantized activations, each of which may be in the next level.
+// Fused and unfused programs agree up to rounding, which YOLOX amplifies: ONNX Runtime's optimized and plain runs
+// differ by 4e-5 of the largest number, and Silu is rounded in other places than its operators. Of integer convolutions
+// it is that of quantized activations, each of which may be in the next level.
 func TestFusedAgreesWithUnfused(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(modelName(path), func(t *testing.T) {
@@ -59,8 +61,8 @@ func TestFusedAgreesWithUnfused(t *testing.T) {
 	}
 }
 
-// within compares relative to the largest magnitude; 16-bit floats may differ by one unit in the last place. 3e-7 is the error of ONNX
-// Runtime's own sigmoid.
+// within compares relative to the largest magnitude; 16-bit floats may differ by one unit in the last place. 3e-7 is
+// the error of ONNX Runtime's own sigmoid.
 func within(part float64, want, got *ir.Array) error {
 	switch want.DType {
 	case ir.Float16:
@@ -306,7 +308,8 @@ func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.I
 	return f, e
 }
 
-// everyModel lists the repository's own models and the real ones; with -short, as for the slow kernels in plain Go, only the former.
+// everyModel lists the repository's own models and the real ones; with -short, as for the slow kernels in plain Go,
+// only the former.
 func everyModel(t *testing.T) []string {
 	if testing.Short() {
 		return conform.Fixtures(t)

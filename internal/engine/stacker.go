@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A stacker stacks arrays of one type along a new axis. It copies each array at once: a loop may have millions of small scan outputs, which
-// would need far more memory as arrays of their own.
+// A stacker stacks arrays of one type along a new axis. It copies each array at once: a loop may have millions of small
+// scan outputs, which would need far more memory as arrays of their own.
 type stacker struct {
 	b        *bodies
 	axis     int64 // of the result, negative from its end; 0 if the number of arrays is not known before

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// stepBytes is the size of a step: one that reads and writes more counts several times, so that the limit of steps also bounds time.
+// stepBytes is the size of a step: one that reads and writes more counts several times, so that the limit of steps also
+// bounds time.
 const stepBytes = 128 << 10
 
 // A MemoryError is a need for more memory than the limit.
@@ -41,7 +42,8 @@ func (r *execution) countSteps(n int64) error {
 	return nil
 }
 
-// itemBytes is what an item of a sequence counts, whose memory is counted several times in each step: as much as is copied in that time.
+// itemBytes is what an item of a sequence counts, whose memory is counted several times in each step: as much as is
+// copied in that time.
 const itemBytes = 1 << 10
 
 // touched is a lower bound of the memory that a step on a accesses.

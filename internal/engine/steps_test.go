@@ -70,7 +70,8 @@ func TestFoldedTextRespectsBudget(t *testing.T) {
 	}
 }
 
-// A sequence that grows in a loop counts by its length in each iteration, since its items are visited each time; iterations share the items.
+// A sequence that grows in a loop counts by its length in each iteration, since its items are visited each time;
+// iterations share the items.
 func TestGrowingSequencesAreLimited(t *testing.T) {
 	const trips = 2000
 	m := ir.NewModel()

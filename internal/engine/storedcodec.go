@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// A storedCodec writes and reads Go values that consist of numbers, and of slices, pointers and structs of them: the states of operators and
-// packed constants. Slices of numbers are payloads, which reading does not copy; all others are a sequence of integers. The order of
-// both follows from the type, so that the type must be known.
+// A storedCodec writes and reads Go values that consist of numbers, and of slices, pointers and structs of them: the
+// states of operators and packed constants. Slices of numbers are payloads, which reading does not copy; all others are
+// a sequence of integers. The order of both follows from the type, so that the type must be known.
 type storedCodec struct {
 	decoding bool
 	numbers  []int64

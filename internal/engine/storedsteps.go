@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Store gives a session the weights that an earlier session of the same model and options packed, and makes those that it packs
-// available. Key identifies model, options and StoredVersion.
+// A Store gives a session the weights that an earlier session of the same model and options packed, and makes those
+// that it packs available. Key identifies model, options and StoredVersion.
 type Store struct {
 	Key  string
 	Data []byte // what Write of the earlier session wrote, in memory that is only read; nil if there was none
@@ -184,7 +184,8 @@ func (l *loader) restoreOutputs(p *program, s *step, r *storedStep) (bool, error
 	return r.Folded != nil, nil
 }
 
-// restorePacked replaces s by a packed constant: the one that it has while memory is only planned, with the data of the record.
+// restorePacked replaces s by a packed constant: the one that it has while memory is only planned, with the data of the
+// record.
 func (l *loader) restorePacked(p *program, s *step, v *storedValue) error {
 	in, packed := make([]*ir.Array, len(s.in)), make([]op.Packed, len(s.in))
 	for i, j := range s.in {
@@ -231,7 +232,8 @@ func (l *loader) restorePrepared(s *step, r *storedStep) (made *op.Prepared, ok 
 	return &op.Prepared{State: v.Elem().Interface(), Bytes: r.Prepared.Bytes, Drops: r.Prepared.Drops}, true, nil
 }
 
-// recordPrepared adds what Prepare of s made to the record of s, if there is one. A state that cannot be stored is made again.
+// recordPrepared adds what Prepare of s made to the record of s, if there is one. A state that cannot be stored is made
+// again.
 func (l *loader) recordPrepared(p *program, s *step, r *storedStep, made *op.Prepared) error {
 	if l.store == nil || l.store.loads() || made == nil {
 		return nil

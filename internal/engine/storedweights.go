@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// StoredVersion is the version of the layout of stored weights: of their file, and of all packed forms. It must be raised when one changes,
-// which TestStoredVersion notices.
+// StoredVersion is the version of the layout of stored weights: of their file, and of all packed forms. It must be
+// raised when one changes, which TestStoredVersion notices.
 const StoredVersion = 3
 
 // ErrStored means that stored weights are damaged, or of another model.

@@ -225,8 +225,8 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 	}
 }
 
-// The layouts of stored weights are those of this version. If one changes on purpose, raise StoredVersion and replace the digests: weights
-// that an earlier program stored must not be loaded.
+// The layouts of stored weights are those of this version. If one changes on purpose, raise StoredVersion and replace
+// the digests: weights that an earlier program stored must not be loaded.
 func TestStoredVersion(t *testing.T) {
 	want := map[string]string{
 		"added":      "41df9386dbff5da7",

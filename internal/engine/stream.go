@@ -7,8 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// chooseStreamed marks the constants that are streamed, that is read in each run, so that the others use at most limit bytes. Tables of which steps read only rows come first, as streaming them is cheap, then the others by
-// size. It returns the number of streamed bytes.
+// chooseStreamed marks the constants that are streamed, that is read in each run, so that the others use at most limit
+// bytes. Tables of which steps read only rows come first, as streaming them is cheap, then the others by size. It
+// returns the number of streamed bytes.
 func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	if limit <= 0 {
 		return 0

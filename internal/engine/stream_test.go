@@ -29,7 +29,8 @@ func (c *counter) ReadAt(b []byte, off int64) (int, error) {
 
 const tableRows, tableWidth = 4096, 64
 
-// lookup is a model with an embedding table of that type, indexed along an axis. more may add consumers of the table and the indices.
+// lookup is a model with an embedding table of that type, indexed along an axis. more may add consumers of the table
+// and the indices.
 func lookup(dt ir.DType, axis int64, more func(b *builder, table, words *ir.Value)) (*ir.Model, *counter) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 21}}

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A graph whose edges have two types is refused, as ONNX Runtime does, also where the operators here would compute it; inside of bodies and functions too.
-// Package opset compares the rules with ONNX Runtime.
+// A graph whose edges have two types is refused, as ONNX Runtime does, also where the operators here would compute it;
+// inside of bodies and functions too. Package opset compares the rules with ONNX Runtime.
 func TestInconsistentTypes(t *testing.T) {
 	half := func(g *ir.Graph) *ir.Value {
 		return g.AddConst("half", &ir.Tensor{Spec: ir.Spec{DType: ir.Float16, Shape: []int64{1}}, Source: make(ir.Mem, 2)})

@@ -18,8 +18,8 @@ type Usage struct {
 	Outputs int64 // bytes of the session's outputs, which are copies
 }
 
-// A Lifetime is when a value in the arena is needed: from the step that computes it to the last one that reads it. Its block may live longer:
-// views and results computed in place share one.
+// A Lifetime is when a value in the arena is needed: from the step that computes it to the last one that reads it. Its
+// block may live longer: views and results computed in place share one.
 type Lifetime struct {
 	Name        string
 	Bytes       int64
@@ -33,13 +33,14 @@ type Step struct {
 	Out      []ir.Spec // types of its outputs, if known
 }
 
-// Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and of nodes for scratch memory.
+// Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and of nodes for scratch
+// memory.
 func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
 	return e.usage(in, e.pool)
 }
 
-// UsageWith is Usage with another number of worker threads. Scratch memory depends on it; reported figures and choices that affect results
-// must not, and are those of one.
+// UsageWith is Usage with another number of worker threads. Scratch memory depends on it; reported figures and choices
+// that affect results must not, and are those of one.
 func (e *Interpreter) UsageWith(in map[string]ir.Spec, workers int) (*Usage, error) {
 	pool := op.NewPool(workers)
 	defer pool.Close()
@@ -110,8 +111,8 @@ func (e *Interpreter) planFor(in map[string]ir.Spec, pool *op.Pool) (*plan, erro
 	return e.prog.newPlan(args, nil, pool, e.account)
 }
 
-// Constants are the constants that runs read, after constant folding; packed ones are bytes. They occupy this memory all the time, except those that operators
-// prepacked: see Weights.
+// Constants are the constants that runs read, after constant folding; packed ones are bytes. They occupy this memory
+// all the time, except those that operators prepacked: see Weights.
 func (e *Interpreter) Constants() []ir.Spec {
 	var specs []ir.Spec
 	seen := map[*constant]bool{}

@@ -1,7 +1,7 @@
 package engine
 
-// A ValuesError is an error of a run that floats cause which it computes, such as an index beyond an axis or a size that does not fit another one: a model
-// whose weights differ a little may run on the same inputs.
+// A ValuesError is an error of a run that floats cause which it computes, such as an index beyond an axis or a size
+// that does not fit another one: a model whose weights differ a little may run on the same inputs.
 type ValuesError struct{ Err error }
 
 // Error is that of the node.
@@ -26,7 +26,8 @@ func (in *instance) caused(i int, s *step, err error) error {
 	return err
 }
 
-// floatSources finds which integers are computed from floats, not only from shapes, constants and integers among the inputs.
+// floatSources finds which integers are computed from floats, not only from shapes, constants and integers among the
+// inputs.
 type floatSources struct {
 	plan      *plan
 	producers []int // steps by slot

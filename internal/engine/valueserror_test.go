@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An index out of range is marked if floats of the run decide on it, in subgraphs too, and not if it is an input or follows from shapes.
+// An index out of range is marked if floats of the run decide on it, in subgraphs too, and not if it is an input or
+// follows from shapes.
 func TestErrorsThatComputedFloatsCause(t *testing.T) {
 	ints := func(xs ...int64) *ir.Tensor {
 		return &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(xs))}}, Source: ir.Mem(ir.ArrayOf(xs, int64(len(xs))).Data)}

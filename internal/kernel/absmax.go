@@ -2,18 +2,19 @@ package kernel
 
 import "math"
 
-// magnitude masks the sign off the bits of a float32. Magnitudes are ordered like integers: zero, subnormal, normal, Inf (0x7f800000), NaN.
+// magnitude masks the sign off the bits of a float32. Magnitudes are ordered like integers: zero, subnormal, normal,
+// Inf (0x7f800000), NaN.
 const magnitude = 0x7fffffff
 
-// AbsMaxBits returns the largest magnitude in x as float32 bits, 0 for an empty x. A result of 0x7f800000 means Inf and no NaN, a larger
-// one NaN.
+// AbsMaxBits returns the largest magnitude in x as float32 bits, 0 for an empty x. A result of 0x7f800000 means Inf and
+// no NaN, a larger one NaN.
 func AbsMaxBits(x []float32) uint32 {
 	n, top := absMaxBitsBulk(x)
 	return max(top, absMaxBitsGo(x[n:]))
 }
 
-// ColAbsMaxBits raises acc[j] to the largest magnitude (see AbsMaxBits) of column j of x, which is whole rows of len(acc) columns. For
-// several blocks of rows acc starts with zeros.
+// ColAbsMaxBits raises acc[j] to the largest magnitude (see AbsMaxBits) of column j of x, which is whole rows of
+// len(acc) columns. For several blocks of rows acc starts with zeros.
 func ColAbsMaxBits(acc []uint32, x []float32) {
 	checkRows(len(x), len(acc))
 	done := colAbsMaxBitsBulk(acc, x)

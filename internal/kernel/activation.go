@@ -2,7 +2,8 @@ package kernel
 
 import "math"
 
-// The functions of this file are exact, or rounded like float32 arithmetic. dst may be x, but must not overlap it otherwise.
+// The functions of this file are exact, or rounded like float32 arithmetic. dst may be x, but must not overlap it
+// otherwise.
 
 // Abs writes |x|.
 func Abs(dst, x []float32) {
@@ -32,7 +33,8 @@ func LeakyRelu(dst, x []float32, alpha float32) {
 	leakyReluGo(dst[n:], x[n:], alpha)
 }
 
-// Clip writes x bounded by lo, then by hi: if lo > hi the result is hi, as in ONNX Clip. NaN propagates, and a NaN bound is ignored.
+// Clip writes x bounded by lo, then by hi: if lo > hi the result is hi, as in ONNX Clip. NaN propagates, and a NaN
+// bound is ignored.
 func Clip(dst, x []float32, lo, hi float32) {
 	checkLen("dst", len(dst), len(x))
 	n := clipBulk(dst, x, lo, hi)

@@ -2,7 +2,8 @@ package kernel
 
 import "math"
 
-// An AdamStep has the constants of a step of Adam (Kingma & Ba 2015, algorithm 1; decoupled weight decay: Loshchilov & Hutter 2019, algorithm 2).
+// An AdamStep has the constants of a step of Adam (Kingma & Ba 2015, algorithm 1; decoupled weight decay: Loshchilov &
+// Hutter 2019, algorithm 2).
 type AdamStep struct {
 	Rest1, Rest2 float32 // 1 - β₁, 1 - β₂
 	Beta2        float32

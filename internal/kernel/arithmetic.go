@@ -1,7 +1,7 @@
 package kernel
 
-// The functions of this file work element by element. dst may be a or b, but must not overlap them otherwise. NaN gives NaN, whose payload
-// depends on the CPU.
+// The functions of this file work element by element. dst may be a or b, but must not overlap them otherwise. NaN gives
+// NaN, whose payload depends on the CPU.
 
 // Add writes a+b.
 func Add(dst, a, b []float32) {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Every benchmark counts bytes of float32 (or of input, for bytes), so that its rate compares with BenchmarkCopy's of the same run. Data
-// are in a buffer larger than the inner caches, in blocks of 1 MiB, the block size of the streaming writer.
+// Every benchmark counts bytes of float32 (or of input, for bytes), so that its rate compares with BenchmarkCopy's of
+// the same run. Data are in a buffer larger than the inner caches, in blocks of 1 MiB, the block size of the streaming
+// writer.
 
 const (
 	benchBlock  = 1 << 18 // elements: 1 MiB of float32

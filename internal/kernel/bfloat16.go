@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// BF16FromF32 converts x to bfloat16 bits, rounded to nearest, half to even. Values out of range become Inf; a NaN keeps the top bits of
-// its payload and is made quiet.
+// BF16FromF32 converts x to bfloat16 bits, rounded to nearest, half to even. Values out of range become Inf; a NaN
+// keeps the top bits of its payload and is made quiet.
 func BF16FromF32(dst []uint16, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := bf16FromF32Bulk(dst, x)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// nearestBF16 selects the nearer of the two bfloat16 around a finite v, the even one of a tie. Above the largest it is 2^128, which represents
-// for Inf.
+// nearestBF16 selects the nearer of the two bfloat16 around a finite v, the even one of a tie. Above the largest it is
+// 2^128, which represents for Inf.
 func nearestBF16(v float32) uint16 {
 	low := uint16(math.Float32bits(v) >> 16)
 	below, above := valueBF16(low), valueBF16(low+1)

@@ -42,7 +42,8 @@ func (q *Quantized) entries() *float32 {
 // rowBlocks is the maximum number of blocks of a call, whose zero points are in a buffer.
 const rowBlocks = 16
 
-// rowBulk multiplies the whole words of the block of k0, or of whole blocks from there on, and returns the number of rows.
+// rowBulk multiplies the whole words of the block of k0, or of whole blocks from there on, and returns the number of
+// rows.
 func (q *Quantized) rowBulk(sums, a []float32, panel, k0, k1 int) int {
 	blocks, rows := 1, min((k0/q.Block+1)*q.Block, k1)-k0
 	if k0%q.Block == 0 && rows == q.Block {
@@ -120,7 +121,8 @@ func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
 	q.rowIntegers(len(sums), to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
 }
 
-// zeroBytes are the zero points of panels from a block on, in buffer if all are the same, and the distances of blocks and panels.
+// zeroBytes are the zero points of panels from a block on, in buffer if all are the same, and the distances of blocks
+// and panels.
 func (q *Quantized) zeroBytes(buffer *[GemmPanel]byte, panel, block, last int) (zero *byte, zeroBlock, zeroPanel int) {
 	if q.Zeros == nil {
 		for j := range buffer {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Every bulk function processes a prefix with its assembly and returns its length; the plain Go twin processes the rest. On a CPU without
-// the instructions the prefix is empty, as in bulk_noasm.go.
+// Every bulk function processes a prefix with its assembly and returns its length; the plain Go twin processes the
+// rest. On a CPU without the instructions the prefix is empty, as in bulk_noasm.go.
 
 var (
 	hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT
@@ -208,8 +208,8 @@ func f32FromBF16Bulk(dst []float32, x []uint16) (n int) {
 	return n
 }
 
-// filterBlock is the maximum number of elements copied to a buffer on the stack, with space for the extra vector that the assembly may
-// write; dst is written by append alone.
+// filterBlock is the maximum number of elements copied to a buffer on the stack, with space for the extra vector that
+// the assembly may write; dst is written by append alone.
 const filterBlock = 1024
 
 func filterRangeBulk(dst []uint32, x []float32, lo, hi uint32) (n, below int, out []uint32) {
@@ -262,8 +262,8 @@ func errorLanesBulk(l *errorLanes, ref, got []float32) (n int) {
 	return n
 }
 
-// transposeRows is the number of rows per block, so that the cache lines of a block, read for 16 columns, are still in the L1 or L2 cache
-// for the other columns on them.
+// transposeRows is the number of rows per block, so that the cache lines of a block, read for 16 columns, are still in
+// the L1 or L2 cache for the other columns on them.
 const transposeRows = 512
 
 func transposeBytesBulk(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) (doneRows, doneCols int) {

@@ -5,7 +5,8 @@ import "math"
 // CodebookEntries is the maximum number of entries of a Codebook.
 const CodebookEntries = 16
 
-// Scales of blocks are bytes: a sign and one of 127 magnitudes of equal ratios, octaveSteps an octave. Magnitude 0 is the scale 0.
+// Scales of blocks are bytes: a sign and one of 127 magnitudes of equal ratios, octaveSteps an octave. Magnitude 0 is
+// the scale 0.
 const (
 	scaleSign    = 0x80
 	maxMagnitude = 127
@@ -20,8 +21,8 @@ type Codebook struct {
 	nearest entrySearch
 }
 
-// NewCodebook makes the tables of up to 16 entries, each but the last with the limit to the next one. Scales are positive, in
-// equal ratios, by their magnitude from 1 to 127.
+// NewCodebook makes the tables of up to 16 entries, each but the last with the limit to the next one. Scales are
+// positive, in equal ratios, by their magnitude from 1 to 127.
 func NewCodebook(entries, limits, scales []float32) *Codebook {
 	c, last := &Codebook{}, len(entries)-1
 	for i := range c.entries {
@@ -55,6 +56,6 @@ func (c *Codebook) entry(y float32) (index byte) {
 // saturated is v within the range of the integers up to most.
 func saturated(v, most int32) int32 { return min(max(v, -most-1), most) }
 
-// cells is the number of equal parts of the magnitudes of numbers relative to a scale, which have an element each in tables, for either sign.
-// Most codebooks have at most one limit between entries in each cell.
+// cells is the number of equal parts of the magnitudes of numbers relative to a scale, which have an element each in
+// tables, for either sign. Most codebooks have at most one limit between entries in each cell.
 const cells = 16

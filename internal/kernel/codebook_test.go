@@ -266,7 +266,8 @@ func FuzzBalance(f *testing.F) {
 	})
 }
 
-// With feedback, errors that are summed in one output cancel, the squared error is about that without, and zeros have the nearest entry.
+// With feedback, errors that are summed in one output cancel, the squared error is about that without, and zeros have
+// the nearest entry.
 func TestBalanceCancelsErrors(t *testing.T) {
 	const outputs, inputs = 16, 256
 	r := rand.New(rand.NewPCG(7, 8))

@@ -1,12 +1,14 @@
 package kernel
 
-// MaxFeedback is the limit of a shift by error feedback, in the block's scale: half of the mean distance of 16 entries. Error feedback shifts numbers
-// before they get the nearest entry, so that the errors of the elements that are summed in one output cancel; zeros are not shifted.
+// MaxFeedback is the limit of a shift by error feedback, in the block's scale: half of the mean distance of 16 entries.
+// Error feedback shifts numbers before they get the nearest entry, so that the errors of the elements that are summed
+// in one output cancel; zeros are not shifted.
 const MaxFeedback = 1. / 16
 
-// FeedbackRun is the number of elements that compensate the errors before them: one vector of AVX2. Mean output SQNR above weight-int4 in dB, and
-// that of the lowest model, of nine models of images with four draws of scales: none 4.1 and -0.4, 32 elements 5.5 and -1.3, 16 5.6 and -1.3,
-// 8 5.9 and 0.7, 4 6.0 and 2.1, which differ by no more than draws do; 8 with a limit of 1/8 5.7 and 0.8, of 1/32 5.7 and 0.6.
+// FeedbackRun is the number of elements that compensate the errors before them: one vector of AVX2. Mean output SQNR
+// above weight-int4 in dB, and that of the lowest model, of nine models of images with four draws of scales: none 4.1
+// and -0.4, 32 elements 5.5 and -1.3, 16 5.6 and -1.3, 8 5.9 and 0.7, 4 6.0 and 2.1, which differ by no more than draws
+// do; 8 with a limit of 1/8 5.7 and 0.8, of 1/32 5.7 and 0.6.
 const FeedbackRun = 8
 
 // A Blocks is consecutive numbers in blocks of Size, each with a scale and the inverse of that.
@@ -21,8 +23,8 @@ func (b Blocks) check(dst []byte) {
 	checkLen("dst", len(dst), len(b.X))
 }
 
-// BalanceRow is Nearest with error feedback where each element is one of another output: carry has the sums of errors of outputs. Each
-// element compensates the n-th part of its output's, and its own error is added.
+// BalanceRow is Nearest with error feedback where each element is one of another output: carry has the sums of errors
+// of outputs. Each element compensates the n-th part of its output's, and its own error is added.
 func (c *Codebook) BalanceRow(dst []byte, b Blocks, carry []float32, n int) {
 	b.check(dst)
 	checkLen("carry", len(carry), len(b.X))
@@ -34,8 +36,9 @@ func (c *Codebook) BalanceRow(dst []byte, b Blocks, carry []float32, n int) {
 	}
 }
 
-// BalanceRun is Nearest with error feedback where all elements are of one output, whose sum of errors is carry before and the result after
-// them: each FeedbackRun elements, and the ones left of a block, compensate all errors before them.
+// BalanceRun is Nearest with error feedback where all elements are of one output, whose sum of errors is carry before
+// and the result after them: each FeedbackRun elements, and the ones left of a block, compensate all errors before
+// them.
 func (c *Codebook) BalanceRun(dst []byte, b Blocks, carry float32) float32 {
 	b.check(dst)
 	if done, carry := c.balanceRunBulk(dst, b, carry); done {

@@ -2,15 +2,15 @@ package kernel
 
 import "math"
 
-// Nearest has numbers relative to the scale as 16-bit integers: unitStep16 is that of 1. Larger ones than 32767/28416 are rounded to that.
-// The highest bits are the cell.
+// Nearest has numbers relative to the scale as 16-bit integers: unitStep16 is that of 1. Larger ones than 32767/28416
+// are rounded to that. The highest bits are the cell.
 const (
 	unitStep16 = 222 << 7
 	cellBits   = 11
 )
 
-// An entrySearch is the tables of Nearest: the index of the nearest entry for the first number of each cell, which grows at the limits in the
-// cell.
+// An entrySearch is the tables of Nearest: the index of the nearest entry for the first number of each cell, which
+// grows at the limits in the cell.
 type entrySearch struct {
 	inverse [2 * (maxMagnitude + 1)]float32 // of scales by their bytes
 	first   [2 * cells]byte                 // of positive numbers, and of negative ones
@@ -48,8 +48,8 @@ func (s *entrySearch) limit(index int) int16 {
 	return int16(uint16(s.limits[1][index])<<8 | uint16(s.limits[0][index]))
 }
 
-// Nearest writes the indices of the entries that are nearest to the numbers of each block of x relative to its scale, of that sign, to dst.
-// Numbers are rounded to 16 bits for it.
+// Nearest writes the indices of the entries that are nearest to the numbers of each block of x relative to its scale,
+// of that sign, to dst. Numbers are rounded to 16 bits for it.
 func (c *Codebook) Nearest(dst []byte, x []float32, scales []byte, block int) {
 	within("dst", len(dst), len(scales)*block)
 	within("x", len(x), len(scales)*block)

@@ -14,9 +14,9 @@ const (
 // tried is the number of scales that SearchScale tries.
 const tried = StepsDown + 1 + StepsUp
 
-// SearchScale has the magnitudes of numbers as 8-bit integers: unitStep is that of 1. Those relative to a scale that is one step below the
-// magnitude of the block, rounded, are below 255/222. Numbers relative to the first scale that it tries have fraction bits more; other scales
-// multiply them by a ratio of ratioBits.
+// SearchScale has the magnitudes of numbers as 8-bit integers: unitStep is that of 1. Those relative to a scale that is
+// one step below the magnitude of the block, rounded, are below 255/222. Numbers relative to the first scale that it
+// tries have fraction bits more; other scales multiply them by a ratio of ratioBits.
 const (
 	unitStep  = 222
 	fraction  = 5
@@ -69,8 +69,8 @@ func (s *scaleSearch) init(entries, scales []float32) {
 	}
 }
 
-// nearCell are the entries that are nearest to the magnitudes of a cell. They are limited so that no error exceeds 127: those above 110 may be
-// smaller.
+// nearCell are the entries that are nearest to the magnitudes of a cell. They are limited so that no error exceeds 127:
+// those above 110 may be smaller.
 func nearCell(entries []int, cell int) (near []int) {
 	const size = 256 / cells
 	first, last := cell*size, cell*size+size-1
@@ -102,8 +102,9 @@ func (p *entryPairs) distance(m byte) int32 {
 	return max(d, -d)
 }
 
-// SearchScale replaces the magnitude of the scale of each block of x by that of least squared error, of itself, StepsDown below and StepsUp
-// above, with either sign: bit 7. Numbers are rounded to 8 bits and a sign for it. Magnitudes are from 0 to 127; 0 stays.
+// SearchScale replaces the magnitude of the scale of each block of x by that of least squared error, of itself,
+// StepsDown below and StepsUp above, with either sign: bit 7. Numbers are rounded to 8 bits and a sign for it.
+// Magnitudes are from 0 to 127; 0 stays.
 func (c *Codebook) SearchScale(magnitudes []byte, x []float32, block int) {
 	within("x", len(x), len(magnitudes)*block)
 	for n := c.searchScaleBulk(magnitudes, x, block); n < len(magnitudes); n++ {

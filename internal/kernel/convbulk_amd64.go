@@ -61,8 +61,8 @@ func packLanesAtBulk(dst, x []float32, at []int32, lane, n, stride int, keep boo
 	return true
 }
 
-// weightRowsBulk processes everything, or nothing if rows are shorter than a vector: the last vector of a row, and the last four rows, may
-// overlap the preceding ones.
+// weightRowsBulk processes everything, or nothing if rows are shorter than a vector: the last vector of a row, and the
+// last four rows, may overlap the preceding ones.
 func weightRowsBulk(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) bool {
 	if wholeFMA(n) == 0 || len(at) == 0 {
 		return false
@@ -118,8 +118,8 @@ func winogradOutputBulk(y []float32, line int, m []float32, step, channels, tile
 	return true
 }
 
-// bulk returns the number of channels that it computed. The last two positions overlap the ones before if their number is odd; a single
-// position is computed twice.
+// bulk returns the number of channels that it computed. The last two positions overlap the ones before if their number
+// is odd; a single position is computed twice.
 func (b *ByteWindow) bulk(dst, x []byte, positions, step int) (channels int) {
 	row := len(b.First)
 	if channels = row &^ (DepthwiseGroup - 1); !hasAVX2 || channels == 0 || len(b.At) == 0 {

@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// DepthwiseGroup is the number of channels that are adjacent in the weights of a ByteWindow, and of which those of a FloatWindow are a
-// multiple.
+// DepthwiseGroup is the number of channels that are adjacent in the weights of a ByteWindow, and of which those of a
+// FloatWindow are a multiple.
 const DepthwiseGroup = 16
 
 // DepthwiseWeights is the number of weights of a ByteWindow.
@@ -18,9 +18,10 @@ func DepthwiseWeight(channel, tap, taps int) int {
 	return (pair*DepthwiseGroup+channel%DepthwiseGroup)*2 + tap%2
 }
 
-// A ByteWindow slides over images whose channels are adjacent (NHWC), each with its own weights, and is requantized: element c of position p
-// of the result, of which Q has the scales, is that of First[c] + Σ W[c, t]·x[p*step+At[t]+c], exact modulo 2^32. Elements of x are int8 if
-// Signed, else uint8. At has an even number of taps: the weights of one that fills up a pair are 0.
+// A ByteWindow slides over images whose channels are adjacent (NHWC), each with its own weights, and is requantized:
+// element c of position p of the result, of which Q has the scales, is that of First[c] + Σ W[c, t]·x[p*step+At[t]+c],
+// exact modulo 2^32. Elements of x are int8 if Signed, else uint8. At has an even number of taps: the weights of one
+// that fills up a pair are 0.
 type ByteWindow struct {
 	At     []int64
 	W      []int16
@@ -71,9 +72,9 @@ func (b *ByteWindow) plain(dst, x []byte, positions, step, lo int) {
 // A Tap is an element of the kernel of a FloatWindow: the offsets of its input and of its weights.
 type Tap struct{ X, W int }
 
-// A FloatWindow slides over images whose channels are adjacent (NHWC), each with its own weights: element c of position p of the result
-// becomes First[c] + Σ W[t.W+c]·x[p*from+t.X+c], a chain of fused multiply-adds in the order of Taps, bounded like Clip does by Lo and Hi.
-// Channels are a multiple of DepthwiseGroup.
+// A FloatWindow slides over images whose channels are adjacent (NHWC), each with its own weights: element c of position
+// p of the result becomes First[c] + Σ W[t.W+c]·x[p*from+t.X+c], a chain of fused multiply-adds in the order of Taps,
+// bounded like Clip does by Lo and Hi. Channels are a multiple of DepthwiseGroup.
 type FloatWindow struct {
 	Taps     []Tap
 	W, First []float32

@@ -1,13 +1,15 @@
 package kernel
 
-// Dequantize writes float32(q-zero)*scale for every quantized value, like ONNX DequantizeLinear. Bytes are int8 if signed, else uint8.
+// Dequantize writes float32(q-zero)*scale for every quantized value, like ONNX DequantizeLinear. Bytes are int8 if
+// signed, else uint8.
 func Dequantize(dst []float32, q []byte, signed bool, scale float32, zero int32) {
 	checkLen("dst", len(dst), len(q))
 	n := dequantizeBulk(dst, q, signed, scale, zero)
 	dequantizeGo(dst[n:], q[n:], signed, scale, zero)
 }
 
-// DequantizeCols is Dequantize on whole rows of len(scale) columns, each column with its own scale and zero point. A nil zero means zeros.
+// DequantizeCols is Dequantize on whole rows of len(scale) columns, each column with its own scale and zero point. A
+// nil zero means zeros.
 func DequantizeCols(dst []float32, q []byte, signed bool, scale []float32, zero []int32) {
 	cols := len(scale)
 	checkLen("dst", len(dst), len(q))

@@ -1,14 +1,15 @@
 package kernel
 
-// DequantizeInt32 writes float32(q)·scale, like ONNX DequantizeLinear for int32, or Cast and Mul for the sums of an integer product.
+// DequantizeInt32 writes float32(q)·scale, like ONNX DequantizeLinear for int32, or Cast and Mul for the sums of an
+// integer product.
 func DequantizeInt32(dst []float32, q []int32, scale float32) {
 	checkLen("dst", len(dst), len(q))
 	n := dequantizeInt32Bulk(dst, q, scale)
 	dequantizeInt32Go(dst[n:], q[n:], scale)
 }
 
-// DequantizeInt32Cols writes float32(q)·scale+bias on whole rows of len(scale) columns, each column with its own scale and bias, rounded
-// after each step. bias may be nil.
+// DequantizeInt32Cols writes float32(q)·scale+bias on whole rows of len(scale) columns, each column with its own scale
+// and bias, rounded after each step. bias may be nil.
 func DequantizeInt32Cols(dst []float32, q []int32, scale, bias []float32) {
 	cols := len(scale)
 	checkLen("dst", len(dst), len(q))

@@ -1,9 +1,10 @@
-// Package kernel holds the inner loops over numbers: ranges, quantization, conversion, ranking, transposition and the building blocks of
-// sparse forms; matrix products and vector mathematics.
+// Package kernel holds the inner loops over numbers: ranges, quantization, conversion, ranking, transposition and the
+// building blocks of sparse forms; matrix products and vector mathematics.
 //
-// Inputs and outputs are slices. It must not know tensors, files, models, goroutines or options, so that every loop can be fuzzed alone.
-// Results do not depend on the CPU: each kernel has a plain Go twin (suffix Go) that the vector code in the _amd64.s files equals bit for
-// bit (except GemmFloat, GemvFloat and SparseRows.Multiply), and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
+// Inputs and outputs are slices. It must not know tensors, files, models, goroutines or options, so that every loop can
+// be fuzzed alone. Results do not depend on the CPU: each kernel has a plain Go twin (suffix Go) that the vector code
+// in the _amd64.s files equals bit for bit (except GemmFloat, GemvFloat and SparseRows.Multiply), and `-tags noasm`
+// builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 
 //go:generate go -C gen run . -family activation -pkg kernel -out ../activation_amd64.s -stubs ../activation_amd64.go

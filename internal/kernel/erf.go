@@ -9,7 +9,8 @@ func Erf(dst, x []float32) {
 
 const erfAbove = 7 // coefficients above the line
 
-// erfTable holds P and Q of erf(x) = x·P(x²)/Q(x²) in the layout of tanhTable. Near minimax on |x| <= 3.93; relative error 2^-29.
+// erfTable holds P and Q of erf(x) = x·P(x²)/Q(x²) in the layout of tanhTable. Near minimax on |x| <= 3.93; relative
+// error 2^-29.
 var erfTable = [...]float64{
 	1.1283791691728353, 0.18514956027154605, 0.05425483466458999, 0.0038403508203586002,
 	0.0003771623003428199, 4.619871349067125e-06, -1.2857128916720528e-08,

@@ -3,9 +3,10 @@ package kernel
 // maxShift is the maximum shift, in steps, of BalanceBlock.
 const maxShift = 0.25
 
-// BalanceBlock quantizes x, rows of BlockCols, like RoundBlock, but keeps the sum of a column's errors near zero by error diffusion: carry
-// is the accumulated error of the preceding rows; all numbers are shifted down by a fraction of it before rounding, by a quarter of a step
-// at most; zeros stay zeros. The errors of these rows are added to carry. Values must be finite and at most 2^20 steps.
+// BalanceBlock quantizes x, rows of BlockCols, like RoundBlock, but keeps the sum of a column's errors near zero by
+// error diffusion: carry is the accumulated error of the preceding rows; all numbers are shifted down by a fraction of
+// it before rounding, by a quarter of a step at most; zeros stay zeros. The errors of these rows are added to carry.
+// Values must be finite and at most 2^20 steps.
 func BalanceBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange) {
 	c.check()
 	checkRows(len(x), BlockCols)

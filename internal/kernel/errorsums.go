@@ -2,15 +2,15 @@ package kernel
 
 import "math"
 
-// ErrorSums accumulates the sums for SQNR, cosine similarity and maximum error of an approximation: ref², (got-ref)², got² and ref·got, and
-// the largest |got-ref|. The zero value is ready to use.
+// ErrorSums accumulates the sums for SQNR, cosine similarity and maximum error of an approximation: ref², (got-ref)²,
+// got² and ref·got, and the largest |got-ref|. The zero value is ready to use.
 type ErrorSums struct {
 	Ref2, Err2, Got2, Dot float64
 	MaxErr                float32
 }
 
-// Add accumulates one block. The order of additions is a function of block lengths alone: eight lanes by index modulo 8 within the block,
-// folded pairwise, then added to the totals. NaN makes a sum the canonical NaN on every CPU.
+// Add accumulates one block. The order of additions is a function of block lengths alone: eight lanes by index modulo 8
+// within the block, folded pairwise, then added to the totals. NaN makes a sum the canonical NaN on every CPU.
 func (e *ErrorSums) Add(ref, got []float32) {
 	checkLen("got", len(got), len(ref))
 	var l errorLanes
@@ -33,7 +33,8 @@ type errorLanes struct {
 	maxErr                [8]uint32 // magnitude bits
 }
 
-// addGo requires ref to start at a multiple of 8 within its block. The conversions around products prevent a fused multiply-add.
+// addGo requires ref to start at a multiple of 8 within its block. The conversions around products prevent a fused
+// multiply-add.
 func (l *errorLanes) addGo(ref, got []float32) {
 	got = got[:len(ref)]
 	for i, v := range ref {

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// Expand is the inverse of NonZero and Compress: it fills dst with the next element of values where mask has a bit set, and with zeros
-// elsewhere. It returns the number of bytes of values used; values must hold an element for every bit. Bits of mask after the last element
-// are ignored.
+// Expand is the inverse of NonZero and Compress: it fills dst with the next element of values where mask has a bit set,
+// and with zeros elsewhere. It returns the number of bytes of values used; values must hold an element for every bit.
+// Bits of mask after the last element are ignored.
 func Expand(dst, mask, values []byte, size int) (used int) {
 	count := elements(dst, size)
 	checkLen("mask", len(mask), (count+7)/8)

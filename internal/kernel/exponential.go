@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// The functions of this file and of logarithm.go, erf.go, tanh.go and sincos.go are computed in float64, with fused multiply-adds, and
-// rounded once: within 0.6 ulp of the true value over all of float32, including subnormal results. math.FMA is exact everywhere, so that
-// twin and assembly agree. dst may be x, but must not overlap it otherwise.
+// The functions of this file and of logarithm.go, erf.go, tanh.go and sincos.go are computed in float64, with fused
+// multiply-adds, and rounded once: within 0.6 ulp of the true value over all of float32, including subnormal results.
+// math.FMA is exact everywhere, so that twin and assembly agree. dst may be x, but must not overlap it otherwise.
 
 // Exp writes e^x.
 func Exp(dst, x []float32) {
@@ -43,7 +43,8 @@ const (
 	erfBound     = 3.93 // erf is 1
 )
 
-// boundTable holds the arguments beyond which a function has its limit after rounding to float32. The assembly reads it in this order.
+// boundTable holds the arguments beyond which a function has its limit after rounding to float32. The assembly reads it
+// in this order.
 //
 //nolint:unused // by Go
 var boundTable = [...]float64{
@@ -51,8 +52,8 @@ var boundTable = [...]float64{
 	-tanhBound, tanhBound, -erfBound, erfBound,
 }
 
-// expTable: the assembly reads it in this order. The series is near the minimax polynomial of e^r for |r| <= ln(2)/2 that is exact at 0, as
-// the maximum element of LogSoftmax requires, least power first; relative error 2^-28.9.
+// expTable: the assembly reads it in this order. The series is near the minimax polynomial of e^r for |r| <= ln(2)/2
+// that is exact at 0, as the maximum element of LogSoftmax requires, least power first; relative error 2^-28.9.
 var expTable = [...]float64{
 	log2e, integerShift, ln2,
 	1, 1.0000000321829887, 0.49999994204462334, 0.16666431172816434,

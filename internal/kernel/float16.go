@@ -2,8 +2,9 @@ package kernel
 
 import "github.com/x448/float16"
 
-// F16FromF32 converts x to IEEE binary16 bits, rounded to nearest, half to even. Values out of range become Inf; a NaN keeps the top bits of
-// its payload and is made quiet. The bulk loop equals package float16, which converts the rest, on every bit pattern.
+// F16FromF32 converts x to IEEE binary16 bits, rounded to nearest, half to even. Values out of range become Inf; a NaN
+// keeps the top bits of its payload and is made quiet. The bulk loop equals package float16, which converts the rest,
+// on every bit pattern.
 func F16FromF32(dst []uint16, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := f16FromF32Bulk(dst, x)

@@ -10,8 +10,8 @@ import (
 // pieces of bit patterns fit the L1 cache.
 const pieceLength = 1 << 11
 
-// pieceStep is the step between pieces: sample, a prime, so that pieces cover every exponent at different offsets; or 1 with -exhaustive,
-// for all patterns.
+// pieceStep is the step between pieces: sample, a prime, so that pieces cover every exponent at different offsets; or 1
+// with -exhaustive, for all patterns.
 func pieceStep(sample int) int {
 	if *exhaustive {
 		return 1

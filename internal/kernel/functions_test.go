@@ -11,8 +11,8 @@ import (
 
 var exhaustive = flag.Bool("exhaustive", false, "try functions of one element, and conversions, on all 2^32 float32, not on a sample")
 
-// A unaryFunction is a function of one element with its twin, a reference in float64 that is accurate to a few ulp of float64, and the
-// maximum error in ulp of float32.
+// A unaryFunction is a function of one element with its twin, a reference in float64 that is accurate to a few ulp of
+// float64, and the maximum error in ulp of float32.
 type unaryFunction struct {
 	name string
 	run  func(dst, x []float32)
@@ -103,7 +103,8 @@ func TestFunctionsEqualTheirTwins(t *testing.T) {
 	}
 }
 
-// TestFunctionsWorkInPlace checks every length around the vector size, for which results must not change, with a guard around the elements.
+// TestFunctionsWorkInPlace checks every length around the vector size, for which results must not change, with a guard
+// around the elements.
 func TestFunctionsWorkInPlace(t *testing.T) {
 	for _, f := range unaryFunctions {
 		t.Run(f.name, func(t *testing.T) {
@@ -137,7 +138,8 @@ func FuzzFunctions(f *testing.F) {
 	})
 }
 
-// eachPattern calls body with blocks of float32 of all bit patterns, or of special values and a sample with every exponent.
+// eachPattern calls body with blocks of float32 of all bit patterns, or of special values and a sample with every
+// exponent.
 func eachPattern(body func(x []float32)) {
 	const block = 1 << 12
 	step, r := uint64(1), rand.New(rand.NewPCG(3, 0))
@@ -163,8 +165,8 @@ func specialFloats() []float32 {
 	return x
 }
 
-// ulps is the distance of got from want, in units of the last place of want as a float32. Inf counts as 2^128. NaN for NaN and zero for
-// less than half of the smallest float32 are correct.
+// ulps is the distance of got from want, in units of the last place of want as a float32. Inf counts as 2^128. NaN for
+// NaN and zero for less than half of the smallest float32 are correct.
 func ulps(got float32, want float64) float64 {
 	g := float64(got)
 	if g == want || g != g && want != want {
@@ -187,7 +189,8 @@ func wantFloats(t *testing.T, got, want []float32) {
 	}
 }
 
-// TestMathAssemblyUsesAVX2Only: the generator silently uses registers beyond Y15 when it runs out, and those exist in AVX-512 only.
+// TestMathAssemblyUsesAVX2Only: the generator silently uses registers beyond Y15 when it runs out, and those exist in
+// AVX-512 only.
 func TestMathAssemblyUsesAVX2Only(t *testing.T) {
 	text, err := os.ReadFile("math_amd64.s")
 	if err != nil {

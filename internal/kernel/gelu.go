@@ -2,17 +2,17 @@ package kernel
 
 import "math"
 
-// Gelu writes x·Φ(x) with Φ the distribution function of the normal distribution, which is x/2·(1+erf(x/√2)); for -Inf the limit, -0. Like
-// Silu it is computed in float32 with fused multiply-adds, within 5 ulp, also in its negative tail.
+// Gelu writes x·Φ(x) with Φ the distribution function of the normal distribution, which is x/2·(1+erf(x/√2)); for -Inf
+// the limit, -0. Like Silu it is computed in float32 with fused multiply-adds, within 5 ulp, also in its negative tail.
 func Gelu(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := geluBulk(dst, x)
 	each(dst[n:], x[n:], geluGo)
 }
 
-// millsTable holds bounds of the argument and a factor, then P and Q of Φ(-a)·e^(a²/2) = P(a)/Q(a), Mills' ratio up to a factor, each with the least
-// power first. The assembly reads it. Near minimax on 0 <= a <= 14.5; relative error 2^-33.4 before coefficients are rounded, all of which are
-// positive.
+// millsTable holds bounds of the argument and a factor, then P and Q of Φ(-a)·e^(a²/2) = P(a)/Q(a), Mills' ratio up to
+// a factor, each with the least power first. The assembly reads it. Near minimax on 0 <= a <= 14.5; relative error
+// 2^-33.4 before coefficients are rounded, all of which are positive.
 var millsTable = [...]float32{
 	-geluBound, geluBound, -0.5,
 	0.4999999999585859, 0.5073250366162474, 0.250385446963145, 0.07123032659041152,
@@ -26,8 +26,8 @@ const (
 	millsBelow = millsAbove + 6
 )
 
-// geluGo uses Φ of the negative magnitude, for the precision of its tail. The error of the square, which the exponential would multiply, is in the
-// remainder of its argument. The power of 2 is multiplied last, as in siluGo.
+// geluGo uses Φ of the negative magnitude, for the precision of its tail. The error of the square, which the
+// exponential would multiply, is in the remainder of its argument. The power of 2 is multiplied last, as in siluGo.
 func geluGo(x float32) float32 {
 	x = max32(x, -geluBound)
 	a := min32(abs(x), geluBound)

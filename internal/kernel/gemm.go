@@ -5,15 +5,16 @@ import "fmt"
 // GemmPanel is the number of columns of a panel of B.
 const GemmPanel = 16
 
-// GemmA is a left operand: element (i, k) is Data[i/R*Strip+i%R*Row+k*K], where R is GemmRows. Rows of any matrix have Strip = R*Row.
+// GemmA is a left operand: element (i, k) is Data[i/R*Strip+i%R*Row+k*K], where R is GemmRows. Rows of any matrix have
+// Strip = R*Row.
 type GemmA struct {
 	Data          []float32
 	Strip, Row, K int
 }
 
-// GemmB is a right operand: element (k, j) is Data[j/16*Panel+k*K+j%16]. Rows of a matrix have Panel = 16. The last panel is 16 columns
-// wide too, and its surplus columns are multiplied too. The next panels are prefetched: Next, if not 0, is the index in Data of what is
-// multiplied after the last ones.
+// GemmB is a right operand: element (k, j) is Data[j/16*Panel+k*K+j%16]. Rows of a matrix have Panel = 16. The last
+// panel is 16 columns wide too, and its surplus columns are multiplied too. The next panels are prefetched: Next, if
+// not 0, is the index in Data of what is multiplied after the last ones.
 type GemmB struct {
 	Data     []float32
 	Panel, K int
@@ -23,10 +24,12 @@ type GemmB struct {
 // GemmRows is the number of rows of a strip: those multiplied at once on this CPU.
 func GemmRows() int { return gemmRows() }
 
-// GemmFloat stores the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart, or adds it to them.
+// GemmFloat stores the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart, or adds it
+// to them.
 //
-// Every element is one chain of k fused multiply-adds in the order of k, for any m and n and any vector length of the CPU, so that it is
-// bit-identical on all CPUs with FMA. The twin rounds every product too: its results are close, not equal.
+// Every element is one chain of k fused multiply-adds in the order of k, for any m and n and any vector length of the
+// CPU, so that it is bit-identical on all CPUs with FMA. The twin rounds every product too: its results are close, not
+// equal.
 func GemmFloat(c []float32, ldc int, a GemmA, b GemmB, m, n, k int, add bool) {
 	if m <= 0 || n <= 0 {
 		return

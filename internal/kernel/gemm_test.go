@@ -63,8 +63,8 @@ func (p *product) run(left int, packed bool) []float32 {
 	return c
 }
 
-// exact is the definition in float64, and an error bound for float32 in any order: k+1 roundings of sums that are at most the sum of
-// magnitudes.
+// exact is the definition in float64, and an error bound for float32 in any order: k+1 roundings of sums that are at
+// most the sum of magnitudes.
 func (p *product) exact(i, j int) (want, bound float64) {
 	if p.add {
 		want = float64(p.c[i*p.ldc+j])

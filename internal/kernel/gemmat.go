@@ -6,8 +6,8 @@ import "fmt"
 const GemmAtRows = 6
 
 // GemmAt stores the product of m rows of x and n columns of b as rows of c that are ldc elements apart: sums over k of
-// x[i*row+at[k]] · b[(j/16*len(at)+k)*16+j%16], finished like those of GemmFinished. So windows over an image are multiplied where they are.
-// Sums are those of GemmFloat.
+// x[i*row+at[k]] · b[(j/16*len(at)+k)*16+j%16], finished like those of GemmFinished. So windows over an image are
+// multiplied where they are. Sums are those of GemmFloat.
 func GemmAt(c []float32, ldc int, x []float32, row int, at []int64, b []float32, m, n int, f GemmFinish) {
 	if m < GemmAtRows || row < 0 || ldc < 0 || len(at) == 0 {
 		panic(fmt.Sprintf("kernel: %d rows of %d products, %d and %d elements apart", m, len(at), row, ldc))

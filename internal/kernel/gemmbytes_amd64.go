@@ -2,8 +2,8 @@
 
 package kernel
 
-// byBytes multiplies uint8 by int8. There are tiles of 12, 8, 4 and 1 rows: the last one overlaps rows of the preceding one, and only its
-// other rows are stored.
+// byBytes multiplies uint8 by int8. There are tiles of 12, 8, 4 and 1 rows: the last one overlaps rows of the preceding
+// one, and only its other rows are stored.
 func (g *gemmInt) byBytes() {
 	wide := 2 * GemmPanel
 	// One row has four panels, as in float32: a sum waits for the one before it.
@@ -116,8 +116,8 @@ func takeTile[T int32 | float32](c []T, ldc int, tile []T, wide, rows, cols int,
 	}
 }
 
-// nextPanels is the offset from B of the lines that a strip prefetches: its part of the next two panels, size bytes after the first line of
-// these; 0 if the strips before prefetch all of them.
+// nextPanels is the offset from B of the lines that a strip prefetches: its part of the next two panels, size bytes
+// after the first line of these; 0 if the strips before prefetch all of them.
 func nextPanels(strip, size, part int) int {
 	if strip*part >= size {
 		return 0

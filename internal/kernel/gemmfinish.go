@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// A GemmFinish is what GemmFinished does with sums while they are in registers: it adds Bias, an element per column or nil, and bounds them
-// like Clip does by Lo and Hi.
+// A GemmFinish is what GemmFinished does with sums while they are in registers: it adds Bias, an element per column or
+// nil, and bounds them like Clip does by Lo and Hi.
 type GemmFinish struct {
 	Bias   []float32
 	Lo, Hi float32
@@ -24,7 +24,8 @@ func GemmFinished(c []float32, ldc int, a GemmA, b GemmB, m, n, k int, add bool,
 	}
 }
 
-// finishInPasses starts the sums at the bias if nothing else is added: its sum with a product is the same in either order.
+// finishInPasses starts the sums at the bias if nothing else is added: its sum with a product is the same in either
+// order.
 func (g *gemm) finishInPasses(f GemmFinish) {
 	starts := f.Bias != nil && !g.add
 	for i := 0; starts && i < g.m; i++ {

@@ -4,7 +4,8 @@ package kernel
 
 import "math"
 
-// widestTile is the number of columns of the widest tile that reads a bias. Functions read that many, so noBias has them.
+// widestTile is the number of columns of the widest tile that reads a bias. Functions read that many, so noBias has
+// them.
 const widestTile = 4 * GemmPanel
 
 // noBias changes no sum, not even -0.

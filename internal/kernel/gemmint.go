@@ -8,14 +8,16 @@ import (
 // GemmQuad is the number of consecutive steps of k in a packed 8-bit operand.
 const GemmQuad = 4
 
-// GemmIntWidth is the size in bytes of an element of A in GemmInt: 1 if the CPU multiplies uint8 by int8, 2 if only int16.
+// GemmIntWidth is the size in bytes of an element of A in GemmInt: 1 if the CPU multiplies uint8 by int8, 2 if only
+// int16.
 func GemmIntWidth() int { return gemmIntWidth() }
 
-// GemmInt stores first plus the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart. Rows of first are ldFirst
-// elements apart, 0 for the same one; first is nil for zeros, and may be c. It is exact modulo 2^32; k is a multiple of 4.
+// GemmInt stores first plus the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart.
+// Rows of first are ldFirst elements apart, 0 for the same one; first is nil for zeros, and may be c. It is exact
+// modulo 2^32; k is a multiple of 4.
 //
-// Rows of a are lda bytes apart and are written by GemmIntRows. b is panels of 16 columns that are panel bytes apart, written by PackQuads:
-// element (k, j) is the int8 b[j/16*panel+k/4*64+j%16*4+k%4].
+// Rows of a are lda bytes apart and are written by GemmIntRows. b is panels of 16 columns that are panel bytes apart,
+// written by PackQuads: element (k, j) is the int8 b[j/16*panel+k/4*64+j%16*4+k%4].
 func GemmInt(c []int32, ldc int, first []int32, ldFirst int, a []byte, lda int, b []byte, panel int, m, n, k int) {
 	(&gemmInt{c, ldc, first, ldFirst, a, lda, GemmIntWidth(), b, panel, m, n, k}).run()
 }
@@ -120,9 +122,10 @@ func (g *gemmInt) dot(row []int32, j int) (sum int32) {
 	return sum
 }
 
-// GemmIntRows converts rows of n int8 or uint8 elements for A: row r of src, from bytes apart, becomes row r of dst, to bytes apart, which
-// takes GemmIntWidth times as many bytes; src may be the end of the rows of dst. zero is the zero point. The sum of a row's elements minus
-// zero is added to its element of sums. It returns the offset that remains in every element of dst: 0 if they are int16.
+// GemmIntRows converts rows of n int8 or uint8 elements for A: row r of src, from bytes apart, becomes row r of dst, to
+// bytes apart, which takes GemmIntWidth times as many bytes; src may be the end of the rows of dst. zero is the zero
+// point. The sum of a row's elements minus zero is added to its element of sums. It returns the offset that remains in
+// every element of dst: 0 if they are int16.
 func GemmIntRows(dst []byte, to int, src []byte, from, n int, signed bool, zero int32, sums []int32) (left int32) {
 	if n == 0 || len(sums) == 0 {
 		return 0

@@ -1,7 +1,8 @@
 package kernel
 
-// PackPanels copies a k×n matrix, whose element (k, j) is src[k*row+j*col], into panels of 16 columns that are panel elements apart:
-// element (k, j) is copied to dst[j/16*panel+k*16+j%16]. The missing columns of the last panel become zero.
+// PackPanels copies a k×n matrix, whose element (k, j) is src[k*row+j*col], into panels of 16 columns that are panel
+// elements apart: element (k, j) is copied to dst[j/16*panel+k*16+j%16]. The missing columns of the last panel become
+// zero.
 func PackPanels(dst []float32, panel int, src []float32, row, col, k, n int) {
 	p := panelPack{dst, panel, src, row, col, k, n}
 	if k == 0 || n == 0 {
@@ -49,8 +50,8 @@ func gather(dst, src []float32, step int) {
 	}
 }
 
-// PackStrips copies an m×k matrix, whose element (i, k) is src[i*row+k*col], into strips of R = GemmRows rows: element (i, k) is copied to
-// dst[i/R*R*k+k*R+i%R]. The missing rows of the last strip are unchanged.
+// PackStrips copies an m×k matrix, whose element (i, k) is src[i*row+k*col], into strips of R = GemmRows rows: element
+// (i, k) is copied to dst[i/R*R*k+k*R+i%R]. The missing rows of the last strip are unchanged.
 func PackStrips(dst, src []float32, row, col, m, k int) {
 	packStrips(GemmRows(), dst, src, row, col, m, k)
 }

@@ -4,8 +4,8 @@ package kernel
 
 import "unsafe"
 
-// packedAtOnce is the number of panels that copy their part of a row before the next row: longer contiguous reads, but not more write
-// streams than the L1 cache has ways.
+// packedAtOnce is the number of panels that copy their part of a row before the next row: longer contiguous reads, but
+// not more write streams than the L1 cache has ways.
 const packedAtOnce = 8
 
 // bulk packs whole panels, and returns the number of steps of k and of columns done.

@@ -5,7 +5,8 @@ import "fmt"
 // PairWindow is the number of consecutive steps of k that PairRows reorders.
 const PairWindow = 32
 
-// maxPair is the largest sum of two weights of the same sign whose products with uint8 fit int16 together: 255·128 < 2^15.
+// maxPair is the largest sum of two weights of the same sign whose products with uint8 fit int16 together: 255·128 <
+// 2^15.
 const maxPair = 128
 
 // PairFits reports whether uint8·x + uint8·y always fits int16.
@@ -14,15 +15,16 @@ func PairFits(x, y int8) bool {
 	return max(a, 0)+max(b, 0) <= maxPair && min(a, 0)+min(b, 0) >= -maxPair
 }
 
-// GemmPairs is GemmInt for elements of a of one byte on all CPUs, written by PairRows. Steps 2i and 2i+1 of k of every column of b must
-// satisfy PairFits, as VPMADDUBSW sums pairs of products in 16 bits.
+// GemmPairs is GemmInt for elements of a of one byte on all CPUs, written by PairRows. Steps 2i and 2i+1 of k of every
+// column of b must satisfy PairFits, as VPMADDUBSW sums pairs of products in 16 bits.
 func GemmPairs(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
 	first, ldFirst := addedTo(c, ldc, add)
 	(&gemmInt{c, ldc, first, ldFirst, a, lda, 1, b, panel, m, n, k}).run()
 }
 
-// RequantizePairs requantizes first + a·b, the product of GemmPairs, of whose columns q has the scales. Rows of first are ldFirst elements
-// apart, 0 if all rows of the product start with the same sums. work is scratch memory for m rows of sums; it may be first.
+// RequantizePairs requantizes first + a·b, the product of GemmPairs, of whose columns q has the scales. Rows of first
+// are ldFirst elements apart, 0 if all rows of the product start with the same sums. work is scratch memory for m rows
+// of sums; it may be first.
 func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirst int, work []int32, a []byte, lda int, b []byte, panel, m, k int) {
 	n := len(q.Scale)
 	if m <= 0 || n == 0 {
@@ -53,9 +55,10 @@ type requantizedPairs struct {
 	q   Requantization
 }
 
-// PairRows copies rows of n int8 or uint8 elements for A of GemmPairs: row r of src, from bytes apart, becomes row r of dst, to bytes apart,
-// as uint8. Element i of a window of dst is element order[i] of its window of src; order consists of whole windows, whose elements after n
-// it keeps in place. The last window of a row of dst is written as a whole, with any values after n. dst may be src.
+// PairRows copies rows of n int8 or uint8 elements for A of GemmPairs: row r of src, from bytes apart, becomes row r of
+// dst, to bytes apart, as uint8. Element i of a window of dst is element order[i] of its window of src; order consists
+// of whole windows, whose elements after n it keeps in place. The last window of a row of dst is written as a whole,
+// with any values after n. dst may be src.
 func PairRows(dst []byte, to int, src []byte, from, rows, n int, signed bool, order []byte) {
 	if n == 0 || rows == 0 {
 		return

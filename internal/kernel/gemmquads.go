@@ -1,8 +1,8 @@
 package kernel
 
-// PackQuads packs a k×n matrix of bytes, whose element (k, j) is src[k*row+j*col], for GemmInt: panels are panel bytes apart, with k
-// rounded up to a multiple of 4. Every byte is XORed with flip, 0x80 to convert uint8 to int8 (minus 128). Missing elements of the last
-// panel and quad are 0. A panel of rows of 16 elements may be packed in place.
+// PackQuads packs a k×n matrix of bytes, whose element (k, j) is src[k*row+j*col], for GemmInt: panels are panel bytes
+// apart, with k rounded up to a multiple of 4. Every byte is XORed with flip, 0x80 to convert uint8 to int8 (minus
+// 128). Missing elements of the last panel and quad are 0. A panel of rows of 16 elements may be packed in place.
 func PackQuads(dst []byte, panel int, src []byte, row, col, k, n int, flip byte) {
 	if k == 0 || n == 0 {
 		return

@@ -19,8 +19,8 @@ func gemmRows() int {
 	return gemmTall
 }
 
-// gemmGroup is the number of panels that are multiplied by all rows before the next ones: few enough for the L2 cache, and enough for the
-// widest tile.
+// gemmGroup is the number of panels that are multiplied by all rows before the next ones: few enough for the L2 cache,
+// and enough for the widest tile.
 const gemmGroup = 4
 
 // bulk computes everything and reports true if the CPU has the instructions.
@@ -53,8 +53,8 @@ func gemmRest(rows int) int {
 	return min(rows, 4)
 }
 
-// strips computes the rows from i to down, high at a time, and the columns from j to end. A panel stays in the L1 cache during the strips
-// of a.
+// strips computes the rows from i to down, high at a time, and the columns from j to end. A panel stays in the L1 cache
+// during the strips of a.
 func (g *gemm) strips(i, down, high, j, end int) {
 	for wide := gemmWide(high); j < end; j += wide {
 		// No whole tile is left: the last panel alone, as surplus columns cost as much as others.
@@ -176,11 +176,12 @@ func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, 
 	}
 }
 
-// An ahead is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of a panel for four steps of k.
+// An ahead is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of a
+// panel for four steps of k.
 type ahead struct{ at, second, lines int }
 
-// ahead divides the panels that are multiplied next among the first strips: the more there are, the more time memory has. Nothing is left for others: lines
-// of B itself take no time.
+// ahead divides the panels that are multiplied next among the first strips: the more there are, the more time memory
+// has. Nothing is left for others: lines of B itself take no time.
 func (g *gemm) ahead(i, j, wide int) ahead {
 	next, second, strip, several := wide/GemmPanel*g.b.Panel, 4*g.b.Panel, i/gemmRows(), g.prefetchingStrips()
 	if j+wide >= g.n && g.b.Next != 0 {
@@ -224,12 +225,12 @@ func (g *gemm) split(strips int) int {
 // A tileShape is a tile with an assembly function.
 type tileShape struct{ rows, cols int }
 
-// gemvPart is the number of columns of four rows that are read before the next rows: at most a page of each, and the sums stay in the L1
-// cache.
+// gemvPart is the number of columns of four rows that are read before the next rows: at most a page of each, and the
+// sums stay in the L1 cache.
 const gemvPart = 1024
 
-// gemvBulk computes multiples of 16 columns. With FMA it computes the rest too, as 16 columns through buffers, so that no sum is rounded
-// differently.
+// gemvBulk computes multiples of 16 columns. With FMA it computes the rest too, as 16 columns through buffers, so that
+// no sum is rounded differently.
 func gemvBulk(sums, a []float32, step int, b []float32, row, k int) (n int) {
 	if !hasFMA {
 		return 0

@@ -7,7 +7,8 @@ import "golang.org/x/sys/cpu"
 // hasAMX reports whether the CPU multiplies bytes in tiles, and the system lets this process do so.
 var hasAMX = hasVNNI && cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8 && permitTiles()
 
-// The largest tile of AMX: 16 rows of 64 bytes, which are 64 elements of A, four of each of 16 columns of B, or 16 sums.
+// The largest tile of AMX: 16 rows of 64 bytes, which are 64 elements of A, four of each of 16 columns of B, or 16
+// sums.
 const (
 	amxRows  = 16
 	amxBytes = 64

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Sums of AMX and of VPDPBUSD are those of the twin, also if the last tiles are not full and the last elements no whole step.
+// Sums of AMX and of VPDPBUSD are those of the twin, also if the last tiles are not full and the last elements no whole
+// step.
 func FuzzGemmTiles(f *testing.F) {
 	if !hasAMX {
 		f.Skip("the CPU has no AMX")

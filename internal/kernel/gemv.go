@@ -1,7 +1,8 @@
 package kernel
 
-// GemvFloat adds to sums the products of k elements of a, step apart, and the rows of b, row elements apart: a row times an unpacked
-// matrix. Every sum is a chain in the order of k, bit-identical to GemmFloat that accumulates into the same value.
+// GemvFloat adds to sums the products of k elements of a, step apart, and the rows of b, row elements apart: a row
+// times an unpacked matrix. Every sum is a chain in the order of k, bit-identical to GemmFloat that accumulates into
+// the same value.
 func GemvFloat(sums, a []float32, step int, b []float32, row, k int) {
 	if k == 0 || len(sums) == 0 {
 		return

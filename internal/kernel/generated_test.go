@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAssemblyIsGenerated detects edits of the assembly or of the generator without the other. The generator is a module of
-// its own; only outside CI may it be missing.
+// TestAssemblyIsGenerated detects edits of the assembly or of the generator without the other. The generator is a
+// module of its own; only outside CI may it be missing.
 func TestAssemblyIsGenerated(t *testing.T) {
 	if out, err := run(t, "mod", "download"); err != nil {
 		if os.Getenv("CI") == "true" {

@@ -8,16 +8,16 @@ import (
 // HuffmanBits is the maximum number of bits of a Huffman code.
 const HuffmanBits = 11
 
-// HuffmanStreams are four streams of Huffman codes, which are read from the last bit to the first one, as in RFC 8878. Assembly
-// depends on the order of the fields.
+// HuffmanStreams are four streams of Huffman codes, which are read from the last bit to the first one, as in RFC 8878.
+// Assembly depends on the order of the fields.
 type HuffmanStreams struct {
 	In, Out [4][]byte
 	Left    [4]int // bits of In that are not decoded
 	Done    [4]int // symbols in Out
 }
 
-// A HuffmanTable has for the next bits the symbols that begin with them, up to four: the bits of their codes in the lowest byte, their number in
-// the second one, and the symbols in the upper four.
+// A HuffmanTable has for the next bits the symbols that begin with them, up to four: the bits of their codes in the
+// lowest byte, their number in the second one, and the symbols in the upper four.
 type HuffmanTable [1 << HuffmanBits]uint64
 
 const (
@@ -26,7 +26,8 @@ const (
 	huffmanUsed    = HuffmanBits * huffmanLookups
 )
 
-// DecodeHuffman decodes the streams, by turns so that they do not wait for each other, until one has less than 64 bits or place for 20 symbols.
+// DecodeHuffman decodes the streams, by turns so that they do not wait for each other, until one has less than 64 bits
+// or place for 20 symbols.
 func DecodeHuffman(s *HuffmanStreams, t *HuffmanTable) {
 	for {
 		groups := s.groups()

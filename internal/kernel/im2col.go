@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// PackLanes copies blocks of n elements, at most 16, one per row of a panel: dst[r*to+lane+i] becomes x[r*from+i*stride] for i < n. The
-// other lanes of the row become 0, or are unchanged if keep is set.
+// PackLanes copies blocks of n elements, at most 16, one per row of a panel: dst[r*to+lane+i] becomes
+// x[r*from+i*stride] for i < n. The other lanes of the row become 0, or are unchanged if keep is set.
 func PackLanes(dst, x []float32, rows, to, from, lane, n, stride int, keep bool) {
 	if rows <= 0 {
 		return
@@ -37,7 +37,8 @@ func packLanesGo(dst, x []float32, rows, to, from, lane, n, stride int, keep boo
 	}
 }
 
-// PackLanesAt is PackLanes for rows that are contiguous in dst, and at the offsets at in x, one per row. No element of at exceeds reach.
+// PackLanesAt is PackLanes for rows that are contiguous in dst, and at the offsets at in x, one per row. No element of
+// at exceeds reach.
 func PackLanesAt(dst, x []float32, at []int32, reach, lane, n, stride int, keep bool) {
 	if len(at) == 0 {
 		return
@@ -62,8 +63,8 @@ func packLanesAtGo(dst, x []float32, at []int32, lane, n, stride int, keep bool)
 	}
 }
 
-// WeightRows sums a window over one channel: element i of row r, y[r*to+i] for i < n, becomes first + Σ w[t]·x[r*from+at[t]+i], a
-// chain of fused multiply-adds in the order of t.
+// WeightRows sums a window over one channel: element i of row r, y[r*to+i] for i < n, becomes first + Σ
+// w[t]·x[r*from+at[t]+i], a chain of fused multiply-adds in the order of t.
 func WeightRows(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) {
 	if rows <= 0 || n <= 0 {
 		return

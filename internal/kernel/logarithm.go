@@ -16,8 +16,8 @@ func Softplus(dst, x []float32) {
 	each(dst[n:], x[n:], softplusGo)
 }
 
-// atanhTable is the minimax polynomial of atanh(s)/s in s² for |s| <= 1/3, least power first, error 2^-33, times two, as logarithms need
-// it. The assembly reads it.
+// atanhTable is the minimax polynomial of atanh(s)/s in s² for |s| <= 1/3, least power first, error 2^-33, times two,
+// as logarithms need it. The assembly reads it.
 var atanhTable = [...]float64{
 	2 * 0.9999999998994517, 2 * 0.3333333974154256, 2 * 0.19999339133418156,
 	2 * 0.14310520212726058, 2 * 0.10694988458903514, 2 * 0.12212426748054275,

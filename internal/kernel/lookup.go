@@ -38,7 +38,8 @@ func (l *Lookup) Decode(dst []float32, dstRow, at, stride, rows, cols int) {
 	}
 }
 
-// aligned reports whether each eight elements of rows begin at a whole byte and have one scale, in blocks of a power of two.
+// aligned reports whether each eight elements of rows begin at a whole byte and have one scale, in blocks of a power of
+// two.
 func (l *Lookup) aligned(at, stride int) bool {
 	if l.Block == 0 {
 		return l.Bits == 8 || (at|stride)%2 == 0

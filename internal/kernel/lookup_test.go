@@ -84,7 +84,8 @@ func FuzzLookup(f *testing.F) {
 	})
 }
 
-// BenchmarkLookup measures output bytes per second of panels of 16 columns, as products decode them, and of the plain loops.
+// BenchmarkLookup measures output bytes per second of panels of 16 columns, as products decode them, and of the plain
+// loops.
 func BenchmarkLookup(b *testing.B) {
 	const rows, stride = 256, 384
 	for _, bits := range []int{4, 8} {

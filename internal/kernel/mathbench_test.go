@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The benchmarks of vector mathematics count the bytes that are read, and stay in the L1 cache, except those of arithmetic, which stay in
-// the L2 cache: waiting for it would hide the rest.
+// The benchmarks of vector mathematics count the bytes that are read, and stay in the L1 cache, except those of
+// arithmetic, which stay in the L2 cache: waiting for it would hide the rest.
 
 func BenchmarkFunctions(b *testing.B) {
 	x := benchFloats()[:1<<12]

@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// MaxBytes is the maximum under a window that slides over images of bytes, int8 if Signed, whose channels are adjacent (NHWC): element c of
-// position p is the largest x[p*step+At[t]+c].
+// MaxBytes is the maximum under a window that slides over images of bytes, int8 if Signed, whose channels are adjacent
+// (NHWC): element c of position p is the largest x[p*step+At[t]+c].
 type MaxBytes struct {
 	Channels int
 	At       []int64

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// MinMax returns the minimum and the maximum of x, with -0 < +0 so that the result does not depend on the order of elements. x must not be
-// empty. Callers reject NaN and Inf with AbsMaxBits; here NaN is beyond the Inf of its sign.
+// MinMax returns the minimum and the maximum of x, with -0 < +0 so that the result does not depend on the order of
+// elements. x must not be empty. Callers reject NaN and Inf with AbsMaxBits; here NaN is beyond the Inf of its sign.
 func MinMax(x []float32) (lo, hi float32) {
 	if len(x) == 0 {
 		panic("kernel: MinMax of an empty slice")
@@ -13,8 +13,8 @@ func MinMax(x []float32) (lo, hi float32) {
 	return fromOrdered(low), fromOrdered(high)
 }
 
-// ColMinMax lowers lo[j] and raises hi[j] to the minimum and the maximum of column j of x, which is whole rows of len(lo) columns. For
-// several blocks of rows lo starts with +Inf and hi with -Inf. The order is MinMax's.
+// ColMinMax lowers lo[j] and raises hi[j] to the minimum and the maximum of column j of x, which is whole rows of
+// len(lo) columns. For several blocks of rows lo starts with +Inf and hi with -Inf. The order is MinMax's.
 func ColMinMax(lo, hi []float32, x []float32) {
 	checkLen("hi", len(hi), len(lo))
 	checkRows(len(x), len(lo))
@@ -27,7 +27,8 @@ func ColMinMax(lo, hi []float32, x []float32) {
 	}
 }
 
-// ordered maps float32 bits to integers of the same order: negative numbers get their magnitude inverted. It is its own inverse.
+// ordered maps float32 bits to integers of the same order: negative numbers get their magnitude inverted. It is its own
+// inverse.
 func ordered(v float32) int32 {
 	b := int32(math.Float32bits(v))
 	return b ^ (b >> 31 & magnitude)

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// NMRows prunes x to the n:m pattern along its elements: of every m consecutive ones the n of largest magnitude are kept and the others
-// become +0. Of equal magnitudes the lower index is pruned first. A shorter last group keeps its n largest too, or all if it has at most n.
+// NMRows prunes x to the n:m pattern along its elements: of every m consecutive ones the n of largest magnitude are
+// kept and the others become +0. Of equal magnitudes the lower index is pruned first. A shorter last group keeps its n
+// largest too, or all if it has at most n.
 func NMRows(x []float32, n, m int) {
 	checkNM(n, m)
 	at := nmRowsBulk(x, n, m)
@@ -35,8 +36,8 @@ func checkNM(n, m int) {
 	}
 }
 
-// nmGroupGo prunes the group x[0], x[stride], x[2*stride], …: elements are pruned in the order of their keys until n are left. Groups are
-// small, so it searches each next key anew.
+// nmGroupGo prunes the group x[0], x[stride], x[2*stride], …: elements are pruned in the order of their keys until n
+// are left. Groups are small, so it searches each next key anew.
 func nmGroupGo(x []float32, stride, n int) {
 	size := (len(x) + stride - 1) / stride
 	limit := uint64(0)

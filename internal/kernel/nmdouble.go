@@ -15,7 +15,8 @@ func NMColsDouble(x []float64, cols, n, m int) {
 	}
 }
 
-// nmGroupDouble prunes the group x[0], x[stride], x[2*stride], … by searching the next element to prune until n are left. Groups are small.
+// nmGroupDouble prunes the group x[0], x[stride], x[2*stride], … by searching the next element to prune until n are
+// left. Groups are small.
 func nmGroupDouble(x []float64, stride, n int) {
 	fallen := make([]bool, (len(x)+stride-1)/stride)
 	for range len(fallen) - n {

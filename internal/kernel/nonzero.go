@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// NonZero sets bit i of mask, least significant bit first, if element i of data has any bit set, so that -0.0 (see PositiveZeros) and NaN count as values, and
-// clears the others. It returns the number of set bits. Elements are little endian, of 1, 2, 4 or 8 bytes; mask has one bit for each,
-// rounded up to bytes.
+// NonZero sets bit i of mask, least significant bit first, if element i of data has any bit set, so that -0.0 (see
+// PositiveZeros) and NaN count as values, and clears the others. It returns the number of set bits. Elements are little
+// endian, of 1, 2, 4 or 8 bytes; mask has one bit for each, rounded up to bytes.
 func NonZero(mask, data []byte, size int) int {
 	count := elements(data, size)
 	checkLen("mask", len(mask), (count+7)/8)
@@ -15,7 +15,8 @@ func NonZero(mask, data []byte, size int) int {
 	return set + nonZeroGo(mask[n/8:], data[n*size:], size)
 }
 
-// NegativeZeros counts the elements of data that are -0.0: floats of 2, 4 or 8 bytes of which the sign is the only set bit.
+// NegativeZeros counts the elements of data that are -0.0: floats of 2, 4 or 8 bytes of which the sign is the only set
+// bit.
 func NegativeZeros(data []byte, size int) int {
 	n := 0
 	eachNegativeZero(data, size, func(int) { n++ })

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// LayerNorm writes (x-mean)/√(variance+eps)·gamma+beta of one row, which must not be empty, and returns the further outputs of ONNX
-// LayerNormalization. A nil beta means zeros. It is computed in float64 and rounded once. dst may be x, but must not overlap anything
-// otherwise.
+// LayerNorm writes (x-mean)/√(variance+eps)·gamma+beta of one row, which must not be empty, and returns the further
+// outputs of ONNX LayerNormalization. A nil beta means zeros. It is computed in float64 and rounded once. dst may be x,
+// but must not overlap anything otherwise.
 func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, invStdDev float32) {
 	checkLen("dst", len(dst), len(x))
 	checkLen("gamma", len(gamma), len(x))

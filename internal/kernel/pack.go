@@ -8,8 +8,8 @@ import (
 // Packed is the number of bytes of n packed values of 2, 4 or 8 bits.
 func Packed(n, bits int) int { return (n*bits + 7) / 8 }
 
-// Pack writes the low 2 or 4 bits of each value, lowest bits first, like ONNX; 8 bits are copied. dst has Packed(len(values), bits) bytes;
-// the bits after the last value are 0. dst may be the start of values.
+// Pack writes the low 2 or 4 bits of each value, lowest bits first, like ONNX; 8 bits are copied. dst has
+// Packed(len(values), bits) bytes; the bits after the last value are 0. dst may be the start of values.
 func Pack(dst, values []byte, bits int) {
 	checkLen("dst", len(dst), Packed(len(values), bits))
 	switch bits {
@@ -47,7 +47,8 @@ func Unpack(values, packed []byte, bits int, signed bool) {
 	unpackGo(values[n:], packed[n*bits/8:], bits, signed)
 }
 
-// spread is the first eight values of 2 or 4 bits in a byte each: the bits of neighbours move apart, half of them at a time.
+// spread is the first eight values of 2 or 4 bits in a byte each: the bits of neighbours move apart, half of them at a
+// time.
 func spread(packed []byte, bits int, signed bool) (x uint64) {
 	if bits == 2 {
 		x = uint64(binary.LittleEndian.Uint16(packed))
@@ -80,7 +81,8 @@ func unpackGo(values, packed []byte, bits int, signed bool) {
 	}
 }
 
-// pairBytes packs a pair of src's bytes, masked, into one: the first plus factor times the second, which may be missing.
+// pairBytes packs a pair of src's bytes, masked, into one: the first plus factor times the second, which may be
+// missing.
 func pairBytes(dst, src []byte, mask, factor byte) {
 	n := pairBytesBulk(dst, src, mask, factor)
 	pairBytesGo(dst[n/2:], src[n:], mask, factor)

@@ -2,8 +2,8 @@ package kernel
 
 import "encoding/binary"
 
-// SplitPlanes2 writes the low bytes of the 2-byte elements of src into p0 and the high ones into p1, of elements that are first rotated by
-// one bit to the left if turn is true. Lengths match.
+// SplitPlanes2 writes the low bytes of the 2-byte elements of src into p0 and the high ones into p1, of elements that
+// are first rotated by one bit to the left if turn is true. Lengths match.
 func SplitPlanes2(p0, p1, src []byte, turn bool) {
 	n := splitPlanes2Bulk(p0, p1, src, turn)
 	splitPlanes2Go(p0[n:], p1[n:], src[2*n:], turn)

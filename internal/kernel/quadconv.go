@@ -8,12 +8,14 @@ const QuadBlock = 64
 // QuadLimit bounds the magnitude of scaled sums, without zero points, which are converted to int32.
 const QuadLimit = 1 << 31
 
-// A Run is contiguous bytes under a window: its offset, and the number of quads of weights, the last of which may be filled up with 0.
+// A Run is contiguous bytes under a window: its offset, and the number of quads of weights, the last of which may be
+// filled up with 0.
 type Run struct{ At, Quads int64 }
 
-// A QuadConv slides over images of uint8 whose channels are adjacent (NHWC) and is requantized: element c of position p of the result is that
-// of First[c] + Σ W[k, c]·x[p*step+k], exact modulo 2^32, for the bytes k of all runs. First and the parameters of Q are whole blocks, of
-// which the first Channels are used; sums times scales must be below QuadLimit. W is panels of 16 columns of int8, as of GemmInt, whose quads are those of one run after the other.
+// A QuadConv slides over images of uint8 whose channels are adjacent (NHWC) and is requantized: element c of position p
+// of the result is that of First[c] + Σ W[k, c]·x[p*step+k], exact modulo 2^32, for the bytes k of all runs. First and
+// the parameters of Q are whole blocks, of which the first Channels are used; sums times scales must be below
+// QuadLimit. W is panels of 16 columns of int8, as of GemmInt, whose quads are those of one run after the other.
 //
 // It takes VPDPBUSD: without it GemmPairs is faster.
 type QuadConv struct {
@@ -32,8 +34,8 @@ func (q *QuadConv) quads() (n int) {
 	return n
 }
 
-// Slide computes the channels from lo to hi at adjacent positions, whose windows are step bytes of x apart. Rows of dst, which begin with
-// channel 0, are to bytes apart. lo is a multiple of 16. It reads whole quads.
+// Slide computes the channels from lo to hi at adjacent positions, whose windows are step bytes of x apart. Rows of
+// dst, which begin with channel 0, are to bytes apart. lo is a multiple of 16. It reads whole quads.
 func (q *QuadConv) Slide(dst []byte, to int, x []byte, positions, step, lo, hi int) {
 	if positions <= 0 || lo >= hi {
 		return
@@ -81,9 +83,10 @@ func checkQuads(channels int, first []int32, q Requantization) {
 	checkLen("bias", len(q.Bias), len(first))
 }
 
-// A QuadWindow slides over images like a QuadConv, but each channel has its own weights: element c of position p is that of First[c] +
-// Σ W[c, t]·x[p*step+At[t]+c]. At is whole quads of taps: the weights of those that fill up one are 0. Parameters are in the order of
-// QuadLane, weights in that of QuadWeight, of the channels of Positions adjacent positions, and then what fills up a QuadBlock.
+// A QuadWindow slides over images like a QuadConv, but each channel has its own weights: element c of position p is
+// that of First[c] + Σ W[c, t]·x[p*step+At[t]+c]. At is whole quads of taps: the weights of those that fill up one are
+// 0. Parameters are in the order of QuadLane, weights in that of QuadWeight, of the channels of Positions adjacent
+// positions, and then what fills up a QuadBlock.
 type QuadWindow struct {
 	Channels  int
 	Positions int
@@ -106,7 +109,8 @@ func QuadWeight(channel, tap, taps int) int {
 	return (block*QuadBlock+lane%QuadBlock)*GemmQuad + tap%GemmQuad
 }
 
-// Slide computes adjacent positions, whose windows are step elements of x apart. It reads up to QuadBlock bytes after them.
+// Slide computes adjacent positions, whose windows are step elements of x apart. It reads up to QuadBlock bytes after
+// them.
 func (q *QuadWindow) Slide(dst, x []byte, positions, step int) {
 	if positions <= 0 || q.Channels == 0 {
 		return

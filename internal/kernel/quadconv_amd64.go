@@ -2,8 +2,8 @@
 
 package kernel
 
-// A quadEpilogue is the parameters of a requantization that the kernels repeat in their lanes. Levels are those of uint8: int8 ones are
-// 128 above, and the result is flipped.
+// A quadEpilogue is the parameters of a requantization that the kernels repeat in their lanes. Levels are those of
+// uint8: int8 ones are 128 above, and the result is flipped.
 type quadEpilogue struct{ zero, lo, hi, flip uint32 }
 
 // quads is false if a zero point and sums that are saturated to 16 bits might exceed them.
@@ -35,7 +35,8 @@ func (q *QuadConv) bulk(dst []byte, to int, x []byte, positions, step, lo, hi in
 	return true
 }
 
-// columns computes up to two panels. The last strip begins earlier if positions are left, whose results are written twice.
+// columns computes up to two panels. The last strip begins earlier if positions are left, whose results are written
+// twice.
 func (q *QuadConv) columns(e quadEpilogue, dst []byte, to int, x []byte, positions, step, j, cols int) {
 	high := quadHigh(positions)
 	q.strips(e, high, positions/high, dst[j:], to, x, step, j, cols)
@@ -45,7 +46,8 @@ func (q *QuadConv) columns(e quadEpilogue, dst []byte, to int, x []byte, positio
 	}
 }
 
-// quadHigh is the height of strips: 7 for the sizes of images of 224×224 and their halves, if it leaves fewer positions over than 8.
+// quadHigh is the height of strips: 7 for the sizes of images of 224×224 and their halves, if it leaves fewer positions
+// over than 8.
 func quadHigh(positions int) int {
 	excess := func(high int) int { return (high - positions%high) % high }
 	switch {
@@ -82,8 +84,8 @@ func (q *QuadConv) strips(e quadEpilogue, high, strips int, dst []byte, to int, 
 	f(strips, &x[0], step, &q.Runs[0].At, len(q.Runs), w, panel, &q.First[j], &dst[0], to, mask, &q.Q.Scale[j], &q.Q.Bias[j], e.zero, e.lo, e.hi, e.flip)
 }
 
-// bulk computes everything and reports true if the CPU has the instructions. Windows of Positions that read adjacent bytes are computed as those
-// of one position.
+// bulk computes everything and reports true if the CPU has the instructions. Windows of Positions that read adjacent
+// bytes are computed as those of one position.
 func (q *QuadWindow) bulk(dst, x []byte, positions, step int) bool {
 	e, ok := q.Q.quads()
 	if !hasVNNI || !ok {

@@ -2,10 +2,12 @@
 
 package kernel
 
-// quadTall is the number of positions that are multiplied by AMX before their sums, in the L1 cache, are requantized. It is even.
+// quadTall is the number of positions that are multiplied by AMX before their sums, in the L1 cache, are requantized.
+// It is even.
 const quadTall = 4 * amxRows
 
-// quadLeast is the least number of positions for which AMX, which stores sums before they are requantized, is faster than VPDPBUSD.
+// quadLeast is the least number of positions for which AMX, which stores sums before they are requantized, is faster
+// than VPDPBUSD.
 const quadLeast = 8
 
 // fillsTiles reports whether AMX is faster for these positions and columns than VPDPBUSD.

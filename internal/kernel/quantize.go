@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// IntRange is a range of 8-bit quantized values, both ends included: int8 {-128, 127}, symmetric int8 {-127, 127}, uint8 {0, 255}, reduced
-// range {-64, 64} or {0, 127}.
+// IntRange is a range of 8-bit quantized values, both ends included: int8 {-128, 127}, symmetric int8 {-127, 127},
+// uint8 {0, 255}, reduced range {-64, 64} or {0, 127}.
 type IntRange struct{ Lo, Hi int32 }
 
 // Signed reports whether the values are int8 (two's complement), else uint8.
@@ -19,8 +19,8 @@ func (c IntRange) check() {
 	}
 }
 
-// Quantize quantizes every element of x like ONNX QuantizeLinear: x/scale in float32, rounded half to even, plus zero, saturated to c. The
-// magnitude of zero must be below 2^20. NaN, which callers reject before, becomes c.Lo.
+// Quantize quantizes every element of x like ONNX QuantizeLinear: x/scale in float32, rounded half to even, plus zero,
+// saturated to c. The magnitude of zero must be below 2^20. NaN, which callers reject before, becomes c.Lo.
 func Quantize(dst []byte, x []float32, scale float32, zero int32, c IntRange) {
 	c.check()
 	checkLen("dst", len(dst), len(x))
@@ -28,7 +28,8 @@ func Quantize(dst []byte, x []float32, scale float32, zero int32, c IntRange) {
 	quantizeGo(dst[n:], x[n:], scale, zero, c)
 }
 
-// QuantizeCols is Quantize on whole rows of len(scale) columns, each column with its own scale and zero point. A nil zero means zeros.
+// QuantizeCols is Quantize on whole rows of len(scale) columns, each column with its own scale and zero point. A nil
+// zero means zeros.
 func QuantizeCols(dst []byte, x []float32, scale []float32, zero []int32, c IntRange) {
 	c.check()
 	cols := len(scale)
@@ -77,8 +78,8 @@ func quantizeColsGo(dst []byte, row, scale []float32, zero []int32, c IntRange) 
 }
 
 const (
-	// quotientFloor is a lower bound of quotients, below which their sum with roundShift would become negative and its bits would not be
-	// ordered. It is far outside any quantized range.
+	// quotientFloor is a lower bound of quotients, below which their sum with roundShift would become negative and its
+	// bits would not be ordered. It is far outside any quantized range.
 	quotientFloor = -1 << 20
 	// roundShift added to a float32 of magnitude below 2^22 leaves no bits for a fraction, so the
 	// sum is rounded to an integer, half to even; that integer is in its low bits. Above, the

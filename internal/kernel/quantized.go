@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Quantized is a K×N matrix of quantized values: element (k, n) is (value - zero)·scale, or an entry of a table times scale, rounded after
-// each step. It is stored in panels of 16 columns, each a sequence of rows of 16 words of 32 bits: a word is consecutive rows of a column, the
-// first one in its lowest bits.
+// Quantized is a K×N matrix of quantized values: element (k, n) is (value - zero)·scale, or an entry of a table times
+// scale, rounded after each step. It is stored in panels of 16 columns, each a sequence of rows of 16 words of 32 bits:
+// a word is consecutive rows of a column, the first one in its lowest bits.
 type Quantized struct {
 	K, N   int
 	Bits   int // of a value: 2, 4 or 8; 4 or 8 with a table
@@ -47,8 +47,8 @@ func (q *Quantized) Fits() bool {
 	return (q.Bits == 2 || q.Bits == 4 || q.Bits == 8) && q.Block > 0 && (q.Block%q.per() == 0 || q.Block >= q.K)
 }
 
-// PackColumns stores the values of a panel: those of column n are consecutive in src, from value n·stride on. flip is added to each,
-// without carry.
+// PackColumns stores the values of a panel: those of column n are consecutive in src, from value n·stride on. flip is
+// added to each, without carry.
 func (q *Quantized) PackColumns(panel int, src []byte, stride int, flip byte) {
 	to := q.Values[panel*q.words()*GemmPanel*4:][:q.words()*GemmPanel*4]
 	mask := q.repeated(flip)
@@ -65,7 +65,8 @@ func (q *Quantized) PackColumns(panel int, src []byte, stride int, flip byte) {
 	}
 }
 
-// PackRows stores the values of a panel: those of row k are consecutive in src, from value k·stride on. flip is that of PackColumns.
+// PackRows stores the values of a panel: those of row k are consecutive in src, from value k·stride on. flip is that of
+// PackColumns.
 func (q *Quantized) PackRows(panel int, src []byte, stride int, flip byte) {
 	to := q.Values[panel*q.words()*GemmPanel*4:][:q.words()*GemmPanel*4]
 	mask, cols, per := q.repeated(flip), min(GemmPanel, q.N-panel*GemmPanel), q.per()
@@ -85,8 +86,8 @@ func (q *Quantized) PackRows(panel int, src []byte, stride int, flip byte) {
 	}
 }
 
-// transposeBits transposes a square matrix whose rows are words of values of some bits: it swaps quadrants of a half, a quarter and so on of its
-// size.
+// transposeBits transposes a square matrix whose rows are words of values of some bits: it swaps quadrants of a half, a
+// quarter and so on of its size.
 func transposeBits(rows []uint32, bits int) {
 	for half := len(rows) / 2; half > 0; half /= 2 {
 		width := half * bits
@@ -200,9 +201,9 @@ func (q *Quantized) At(k, n int) float32 {
 	return q.number(word>>(k%q.per()*q.Bits), zero) * q.Scales[q.blockAt(n, block)]
 }
 
-// Row adds to sums the products of a and rows k0 to k1 of the columns of panel and, beyond 16 sums, of the next one. Sums are chains in the
-// order of k, bit-identical to GemmFloat that accumulates into the same value, if scales of 4-bit integers are 0 or at least 2^-102. k0 is the
-// first row of a word.
+// Row adds to sums the products of a and rows k0 to k1 of the columns of panel and, beyond 16 sums, of the next one.
+// Sums are chains in the order of k, bit-identical to GemmFloat that accumulates into the same value, if scales of
+// 4-bit integers are 0 or at least 2^-102. k0 is the first row of a word.
 func (q *Quantized) Row(sums, a []float32, panel, k0, k1 int) {
 	q.check(k0, k1)
 	checkLen("a", len(a), k1-k0)

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// FilterRange is one step of finding the k-th magnitude: it counts the elements of x whose magnitude bits (see AbsMaxBits) are below lo,
-// and appends to dst those from lo to hi, both included, in order.
+// FilterRange is one step of finding the k-th magnitude: it counts the elements of x whose magnitude bits (see
+// AbsMaxBits) are below lo, and appends to dst those from lo to hi, both included, in order.
 func FilterRange(dst []uint32, x []float32, lo, hi uint32) (below int, out []uint32) {
 	if lo > magnitude {
 		return len(x), dst

@@ -30,7 +30,8 @@ func TestFilterRange(t *testing.T) {
 	})
 }
 
-// TestFilterRangeFindsRank uses it like its callers: the k-th magnitude is within the range and the count below gives its position.
+// TestFilterRangeFindsRank uses it like its callers: the k-th magnitude is within the range and the count below gives
+// its position.
 func TestFilterRangeFindsRank(t *testing.T) {
 	eachSample(t, func(t *testing.T, x []float32) {
 		sorted := make([]uint32, len(x))

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// The sums of this file are computed in float64. The order of additions is a function of the length alone: eight lanes by index modulo 8,
-// then folded.
+// The sums of this file are computed in float64. The order of additions is a function of the length alone: eight lanes
+// by index modulo 8, then folded.
 
 // ReduceSum returns the sum of x.
 func ReduceSum(x []float32) float64 {
@@ -27,8 +27,8 @@ func Dot(a, b []float32) float64 {
 	return l.fold()
 }
 
-// DotRows sets the elements of dst to the products of a with rows of as many elements that are stride elements apart, rounded to float32,
-// times factor.
+// DotRows sets the elements of dst to the products of a with rows of as many elements that are stride elements apart,
+// rounded to float32, times factor.
 func DotRows(dst, a, rows []float32, stride int, factor float32) {
 	if len(dst) == 0 {
 		return

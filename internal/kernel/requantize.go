@@ -1,7 +1,8 @@
 package kernel
 
-// A Requantization quantizes the sums of an integer product, each column with its own scale and bias: float32(sum)·scale + bias, rounded after
-// each step, then half to even, plus zero, saturated to the levels. The magnitude of zero must be below 2^20.
+// A Requantization quantizes the sums of an integer product, each column with its own scale and bias:
+// float32(sum)·scale + bias, rounded after each step, then half to even, plus zero, saturated to the levels. The
+// magnitude of zero must be below 2^20.
 type Requantization struct {
 	Scale, Bias []float32
 	Zero        int32

@@ -2,8 +2,8 @@
 
 package kernel
 
-// A roundSpace is a RoundSpace in the layout of roundSearchAVX2: Lowest and Largest are the symmetric quantized values that negative and
-// positive ranges map to, Levels is the number of steps.
+// A roundSpace is a RoundSpace in the layout of roundSearchAVX2: Lowest and Largest are the symmetric quantized values
+// that negative and positive ranges map to, Levels is the number of steps.
 type roundSpace struct {
 	Low, High, Middle, Lowest, Largest, Levels float32
 }

@@ -5,8 +5,9 @@ import "math"
 // RoundLanes is the number of columns of RoundSearch.
 const RoundLanes = 16
 
-// A RoundSpace is the search space of RoundSearch: integers from Low to High, and ranges that are Fractions of a column's, each followed by
-// Refits-1 scales that are optimal for the quantized values before. Zero points are Middle if Symmetric; else they map 0 to an integer.
+// A RoundSpace is the search space of RoundSearch: integers from Low to High, and ranges that are Fractions of a
+// column's, each followed by Refits-1 scales that are optimal for the quantized values before. Zero points are Middle
+// if Symmetric; else they map 0 to an integer.
 type RoundSpace struct {
 	Low, High, Middle float32
 	Symmetric         bool
@@ -19,9 +20,10 @@ type RoundResult struct {
 	Low, High, Least, Scale, Zero [RoundLanes]float32
 }
 
-// RoundSearch finds scales and zero points of columns, whose rows are stride elements apart, with the least Σ weight·(x - q·Scale)², where q
-// is x/Scale rounded half to even, within the range of integers relative to Zero. All columns in one call, with RoundErrors: solving BERT's
-// shape by GPTQ (8 × 128 tokens) takes 1.75 s of processor time, and 2.75 with a kernel for the sums alone (Intel Xeon with AVX-512). Symmetric scales may be negative. The result of a column
+// RoundSearch finds scales and zero points of columns, whose rows are stride elements apart, with the least Σ weight·(x
+// - q·Scale)², where q is x/Scale rounded half to even, within the range of integers relative to Zero. All columns in
+// one call, with RoundErrors: solving BERT's shape by GPTQ (8 × 128 tokens) takes 1.75 s of processor time, and 2.75
+// with a kernel for the sums alone (Intel Xeon with AVX-512). Symmetric scales may be negative. The result of a column
 // whose range is so small that scales are not normal is undefined. There is at least one row; x must not contain NaN.
 func RoundSearch(r *RoundResult, x []float32, stride int, weight []float32, s RoundSpace) {
 	if len(weight) == 0 || len(s.Fractions) == 0 || s.Refits < 1 {
@@ -80,7 +82,8 @@ func (s RoundSpace) largest() float32 {
 	return s.Low - s.Middle
 }
 
-// refit keeps the scales that are better than those before, and continues with the optimal scales for their quantized values.
+// refit keeps the scales that are better than those before, and continues with the optimal scales for their quantized
+// values.
 func (c *roundColumn) refit(scale, zero float32, s RoundSpace) {
 	inverse := 1 / scale
 	for range s.Refits {
@@ -100,7 +103,8 @@ func normal(scale float32) bool {
 	return m >= 0x1p-126 && m <= 0x1p126
 }
 
-// sums are those over the rows: the weighted squared errors, and the products of quantized values with x and with themselves.
+// sums are those over the rows: the weighted squared errors, and the products of quantized values with x and with
+// themselves.
 func (c *roundColumn) sums(inverse, scale, low, high float32) (cost, dot, square float32) {
 	for i, w := range c.weight {
 		v := c.x[i*c.stride]
@@ -113,8 +117,8 @@ func (c *roundColumn) sums(inverse, scale, low, high float32) (cost, dot, square
 	return cost, dot, square
 }
 
-// RoundErrors rounds x/scale to the nearest integers, half to even, within c, and stores in errors what they differ by from w, another row
-// of the same columns: w - (q-zero)·scale.
+// RoundErrors rounds x/scale to the nearest integers, half to even, within c, and stores in errors what they differ by
+// from w, another row of the same columns: w - (q-zero)·scale.
 func RoundErrors(dst []byte, errors, x, w, scale []float32, zero []int32, c IntRange) {
 	c.check()
 	n := len(dst)

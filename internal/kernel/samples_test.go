@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Twin and assembly are tested on the same samples: every length around the vector and strip sizes, each with ordinary numbers, arbitrary
-// bits, ties and special values, at unaligned addresses.
+// Twin and assembly are tested on the same samples: every length around the vector and strip sizes, each with ordinary
+// numbers, arbitrary bits, ties and special values, at unaligned addresses.
 
 var specials = []uint32{
 	0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff,

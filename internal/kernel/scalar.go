@@ -1,6 +1,7 @@
 package kernel
 
-// The functions of this file are those of arithmetic.go with a scalar operand s. dst may be x, but must not overlap it otherwise.
+// The functions of this file are those of arithmetic.go with a scalar operand s. dst may be x, but must not overlap it
+// otherwise.
 
 // AddScalar writes x+s.
 func AddScalar(dst, x []float32, s float32) {

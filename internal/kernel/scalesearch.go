@@ -5,8 +5,8 @@ import "math"
 // BlockCols is the number of columns of a block: two vectors.
 const BlockCols = 16
 
-// LoadBlock copies to dst, rows of BlockCols, those that start stride elements apart in src, and widens lo and hi, which are not NaN, by
-// the columns' elements. A zero does not widen beyond the zero of the other sign; NaN is ignored.
+// LoadBlock copies to dst, rows of BlockCols, those that start stride elements apart in src, and widens lo and hi,
+// which are not NaN, by the columns' elements. A zero does not widen beyond the zero of the other sign; NaN is ignored.
 func LoadBlock(dst []float32, lo, hi *[BlockCols]float32, src []float32, stride int) {
 	checkRows(len(dst), BlockCols)
 	rows := len(dst) / BlockCols
@@ -34,17 +34,18 @@ func loadBlockGo(dst []float32, lo, hi *[BlockCols]float32, src []float32, strid
 	}
 }
 
-// A BlockGrid is the search space of SearchBlock: integers from Lo to Hi, with the middle of a column's range, mid, quantized to Center;
-// symmetric quantization has a Center and mids of 0, and zero points of 0.
+// A BlockGrid is the search space of SearchBlock: integers from Lo to Hi, with the middle of a column's range, mid,
+// quantized to Center; symmetric quantization has a Center and mids of 0, and zero points of 0.
 type BlockGrid struct {
 	Lo, Hi, Center float32
 	Factors        []float32 // of base: the steps that are tried
 }
 
-// SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols. Among the steps base·factor, each with the zero point
-// nearest to mid's, it selects the one whose quantized values q have the least squared error with their optimal scale, that is the largest
-// score (Σqx)²/Σq². The returned scale is not the optimal one, Σqx/Σq², which shrinks weights on average, but Σx²/Σqx, which does not.
-// Columns without a score above best are unchanged. Values must be finite and bases not zero.
+// SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols. Among the steps base·factor, each
+// with the zero point nearest to mid's, it selects the one whose quantized values q have the least squared error with
+// their optimal scale, that is the largest score (Σqx)²/Σq². The returned scale is not the optimal one, Σqx/Σq², which
+// shrinks weights on average, but Σx²/Σqx, which does not. Columns without a score above best are unchanged. Values
+// must be finite and bases not zero.
 func SearchBlock(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
 	checkRows(len(x), BlockCols)
 	if len(x) == 0 || len(g.Factors) == 0 {

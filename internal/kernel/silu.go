@@ -2,16 +2,17 @@ package kernel
 
 import "math"
 
-// Silu writes x·Sigmoid(x), also called Swish; for -Inf the limit, -0. It is computed in float32 with fused multiply-adds, within 3 ulp, at a
-// multiple of the speed of float64.
+// Silu writes x·Sigmoid(x), also called Swish; for -Inf the limit, -0. It is computed in float32 with fused
+// multiply-adds, within 3 ulp, at a multiple of the speed of float64.
 func Silu(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := siluBulk(dst, x)
 	each(dst[n:], x[n:], siluGo)
 }
 
-// siluTable: the assembly reads it in this order: a bound from which on the result is -0, 3·2^22 (its sum with a float32 is rounded to an
-// integer, half to even, which the low bits hold), ln(2) in two parts, and the series of e^r for |r| <= ln(2)/2, least power first.
+// siluTable: the assembly reads it in this order: a bound from which on the result is -0, 3·2^22 (its sum with a
+// float32 is rounded to an integer, half to even, which the low bits hold), ln(2) in two parts, and the series of e^r
+// for |r| <= ln(2)/2, least power first.
 var siluTable = [...]float32{
 	siluLeast, log2e, singleShift, siluLn2, ln2 - siluLn2,
 	1, 1, 0.49999994204462334, 0.16666431172816434, 0.04166800285056782, 0.008374163169682232, 0.0013843629086876482,
@@ -24,8 +25,8 @@ const (
 	siluSeries  = 5            // start of the series in siluTable
 )
 
-// siluGo is x/(1+e^-x), or x·e^x/(1+e^x) if x is negative, so that e^-|x| is at most 1. Its power of 2 is multiplied last, so that
-// subnormal results are as precise as possible.
+// siluGo is x/(1+e^-x), or x·e^x/(1+e^x) if x is negative, so that e^-|x| is at most 1. Its power of 2 is multiplied
+// last, so that subnormal results are as precise as possible.
 func siluGo(x float32) float32 {
 	x = max32(x, siluLeast)
 	r, k := reduce32(max32(-abs(x), siluLeast))
@@ -65,7 +66,8 @@ func max32(x, lo float32) float32 {
 // scaled is x·2^k, rounded once.
 func scaled(x, k float32) float32 { return float32(math.Ldexp(float64(x), int(k))) }
 
-// fma32 is x·y+z, rounded once: the sum in float64 is rounded to odd, so that the second rounding is that of the exact sum.
+// fma32 is x·y+z, rounded once: the sum in float64 is rounded to odd, so that the second rounding is that of the exact
+// sum.
 func fma32(x, y, z float32) float32 {
 	product, c := float64(float64(x)*float64(y)), float64(z) // exact
 	sum := product + c

@@ -23,7 +23,8 @@ const (
 	twoOverPi  = 2 / math.Pi
 	halfPi     = math.Pi / 2           // as float64, which is
 	halfPiRest = 6.123233995736766e-17 // too small by this
-	// quadrantLimit bounds arguments whose quadrant follows from the shift; their remainder has a relative error below 2^-40.
+	// quadrantLimit bounds arguments whose quadrant follows from the shift; their remainder has a relative error below
+	// 2^-40.
 	quadrantLimit = 1 << 32
 )
 
@@ -75,8 +76,8 @@ func sine(r float64, q uint64) float64 {
 	return math.Float64frombits(math.Float64bits(v) ^ q>>1<<63)
 }
 
-// quadrantFar is quadrant for |x| >= 2^26 (Payne and Hanek): x is an integer m times 2^e, so the digits of 2/π above 2^(2-e) give multiples
-// of four quadrants, and the next 128 suffice.
+// quadrantFar is quadrant for |x| >= 2^26 (Payne and Hanek): x is an integer m times 2^e, so the digits of 2/π above
+// 2^(2-e) give multiples of four quadrants, and the next 128 suffice.
 func quadrantFar(x float32) (r float64, q uint64) {
 	b := math.Float32bits(x)
 	if b&magnitude >= f32Inf {

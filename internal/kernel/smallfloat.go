@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// A SmallFloat is a float format of at most 8 bits: a sign, an exponent and a fraction, with subnormals (OCP 8-bit Floating Point
-// Specification 1.0, OCP Microscaling Formats 1.0).
+// A SmallFloat is a float format of at most 8 bits: a sign, an exponent and a fraction, with subnormals (OCP 8-bit
+// Floating Point Specification 1.0, OCP Microscaling Formats 1.0).
 type SmallFloat struct {
 	fraction uint32 // number of bits
 	bias     uint32
@@ -32,12 +32,14 @@ func (f SmallFloat) Largest() float32 { return f.values[f.largest] }
 // Ends are the encodings of the smallest and the largest number.
 func (f SmallFloat) Ends() (low, high byte) { return f.largest | f.sign, f.largest }
 
-// HalfSpacing is half the distance of neighbouring numbers: relative to the smaller one, and absolute between subnormal ones.
+// HalfSpacing is half the distance of neighbouring numbers: relative to the smaller one, and absolute between subnormal
+// ones.
 func (f SmallFloat) HalfSpacing() (relative, absolute float32) {
 	return float32(math.Ldexp(1, -int(f.fraction)-1)), f.values[1] / 2
 }
 
-// Encode writes the encoding of each x/scale, one per byte: rounded to nearest, half to even, saturated. x must not contain NaN.
+// Encode writes the encoding of each x/scale, one per byte: rounded to nearest, half to even, saturated. x must not
+// contain NaN.
 func (f SmallFloat) Encode(dst []byte, x []float32, scale float32) {
 	checkLen("dst", len(dst), len(x))
 	n := f.codesBulk(dst, x, scale)
@@ -63,7 +65,8 @@ func (f SmallFloat) encode(v float32) byte {
 	b := math.Float32bits(v)
 	m, sign := b&magnitude, byte(b>>31)*f.sign
 	if m < f.normal() {
-		// The sum with this number, whose last place is the smallest subnormal, is rounded to multiples of it by the addition.
+		// The sum with this number, whose last place is the smallest subnormal, is rounded to multiples of it by the
+		// addition.
 		unit := f.unit()
 		m = math.Float32bits(math.Float32frombits(m)+math.Float32frombits(unit)) - unit
 	} else {
@@ -98,8 +101,8 @@ func (f SmallFloat) BlockErrors(x []float32, scale *[BlockCols]float32) (sums [B
 	return sums
 }
 
-// nearest is the number of the format nearest to v, which is not negative: the sum with a number whose last place is the format's at that
-// magnitude is rounded to it by the addition.
+// nearest is the number of the format nearest to v, which is not negative: the sum with a number whose last place is
+// the format's at that magnitude is rounded to it by the addition.
 func (f SmallFloat) nearest(v float32) float32 {
 	v = min(v, f.Largest())
 	by := math.Float32frombits(max(math.Float32bits(v), f.normal())&f32Inf + f.drop()<<23)

@@ -1,7 +1,8 @@
 package kernel
 
-// Softmax writes e^x over the sum of e^x, of one row. Exponentials are those of Exp of the difference from the maximum, and their sum has
-// the order of ReduceSum. A row with NaN, with +Inf or of -Inf alone gives NaN. dst may be x, but must not overlap it otherwise.
+// Softmax writes e^x over the sum of e^x, of one row. Exponentials are those of Exp of the difference from the maximum,
+// and their sum has the order of ReduceSum. A row with NaN, with +Inf or of -Inf alone gives NaN. dst may be x, but
+// must not overlap it otherwise.
 func Softmax(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	top := float64(ReduceMax(x))
@@ -11,8 +12,8 @@ func Softmax(dst, x []float32) {
 	MulScalar(dst, dst, float32(1/l.fold()))
 }
 
-// LogSoftmax writes the natural logarithm of Softmax, of one row, without the loss of precision of computing both in sequence. dst may be
-// x, but must not overlap it otherwise.
+// LogSoftmax writes the natural logarithm of Softmax, of one row, without the loss of precision of computing both in
+// sequence. dst may be x, but must not overlap it otherwise.
 func LogSoftmax(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	top := float64(ReduceMax(x))

@@ -19,9 +19,10 @@ const SparseQuad = 4
 // quadHead is the size in bytes of a quad before its indices: its rows, and the number of elements of each as a uint16.
 const quadHead = SparseQuad + 2
 
-// SparseRows are the nonzero elements of some rows of a sparse matrix, in at most SparseDepth columns of it. Rows are stored in quads, in
-// the order of their counts: four rows, which are padded to the same number of elements. The i-th elements of the four rows are adjacent. An
-// element has its column as a byte in index, after the head of its quad, and its value.
+// SparseRows are the nonzero elements of some rows of a sparse matrix, in at most SparseDepth columns of it. Rows are
+// stored in quads, in the order of their counts: four rows, which are padded to the same number of elements. The i-th
+// elements of the four rows are adjacent. An element has its column as a byte in index, after the head of its quad, and
+// its value.
 type SparseRows struct {
 	sparseQuads
 	SparseValues
@@ -37,7 +38,8 @@ type sparseQuads struct {
 	values []float32
 }
 
-// NewSparseRows returns a matrix of depth columns without rows, with memory for this number of quads, of elems elements together.
+// NewSparseRows returns a matrix of depth columns without rows, with memory for this number of quads, of elems elements
+// together.
 func NewSparseRows(depth, quads, elems int, v SparseValues) *SparseRows {
 	if depth > SparseDepth {
 		panic(fmt.Sprintf("kernel: sparse rows of %d columns, want at most %d", depth, SparseDepth))
@@ -52,8 +54,8 @@ func NewSparseRows(depth, quads, elems int, v SparseValues) *SparseRows {
 	return s
 }
 
-// Append appends four rows with these elements, whose columns ascend and are counted from first. The largest count of the four must
-// not be less than that of the rows before.
+// Append appends four rows with these elements, whose columns ascend and are counted from first. The largest count of
+// the four must not be less than that of the rows before.
 func (s *SparseRows) Append(rows [SparseQuad]int, first int, cols [SparseQuad][]int32, values [SparseQuad][]float32) {
 	count := 0
 	for i, row := range rows {
@@ -120,12 +122,13 @@ func SparseStride(cols int) int {
 	return (cols + 7) &^ 7
 }
 
-// Multiply stores the products of the rows and a dense matrix of at most SparseCols columns as rows of sums, SparseStride elements apart, or
-// adds them. Element (k, j) of the dense matrix is x[j/16*panel+k*16+j%16], as in PackPanels; for one column it is x[k]. Surplus columns of
-// sums get undefined values. Values of other types than SparseFloat are decoded into work, SparseWork elements.
+// Multiply stores the products of the rows and a dense matrix of at most SparseCols columns as rows of sums,
+// SparseStride elements apart, or adds them. Element (k, j) of the dense matrix is x[j/16*panel+k*16+j%16], as in
+// PackPanels; for one column it is x[k]. Surplus columns of sums get undefined values. Values of other types than
+// SparseFloat are decoded into work, SparseWork elements.
 //
-// Every sum is a chain of fused multiply-adds in the order of k, as in GemmFloat, and bit-identical to it if x is finite. The twin
-// rounds every product, as that of GemmFloat does.
+// Every sum is a chain of fused multiply-adds in the order of k, as in GemmFloat, and bit-identical to it if x is
+// finite. The twin rounds every product, as that of GemmFloat does.
 func (s *SparseRows) Multiply(sums, x []float32, panel, cols int, add bool, work []float32) {
 	if s.quads == 0 {
 		return

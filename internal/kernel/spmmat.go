@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// SparseWide is the maximum number of columns of MultiplyAt on this CPU: as many sums of a quad as registers hold, or eight vectors.
+// SparseWide is the maximum number of columns of MultiplyAt on this CPU: as many sums of a quad as registers hold, or
+// eight vectors.
 func SparseWide() int { return sparseWide() }
 
 const maxSparseWide = 112 // of all CPUs
 
-// SparseOffsets are where the rows of a dense matrix start in memory; rows may overlap, as the taps of a convolution do.
+// SparseOffsets are where the rows of a dense matrix start in memory; rows may overlap, as the taps of a convolution
+// do.
 type SparseOffsets struct {
 	at    []int32
 	reach int // the largest of them
@@ -27,8 +29,8 @@ func NewSparseOffsets(at []int32) SparseOffsets {
 	return SparseOffsets{at, int(slices.Max(at))}
 }
 
-// MultiplyAt is Multiply with a dense matrix that is not packed: element (k, j) is x[offset k + j]. The number of columns is a multiple of
-// eight, at most SparseWide(), and the distance of rows of sums.
+// MultiplyAt is Multiply with a dense matrix that is not packed: element (k, j) is x[offset k + j]. The number of
+// columns is a multiple of eight, at most SparseWide(), and the distance of rows of sums.
 func (s *SparseRows) MultiplyAt(sums, x []float32, rows SparseOffsets, cols int, add bool, work []float32) {
 	if s.quads == 0 {
 		return

@@ -18,8 +18,8 @@ const (
 // size is the number of bytes of a value.
 func (t SparseType) size() int { return [...]int{4, 2, 1}[t] }
 
-// SparseValues are a type, which must represent the values, and unless it is SparseFloat a scale for each row, by which they are
-// multiplied, as DequantizeLinear does, before they are multiplied by x. The scales are finite.
+// SparseValues are a type, which must represent the values, and unless it is SparseFloat a scale for each row, by which
+// they are multiplied, as DequantizeLinear does, before they are multiplied by x. The scales are finite.
 type SparseValues struct {
 	Type   SparseType
 	Scales []float32
@@ -28,7 +28,8 @@ type SparseValues struct {
 // SparseWork is the scratch memory of Multiply in elements: two of the largest quads. They stay in the L1 cache.
 const SparseWork = 2*SparseQuad*SparseDepth + sparseSlack
 
-// sparseSlack is the number of values that decoding may read and write beyond the last one: the vectors have two elements of each row.
+// sparseSlack is the number of values that decoding may read and write beyond the last one: the vectors have two
+// elements of each row.
 const sparseSlack = SparseQuad
 
 // grow appends n zeros and returns the index of the first one.

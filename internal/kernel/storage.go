@@ -2,8 +2,9 @@ package kernel
 
 // The forms in which activations are stored for the backward pass: bit masks, and blocks of 8-bit values.
 
-// Between sets bit i of mask, least significant bit first, if x[i] is above lo and below hi, and clears the others. mask has one bit for each
-// element, rounded up to bytes. A bound that is NaN does not limit; an x[i] that is NaN is within any bounds.
+// Between sets bit i of mask, least significant bit first, if x[i] is above lo and below hi, and clears the others.
+// mask has one bit for each element, rounded up to bytes. A bound that is NaN does not limit; an x[i] that is NaN is
+// within any bounds.
 func Between(mask []byte, x []float32, lo, hi float32) {
 	checkLen("mask", len(mask), (len(x)+7)/8)
 	n := betweenBulk(mask, x, lo, hi)
@@ -19,8 +20,8 @@ func betweenGo(mask []byte, x []float32, lo, hi float32) {
 	}
 }
 
-// ScaleMasked multiplies the elements of x whose bits in mask are set by on, and the others by off; the product with an off of 0 is +0, also
-// for NaN. dst may be x.
+// ScaleMasked multiplies the elements of x whose bits in mask are set by on, and the others by off; the product with an
+// off of 0 is +0, also for NaN. dst may be x.
 func ScaleMasked(dst, x []float32, mask []byte, on, off float32) {
 	checkLen("dst", len(dst), len(x))
 	checkLen("mask", len(mask), (len(x)+7)/8)
@@ -41,8 +42,9 @@ func scaleMaskedGo(dst, x []float32, mask []byte, on, off float32) {
 	}
 }
 
-// QuantizeStochastic writes (x[i]-lo)·inverse, which is at least 0, rounded up with a probability of its fraction and down otherwise, and at
-// most 255. Element i uses the random number of the counter first+i, so that parts of a tensor can be quantized separately. NaN becomes 255.
+// QuantizeStochastic writes (x[i]-lo)·inverse, which is at least 0, rounded up with a probability of its fraction and
+// down otherwise, and at most 255. Element i uses the random number of the counter first+i, so that parts of a tensor
+// can be quantized separately. NaN becomes 255.
 func QuantizeStochastic(dst []byte, x []float32, lo, inverse float32, first uint32) {
 	checkLen("dst", len(dst), len(x))
 	n := quantizeStochasticBulk(dst, x, lo, inverse, first)

@@ -9,7 +9,8 @@ func Tanh(dst, x []float32) {
 
 const tanhAbove = 5 // coefficients above the line
 
-// tanhTable holds P and Q of tanh(x) = x·P(x²)/Q(x²), each with the least power first. The assembly reads it. Near minimax on |x| <= 9.1; relative error 2^-29.8.
+// tanhTable holds P and Q of tanh(x) = x·P(x²)/Q(x²), each with the least power first. The assembly reads it. Near
+// minimax on |x| <= 9.1; relative error 2^-29.8.
 var tanhTable = [...]float64{
 	0.99999999895298, 0.1378148126099803, 0.004003559065870933, 3.148133282883299e-05,
 	5.038338918870818e-08,

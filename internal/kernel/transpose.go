@@ -2,7 +2,8 @@ package kernel
 
 import "fmt"
 
-// transposeTile is the side of the square tiles of a transposition, so that the cache lines of both sides are fully used while cached.
+// transposeTile is the side of the square tiles of a transposition, so that the cache lines of both sides are fully
+// used while cached.
 const transposeTile = 32
 
 // TransposeBytes writes the rows×cols matrix src as the cols×rows matrix dst. They must not
@@ -13,8 +14,8 @@ func TransposeBytes(dst, src []byte, rows, cols int) {
 	transposeBytesInto(dst, rows, src, cols, rows, cols)
 }
 
-// transposeBytesInto transposes a rows×cols window: src[r*srcStride+c] is copied to dst[c*dstStride+r]. Bytes of dst outside the window are
-// unchanged.
+// transposeBytesInto transposes a rows×cols window: src[r*srcStride+c] is copied to dst[c*dstStride+r]. Bytes of dst
+// outside the window are unchanged.
 func transposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) {
 	checkWindow("src", len(src), srcStride, rows, cols)
 	checkWindow("dst", len(dst), dstStride, cols, rows)
@@ -67,7 +68,8 @@ func transposeGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols i
 	}
 }
 
-// transposeTileGo reads four rows at once, so that a column of theirs is one contiguous write: several times as fast as column by column.
+// transposeTileGo reads four rows at once, so that a column of theirs is one contiguous write: several times as fast as
+// column by column.
 func transposeTileGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
 	r := 0
 	for ; r+4 <= rows; r += 4 {

@@ -2,9 +2,10 @@ package kernel
 
 import "fmt"
 
-// Winograd's F(2×2, 3×3) computes four elements of a convolution with 16 multiplications instead of 36 (Lavin and Gray, "Fast Algorithms
-// for Convolutional Neural Networks", 2015). Tiles of 4×4 elements, which start two columns and rows apart, are transformed to 16 numbers
-// each, and so are the weights; products of the same index are summed over channels, and 16 sums are transformed to a tile of 2×2 elements.
+// Winograd's F(2×2, 3×3) computes four elements of a convolution with 16 multiplications instead of 36 (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2015). Tiles of 4×4 elements, which start two columns and rows
+// apart, are transformed to 16 numbers each, and so are the weights; products of the same index are summed over
+// channels, and 16 sums are transformed to a tile of 2×2 elements.
 //
 // Elements of a pixel, and numbers of a tile, are those of all channels: vectors of whole groups of WinogradChannels.
 const (
@@ -12,8 +13,8 @@ const (
 	WinogradChannels = 16 // of a group
 )
 
-// WinogradInput transforms a row of tiles: number i of tile t becomes the vector v[i*step+t*channels]. Its four rows of pixels are line elements
-// apart, and the first tile starts at x.
+// WinogradInput transforms a row of tiles: number i of tile t becomes the vector v[i*step+t*channels]. Its four rows of
+// pixels are line elements apart, and the first tile starts at x.
 func WinogradInput(v []float32, step int, x []float32, line, channels, tiles int) {
 	if tiles <= 0 || channels <= 0 {
 		return
@@ -72,8 +73,8 @@ func winogradNumber(a, b, c, d float32, i int) float32 {
 	return b - d
 }
 
-// WinogradOutput computes two rows of pixels, which are line elements apart, from the sums of a row of tiles, of which number i of tile t is the
-// vector m[i*step+t*channels], and adds first, which has all channels.
+// WinogradOutput computes two rows of pixels, which are line elements apart, from the sums of a row of tiles, of which
+// number i of tile t is the vector m[i*step+t*channels], and adds first, which has all channels.
 func WinogradOutput(y []float32, line int, m []float32, step, channels, tiles int, first []float32) {
 	if tiles <= 0 || channels <= 0 {
 		return

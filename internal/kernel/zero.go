@@ -2,11 +2,12 @@ package kernel
 
 import "math"
 
-// zeroBlock is the number of elements that ZeroBelow processes at once; they stay in the L1 cache between counting ties and zeroing.
+// zeroBlock is the number of elements that ZeroBelow processes at once; they stay in the L1 cache between counting ties
+// and zeroing.
 const zeroBlock = 2048
 
-// ZeroBelow sets to +0 the elements of x whose magnitude bits (see AbsMaxBits) are below limit, and the first ties of those equal to limit,
-// by index. It returns the number of ties left for the following elements.
+// ZeroBelow sets to +0 the elements of x whose magnitude bits (see AbsMaxBits) are below limit, and the first ties of
+// those equal to limit, by index. It returns the number of ties left for the following elements.
 func ZeroBelow(x []float32, limit uint32, ties int) (tiesLeft int) {
 	if limit > magnitude {
 		clear(x)
@@ -20,8 +21,8 @@ func ZeroBelow(x []float32, limit uint32, ties int) (tiesLeft int) {
 	return ties
 }
 
-// zeroBlockBelow processes a block in which all or none of the ties are zeroed in bulk, so at most one block of a tensor uses the plain
-// loop.
+// zeroBlockBelow processes a block in which all or none of the ties are zeroed in bulk, so at most one block of a
+// tensor uses the plain loop.
 func zeroBlockBelow(x []float32, limit uint32, ties int) (tiesLeft int) {
 	if ties > 0 {
 		equal := countMagnitude(x, limit)

@@ -1,7 +1,7 @@
 package kernel
 
-// ZeroWordsBelow is ZeroBelow for types other than float32: x holds float16, bfloat16 or float64 elements as bits, and those whose bits
-// without the sign are below limit become +0.
+// ZeroWordsBelow is ZeroBelow for types other than float32: x holds float16, bfloat16 or float64 elements as bits, and
+// those whose bits without the sign are below limit become +0.
 func ZeroWordsBelow[T uint16 | uint64](x []T, limit T) {
 	if limit == 0 {
 		return
@@ -14,7 +14,8 @@ func ZeroWordsBelow[T uint16 | uint64](x []T, limit T) {
 	}
 }
 
-// MaxWord returns the largest magnitude in x as bits without the sign, 0 for an empty x. A result above the type's infinity means NaN.
+// MaxWord returns the largest magnitude in x as bits without the sign, 0 for an empty x. A result above the type's
+// infinity means NaN.
 func MaxWord[T uint16 | uint64](x []T) T {
 	most := T(0)
 	for _, v := range x {

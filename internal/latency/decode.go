@@ -14,8 +14,8 @@ import (
 // defaultVocabulary bounds random token ids of models whose vocabulary is not known.
 const defaultVocabulary = 100
 
-// decode measures a prompt of random tokens and then tokens one by one, each with the keys and values of those before, until the minimum number of runs and the
-// minimum time are reached. Times are of a whole run; the rates are medians.
+// decode measures a prompt of random tokens and then tokens one by one, each with the keys and values of those before,
+// until the minimum number of runs and the minimum time are reached. Times are of a whole run; the rates are medians.
 func (m *Measure) decode(ctx context.Context, j *Job, model *ir.Model, s engine.Session) error {
 	var took, prompts, steps []time.Duration
 	rng := rand.New(rand.NewPCG(j.Seed, 0))

@@ -14,8 +14,8 @@ type TrainingStep struct {
 	Knee    bool    `json:"knee,omitempty"`
 }
 
-// MarkKnees marks, for each model and backend with several batch sizes, the knee of its throughput: the smallest batch size with at least 95 %
-// of the most samples per second. A larger one takes more memory for hardly more throughput.
+// MarkKnees marks, for each model and backend with several batch sizes, the knee of its throughput: the smallest batch
+// size with at least 95 % of the most samples per second. A larger one takes more memory for hardly more throughput.
 func MarkKnees(all []*Measure) {
 	type series struct{ model, backend string }
 	by := map[series][]*Measure{}

@@ -18,7 +18,8 @@ type Profile struct {
 	*profile.Recorder `json:"-"`
 }
 
-// Profile runs the model of j on the embedded backend and returns the time by operator and node. It calls warn with errors of the weight cache.
+// Profile runs the model of j on the embedded backend and returns the time by operator and node. It calls warn with
+// errors of the weight cache.
 func (j *Job) Profile(ctx context.Context, warn func(error)) (*Profile, error) {
 	if j.Backend != Embedded {
 		return nil, errors.New("only the embedded backend can be profiled")

@@ -14,7 +14,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A slow session is one whose runs take known numbers of seconds, those after the last number as many; -1 is a run that fails.
+// A slow session is one whose runs take known numbers of seconds, those after the last number as many; -1 is a run that
+// fails.
 type slow struct {
 	engine.Session
 	seconds []int

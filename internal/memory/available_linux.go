@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// available is the number of bytes that the process can still get: of the machine, of its control groups, and of its address space. It is
-// an estimate, as other processes take memory too.
+// available is the number of bytes that the process can still get: of the machine, of its control groups, and of its
+// address space. It is an estimate, as other processes take memory too.
 func available() int64 {
 	return max(0, min(machineMemory(), groupMemory(), addressSpace()))
 }
@@ -26,8 +26,8 @@ func machineMemory() int64 {
 	return math.MaxInt64
 }
 
-// groupMemory is the minimum over the control groups (version 2) of this process, from its own to the root. The page cache is not counted
-// as used.
+// groupMemory is the minimum over the control groups (version 2) of this process, from its own to the root. The page
+// cache is not counted as used.
 func groupMemory() int64 {
 	const root = "/sys/fs/cgroup"
 	free := int64(math.MaxInt64)

@@ -5,11 +5,11 @@ import "fmt"
 // maxBatch is the largest batch of the search: if it fits, memory does not grow with the batch.
 const maxBatch = 1 << 30
 
-// LargestBatch returns the largest batch whose bytes are within the budget, and these bytes. If not even a batch of 1 fits it returns 0
-// and the bytes of a batch of 1.
+// LargestBatch returns the largest batch whose bytes are within the budget, and these bytes. If not even a batch of 1
+// fits it returns 0 and the bytes of a batch of 1.
 //
-// It calls bytes for about 2 log(batch) batches: a galloping search followed by a binary search. The result and the next batch are
-// measured; larger batches are assumed to need more.
+// It calls bytes for about 2 log(batch) batches: a galloping search followed by a binary search. The result and the
+// next batch are measured; larger batches are assumed to need more.
 func LargestBatch(budget int64, bytes func(batch int) (int64, error)) (batch int, size int64, err error) {
 	size, err = bytes(1)
 	if err != nil || size > budget {

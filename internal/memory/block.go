@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A Block is memory that is used from step First to step Last of a run, both included. A value that reuses another one's memory, in place
-// or as a view, is not a separate block: the shared block is live until the last of them.
+// A Block is memory that is used from step First to step Last of a run, both included. A value that reuses another
+// one's memory, in place or as a view, is not a separate block: the shared block is live until the last of them.
 type Block struct {
 	Name        string
 	Kind        Kind

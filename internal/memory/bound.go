@@ -25,8 +25,9 @@ func SetLimit(bytes int64) {
 	}
 }
 
-// Bound limits the memory of this process to budget bytes: the garbage collector runs as often as that requires. spare bytes are kept free
-// for a single allocation that exceeds the limit of the Go runtime. The function it returns ends that, in any order of several.
+// Bound limits the memory of this process to budget bytes: the garbage collector runs as often as that requires. spare
+// bytes are kept free for a single allocation that exceeds the limit of the Go runtime. The function it returns ends
+// that, in any order of several.
 func Bound(budget, spare int64) (restore func()) {
 	p := Measure()
 	other := p.Program + max(0, p.Resident-p.Go)

@@ -10,12 +10,12 @@ type Limits struct {
 	Steps   int64 // steps of one run; 0 for DefaultSteps
 }
 
-// DefaultSteps is the default of Limits.Steps: seconds of short steps, each of about a microsecond. A forward pass has hundreds to
-// thousands, a decoding loop hundreds of thousands.
+// DefaultSteps is the default of Limits.Steps: seconds of short steps, each of about a microsecond. A forward pass has
+// hundreds to thousands, a decoding loop hundreds of thousands.
 const DefaultSteps = 2_000_000
 
-// LimitsOf are the limits of a session under a memory limit of the program, and a maximum number of steps. A limit that is not given is a
-// default that bounds weights only. The weights of two sessions use half of it.
+// LimitsOf are the limits of a session under a memory limit of the program, and a maximum number of steps. A limit that
+// is not given is a default that bounds weights only. The weights of two sessions use half of it.
 func LimitsOf(bytes int64, given bool, steps int64) Limits {
 	l := Limits{Weights: max(1, bytes/4), Steps: steps}
 	if given {
@@ -52,15 +52,17 @@ func (l Limits) Resolved() Limits {
 // DefaultLimit is half of the memory that the process can still get: the garbage collector frees memory late.
 func DefaultLimit() int64 { return max(1, available()/2) }
 
-// large is the size of an allocation that is compared with the memory of the process. For smaller ones the garbage collector runs often
-// enough.
+// large is the size of an allocation that is compared with the memory of the process. For smaller ones the garbage
+// collector runs often enough.
 const large = 16 << 20
 
-// Enough reports whether the process can get n more bytes, and three times as many for garbage. It is fast, and true for small n.
+// Enough reports whether the process can get n more bytes, and three times as many for garbage. It is fast, and true
+// for small n.
 func Enough(n int64) bool { return n < large || n <= available()/4 }
 
-// Collect frees garbage and returns the number of bytes that the process can still get. The Go runtime ends a process that cannot get
-// memory, and does not collect garbage before: values that grow in a loop leave several times their size.
+// Collect frees garbage and returns the number of bytes that the process can still get. The Go runtime ends a process
+// that cannot get memory, and does not collect garbage before: values that grow in a loop leave several times their
+// size.
 func Collect() int64 {
 	debug.FreeOSMemory()
 	return available()

@@ -18,7 +18,8 @@ func TestLimitsAreResolved(t *testing.T) {
 	}
 }
 
-// A limit that the user gave bounds the memory of a session, the default one its weights only; two sessions have half each.
+// A limit that the user gave bounds the memory of a session, the default one its weights only; two sessions have half
+// each.
 func TestLimitsOfSessions(t *testing.T) {
 	if got := LimitsOf(1000, false, 7); got != (Limits{Weights: 250, Steps: 7}) {
 		t.Errorf("default: %+v", got)

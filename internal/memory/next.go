@@ -6,9 +6,10 @@ const (
 	maxReserve = 1 << 20
 )
 
-// PlaceNext places blocks that follow those of capacity, such as those of the next token of a sequence. If they have the same lifetimes and are not larger,
-// they have the offsets, size and bound of capacity; otherwise those that grew by a small fraction get a reserve, so that most calls with growing sizes are
-// cheap. It returns the plan, and the capacity for the next call. capacity may be nil.
+// PlaceNext places blocks that follow those of capacity, such as those of the next token of a sequence. If they have
+// the same lifetimes and are not larger, they have the offsets, size and bound of capacity; otherwise those that grew
+// by a small fraction get a reserve, so that most calls with growing sizes are cheap. It returns the plan, and the
+// capacity for the next call. capacity may be nil.
 func PlaceNext(capacity *Plan, blocks []Block) (plan, next *Plan, err error) {
 	if !capacity.like(blocks) {
 		plan, err = Place(blocks)
@@ -48,7 +49,8 @@ func (p *Plan) holds(blocks []Block) bool {
 	return free <= used
 }
 
-// grown adds a reserve to the blocks that are a little larger than those of p, and leaves those that are a little smaller what they have of it.
+// grown adds a reserve to the blocks that are a little larger than those of p, and leaves those that are a little
+// smaller what they have of it.
 func (p *Plan) grown(blocks []Block) []Block {
 	extra := func(n int64) int64 { return min(int64(reserve*float64(n)), maxReserve) }
 	out := make([]Block, len(blocks))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// An occupancy is the used bytes of the arena at each step, as a segment tree over steps: node 1 covers all of them, nodes 2n and 2n+1 the
-// halves of node n. It stores the union of blocks as spans, which are few in a well packed arena.
+// An occupancy is the used bytes of the arena at each step, as a segment tree over steps: node 1 covers all of them,
+// nodes 2n and 2n+1 the halves of node n. It stores the union of blocks as spans, which are few in a well packed arena.
 type occupancy struct {
 	leaf         int      // the node of step 0
 	across       [][]span // used at each of the node's steps, by blocks that no higher node covers
@@ -27,8 +27,8 @@ func newOccupancy(steps int) *occupancy {
 	return &occupancy{leaf: leaf, across: make([][]span, 2*leaf), born: make([][]span, 2*leaf)}
 }
 
-// fit returns the offset of the smallest sufficient gap that is free from step first to step last; the lowest of equal gaps, and
-// the end of the arena if there is none.
+// fit returns the offset of the smallest sufficient gap that is free from step first to step last; the lowest of equal
+// gaps, and the end of the arena if there is none.
 func (o *occupancy) fit(first, last int, bytes int64) int64 {
 	var free, best, least int64
 	for _, s := range o.taken(first, last) {
@@ -43,8 +43,9 @@ func (o *occupancy) fit(first, last int, bytes int64) int64 {
 	return best
 }
 
-// taken returns the spans used at some step from first to last: by blocks that are live at first, and by those that begin later. The result
-// is valid until the next call. Short lists are joined before long ones, so that a long one is copied once.
+// taken returns the spans used at some step from first to last: by blocks that are live at first, and by those that
+// begin later. The result is valid until the next call. Short lists are joined before long ones, so that a long one is
+// copied once.
 func (o *occupancy) taken(first, last int) []span {
 	o.lists = o.lists[:0]
 	for n := o.leaf + first; n > 0; n /= 2 {

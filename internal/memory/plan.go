@@ -21,13 +21,13 @@ type Plan struct {
 	Bound   int64   // lower bound of the size: the maximum of live bytes at one step, in multiples of Align
 }
 
-// Place assigns offsets to blocks. Blocks that are live at the same step do not overlap. The arena is rarely larger than its bound, and
-// does not depend on the order of the blocks. The cost is n log n while the arena has few gaps.
+// Place assigns offsets to blocks. Blocks that are live at the same step do not overlap. The arena is rarely larger
+// than its bound, and does not depend on the order of the blocks. The cost is n log n while the arena has few gaps.
 //
-// Each block is placed into the smallest sufficient gap among blocks with overlapping lifetimes. The result depends on the order, so
-// several orders are tried: by size, as in TensorFlow Lite (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
-// 2020, arXiv:2001.03288, section 5); by first use, as in ONNX Runtime's memory pattern planner (MemPatternPlanner in core/framework); and
-// by size and duration. The smallest arena is chosen.
+// Each block is placed into the smallest sufficient gap among blocks with overlapping lifetimes. The result depends on
+// the order, so several orders are tried: by size, as in TensorFlow Lite (Pisarchyk and Lee, Efficient Memory
+// Management for Deep Neural Net Inference, 2020, arXiv:2001.03288, section 5); by first use, as in ONNX Runtime's
+// memory pattern planner (MemPatternPlanner in core/framework); and by size and duration. The smallest arena is chosen.
 func Place(blocks []Block) (*Plan, error) {
 	if err := check(blocks); err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func orders() []func(a, b life) int {
 	return []func(a, b life) int{bySize, byArea, older}
 }
 
-// older is the order of first use. It is total for blocks that differ in anything, so that the result does not depend on
-// the order of the blocks.
+// older is the order of first use. It is total for blocks that differ in anything, so that the result does not depend
+// on the order of the blocks.
 func older(a, b life) int {
 	// The index last, for equal blocks, whose offsets may be exchanged.
 	return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.Last, a.Last),
@@ -145,8 +145,8 @@ func older(a, b life) int {
 // area is bytes times steps. Products of large blocks do not fit an integer.
 func (l life) area() float64 { return float64(l.bytes) * float64(l.Last-l.First+1) }
 
-// pack places ls in their order. It returns the size of the arena and the work. It stops, with the maximum size, at an arena
-// as large as most and at the work limit.
+// pack places ls in their order. It returns the size of the arena and the work. It stops, with the maximum size, at an
+// arena as large as most and at the work limit.
 func pack(ls []life, most int64, limit int) (size int64, work int) {
 	o := newOccupancy(steps(ls))
 	for i := range ls {

@@ -95,7 +95,8 @@ func byName(p *Plan) map[string]int64 {
 	return m
 }
 
-// TestArenasOfNetworks checks that the arena of a forward pass has the minimum size, and that of a training step nearly so.
+// TestArenasOfNetworks checks that the arena of a forward pass has the minimum size, and that of a training step nearly
+// so.
 func TestArenasOfNetworks(t *testing.T) {
 	var sum float64
 	all := nets()

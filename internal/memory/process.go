@@ -28,15 +28,15 @@ const (
 	programGrain = 16 << 20
 )
 
-// ProgramSize is the memory of the program for models of this number of nodes, in bytes. It does not depend on the machine, so that what is
-// chosen by it does not either.
+// ProgramSize is the memory of the program for models of this number of nodes, in bytes. It does not depend on the
+// machine, so that what is chosen by it does not either.
 func ProgramSize(nodes int) int64 { return programBytes + runtimeBytes + int64(nodes)*nodeBytes }
 
 // Threads is the memory of n worker threads besides the first.
 func Threads(n int) int64 { return int64(max(0, n-1)) * threadBytes }
 
-// ProgramOf is ProgramSize, or the measured size of a process that is larger, because it also does other things: in a coarse grain, so that it
-// is the same in each run.
+// ProgramOf is ProgramSize, or the measured size of a process that is larger, because it also does other things: in a
+// coarse grain, so that it is the same in each run.
 func ProgramOf(nodes int, measured int64) int64 {
 	n := ProgramSize(nodes)
 	if measured <= n {
@@ -45,9 +45,9 @@ func ProgramOf(nodes int, measured int64) int64 {
 	return (measured + programGrain - 1) / programGrain * programGrain
 }
 
-// Headroom is the memory for garbage of a process whose arrays have this many bytes, of which transient ones are allocated and dropped between
-// two steps. The Go runtime has a limit, and collects garbage when the heap gets near it: it keeps 3 % of the heap free below it, and one allocation may
-// exceed it.
+// Headroom is the memory for garbage of a process whose arrays have this many bytes, of which transient ones are
+// allocated and dropped between two steps. The Go runtime has a limit, and collects garbage when the heap gets near it:
+// it keeps 3 % of the heap free below it, and one allocation may exceed it.
 func Headroom(arrays, transient int64) int64 { return arrays/32 + 2*transient + fixedHeadroom }
 
 const fixedHeadroom = 4 << 20

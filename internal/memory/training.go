@@ -33,8 +33,8 @@ type Precision struct {
 	Parameter, Gradient, Master, Moment int64
 }
 
-// precisions returns the supported precisions. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740): 16 bits but for optimizer
-// states, which include a copy of the parameters. With bfloat16 nothing is in 32 bits.
+// precisions returns the supported precisions. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740): 16 bits
+// but for optimizer states, which include a copy of the parameters. With bfloat16 nothing is in 32 bits.
 func precisions() []Precision {
 	return []Precision{
 		{Name: "float32", Parameter: 4, Gradient: 4, Moment: 4},
@@ -56,8 +56,9 @@ func (s States) Total() int64 { return s.Parameters + s.Gradients + s.Optimizer 
 // maxParameters is the limit at which bytes fit an int64.
 const maxParameters = math.MaxInt64 / 64
 
-// States returns the model states of params parameters. The partitioning by ZeRO stages is section 5 of Rajbhandari et al., ZeRO: Memory
-// Optimizations Toward Training Trillion Parameter Models (2020, arXiv:1910.02054), rounded up per device.
+// States returns the model states of params parameters. The partitioning by ZeRO stages is section 5 of Rajbhandari et
+// al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models (2020, arXiv:1910.02054), rounded up per
+// device.
 func (t Training) States(params int64) (States, error) {
 	o, p, err := t.settle()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Verify checks that p is valid: offsets are aligned and within the arena, and no two blocks that are live at the same step overlap. It
-// shares no code with Place.
+// Verify checks that p is valid: offsets are aligned and within the arena, and no two blocks that are live at the same
+// step overlap. It shares no code with Place.
 func (p *Plan) Verify() error {
 	if len(p.Offsets) != len(p.Blocks) {
 		return fmt.Errorf("memory: %d offsets for %d blocks", len(p.Offsets), len(p.Blocks))
@@ -24,7 +24,8 @@ func (p *Plan) Verify() error {
 	return p.checkOverlaps()
 }
 
-// checkOverlaps iterates over steps with the live blocks ordered by offset: a new block must not overlap its neighbours.
+// checkOverlaps iterates over steps with the live blocks ordered by offset: a new block must not overlap its
+// neighbours.
 func (p *Plan) checkOverlaps() error {
 	var live []int
 	position := func(i int) int {

@@ -50,7 +50,8 @@ func attached(t *testing.T, r *Recorder, elems int64, phase func(string) string,
 	}, line.Peak
 }
 
-// A profile has the nodes of all sessions as means per step, the peak of the largest session, and memory besides the arena.
+// A profile has the nodes of all sessions as means per step, the peak of the largest session, and memory besides the
+// arena.
 func TestProfileOfSessions(t *testing.T) {
 	r := New()
 	small, _ := attached(t, r, 100, func(string) string { return "forward" }, "Sin", "Softsign")

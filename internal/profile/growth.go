@@ -15,11 +15,12 @@ type Growth struct {
 	Checked bool    `json:"checked"` // there are enough samples for Grows: LeastSteps steps or runs
 }
 
-// maxSamples bounds the samples of a growth: when there are as many, every second one is dropped and the distance doubles.
+// maxSamples bounds the samples of a growth: when there are as many, every second one is dropped and the distance
+// doubles.
 const maxSamples = 64
 
-// leastSamples is the minimum number of samples after the start-up that a leak is reported from: one of a quantity without a trend
-// increases six times in a row once in 64 cases.
+// leastSamples is the minimum number of samples after the start-up that a leak is reported from: one of a quantity
+// without a trend increases six times in a row once in 64 cases.
 const leastSamples = 7
 
 // LeastSteps is the number of steps or runs with leastSamples after the start-up.

@@ -30,7 +30,8 @@ func newPlan(u *engine.Usage, phases []string) (p *plan, err error) {
 	return p, err
 }
 
-// divided returns the values of block b, each from the step that computes it to that of the next one. What the backward pass computes are gradients.
+// divided returns the values of block b, each from the step that computes it to that of the next one. What the backward
+// pass computes are gradients.
 func divided(b memory.Block, values []engine.Lifetime, phases []string) []memory.Block {
 	if len(values) == 0 {
 		return []memory.Block{b}
@@ -103,7 +104,8 @@ func byKind(u memory.Usage) map[string]int64 {
 	return out
 }
 
-// A Waste is memory of the arena that no value needs. Areas are bytes times nodes: 1 MB from one node to the tenth is 10 MB-nodes.
+// A Waste is memory of the arena that no value needs. Areas are bytes times nodes: 1 MB from one node to the tenth is
+// 10 MB-nodes.
 type Waste struct {
 	Allocated int64  `json:"allocated"`     // area of the lifetimes of the planner
 	Unused    int64  `json:"unused"`        // area of those without a value that is needed

@@ -20,7 +20,8 @@ type Profile struct {
 	Growth    []Growth         `json:"growth,omitempty"`
 }
 
-// A Row is an operator, a node or a phase, per step. Bytes are in the arena. Times are without those of nodes in subgraphs.
+// A Row is an operator, a node or a phase, per step. Bytes are in the arena. Times are without those of nodes in
+// subgraphs.
 type Row struct {
 	Name     string  `json:"name,omitempty"`
 	Op       string  `json:"op,omitempty"` // of a node
@@ -105,7 +106,8 @@ type Live struct {
 	Heap    int64            `json:"heap_bytes"`          // of Go, garbage included
 }
 
-// Live returns the memory in use, and the maximum of the arena since the last call. Other goroutines may call it while steps run.
+// Live returns the memory in use, and the maximum of the arena since the last call. Other goroutines may call it while
+// steps run.
 func (r *Recorder) Live() Live {
 	r.mu.Lock()
 	now, most, step, held, samples := r.now, r.most, r.done, r.static, r.samples

@@ -14,7 +14,8 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// usage is a plan of three nodes: a's block is also that of c, which is computed in place, and b's block lives two nodes too long.
+// usage is a plan of three nodes: a's block is also that of c, which is computed in place, and b's block lives two
+// nodes too long.
 func usage() *engine.Usage {
 	return &engine.Usage{
 		Plan: &memory.Plan{Size: 448, Blocks: []memory.Block{
@@ -182,7 +183,8 @@ func TestGrowthOfFewSteps(t *testing.T) {
 	}
 }
 
-// Times of nodes are without those of nodes in subgraphs, and all times add up to that of the steps. A trace has the first steps only.
+// Times of nodes are without those of nodes in subgraphs, and all times add up to that of the steps. A trace has the
+// first steps only.
 func TestTimesAddUp(t *testing.T) {
 	r := New()
 	plan, err := newPlan(usage(), []string{"forward", "forward", "backward", "update"})

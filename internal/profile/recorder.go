@@ -22,8 +22,8 @@ const (
 	tracedEvents = 200_000
 )
 
-// A Recorder measures steps, one at a time: Begin and End enclose one, and in between sessions run the nodes of their graphs. Other goroutines
-// may call Live.
+// A Recorder measures steps, one at a time: Begin and End enclose one, and in between sessions run the nodes of their
+// graphs. Other goroutines may call Live.
 type Recorder struct {
 	start    time.Time
 	sessions []*session
@@ -131,8 +131,8 @@ type session struct {
 	phases []string                  // by step of the plan
 }
 
-// Attach measures the later runs of a session. u is their plan, nil if it is not known; phase returns the phase of the node that computes a value, of
-// any node for "", and is nil for inference.
+// Attach measures the later runs of a session. u is their plan, nil if it is not known; phase returns the phase of the
+// node that computes a value, of any node for "", and is nil for inference.
 func (r *Recorder) Attach(model *engine.Interpreter, u *engine.Usage, phase func(value string) string) (err error) {
 	s := &session{Recorder: r, model: model, phase: phase}
 	r.sessions = append(r.sessions, s)

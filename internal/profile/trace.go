@@ -54,8 +54,9 @@ type traceEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// Trace writes the first steps in the Trace Event format of Chrome and Perfetto: complete events of steps, nodes and waiting, whose categories are
-// their phases, and counter events of live memory by kind. An operator is the category of inference. Processes and threads have names.
+// Trace writes the first steps in the Trace Event format of Chrome and Perfetto: complete events of steps, nodes and
+// waiting, whose categories are their phases, and counter events of live memory by kind. An operator is the category of
+// inference. Processes and threads have names.
 func (r *Recorder) Trace(w io.Writer) error {
 	events := []traceEvent{
 		{Name: "process_name", Phase: "M", PID: 1, Args: map[string]any{"name": "mcompress"}},

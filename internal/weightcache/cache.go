@@ -19,13 +19,15 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A Cache is a folder of packed weights. Any process may delete its files at any time; sessions that use them are not affected.
+// A Cache is a folder of packed weights. Any process may delete its files at any time; sessions that use them are not
+// affected.
 type Cache struct {
 	Dir  string
 	Warn func(error) // is called with errors of the cache, which do not prevent sessions; may be nil
 }
 
-// Open is engine.Open of f. It takes packed weights from the cache, and adds them if they are missing. A nil cache has none.
+// Open is engine.Open of f. It takes packed weights from the cache, and adds them if they are missing. A nil cache has
+// none.
 func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engine.Interpreter, error) {
 	if c == nil {
 		return engine.Open(ctx, f.Model, o)
@@ -64,8 +66,8 @@ func (c *Cache) warn(err error) {
 	}
 }
 
-// keyOf identifies the packed weights of a model of this digest and size, opened with these options. 8-bit weights are packed for CPUs that
-// multiply bytes, or for the others.
+// keyOf identifies the packed weights of a model of this digest and size, opened with these options. 8-bit weights are
+// packed for CPUs that multiply bytes, or for the others.
 func keyOf(sum string, size int64, o engine.Options) string {
 	limit := o.Limits.Resolved().Weights
 	// So that the memory of the machine, from which the default follows, is no part of the key.
@@ -78,7 +80,8 @@ func keyOf(sum string, size int64, o engine.Options) string {
 	return hex.EncodeToString(h[:])
 }
 
-// mapped opens f with the weights of the file at path. It is nil if there is none or if it is invalid, which it warns of.
+// mapped opens f with the weights of the file at path. It is nil if there is none or if it is invalid, which it warns
+// of.
 func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key, path string) (*engine.Interpreter, error) {
 	data, unmap, err := mapFile(path)
 	if err != nil {

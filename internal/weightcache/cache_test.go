@@ -114,8 +114,8 @@ func (c *folder) settle(t *testing.T) {
 	}
 }
 
-// Later sessions use the weights of the first, also those of a copy of the model, and those of a changed model never, even if it has
-// the size and time of the one before.
+// Later sessions use the weights of the first, also those of a copy of the model, and those of a changed model never,
+// even if it has the size and time of the one before.
 func TestChangedModels(t *testing.T) {
 	c, dir := newFolder(t), t.TempDir()
 	path := filepath.Join(dir, "model.onnx")
@@ -161,7 +161,8 @@ func TestWeightsAreMapped(t *testing.T) {
 	e.Close()
 }
 
-// A digest that was stored within the resolution of file times after the last change of the model is not used: the model may have changed since.
+// A digest that was stored within the resolution of file times after the last change of the model is not used: the
+// model may have changed since.
 func TestDigestsOfRecentChangesAreNotUsed(t *testing.T) {
 	c := newFolder(t)
 	path := filepath.Join(t.TempDir(), "model.onnx")

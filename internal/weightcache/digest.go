@@ -14,11 +14,13 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// settled is the time after the last change of a file from which on a change is certain to get another time: file systems round times.
+// settled is the time after the last change of a file from which on a change is certain to get another time: file
+// systems round times.
 const settled = 2 * time.Second
 
-// digest is the SHA-256 of all files of f. It is in the cache for files that have not changed: that have the same device, inode, size and
-// times of modification and of status change, which programs cannot set. Where the system has no such numbers the files are read each time.
+// digest is the SHA-256 of all files of f. It is in the cache for files that have not changed: that have the same
+// device, inode, size and times of modification and of status change, which programs cannot set. Where the system has
+// no such numbers the files are read each time.
 func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 	state, last, known, err := stateOf(f)
 	if err != nil {
@@ -65,7 +67,8 @@ func stored(path string, last time.Time) (string, bool) {
 	return string(text), true
 }
 
-// stateOf identifies the state of f's files, without their paths, and has the time of the last change. It is not known on all systems.
+// stateOf identifies the state of f's files, without their paths, and has the time of the last change. It is not known
+// on all systems.
 func stateOf(f *onnx.File) (state string, last time.Time, known bool, err error) {
 	h := sha256.New()
 	for _, p := range f.Parts() {

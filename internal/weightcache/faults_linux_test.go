@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// On a full disk, and in a folder that cannot be written, sessions run without a cache and leave no files but small ones.
+// On a full disk, and in a folder that cannot be written, sessions run without a cache and leave no files but small
+// ones.
 func TestFoldersThatCannotBeWritten(t *testing.T) {
 	for name, disk := range map[string]struct {
 		flags uintptr

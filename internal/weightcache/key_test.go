@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// Sessions share packed weights only if they have the same: of one model, with options that do not change what is packed.
+// Sessions share packed weights only if they have the same: of one model, with options that do not change what is
+// packed.
 func TestKeys(t *testing.T) {
 	limited := func(weights int64) engine.Options { return engine.Options{Limits: memory.Limits{Weights: weights}} }
 	base := engine.Options{}

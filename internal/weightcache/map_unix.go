@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// mapFile maps the file at path into memory, until unmap. Files of the cache are replaced as a whole, never changed or truncated.
+// mapFile maps the file at path into memory, until unmap. Files of the cache are replaced as a whole, never changed or
+// truncated.
 func mapFile(path string) (data []byte, unmap func() error, err error) {
 	f, size, err := open(path)
 	if err != nil {

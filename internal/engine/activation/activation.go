@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Of is the function of that name, an ONNX operator's, on a row in place; nil for an empty name. params are the operator's attributes:
-// LeakyRelu and HardSigmoid [alpha, beta], Clip [min, max].
+// Of is the function of that name, an ONNX operator's, on a row in place; nil for an empty name. params are the
+// operator's attributes: LeakyRelu and HardSigmoid [alpha, beta], Clip [min, max].
 func Of(name string, params []float32) (func(row []float32), error) {
 	a, b := at(params, 0), at(params, 1)
 	switch name {
@@ -41,7 +41,8 @@ func Of(name string, params []float32) (func(row []float32), error) {
 	return nil, fmt.Errorf("unknown activation %q", name)
 }
 
-// Bounds are the bounds of kernel.Clip that equal the function of that name, infinite for an empty name; ok is false if there are none.
+// Bounds are the bounds of kernel.Clip that equal the function of that name, infinite for an empty name; ok is false if
+// there are none.
 func Bounds(name string, params []float32) (lo, hi float32, ok bool) {
 	inf := float32(math.Inf(1))
 	switch name {

@@ -15,10 +15,10 @@ import (
 //	Y, L = AttentionKeep(Q, K, V, mask)                      Y = Softmax(scale·Q·Kᵀ + mask)·V
 //	dQ, dK, dV = AttentionGrad(Q, K, V, mask, Y, L, dY)
 //
-// Q, K, V and Y have their axes permuted by permQ, permK, permV and permY, the last one unchanged; after that
-// the axes before the last two are the same in all, except that the last of them may be 1 in both K and V, whose heads
-// a group of heads of Q shares (Ainslie et al., GQA, 2023, arXiv:2305.13245). The optional mask is broadcast to the
-// scores. Attribute softcap c replaces a scaled score s by c·tanh(s/c), before the mask. Attributes left_window_size and
+// Q, K, V and Y have their axes permuted by permQ, permK, permV and permY, the last one unchanged; after that the axes
+// before the last two are the same in all, except that the last of them may be 1 in both K and V, whose heads a group
+// of heads of Q shares (Ainslie et al., GQA, 2023, arXiv:2305.13245). The optional mask is broadcast to the scores.
+// Attribute softcap c replaces a scaled score s by c·tanh(s/c), before the mask. Attributes left_window_size and
 // right_window_size limit the keys to those around the position of a query, which is offset plus its index; the scores
 // of blocks of other keys are not computed. With attribute zeros a query whose keys are all masked by -Inf has the
 // result zero; a query without keys in its window always has.

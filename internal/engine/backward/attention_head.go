@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A block of queries is large enough that packing keys and values costs little compared with the products, and its scores stay in the
-// cache unless there are very many keys.
+// A block of queries is large enough that packing keys and values costs little compared with the products, and its
+// scores stay in the cache unless there are very many keys.
 const (
 	fewQueries, manyQueries = 48, 240
 	cachedScores            = 1 << 16
@@ -20,8 +20,8 @@ func (p *attention) block() int {
 	return min(max(rows, fewQueries), manyQueries, max(p.queries, 1))
 }
 
-// parallelHeads reports whether workers compute different heads; if there are too few heads, they compute parts of the products of one
-// head. The results are bit-identical.
+// parallelHeads reports whether workers compute different heads; if there are too few heads, they compute parts of the
+// products of one head. The results are bit-identical.
 func (p *attention) parallelHeads(workers int) bool { return p.groups() >= workers }
 
 // groups is the number of heads of K and V.
@@ -42,7 +42,8 @@ func attentionWork(gradient bool) func(*op.Node, []*ir.Array, int) int64 {
 	}
 }
 
-// scoreBlocks is the number of blocks of scores: those, in the backward pass their gradients, and the derivatives of softcap.
+// scoreBlocks is the number of blocks of scores: those, in the backward pass their gradients, and the derivatives of
+// softcap.
 func (p *attention) scoreBlocks(gradient bool) int {
 	switch {
 	case !gradient:
@@ -94,7 +95,8 @@ type head[T number] struct {
 	product []byte
 }
 
-// each calls f for every head, with scratch of its blocks of scores. The heads of a group follow each other, as they add to the same gradients.
+// each calls f for every head, with scratch of its blocks of scores. The heads of a group follow each other, as they
+// add to the same gradients.
 func each[T number](c *op.Call, p *attention, gradient bool, f func(h *head[T])) {
 	dt, scale, blocks := c.In[0].DType, T(c.Float("scale", 1)), p.scoreBlocks(gradient)
 	one := func(i, slot int, pool gemm.Pool) {

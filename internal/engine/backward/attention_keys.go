@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A keyWindow is the keys around the position of each query, offset plus its index, that it attends to: left of them before it and right
-// after it, unbounded if negative.
+// A keyWindow is the keys around the position of each query, offset plus its index, that it attends to: left of them
+// before it and right after it, unbounded if negative.
 type keyWindow struct{ left, right, offset int }
 
 func keyWindowOf(n *op.Node) (keyWindow, error) {

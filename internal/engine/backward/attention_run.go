@@ -117,7 +117,8 @@ func (h *head[T]) matrix(s stack, data []T, row int) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: data[min(s.place(h.index)+row*s.row(), len(data)):], Row: s.row(), Col: 1}
 }
 
-// compare computes the scores of a block: scale·q·kᵀ, with softcap and mask. It stores the derivatives of softcap in slopes, which may be nil.
+// compare computes the scores of a block: scale·q·kᵀ, with softcap and mask. It stores the derivatives of softcap in
+// slopes, which may be nil.
 func (h *head[T]) compare(b blockKeys, q, k gemm.Matrix[T], mask, slopes []T) []T {
 	s := h.scores[0][:b.queries*b.keys]
 	h.multiply(q, k.T(), gemm.Shape{M: b.queries, N: b.keys, K: h.size}, gemm.Rows(s, b.keys), false)
@@ -215,8 +216,8 @@ func addMask[T number](row, mask []T, step int) {
 	}
 }
 
-// softmaxKeep replaces scores by weights and returns their log-sum-exp. With zeros, the weights of a query whose keys are all
-// masked are zero, where a plain softmax is NaN.
+// softmaxKeep replaces scores by weights and returns their log-sum-exp. With zeros, the weights of a query whose keys
+// are all masked are zero, where a plain softmax is NaN.
 func softmaxKeep[T number](row []T, zeros bool) T {
 	top := T(math.Inf(-1))
 	x, single := any(row).([]float32)

@@ -17,13 +17,13 @@ import (
 //	Y, mean, invstd, new_mean, new_var = BatchNormTrain(X, scale, B, mean, var)
 //	dX, dscale, dB = BatchNormGrad(X, scale, mean, invstd, dY)
 //
-// X is normalized by mean and variance of each channel over the batch, with outputs mean and invstd = 1/√(variance+epsilon).
-// new_mean and new_var are the running statistics after the step: old·momentum + this batch's·(1−momentum), of the
-// variance over the population, as BatchNormalization of opset 14 and later specifies; PyTorch divides by n-1. mean
-// and var are optional if new_mean and new_var are unused.
+// X is normalized by mean and variance of each channel over the batch, with outputs mean and invstd =
+// 1/√(variance+epsilon). new_mean and new_var are the running statistics after the step: old·momentum + this
+// batch's·(1−momentum), of the variance over the population, as BatchNormalization of opset 14 and later specifies;
+// PyTorch divides by n-1. mean and var are optional if new_mean and new_var are unused.
 //
-// With attribute frozen the gradient is that of statistics that do not depend on X. X, Y, dX and dY may be Float16, with the
-// attributes of package half.
+// With attribute frozen the gradient is that of statistics that do not depend on X. X, Y, dX and dY may be Float16,
+// with the attributes of package half.
 func batchNorms() []op.Op {
 	return []op.Op{
 		{Type: "MixedBatchNorm", Shape: mixedNormShape, Work: batchTrainWork, InPlace: []int{0}, Run: mixedNorm},
@@ -144,8 +144,8 @@ func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
 	}
 }
 
-// channelStats returns mean and variance of channel c over all instances, which are combined in order (Chan, Golub and LeVeque,
-// "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
+// channelStats returns mean and variance of channel c over all instances, which are combined in order (Chan, Golub and
+// LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
 func moments[T number](p planes, plane func(instance int) []T) (mean, variance float64) {
 	squares, size := 0.0, float64(p.size)
 	for i := range p.instances {

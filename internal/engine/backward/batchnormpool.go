@@ -17,8 +17,8 @@ import (
 //	Y, I, mean, invstd, new_mean, new_var = BatchNormPoolTrain(X, scale, B, mean, var)
 //	dX, dscale, dB = BatchNormPoolGrad(X, scale, mean, invstd, dY, I)
 //
-// with the attributes of both. The value between the two is as large as X, and is computed one channel of one instance at a time: in
-// convolutional networks the input of the first pool is the largest value.
+// with the attributes of both. The value between the two is as large as X, and is computed one channel of one instance
+// at a time: in convolutional networks the input of the first pool is the largest value.
 func batchNormPools() []op.Op {
 	return []op.Op{
 		{

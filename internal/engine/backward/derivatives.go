@@ -137,8 +137,8 @@ func hardSwish(x float64) float64 {
 	return x/3 + 0.5
 }
 
-// hardSwishes: d is h + x/6 where h, HardSigmoid of x, is between 0 and 1, and h elsewhere. There are no branches, since signs of activations
-// are mispredicted: the bits of h are between those of 0 and 1.
+// hardSwishes: d is h + x/6 where h, HardSigmoid of x, is between 0 and 1, and h elsewhere. There are no branches,
+// since signs of activations are mispredicted: the bits of h are between those of 0 and 1.
 func hardSwishes(d, x, _ []float32) {
 	const one = 0x3f800000
 	kernel.HardSigmoid(d, x, 1./6, 0.5)

@@ -13,7 +13,8 @@ import (
 //
 //	dX = GatherGrad(indices, dY)
 //
-// of the shape in attribute shape, sums the gathered elements of each index along attribute axis, in order of the indices.
+// of the shape in attribute shape, sums the gathered elements of each index along attribute axis, in order of the
+// indices.
 func gathers() []op.Op {
 	return []op.Op{{Type: "GatherGrad", Shape: gatherShape, Run: runGather}}
 }
@@ -81,8 +82,8 @@ type scatter struct {
 	outer, size, inner int
 }
 
-// scatterPieces is the number of parts of the axis that run in parallel: each task iterates over all indices, so that no two
-// workers write to the same element.
+// scatterPieces is the number of parts of the axis that run in parallel: each task iterates over all indices, so that
+// no two workers write to the same element.
 const scatterPieces = 16
 
 func scatterAdd[T number](c *op.Call, g scatter, add func(dst, x []T)) {

@@ -15,8 +15,9 @@ import (
 //	M = ActivationMask(V, lo, hi)
 //	dX = MaskedGrad(dY, M)
 //
-// Bit i of M, least significant bit first, is set if element i of V is between the optional bounds, which are excluded. dX is dY times
-// attribute on where the bit is set, and dY times attribute off elsewhere; 0 for off = 0 even if dY is NaN. V, dY and dX may be Float16.
+// Bit i of M, least significant bit first, is set if element i of V is between the optional bounds, which are excluded.
+// dX is dY times attribute on where the bit is set, and dY times attribute off elsewhere; 0 for off = 0 even if dY is
+// NaN. V, dY and dX may be Float16.
 func masks() []op.Op {
 	return []op.Op{
 		{Type: "ActivationMask", Shape: maskShape, Run: runMask},

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// planes are the channels of a tensor: instances × channels × elements of a channel. Those of Float16 are processed one at a
-// time, in float32.
+// planes are the channels of a tensor: instances × channels × elements of a channel. Those of Float16 are processed one
+// at a time, in float32.
 type planes struct{ instances, channels, size int }
 
 func planesOf(x *ir.Array) planes {

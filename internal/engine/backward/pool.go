@@ -16,9 +16,9 @@ import (
 //	dX = MaxPoolGrad(dY, I)
 //	dX = AveragePoolGrad(dY)
 //
-// with the attributes of MaxPool and AveragePool. I holds for each element of Y the index of the maximum within its window,
-// in the smallest sufficient type. Attribute shape of the gradients is X's. X, Y, dX and dY may be Float16, with the attributes of package
-// half.
+// with the attributes of MaxPool and AveragePool. I holds for each element of Y the index of the maximum within its
+// window, in the smallest sufficient type. Attribute shape of the gradients is X's. X, Y, dX and dY may be Float16,
+// with the attributes of package half.
 func pools() []op.Op {
 	return []op.Op{
 		{Type: "MaxPoolKeep", Shape: keepShape, Work: poolWork(keepShape), Run: op.FloatOrDouble(maxPoolKeep[float32], maxPoolKeep[float64])},

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// MaxPoolKeep is bit-identical to MaxPool, also with NaN, infinities and equal numbers, and its second output selects the maximum of each
-// window.
+// MaxPoolKeep is bit-identical to MaxPool, also with NaN, infinities and equal numbers, and its second output selects
+// the maximum of each window.
 func TestMaxPoolKeepEqualsMaxPool(t *testing.T) {
 	for _, attrs := range pooled() {
 		x := gaussian(3, 2, 3, 40, 41)

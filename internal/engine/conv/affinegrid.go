@@ -44,7 +44,8 @@ func affineShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return like(theta, append(shape, int64(axes))...)
 }
 
-// affineGrid maps each output position, with coordinates from -1 to 1 and the last axis first, by the matrix of its image.
+// affineGrid maps each output position, with coordinates from -1 to 1 and the last axis first, by the matrix of its
+// image.
 func affineGrid[T float](c *op.Call) error {
 	theta, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	shape := c.Out[0].Shape
@@ -74,7 +75,8 @@ func affineGrid[T float](c *op.Call) error {
 	return nil
 }
 
-// spot is the coordinate of position i of n: between the centres of the first and last one if corners is set, else between the edges.
+// spot is the coordinate of position i of n: between the centres of the first and last one if corners is set, else
+// between the edges.
 func spot[T float](i, n int, corners bool) T {
 	switch {
 	case !corners:

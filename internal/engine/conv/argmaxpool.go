@@ -19,8 +19,8 @@ func (w *window) isHalving() bool {
 	return true
 }
 
-// maxArgmax pools a channel of float32 and finds the argmax in one pass, with integers that are ordered like the floats. It reports
-// whether it did: NaN and -Inf are not supported.
+// maxArgmax pools a channel of float32 and finds the argmax in one pass, with integers that are ordered like the
+// floats. It reports whether it did: NaN and -Inf are not supported.
 func maxArgmax[T float, P Argmax](f *finder, places []P, y, x []T) bool {
 	in, ok := any(x).([]float32)
 	if !ok || len(in) == 0 {

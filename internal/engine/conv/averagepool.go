@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// averagePools are the pools that sum. The defaults of later attributes (ceil_mode, dilations, count_include_pad) equal the earlier
-// semantics.
+// averagePools are the pools that sum. The defaults of later attributes (ceil_mode, dilations, count_include_pad) equal
+// the earlier semantics.
 func averagePools() []op.Op {
 	return wide(
 		op.Op{Type: "AveragePool", Since: 7, Shape: averageTypes().shape, Run: averageTypes().run},
@@ -150,8 +150,8 @@ func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
 	}
 }
 
-// alongLast calls f for each kernel tap along the last axis: the outputs for which it is inside the input, and the position of the first of
-// them.
+// alongLast calls f for each kernel tap along the last axis: the outputs for which it is inside the input, and the
+// position of the first of them.
 func (w *window) alongLast(f func(lo, hi, from int)) {
 	for k := range w.kernel[w.last()] {
 		if lo, hi, from := w.taps(w.last(), k); lo < hi {

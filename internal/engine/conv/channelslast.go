@@ -5,14 +5,14 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Images whose channels are adjacent (NHWC) are rows of pixels: the pixels of a row under a window are contiguous, unless the window is
-// dilated or the channels are in groups.
+// Images whose channels are adjacent (NHWC) are rows of pixels: the pixels of a row under a window are contiguous,
+// unless the window is dilated or the channels are in groups.
 
 // Channels is the number of channels of the input.
 func (g *Geometry) Channels() int { return g.Groups * g.InC }
 
-// PixelPatch writes the elements of a patch from element from on: the taps under the window at an output position, each with the channels
-// of a group. x is an image whose channels are adjacent.
+// PixelPatch writes the elements of a patch from element from on: the taps under the window at an output position, each
+// with the channels of a group. x is an image whose channels are adjacent.
 func (g *Geometry) PixelPatch(dst, x []byte, group, place, from int, padding byte) {
 	channels := g.Channels()
 	wide, pixels := g.kernel[1], g.in[1]*channels
@@ -60,8 +60,8 @@ func paddedCopy(dst, row []byte, at int, padding byte) {
 	fill(dst[before+inside:], padding)
 }
 
-// A PixelBand is some output rows of a convolution of an image whose channels are adjacent, and the input rows that they depend on, with
-// padding.
+// A PixelBand is some output rows of a convolution of an image whose channels are adjacent, and the input rows that
+// they depend on, with padding.
 type PixelBand struct {
 	*Geometry
 	Rows int // of the output

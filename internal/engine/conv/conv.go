@@ -17,7 +17,8 @@ import (
 //
 //	FusedConv(X, W, B, Z) = activation(Conv(X, W, B) + Z)
 //
-// Z, of the output's shape, and B are optional. Attributes activation and activation_params are those of package activation.
+// Z, of the output's shape, and B are optional. Attributes activation and activation_params are those of package
+// activation.
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
@@ -155,8 +156,8 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int, h Halves) int64 {
 	return work
 }
 
-// A job is the arguments of a convolution: y = activate(convolution of x with w + bias), plus the previous contents of y if add is set, which
-// requires that y is float32.
+// A job is the arguments of a convolution: y = activate(convolution of x with w + bias), plus the previous contents of
+// y if add is set, which requires that y is float32.
 type job struct {
 	x, y     Images[float32]
 	w, bias  []float32

@@ -108,7 +108,8 @@ func layerGeometry(t *testing.T, l layer) *Geometry {
 	return g
 }
 
-// Vectors of channels compute small images, and vectors of columns those that are added to an input: their sums must be the same.
+// Vectors of channels compute small images, and vectors of columns those that are added to an input: their sums must be
+// the same.
 func TestDepthwiseSumsAreTheSameInBothForms(t *testing.T) {
 	for i, l := range layers() {
 		g := layerGeometry(t, l)
@@ -352,7 +353,8 @@ func isPacked(p *op.Prepared) bool {
 	return is
 }
 
-// preparedIsBitIdentical compares a convolution with constant weights with that with computed ones, of float32 and of Float16.
+// preparedIsBitIdentical compares a convolution with constant weights with that with computed ones, of float32 and of
+// Float16.
 func preparedIsBitIdentical(t *testing.T, what string, l layer, w *ir.Array) {
 	t.Helper()
 	x, b, z := random(1, l.x...), random(3, l.w[0]), random(4, layerGeometry(t, l).OutShape()...)
@@ -404,7 +406,8 @@ func TestWinogradPaysOffForManyChannels(t *testing.T) {
 	}
 }
 
-// Blocks of parts of an image, and of several images, give the same sums, and so do tasks of fewer channels for more workers.
+// Blocks of parts of an image, and of several images, give the same sums, and so do tasks of fewer channels for more
+// workers.
 func TestWinogradBlocks(t *testing.T) {
 	for _, c := range []struct {
 		x                     []int64

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// deformable is DeformConv: a convolution whose sampling positions are shifted by a tensor of offsets (Dai et al., "Deformable
-// Convolutional Networks", 2017), and weighted by a mask (Zhu et al., "Deformable ConvNets v2", 2018).
+// deformable is DeformConv: a convolution whose sampling positions are shifted by a tensor of offsets (Dai et al.,
+// "Deformable Convolutional Networks", 2017), and weighted by a mask (Zhu et al., "Deformable ConvNets v2", 2018).
 func deformable() []op.Op {
 	return wide(op.Op{
 		Type: "DeformConv", Since: 19, Shape: deformShape,
@@ -179,8 +179,8 @@ func (d *deformed[T]) fill(dst []T, k0, k1, n0, n1 int) {
 	}
 }
 
-// locate sets the sampling position of kernel tap t for output n, and its weight from the mask. at is the tap's index in offset and mask,
-// which hold all taps of one group of channels before those of the next.
+// locate sets the sampling position of kernel tap t for output n, and its weight from the mask. at is the tap's index
+// in offset and mask, which hold all taps of one group of channels before those of the next.
 func (d *deformed[T]) locate(s *sampler[T], at, t, n int) T {
 	s.reset()
 	places, axes := d.OutArea(), len(d.in)

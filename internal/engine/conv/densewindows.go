@@ -6,9 +6,10 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// denseWindows are the windows of a convolution of few input channels, such as the first one of a model, whose patches take as long to pack as to
-// multiply. A band of the image is copied with padding instead, and windows are multiplied where they are, with the packed weights: adjacent
-// outputs are rows a stride apart, and each tap has an offset. Results are bit-identical to those of multiply.
+// denseWindows are the windows of a convolution of few input channels, such as the first one of a model, whose patches
+// take as long to pack as to multiply. A band of the image is copied with padding instead, and windows are multiplied
+// where they are, with the packed weights: adjacent outputs are rows a stride apart, and each tap has an offset.
+// Results are bit-identical to those of multiply.
 type denseWindows struct {
 	*Geometry
 	rows int     // output rows of a band
@@ -16,8 +17,8 @@ type denseWindows struct {
 	at   []int64 // offsets of the elements of a patch in the band
 }
 
-// denseWindowsOf is nil if sums are deeper than those of one block, if rows of the output are shorter than a strip, or if windows leave gaps,
-// which need not be copied.
+// denseWindowsOf is nil if sums are deeper than those of one block, if rows of the output are shorter than a strip, or
+// if windows leave gaps, which need not be copied.
 func denseWindowsOf(g *Geometry, workers int) *denseWindows {
 	// Sums of at most 256 products: packing patches took as long as multiplying them. 3 to 32 channels, 3×3, stride 2,
 	// 224×224: 642 → 464 µs; 12 to 16, 3×3, 208×208: 3501 → 2824.

@@ -7,11 +7,11 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Depthwise convolution has one input channel per group: a matrix product would have little to share, so each row of the output is summed
-// from rows of the input.
+// A Depthwise convolution has one input channel per group: a matrix product would have little to share, so each row of
+// the output is summed from rows of the input.
 //
-// A band of the image is packed first, with padding, so that rows need no boundary checks; for strides above 1, the columns of each kernel
-// tap are made contiguous.
+// A band of the image is packed first, with padding, so that rows need no boundary checks; for strides above 1, the
+// columns of each kernel tap are made contiguous.
 type Depthwise struct {
 	*Geometry
 	rows   int     // output rows of a band

@@ -8,9 +8,9 @@ import (
 // channelsWidth is the number of adjacent channels of an image that a depthwise convolution computes at once.
 const channelsWidth = kernel.DepthwiseGroup
 
-// depthwiseChannels is a depthwise convolution of small images: their rows are shorter than a few vectors, so vectors are channels instead. A
-// band of an image is packed with padding and 16 adjacent channels, and sums are transposed back. Results are bit-identical to those of
-// Depthwise.
+// depthwiseChannels is a depthwise convolution of small images: their rows are shorter than a few vectors, so vectors
+// are channels instead. A band of an image is packed with padding and 16 adjacent channels, and sums are transposed
+// back. Results are bit-identical to those of Depthwise.
 type depthwiseChannels struct {
 	*Depthwise
 	rows int // output rows of a band

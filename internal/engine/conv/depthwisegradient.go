@@ -5,10 +5,11 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A depthwiseGradient is the gradient of a depthwise convolution's weights. Elements of a channel that are a stride apart are copied to a
-// plane, with padding and with rows slightly wider than the output's; the output's gradient is copied with rows of the same width. A kernel
-// tap is then an offset in one of the planes, and its gradient the sum of products at that offset. One product computes all offsets of a
-// plane: row i of its left operand is the output's gradient shifted by i rows, column j of its right one the plane shifted by j elements.
+// A depthwiseGradient is the gradient of a depthwise convolution's weights. Elements of a channel that are a stride
+// apart are copied to a plane, with padding and with rows slightly wider than the output's; the output's gradient is
+// copied with rows of the same width. A kernel tap is then an offset in one of the planes, and its gradient the sum of
+// products at that offset. One product computes all offsets of a plane: row i of its left operand is the output's
+// gradient shifted by i rows, column j of its right one the plane shifted by j elements.
 type depthwiseGradient struct {
 	*Geometry
 	down, across int // maximum offsets in a plane
@@ -32,8 +33,9 @@ func depthwiseGradientOf(g *Geometry) *depthwiseGradient {
 // length is the number of products per offset.
 func (c *depthwiseGradient) length() int { return (c.out[0] + c.down) * c.width }
 
-// sizes are those of the scratch memory: the output's gradient with down rows of zeros on both sides, a plane followed by the elements that
-// a product may read, and the sums. planes are those of a channel of the input and of the output's gradient, if they are Float16.
+// sizes are those of the scratch memory: the output's gradient with down rows of zeros on both sides, a plane followed
+// by the elements that a product may read, and the sums. planes are those of a channel of the input and of the output's
+// gradient, if they are Float16.
 func (c *depthwiseGradient) sizes() (output, plane, sums int) {
 	return c.length() + c.down*c.width, c.length() + ceilDiv(c.across+1, panel)*panel, (c.down + 1) * (c.across + 1)
 }

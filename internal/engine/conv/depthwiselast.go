@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// layouts are those that a convolution supports: any for packed weights of 1×1 kernels and Winograd's algorithm, any of the output for other packed weights, and equal ones if it is depthwise, with whole vectors
-// of channels. Results are bit-identical to those of images with channels first.
+// layouts are those that a convolution supports: any for packed weights of 1×1 kernels and Winograd's algorithm, any of
+// the output for other packed weights, and equal ones if it is depthwise, with whole vectors of channels. Results are
+// bit-identical to those of images with channels first.
 func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 	w := op.Opt(in, 1)
 	if w == nil || w.DType != ir.Float || len(w.Shape) != 4 {
@@ -42,9 +43,9 @@ func (d *Depthwise) lastWork(workers int) int64 {
 // lastSlot is the size of a worker's weights.
 func (d *Depthwise) lastSlot() int64 { return aligned(4 * int64(d.Groups*d.kernelSize())) }
 
-// runLast computes images with channels last, row by row, or channels of all rows. Windows slide over the input where it is: columns of the
-// output whose windows exceed the image are computed one by one, from the taps inside it. Each worker transposes the weights that it needs, as
-// those of another worker would be in the cache of another processor.
+// runLast computes images with channels last, row by row, or channels of all rows. Windows slide over the input where
+// it is: columns of the output whose windows exceed the image are computed one by one, from the taps inside it. Each
+// worker transposes the weights that it needs, as those of another worker would be in the cache of another processor.
 func (d *Depthwise) runLast(p *op.Pool, work []byte, j job) {
 	channels, rows, size := d.Groups, d.Batch*d.out[0], int(d.lastSlot())
 	first := j.bias
@@ -127,7 +128,8 @@ func eachRow(x []float32, stride, n, rows int, f func(row []float32)) {
 	}
 }
 
-// slideRow computes row o of an image, with the window's memory for taps. If the window were a pointer, they would be on the heap.
+// slideRow computes row o of an image, with the window's memory for taps. If the window were a pointer, they would be
+// on the heap.
 func (d *Depthwise) slideRow(window kernel.FloatWindow, y, x []float32, o int) {
 	channels, wide, n := d.Groups, d.kernel[1], 0
 	for column := 0; column < d.out[1]; column += n {

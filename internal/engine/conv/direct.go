@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// direct convolves without matrix products, row by row. It is the fallback for types and windows without a faster method.
+// direct convolves without matrix products, row by row. It is the fallback for types and windows without a faster
+// method.
 func direct[T float](c *op.Call, g *Geometry, axpy func(y []T, a T, x []T)) {
 	x, w, y := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
 	var bias []T

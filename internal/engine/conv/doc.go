@@ -1,10 +1,11 @@
-// Package conv is the family of operators that slide a window over images or sample them: convolutions, pools, resizing and grid sampling, in any
-// number of spatial axes.
+// Package conv is the family of operators that slide a window over images or sample them: convolutions, pools, resizing
+// and grid sampling, in any number of spatial axes.
 //
-// A convolution becomes a matrix product of package gemm where that is faster; the patches (im2col) are packed tile by tile on demand and
-// never all exist at once. Everything else is loops over whole rows.
+// A convolution becomes a matrix product of package gemm where that is faster; the patches (im2col) are packed tile by
+// tile on demand and never all exist at once. Everything else is loops over whole rows.
 //
-// It must not know graphs, plans, files or the neighbours of a node. Fused operators have rows of their own (FusedConv).
+// It must not know graphs, plans, files or the neighbours of a node. Fused operators have rows of their own
+// (FusedConv).
 package conv
 
 import (

@@ -7,16 +7,16 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A Geometry is the dimensions of a convolution: for each image and group of channels, a product of the group's weights, OutC by Depth,
-// with the patches under the window, Depth by OutArea.
+// A Geometry is the dimensions of a convolution: for each image and group of channels, a product of the group's
+// weights, OutC by Depth, with the patches under the window, Depth by OutArea.
 type Geometry struct {
 	*window
 	Batch, Groups int
 	InC, OutC     int // channels of one group
 }
 
-// GeometryOf derives it from a node's attributes and the shapes of its input X, (N, C, D1, D2, …), and its weights W, (M, C/group, k1, k2,
-// …).
+// GeometryOf derives it from a node's attributes and the shapes of its input X, (N, C, D1, D2, …), and its weights W,
+// (M, C/group, k1, k2, …).
 func GeometryOf(n *op.Node, x, w []int64) (*Geometry, error) {
 	if len(x) < 3 || len(w) != len(x) {
 		return nil, fmt.Errorf("X has rank %d and W rank %d, want the same and at least 3", len(x), len(w))

@@ -19,7 +19,8 @@ func globalAverage() byType {
 	return byType{ir.Float: averageAll[float32], ir.Double: averageAll[float64]}
 }
 
-// averageLayouts: an output of one pixel has equal elements in both layouts, and an input with channels last is float32.
+// averageLayouts: an output of one pixel has equal elements in both layouts, and an input with channels last is
+// float32.
 func averageLayouts(*op.Node, []*ir.Array) op.Layouts { return op.AnyLayouts }
 
 func runGlobalAverage(c *op.Call) error {

@@ -6,11 +6,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The gradients of a convolution, y = x ⋆ w. Float has fast forms, Double plain loops, for checks by finite differences. The functions
-// ending in Work return the sizes of scratch memory, which need not be cleared.
+// The gradients of a convolution, y = x ⋆ w. Float has fast forms, Double plain loops, for checks by finite
+// differences. The functions ending in Work return the sizes of scratch memory, which need not be cleared.
 
-// TransposedGeometryOf is that of the convolution that a ConvTranspose transposes, from the shapes of its inputs X and W: X is the
-// convolution's output, Y its input.
+// TransposedGeometryOf is that of the convolution that a ConvTranspose transposes, from the shapes of its inputs X and
+// W: X is the convolution's output, Y its input.
 func TransposedGeometryOf(n *op.Node, x, w *ir.Array) (*Geometry, error) {
 	return transposedGeometry(n, []*ir.Array{x, w})
 }
@@ -45,7 +45,8 @@ func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x Images[T], w [
 	})
 }
 
-// InputGradientWork is the size of InputGradient's scratch memory; turned means that memory for transposed weights is passed separately.
+// InputGradientWork is the size of InputGradient's scratch memory; turned means that memory for transposed weights is
+// passed separately.
 func (g *Geometry) InputGradientWork(workers int, turned bool, h Halves) int64 {
 	return adjointOf(g).work(workers, turned, h)
 }
@@ -82,8 +83,8 @@ func plainInputGradient[T float](g *Geometry, dx, dy, w []T) {
 	})
 }
 
-// eachTap calls f for each kernel tap and each row of the output: n elements from out on correspond to those of a channel of the input from
-// in on, stride apart.
+// eachTap calls f for each kernel tap and each row of the output: n elements from out on correspond to those of a
+// channel of the input from in on, stride apart.
 func (g *Geometry) eachTap(f func(tap, out, in, n, stride int)) {
 	var rows []coveredRow
 	last := g.last()

@@ -58,8 +58,8 @@ func gradientDefinition(g *Geometry, x, w, dy []float64) (dx, dw []float64) {
 	return dx, dw
 }
 
-// gradients computes both with one, two and three workers, which must be bit-identical, on memory that is not cleared, with and without
-// memory for transposed weights.
+// gradients computes both with one, two and three workers, which must be bit-identical, on memory that is not cleared,
+// with and without memory for transposed weights.
 func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *ir.Array) {
 	t.Helper()
 	for _, workers := range []int{1, 2, 3} {

@@ -112,7 +112,8 @@ func (g *grid) run(c *op.Call) error {
 	return nil
 }
 
-// sampleGrid computes for each grid point the elements of a channel that it samples and their weights, and sums them up for all channels.
+// sampleGrid computes for each grid point the elements of a channel that it samples and their weights, and sums them up
+// for all channels.
 func sampleGrid[F float](g *grid, c *op.Call, x, y []F) {
 	dims := c.In[0].Shape[2:]
 	channels, size := int(c.In[0].Shape[1]), int(op.Product(dims))

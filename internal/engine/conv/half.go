@@ -8,7 +8,8 @@ import (
 
 func isHalf(dt ir.DType) bool { return dt == ir.Float16 || dt == ir.BFloat16 }
 
-// wide adds 16-bit floats to operators that compute in float32: inputs are widened, which is exact, and outputs are rounded once.
+// wide adds 16-bit floats to operators that compute in float32: inputs are widened, which is exact, and outputs are
+// rounded once.
 func wide(ops ...op.Op) []op.Op {
 	for i := range ops {
 		ops[i] = widened(ops[i])
@@ -77,7 +78,8 @@ func runWide(o *op.Op, c *op.Call) error {
 	return nil
 }
 
-// floats are in with 16-bit floats as float32, in memory from take; only their specs if they have no data or take is nil.
+// floats are in with 16-bit floats as float32, in memory from take; only their specs if they have no data or take is
+// nil.
 func floats(in []*ir.Array, take func(size int64) []byte) []*ir.Array {
 	out := make([]*ir.Array, len(in))
 	for i, a := range in {

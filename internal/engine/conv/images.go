@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Images are the elements of a tensor: Values, or Halves if they are Float16. Operators compute on Float16 elements in float32: they
-// convert them while they pack or transform them, and sums before they store them, so that no large tensor exists in float32.
+// Images are the elements of a tensor: Values, or Halves if they are Float16. Operators compute on Float16 elements in
+// float32: they convert them while they pack or transform them, and sums before they store them, so that no large
+// tensor exists in float32.
 type Images[T float] struct {
 	Values  []T
 	Halves  []uint16

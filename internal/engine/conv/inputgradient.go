@@ -4,9 +4,9 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A phase is a part of the transpose of a convolution with strides. Input elements that are a stride apart are covered by the same kernel
-// taps, so their gradient is a convolution of the output's gradient with stride 1, with those taps in reverse order. The phases of all axes
-// are combined.
+// A phase is a part of the transpose of a convolution with strides. Input elements that are a stride apart are covered
+// by the same kernel taps, so their gradient is a convolution of the output's gradient with stride 1, with those taps
+// in reverse order. The phases of all axes are combined.
 type phase struct {
 	*Geometry
 	from  *Geometry
@@ -101,8 +101,8 @@ func (ph phase) of(n int) *Geometry {
 // elements is the number of elements of the phase for n images.
 func (ph phase) elements(n int) int { return n * ph.Groups * ph.OutC * ph.OutArea() }
 
-// An adjoint is the transpose of a convolution. A single phase is computed in place, several phases are computed for some images at a time
-// and then interleaved.
+// An adjoint is the transpose of a convolution. A single phase is computed in place, several phases are computed for
+// some images at a time and then interleaved.
 type adjoint struct {
 	*Geometry
 	phases []phase

@@ -14,7 +14,8 @@ type pass struct {
 	outer, inner int
 }
 
-// passes are the axes that change, the last one first: it is the slowest, and the passes of other axes may add rows to it.
+// passes are the axes that change, the last one first: it is the slowest, and the passes of other axes may add rows to
+// it.
 func (r *resizing) passes(shape []int64) []pass {
 	dims := append([]int64(nil), shape...)
 	var list []pass

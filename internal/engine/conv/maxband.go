@@ -1,8 +1,8 @@
 package conv
 
-// A maxBand pools a band of a channel: rows along the first axis of the output. The input under them is padded and processed as one
-// line of elements: a window along an axis is a maximum of elements that are a fixed distance apart, and the maximum of a large window is
-// that of two smaller ones, which may overlap.
+// A maxBand pools a band of a channel: rows along the first axis of the output. The input under them is padded and
+// processed as one line of elements: a window along an axis is a maximum of elements that are a fixed distance apart,
+// and the maximum of a large window is that of two smaller ones, which may overlap.
 type maxBand[T pooled] struct {
 	*window
 	arithmetic[T]

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxPoolLayouts: with channels last, maxima are those of all rows of a window and then of its columns, one by one, so windows are small.
+// maxPoolLayouts: with channels last, maxima are those of all rows of a window and then of its columns, one by one, so
+// windows are small.
 func maxPoolLayouts(n *op.Node, _ []*ir.Array) op.Layouts {
 	const side = 3
 	if size := n.Ints("kernel_shape"); len(size) != 2 || size[0] > side || size[1] > side || n.NumOut() > 1 {

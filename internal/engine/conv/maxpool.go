@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxPools are MaxPool of all versions: 8 added Indices, 10 dilations and ceil_mode, 12 integers; the defaults equal the earlier semantics.
+// maxPools are MaxPool of all versions: 8 added Indices, 10 dilations and ceil_mode, 12 integers; the defaults equal
+// the earlier semantics.
 func maxPools() []op.Op {
 	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, ChannelsLast: maxPoolLayouts, Run: maxPoolTypes().run})
 }
@@ -74,8 +75,8 @@ func maxPool[T pooled](c *op.Call) error {
 	return nil
 }
 
-// maxChannel returns a function that pools a channel: a window that covers only padding gets the lowest number, NaN propagates. It must not be
-// called concurrently.
+// maxChannel returns a function that pools a channel: a window that covers only padding gets the lowest number, NaN
+// propagates. It must not be called concurrently.
 func maxChannel[T pooled](w *window) func(y, x []T) {
 	if rows := maxRowsOf(w); rows != nil {
 		if pool, ok := any(rows.channel).(func(y, x []T)); ok {
@@ -108,8 +109,8 @@ func lowest[T pooled]() T {
 	return T(v)
 }
 
-// maxPoolIndices pools and computes the indices of the maxima in X: of the first ones, counted over the whole tensor, in column-major order
-// within a channel if storage_order is set. The index of a window that covers only padding is -1.
+// maxPoolIndices pools and computes the indices of the maxima in X: of the first ones, counted over the whole tensor,
+// in column-major order within a channel if storage_order is set. The index of a window that covers only padding is -1.
 func maxPoolIndices[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
 	columns := c.Int("storage_order", 0) != 0
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {

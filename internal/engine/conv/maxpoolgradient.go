@@ -10,8 +10,9 @@ type Argmax interface{ uint8 | uint16 | int32 }
 // KernelSize is the number of kernel taps.
 func (v Windows) KernelSize() int { return v.w.kernelSize() }
 
-// ArgmaxChannel returns a function that pools a channel like MaxPool and writes the argmax of each window, unless places is nil: the kernel tap
-// of its first maximum, 0 for a window that covers only padding. It may be called concurrently.
+// ArgmaxChannel returns a function that pools a channel like MaxPool and writes the argmax of each window, unless
+// places is nil: the kernel tap of its first maximum, 0 for a window that covers only padding. It may be called
+// concurrently.
 func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) {
 	w, rows := v.w, v.w.allRows()
 	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows)), half: w.isHalving()}
@@ -111,8 +112,8 @@ func firstTap[T float](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	return top, max(at, 0)
 }
 
-// MaxGradientChannel returns a function that writes to a channel dx, for each element, the sum of the gradients of the windows whose argmax it
-// is. It may be called concurrently.
+// MaxGradientChannel returns a function that writes to a channel dx, for each element, the sum of the gradients of the
+// windows whose argmax it is. It may be called concurrently.
 func MaxGradientChannel[T float, P Argmax](v Windows) func(dx, dy []T, places []P) {
 	w := v.w
 	g := scatterer{w, w.allRows(), w.offsets(), w.overlapping()}
@@ -188,8 +189,8 @@ func (w *window) overlapping() []tap {
 	return spans
 }
 
-// AverageGradientChannel returns a function that writes to a channel dx the gradient of AveragePool. padding is count_include_pad. It may be
-// called concurrently.
+// AverageGradientChannel returns a function that writes to a channel dx the gradient of AveragePool. padding is
+// count_include_pad. It may be called concurrently.
 func AverageGradientChannel[T float](v Windows, padding bool) func(dx, dy []T) {
 	w, add := v.w, arithmeticOf[T]().add
 	last, all := w.last(), w.allRows()
@@ -205,7 +206,8 @@ func AverageGradientChannel[T float](v Windows, padding bool) func(dx, dy []T) {
 	}
 }
 
-// spreadRow divides a row of the output's gradient by the number of counted elements, and adds it up along the last axis.
+// spreadRow divides a row of the output's gradient by the number of counted elements, and adds it up along the last
+// axis.
 func spreadRow[T float](w *window, line, dy []T, rows int, padding bool) {
 	clear(line)
 	last := w.last()

@@ -53,7 +53,8 @@ func roiInputs(t byType, in []*ir.Array, columns int64) (x, rois *ir.Array, err 
 	return x, rois, sameType(in, "X", "rois")
 }
 
-// maxRoi computes the maximum of each part of a region whose corners are rounded to integers, both included (Girshick, "Fast R-CNN", 2015).
+// maxRoi computes the maximum of each part of a region whose corners are rounded to integers, both included (Girshick,
+// "Fast R-CNN", 2015).
 func maxRoi[T float](c *op.Call) error {
 	x, rois, y := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
 	shape, out := c.In[0].Shape, c.Out[0].Shape

@@ -2,15 +2,16 @@ package conv
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// A maxRows pools channels of float32 row by row: windows of 2 or 3 columns that start 2 columns apart, as in most classifiers.
+// A maxRows pools channels of float32 row by row: windows of 2 or 3 columns that start 2 columns apart, as in most
+// classifiers.
 type maxRows struct {
 	*window
 	lo, hi int       // outputs of a row that the kernel computes
 	at     [][]int64 // by row of the output: offsets of the covered rows of the input
 }
 
-// maxRowsOf returns nil if the window has another form, if vectors do not fit into a row, or if windows have so many rows that a maxBand is
-// faster, which combines maxima.
+// maxRowsOf returns nil if the window has another form, if vectors do not fit into a row, or if windows have so many
+// rows that a maxBand is faster, which combines maxima.
 func maxRowsOf(w *window) *maxRows {
 	const vector, tall = 8, 9
 	last := w.last()

@@ -77,8 +77,8 @@ func largerShape(x *ir.Array, small, given []int64) ([]ir.Spec, error) {
 	return like(x, given...)
 }
 
-// unpool copies each element to its index. Indices refer to the minimum shape; in a larger one the coordinates are kept, as in the
-// reference implementation.
+// unpool copies each element to its index. Indices refer to the minimum shape; in a larger one the coordinates are
+// kept, as in the reference implementation.
 func unpool[T float](c *op.Call) error {
 	x, y, places := ir.View[T](c.In[0]), ir.View[T](c.Out[0]), ir.View[int64](c.In[1])
 	specs, err := unpooled(c.Node, c.In[0])

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// copyNearest resizes with nearest-neighbour interpolation. It moves elements of any type; outside is the extrapolation value.
+// copyNearest resizes with nearest-neighbour interpolation. It moves elements of any type; outside is the extrapolation
+// value.
 func (r *resizing) copyNearest(c *op.Call) error {
 	x, y := c.In[0], c.Out[0]
 	if x.Elems() == 0 {

@@ -9,15 +9,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// packedWeights is the result of Prepare for most W of one group: panels of 16 output channels, as the right operand. For small images the left
-// one is the patches, a row per pixel, so that few pixels fill the tiles of the kernels, and weights are read once, in their order. The
-// product is transposed into the output. Results are bit-identical to those of multiply.
+// packedWeights is the result of Prepare for most W of one group: panels of 16 output channels, as the right operand.
+// For small images the left one is the patches, a row per pixel, so that few pixels fill the tiles of the kernels, and
+// weights are read once, in their order. The product is transposed into the output. Results are bit-identical to those
+// of multiply.
 type packedWeights []float32
 
 const maxPackedArea = 15 * 15 // pixels of the output up to which images are small (measured)
 
-// packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse. Kernels that are
-// not square are left out, such as those of one axis: their images are rarely small, and unpacking takes scratch memory of the size of the weights.
+// packedFits reports whether weights of this shape are packed when the model is loaded, unless they are sparse. Kernels
+// that are not square are left out, such as those of one axis: their images are rarely small, and unpacking takes
+// scratch memory of the size of the weights.
 func packedFits(n *op.Node, w *ir.Array) bool {
 	return w.DType == ir.Float && len(w.Shape) == 4 && w.Shape[2] == w.Shape[3] && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
 		w.Shape[0] >= panel
@@ -43,7 +45,8 @@ func preparePacked(w *ir.Array, p *op.Pool) *op.Prepared {
 	return &op.Prepared{State: packedWeights(packed), Bytes: bytes, Drops: []int{1}}
 }
 
-// A packed product is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are read less often.
+// A packed product is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are
+// read less often.
 type packed struct {
 	*Geometry
 	joined           int  // images whose pixels are joined: all, or each alone
@@ -66,8 +69,8 @@ const (
 	conflictingArea = 256 // channels at a multiple of so many pixels are in few sets of the L1 cache
 )
 
-// packedOf divides the product into tiles. Those of a worker are contiguous pixels, as in other steps, or channels if the weights are
-// larger than the images.
+// packedOf divides the product into tiles. Those of a worker are contiguous pixels, as in other steps, or channels if
+// the weights are larger than the images.
 func packedOf(g *Geometry, workers int) *packed {
 	p := &packed{Geometry: g, joined: 1, depth: min(g.Depth(), gemm.Depth)}
 	// Tiles with pixels of several images read the weights less often: 960 to 240 channels of 1×1 pixels take 0.46 of
@@ -98,8 +101,9 @@ func packedOf(g *Geometry, workers int) *packed {
 	return p
 }
 
-// dividesChannels reports whether workers divide the channels of a layer with weights for each pair of so many channels, instead of the
-// pixels of its images: those of another worker are in the cache of another processor, but weights are read by all.
+// dividesChannels reports whether workers divide the channels of a layer with weights for each pair of so many
+// channels, instead of the pixels of its images: those of another worker are in the cache of another processor, but
+// weights are read by all.
 func dividesChannels(pixels, channels int) bool { return pixels < channels }
 
 func (p *packed) tiles() int { return p.Batch / p.joined * p.down * p.across }
@@ -124,8 +128,8 @@ func bounded(i, n, unit, length int) (from, to int) {
 	return i * units / n * unit, min((i+1)*units/n*unit, length)
 }
 
-// slots are the numbers of elements of a worker's scratch memory: strips, patches, those of a further image, sums, and sums of a Float16
-// output by channel.
+// slots are the numbers of elements of a worker's scratch memory: strips, patches, those of a further image, sums, and
+// sums of a Float16 output by channel.
 func (p *packed) slots(isHalf bool) [5]int {
 	further, stored := 0, 0
 	if p.joined > 1 {
@@ -282,8 +286,8 @@ func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) 
 	})
 }
 
-// multiply adds the products k to end-1 to rows of sums, and finishes them after the last ones. Patches are packed into the strips of the kernel, but pixels with channels
-// last, and those of large images, are multiplied where they are.
+// multiply adds the products k to end-1 to rows of sums, and finishes them after the last ones. Patches are packed into
+// the strips of the kernel, but pixels with channels last, and those of large images, are multiplied where they are.
 func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int, finish kernel.GemmFinish) {
 	depth, high := end-k, kernel.GemmRows()
 	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}

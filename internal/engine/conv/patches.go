@@ -11,8 +11,8 @@ import (
 // panel is the number of columns that a product requests at once.
 const panel = 16
 
-// Patches are the patches under the windows of a convolution as rows of the right operand of a product (im2col): row k is kernel tap
-// k%kernelSize of channel k/kernelSize, column n output position n.
+// Patches are the patches under the windows of a convolution as rows of the right operand of a product (im2col): row k
+// is kernel tap k%kernelSize of channel k/kernelSize, column n output position n.
 type Patches struct {
 	*Geometry
 	depth, kernelSize, inLen int
@@ -146,7 +146,8 @@ func (p *Patches) cut(to []segment, n0, n1 int) []segment {
 	return to
 }
 
-// inside reports whether no kernel tap is in the padding for any of these columns, and sets the offsets of the input rows at the first tap.
+// inside reports whether no kernel tap is in the padding for any of these columns, and sets the offsets of the input
+// rows at the first tap.
 func (p *Patches) inside(segments []segment) bool {
 	rows := p.kernelSize / len(p.along)
 	for i := range segments {

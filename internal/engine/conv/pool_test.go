@@ -20,8 +20,8 @@ func pools() []layer {
 	}
 }
 
-// eachWindow calls f for every window with the elements of its channel that it covers, and the number of its positions within the input and
-// its padding.
+// eachWindow calls f for every window with the elements of its channel that it covers, and the number of its positions
+// within the input and its padding.
 func eachWindow(t *testing.T, l layer, f func(i int, channel int, elements []int, padded int)) {
 	t.Helper()
 	w, err := poolWindow(nodeOf("MaxPool", l.a), l.x[2:])

@@ -14,8 +14,8 @@ import (
 //
 //	QuantizedConv(X, W, B, xs, xz, ys, yz) = QuantizeLinear(FusedConv(DequantizeLinear(X, xs, xz), W, B), ys, yz)
 //
-// with scalar scales and zero points. It is bit-identical to the three operators. Only a band of rows at a time is converted to floats, so that
-// an image takes one byte per element.
+// with scalar scales and zero points. It is bit-identical to the three operators. Only a band of rows at a time is
+// converted to floats, so that an image takes one byte per element.
 func quantizedConvs() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "QuantizedConv", Since: 1,
@@ -62,7 +62,8 @@ type band struct {
 	first, row int // of the input, and of the output
 }
 
-// bands splits an image so that its floats need little memory. Bands start at multiples of four rows, like Winograd's tiles.
+// bands splits an image so that its floats need little memory. Bands start at multiples of four rows, like Winograd's
+// tiles.
 func (g *Geometry) bands() []band {
 	if g.begin[0] >= g.span(0) || g.end[0] >= g.span(0) { // some rows would depend on padding only
 		return []band{{&Geometry{g.window, 1, g.Groups, g.InC, g.OutC}, 0, 0}}

@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// resizes are Resize and its predecessor Upsample. The defaults of attributes added after version 11 equal the earlier semantics.
+// resizes are Resize and its predecessor Upsample. The defaults of attributes added after version 11 equal the earlier
+// semantics.
 func resizes() []op.Op {
 	return []op.Op{
 		resizeRow("Upsample", 7, upsampleByAttribute),
@@ -86,8 +87,8 @@ func upsample(n *op.Node, in []*ir.Array) (*resizing, error) {
 	return simpleResizing(n, x, scales)
 }
 
-// simpleResizing is the operator before version 11. Its nearest-neighbour rounding was not specified: it rounds down for upsampling and up
-// for downsampling, as the test of Resize 10 requires.
+// simpleResizing is the operator before version 11. Its nearest-neighbour rounding was not specified: it rounds down
+// for upsampling and up for downsampling, as the test of Resize 10 requires.
 func simpleResizing(n *op.Node, x *ir.Array, scales []float32) (*resizing, error) {
 	r := &resizing{mode: n.Text("mode", "nearest"), nearest: "simple", transform: "asymmetric"}
 	if r.mode == "bilinear" {

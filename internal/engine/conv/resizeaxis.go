@@ -9,8 +9,8 @@ type resizedAxis struct {
 	start, end float32 // of the region, as fractions of the axis
 }
 
-// transforms map output position o to an input coordinate, by coordinate_transformation_mode, in float32 like ONNX Runtime. wanted is the
-// output's length before it was rounded down.
+// transforms map output position o to an input coordinate, by coordinate_transformation_mode, in float32 like ONNX
+// Runtime. wanted is the output's length before it was rounded down.
 var transforms = map[string]func(l resizedAxis, o, wanted float32) float32{
 	"half_pixel":           func(l resizedAxis, o, _ float32) float32 { return (o+0.5)/l.scale - 0.5 },
 	"asymmetric":           func(l resizedAxis, o, _ float32) float32 { return o / l.scale },
@@ -129,8 +129,8 @@ func (r *resizing) filter(l resizedAxis) *filter {
 	return f
 }
 
-// weigh sets the weights of output o, whose centre is p. They are normalized to sum 1 if they were stretched for antialiasing, or if
-// outside positions are excluded.
+// weigh sets the weights of output o, whose centre is p. They are normalized to sum 1 if they were stretched for
+// antialiasing, or if outside positions are excluded.
 func (f *filter) weigh(o int, p float32, first int, squeeze float64, curve func(float64) float64, exclude bool) {
 	base := math.Floor(float64(p))
 	if !(math.Abs(base) < most) {
@@ -160,7 +160,8 @@ func (f *filter) weigh(o int, p float32, first int, squeeze float64, curve func(
 // triangle is linear interpolation's kernel.
 func triangle(x float64) float64 { return max(1-math.Abs(x), 0) }
 
-// keys is the kernel of cubic convolution (Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, equation 4).
+// keys is the kernel of cubic convolution (Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981,
+// equation 4).
 func keys(x, a float64) float64 {
 	x = math.Abs(x)
 	switch {

@@ -153,8 +153,8 @@ func align[T float](at T, length int) alignedSample[T] {
 	return alignedSample[T]{low, low + 1, 1 - up, up}
 }
 
-// poolSamples is the average of the samples of one part, or the maximum of all products of their neighbours with their weights, which the
-// reference implementation defines as the maximum.
+// poolSamples is the average of the samples of one part, or the maximum of all products of their neighbours with their
+// weights, which the reference implementation defines as the maximum.
 func poolSamples[T float](a *roiAlign, plane []T, width int, rows, cols []alignedSample[T]) T {
 	sum, top := T(0), T(0)
 	for i, r := range rows {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// scalers are experimental operators on NCHW images that ONNX dropped and old models still use: ImageScaler is x·scale + bias[c], Affine is
-// alpha·x + beta, Crop removes borders.
+// scalers are experimental operators on NCHW images that ONNX dropped and old models still use: ImageScaler is x·scale
+// + bias[c], Affine is alpha·x + beta, Crop removes borders.
 func scalers() []op.Op {
 	return []op.Op{
 		{Type: "ImageScaler", Since: 1, Shape: scalerShape, Run: runScaler, InPlace: []int{0}},
@@ -64,8 +64,8 @@ func runShift(c *op.Call) error {
 	return nil
 }
 
-// cropped is the start and the size of the result of Crop: border is left, top, right, bottom; scale, if given, is the remaining height and
-// width.
+// cropped is the start and the size of the result of Crop: border is left, top, right, bottom; scale, if given, is the
+// remaining height and width.
 func cropped(n *op.Node, x *ir.Array) (top, left, height, width int64, err error) {
 	border, scale := n.Ints("border"), n.Ints("scale")
 	if x == nil || len(x.Shape) != 4 || x.DType != ir.Float || len(border) != 4 {

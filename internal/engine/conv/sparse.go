@@ -14,16 +14,17 @@ import (
 // sparseWeights is the result of Prepare for W with enough zeros, by group.
 type sparseWeights []*spmm.Matrix
 
-// maybeSparse reports whether constant weights of this type and shape are multiplied as sparse matrices if they have enough zeros.
+// maybeSparse reports whether constant weights of this type and shape are multiplied as sparse matrices if they have
+// enough zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
 	return (w.DType == ir.Float || w.DType == ir.Float16) && len(w.Shape) > 2 && sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
 }
 
 func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
 
-// sparseDensity is that of products if the kernel has one element. Speed-up over dense weights by density (BenchmarkSparseConv, one core of an
-// AMD EPYC with AVX2, load of 10 to 15; the dense 3×3 ones by the former AVX2 form of Winograd's algorithm, whose present form takes 0.5 to
-// 0.7 of the time):
+// sparseDensity is that of products if the kernel has one element. Speed-up over dense weights by density
+// (BenchmarkSparseConv, one core of an AMD EPYC with AVX2, load of 10 to 15; the dense 3×3 ones by the former AVX2 form
+// of Winograd's algorithm, whose present form takes 0.5 to 0.7 of the time):
 //
 //	W            X             0.05  0.1  0.2  0.3
 //	64×64×3×3    1×64×56×56    4.7   2.7  1.3  1.1
@@ -35,8 +36,8 @@ func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
 //	960×160×1×1  1×160×7×7     4.7   3.2  1.9  1.4
 //	960×160×1×1  1×160×3×3     2.4   1.7  0.9  0.8
 //
-// Weights of a kernel of several elements are sparse from 2048 elements on: 864 (32×3×3×3) were as fast as dense ones, and 1×1 weights of less
-// than 2^14 took up to 1.4 times as long.
+// Weights of a kernel of several elements are sparse from 2048 elements on: 864 (32×3×3×3) were as fast as dense ones,
+// and 1×1 weights of less than 2^14 took up to 1.4 times as long.
 func sparseDensity(w *ir.Array) spmm.Density {
 	if op.Product(w.Shape[2:]) == 1 {
 		return spmm.FloatDensity
@@ -55,13 +56,13 @@ func isSparse(n *op.Node, w *ir.Array) bool {
 
 // A quantized is a Packed of 8-bit values.
 type quantized interface {
-	// Source lists the nonzero elements of the transposed matrix whose element (k, n) of k×n is k·row + n·col. It is nil if the dense one is
-	// multiplied faster.
+	// Source lists the nonzero elements of the transposed matrix whose element (k, n) of k×n is k·row + n·col. It is
+	// nil if the dense one is multiplied faster.
 	Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel.SparseValues)
 }
 
-// sourceOf lists the nonzero elements of weights, which are n.Packed or dense: a row for each output channel. It is nil if the dense ones are
-// multiplied faster.
+// sourceOf lists the nonzero elements of weights, which are n.Packed or dense: a row for each output channel. It is nil
+// if the dense ones are multiplied faster.
 func sourceOf(n *op.Node, w *ir.Array) (spmm.Source, kernel.SparseValues) {
 	if !maybeSparse(n, w) {
 		return nil, kernel.SparseValues{}
@@ -147,7 +148,8 @@ func (weights sparseWeights) convolve(g *Geometry, p *op.Pool, work []byte, j jo
 	}
 }
 
-// pixels is convolve for 1×1 kernels, one group, and an image with channels last: products of pixels, of all images at once if both have.
+// pixels is convolve for 1×1 kernels, one group, and an image with channels last: products of pixels, of all images at
+// once if both have.
 func (weights sparseWeights) pixels(g *Geometry, p *op.Pool, work []byte, j job) {
 	shape, products := g.Product(), make([]gemm.FloatProduct, g.Batch)
 	if j.lastX && j.lastY {

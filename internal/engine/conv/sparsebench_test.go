@@ -14,7 +14,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// BenchmarkSparseConv reports the speed-up over the convolution with dense weights, one worker: the measurements of the cost model.
+// BenchmarkSparseConv reports the speed-up over the convolution with dense weights, one worker: the measurements of the
+// cost model.
 func BenchmarkSparseConv(b *testing.B) {
 	same := attrs{"pads": []int{1, 1, 1, 1}}
 	halved := attrs{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}}

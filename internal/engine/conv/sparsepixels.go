@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// SparsePixels convolves 8-bit images whose channels are adjacent (NHWC), of one group, with sparse weights. A band of rows at a time becomes
-// floats with the channels first, as sparseWeights multiplies them. Sums of integers are exact if they are below 2^24.
+// SparsePixels convolves 8-bit images whose channels are adjacent (NHWC), of one group, with sparse weights. A band of
+// rows at a time becomes floats with the channels first, as sparseWeights multiplies them. Sums of integers are exact
+// if they are below 2^24.
 type SparsePixels struct {
 	*Geometry
 	Weights *spmm.Matrix // an output channel is a row
@@ -30,7 +31,8 @@ func (s *SparsePixels) Work(workers int) (most int64) {
 	return most
 }
 
-// Run passes the sums of all images to finish, in rows of the channels of consecutive pixels. Workers call it concurrently.
+// Run passes the sums of all images to finish, in rows of the channels of consecutive pixels. Workers call it
+// concurrently.
 func (s *SparsePixels) Run(p *op.Pool, work, x []byte, finish func(sums []float32, pixel int)) {
 	for image := range s.Batch {
 		for _, b := range s.bands() {

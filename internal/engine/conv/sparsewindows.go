@@ -8,12 +8,13 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// sparseWindows convolves with sparse weights without im2col. The input is copied with its padding, and of strides, one copy for each phase (the
-// remainder of a position divided by the stride), so that every tap of the kernel is an offset into the copy, and adjacent outputs depend
-// on adjacent elements. A block of outputs is a vector operand at each of these offsets (Elsen et al. 2019, arXiv:1911.09723, for 1×1).
+// sparseWindows convolves with sparse weights without im2col. The input is copied with its padding, and of strides, one
+// copy for each phase (the remainder of a position divided by the stride), so that every tap of the kernel is an offset
+// into the copy, and adjacent outputs depend on adjacent elements. A block of outputs is a vector operand at each of
+// these offsets (Elsen et al. 2019, arXiv:1911.09723, for 1×1).
 //
-// Blocks go across the ends of rows: the outputs in between are computed and dropped. The copy is of a band of rows, or of several images
-// if they are small.
+// Blocks go across the ends of rows: the outputs in between are computed and dropped. The copy is of a band of rows, or
+// of several images if they are small.
 type sparseWindows struct {
 	*Geometry
 	axes  [2]phasedAxis
@@ -29,11 +30,13 @@ type phasedAxis struct {
 	shared int   // positions of padding at the end that those at the start of the next row serve for
 }
 
-// sparseCopy is the maximum number of elements of the copy, if one row and one image fit: a part of the L2 cache and of the L3 cache.
+// sparseCopy is the maximum number of elements of the copy, if one row and one image fit: a part of the L2 cache and of
+// the L3 cache.
 const sparseCopy = 1 << 18
 
-// sparseWindowsOf returns nil if packed panels of the patches are used: for other than two spatial axes, and for 1×1 kernels, whose panels are
-// the input itself, unless a block of outputs of all channels is at most half of the L1 cache and there are many (measured).
+// sparseWindowsOf returns nil if packed panels of the patches are used: for other than two spatial axes, and for 1×1
+// kernels, whose panels are the input itself, unless a block of outputs of all channels is at most half of the L1 cache
+// and there are many (measured).
 func sparseWindowsOf(g *Geometry) *sparseWindows {
 	const depth, area = 64, 256
 	// With 64 input channels or fewer, a block of outputs of all channels is half of the L1 cache, and no panels take
@@ -86,7 +89,8 @@ func (w *sparseWindows) planes() int { return len(w.axes[0].phases) * len(w.axes
 func (w *sparseWindows) plane() int   { return (w.rows + w.axes[0].reach) * w.wide }
 func (w *sparseWindows) channel() int { return w.planes() * w.plane() }
 
-// units is the number of bands of all images and groups, and together that of those that are copied at once, unit elements apart.
+// units is the number of bands of all images and groups, and together that of those that are copied at once, unit
+// elements apart.
 func (w *sparseWindows) units() int    { return w.Products() * w.bands }
 func (w *sparseWindows) together() int { return min(max(sparseCopy/max(w.unit(), 1), 1), w.units()) }
 func (w *sparseWindows) unit() int     { return w.InC * w.channel() }
@@ -94,7 +98,8 @@ func (w *sparseWindows) unit() int     { return w.InC * w.channel() }
 // places is the number of outputs of a band that are computed: to the end of the last row, and those between rows.
 func (w *sparseWindows) places() int { return (w.rows-1)*w.wide + w.out[1] }
 
-// slack is the maximum number of elements after a copy that are read: padding of the last row, and surplus outputs of the last block.
+// slack is the maximum number of elements after a copy that are read: padding of the last row, and surplus outputs of
+// the last block.
 func (w *sparseWindows) slack() int { return w.axes[1].shared + kernel.SparseWide() }
 
 // slot is the number of scratch elements of a worker: sums, decoded values, and a row.
@@ -215,7 +220,8 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 	}
 }
 
-// multiply computes the outputs of a part of the channels from place first of the grid on, and applies bias, addend and activation.
+// multiply computes the outputs of a part of the channels from place first of the grid on, and applies bias, addend and
+// activation.
 func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int, work []float32) {
 	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
 	b := sparseBlock{u, first, cols, p.From, p.To - p.From, j.lastY, nil}

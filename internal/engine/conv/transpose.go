@@ -156,8 +156,8 @@ func transposedWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return size + max(gemm.FloatWork(s, 1, workers, false), gemm.FloatWork(last, 1, workers, false))
 }
 
-// transpose multiplies the weights with X, which gives the contribution of each position of X to the positions of Y under the window, and
-// sums the contributions.
+// transpose multiplies the weights with X, which gives the contribution of each position of X to the positions of Y
+// under the window, and sums the contributions.
 func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix[T], to []T, work []byte)) error {
 	g, err := transposedGeometry(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {

@@ -6,12 +6,12 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A weightGradient is the gradient of a convolution's weights, over two axes: for each group, the product of the output's gradient, OutC by
-// positions, with the patches, positions by Depth, summed over the images.
+// A weightGradient is the gradient of a convolution's weights, over two axes: for each group, the product of the
+// output's gradient, OutC by positions, with the patches, positions by Depth, summed over the images.
 //
-// The channels of a patch are far apart in memory, so a chunk of the input is first copied in channels-last order, with padding: a row of a
-// patch is then a few contiguous runs. The weights' gradient is computed with channels last too, and each row is transposed at the end.
-// Chunks are processed in order, each by all workers.
+// The channels of a patch are far apart in memory, so a chunk of the input is first copied in channels-last order, with
+// padding: a row of a patch is then a few contiguous runs. The weights' gradient is computed with channels last too,
+// and each row is transposed at the end. Chunks are processed in order, each by all workers.
 type weightGradient struct {
 	*Geometry
 	images, rows int // output rows of a chunk; several images only if whole

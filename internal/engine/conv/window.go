@@ -14,12 +14,12 @@ type window struct {
 	begin, end               []int // padding
 }
 
-// An extent is a function for the number of windows along an axis of length in, where padded includes the padding begin and end, and span
-// is the dilated size of the kernel.
+// An extent is a function for the number of windows along an axis of length in, where padded includes the padding begin
+// and end, and span is the dilated size of the kernel.
 type extent func(in, begin, padded, span, stride int) int
 
-// windowOf reads the common attributes of convolutions and pools. kernel is used if there is no attribute kernel_shape, and must agree with
-// it; it may be nil.
+// windowOf reads the common attributes of convolutions and pools. kernel is used if there is no attribute kernel_shape,
+// and must agree with it; it may be nil.
 func windowOf(n *op.Node, spatial, kernel []int64, places extent) (*window, error) {
 	w, err := readWindow(n, spatial, kernel)
 	if err != nil {
@@ -132,8 +132,8 @@ func (w *window) resolve(auto string, places extent) error {
 	return nil
 }
 
-// same pads axis i for SAME_UPPER or SAME_LOWER; odd padding is larger on one side. If windows leave gaps the padding is negative: elements
-// at the ends are not covered, by the specification's formula and in ONNX Runtime.
+// same pads axis i for SAME_UPPER or SAME_LOWER; odd padding is larger on one side. If windows leave gaps the padding
+// is negative: elements at the ends are not covered, by the specification's formula and in ONNX Runtime.
 func (w *window) same(i int, lower bool) {
 	total := (w.out[i]-1)*w.stride[i] + w.span(i) - w.in[i]
 	w.begin[i] = total / 2
@@ -146,8 +146,8 @@ func (w *window) same(i int, lower bool) {
 // span is the dilated size of the kernel along axis i.
 func (w *window) span(i int) int { return (w.kernel[i]-1)*w.dilation[i] + 1 }
 
-// floorExtent counts the windows inside the input. An input that is shorter than the kernel, by less than a stride, has one window that
-// exceeds it: this is how ONNX Runtime divides, and models rely on it.
+// floorExtent counts the windows inside the input. An input that is shorter than the kernel, by less than a stride, has
+// one window that exceeds it: this is how ONNX Runtime divides, and models rely on it.
 func floorExtent(in, begin, padded, span, stride int) int {
 	if padded <= span-stride {
 		return 0
@@ -169,7 +169,8 @@ func ceilExtent(in, begin, padded, span, stride int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// taps are the outputs lo to hi-1 along axis i for which tap k of the kernel is inside the input, and the position of the first of them.
+// taps are the outputs lo to hi-1 along axis i for which tap k of the kernel is inside the input, and the position of
+// the first of them.
 func (w *window) taps(i, k int) (lo, hi, from int) {
 	shift := k*w.dilation[i] - w.begin[i] // position of output 0's tap
 	if shift < 0 {

@@ -7,13 +7,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Winograd's F(2×2, 3×3) needs 16 multiplications where a 3×3 convolution of stride 1 needs 36. Weights are transformed once, when the
-// model is loaded: this takes 16/9 of their memory. Errors are those of a plain product, whose sums are nine times as long, up to about 64
-// channels, and less than twice as large beyond (measured); an infinite element makes NaN of its sums.
+// Winograd's F(2×2, 3×3) needs 16 multiplications where a 3×3 convolution of stride 1 needs 36. Weights are transformed
+// once, when the model is loaded: this takes 16/9 of their memory. Errors are those of a plain product, whose sums are
+// nine times as long, up to about 64 channels, and less than twice as large beyond (measured); an infinite element
+// makes NaN of its sums.
 //
-// A block of tiles is transformed by one worker in vectors of channels, multiplied with the weights of some output channels and transformed back,
-// in scratch memory that stays in the cache. If workers share a block, each transforms it for its output channels: this takes less time than
-// reading what another processor wrote.
+// A block of tiles is transformed by one worker in vectors of channels, multiplied with the weights of some output
+// channels and transformed back, in scratch memory that stays in the cache. If workers share a block, each transforms
+// it for its output channels: this takes less time than reading what another processor wrote.
 type winograd struct {
 	*Geometry
 	weights      winogradWeights
@@ -24,7 +25,8 @@ type winograd struct {
 	slab         int // output channels of a task
 }
 
-// winogradWeights is the result of Prepare for W: by group, number of the tile and panel of output channels, which are right operands.
+// winogradWeights is the result of Prepare for W: by group, number of the tile and panel of output channels, which are
+// right operands.
 type winogradWeights []float32
 
 const (
@@ -51,9 +53,9 @@ func winogradFits(n *op.Node, w *ir.Array) bool {
 	return winogradPays(int(w.Shape[1]), int(w.Shape[0]/groups)) && w.Shape[0]*w.Shape[1] <= manyKernels
 }
 
-// winogradPays reports whether transforms take less time than they save, for so many channels of a group and large images. Windows of more input
-// channels than denseWindows supports have to be copied for a product, which takes as long as transforming them. This cost model is fitted to
-// measurements.
+// winogradPays reports whether transforms take less time than they save, for so many channels of a group and large
+// images. Windows of more input channels than denseWindows supports have to be copied for a product, which takes as
+// long as transforming them. This cost model is fitted to measurements.
 func winogradPays(inC, outC int) bool {
 	// Windows that denseWindows does not support are copied for a product, which takes as long as transforming them.
 	// Time divided by that of the product, one core of an Intel Xeon with AVX-512 / its AVX2: 32 to 32 channels of
@@ -157,7 +159,8 @@ func winogradOf(g *Geometry, weights winogradWeights, workers int) *winograd {
 	return w
 }
 
-// balanced is the largest of similar parts of n that are at most most: of as few as possible, but as many for each of the workers.
+// balanced is the largest of similar parts of n that are at most most: of as few as possible, but as many for each of
+// the workers.
 func balanced(n, most, workers int) int {
 	parts := ceilDiv(n, max(most, 1))
 	if parts > 1 {
@@ -170,7 +173,8 @@ func balanced(n, most, workers int) int {
 // tiles is the largest number of tiles of a block.
 func (w *winograd) tiles() int { return w.images * w.rows * w.wide }
 
-// vertical, horizontal and slabs are the numbers of parts of the tile rows and columns of an image, and of the output channels.
+// vertical, horizontal and slabs are the numbers of parts of the tile rows and columns of an image, and of the output
+// channels.
 func (w *winograd) vertical() int   { return ceilDiv(w.down, max(w.rows, 1)) }
 func (w *winograd) horizontal() int { return ceilDiv(w.across, max(w.wide, 1)) }
 func (w *winograd) slabs() int      { return ceilDiv(w.outC, w.slab) }
@@ -182,7 +186,8 @@ func (w *winograd) blocks() int {
 
 func (w *winograd) tasks() int { return w.blocks() * w.slabs() }
 
-// strips is the number of rows of the products: if more than half of the last strip of the kernel is needed, the whole strip is faster.
+// strips is the number of rows of the products: if more than half of the last strip of the kernel is needed, the whole
+// strip is faster.
 func strips(tiles int) int {
 	if high := kernel.GemmRows(); 2*(tiles%high) >= high {
 		return ceilDiv(tiles, high) * high
@@ -190,11 +195,12 @@ func strips(tiles int) int {
 	return tiles
 }
 
-// step is the number of elements of one number of all tiles. An additional vector avoids cache conflicts of the numbers.
+// step is the number of elements of one number of all tiles. An additional vector avoids cache conflicts of the
+// numbers.
 func (w *winograd) step(channels int) int { return strips(w.tiles())*channels + panel }
 
-// parts are the numbers of elements of a worker's scratch memory: transformed input, sums, rows of pixels of the input with padding or of the
-// output, the same without padding or with channels first, and the bias.
+// parts are the numbers of elements of a worker's scratch memory: transformed input, sums, rows of pixels of the input
+// with padding or of the output, the same without padding or with channels first, and the bias.
 func (w *winograd) parts() [5]int {
 	padded, in, out := (2*w.rows+2)*(2*w.wide+2)*w.inC, (2*w.rows+2)*min(w.in[1], 2*w.wide+2)*w.inC, 4*(w.rows*w.wide+1)*w.slab
 	return [5]int{kernel.WinogradTile * w.step(w.inC), kernel.WinogradTile * w.step(w.slab), max(padded, out), max(in, out), w.slab}

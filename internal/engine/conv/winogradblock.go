@@ -142,7 +142,8 @@ func (b *winogradBlock) multiply(number, first, channels int) {
 func (b *winogradBlock) columns() int { return min(2*b.wide, b.out[1]-2*b.column) }
 func (b *winogradBlock) lines() int   { return min(2*b.rows, b.out[0]-2*b.row) }
 
-// output writes an image's pixels of the output, of so many channels. A last column of tiles that exceeds the image is computed separately.
+// output writes an image's pixels of the output, of so many channels. A last column of tiles that exceeds the image is
+// computed separately.
 func (b *winogradBlock) output(image, channels int) {
 	line, whole, step := b.columns()*channels, b.columns()/2, b.step(b.slab)
 	for row := range b.rows {

@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// minTransformArea is the number of output elements per channel, over all images, from which transforming the weights for a single run pays off
-// (measured).
+// minTransformArea is the number of output elements per channel, over all images, from which transforming the weights
+// for a single run pays off (measured).
 const minTransformArea = 2048
 
 // transformsComputed reports whether weights that were computed in this run are transformed.

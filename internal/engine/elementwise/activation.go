@@ -181,7 +181,8 @@ func geluErf(x float64) float64 {
 	return x / 2 * math.Erfc(-x/math.Sqrt2)
 }
 
-// geluTanh is x/2·(1+tanh(y)) with y = √(2/π)·(x+0.044715·x³), by the logistic function of 2y, which is accurate for negative x.
+// geluTanh is x/2·(1+tanh(y)) with y = √(2/π)·(x+0.044715·x³), by the logistic function of 2y, which is accurate for
+// negative x.
 func geluTanh(x float64) float64 {
 	return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
 }

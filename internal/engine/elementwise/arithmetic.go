@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// integer are the types that integers are computed in. Smaller ones are converted block by block; their results have the same low bits.
+// integer are the types that integers are computed in. Smaller ones are converted block by block; their results have
+// the same low bits.
 type integer interface{ int64 | uint64 }
 
 type real interface{ float32 | float64 }
@@ -118,7 +119,8 @@ func quotient[T number]() func(a, b T) T {
 	}
 }
 
-// remainder is of the quotient rounded down, so that it has the sign of b, or truncated, with the sign of a. Both are exact.
+// remainder is of the quotient rounded down, so that it has the sign of b, or truncated, with the sign of a. Both are
+// exact.
 func remainder[T number](truncated bool) func(a, b T) T {
 	mod := modulo[T]()
 	if truncated {

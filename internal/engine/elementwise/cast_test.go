@@ -54,7 +54,8 @@ func TestCastOutOfRange(t *testing.T) {
 	}
 }
 
-// 1 + 2⁻¹¹ + 2⁻⁴⁰ is above the middle of two float16, but its nearest float32 is the middle, which would be rounded down to even.
+// 1 + 2⁻¹¹ + 2⁻⁴⁰ is above the middle of two float16, but its nearest float32 is the middle, which would be rounded
+// down to even.
 func TestDoubleIsRoundedOnce(t *testing.T) {
 	x := optest.Array(1+0x1p-11+0x1p-40, -1-0x1p-11-0x1p-40, 1+0x1p-11)
 	check(t, "float16", cast(t, x, ir.Float16), 1+0x1p-10, -1-0x1p-10, 1)

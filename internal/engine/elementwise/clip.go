@@ -55,7 +55,8 @@ func clipping[T number](lo, hi T) func(dst, x []T) {
 	return mapped(func(v T) T { return min(max(v, lo), hi) })
 }
 
-// runClip: the default of a bound is the largest or smallest finite number, by the specification, so that Inf is bounded too.
+// runClip: the default of a bound is the largest or smallest finite number, by the specification, so that Inf is
+// bounded too.
 func runClip(c *op.Call) error {
 	switch dt := c.In[0].DType; {
 	case dt == ir.Double:

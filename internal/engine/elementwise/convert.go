@@ -12,8 +12,8 @@ import (
 // A stage converts the first n elements of src into n of dst. They may share memory if the elements have one width.
 type stage func(dst, src []byte, n int)
 
-// conversion returns the stages from one numeric type to another, through elements of at most 8 bytes: decoding a type that Go does not
-// have, converting, encoding one.
+// conversion returns the stages from one numeric type to another, through elements of at most 8 bytes: decoding a type
+// that Go does not have, converting, encoding one.
 func conversion(from, to ir.DType, r narrow.Rounding) []stage {
 	if from == to {
 		return []stage{copying(from)}
@@ -80,7 +80,8 @@ func container(dt ir.DType) ir.DType {
 	return ir.Uint8
 }
 
-// between converts between types that Go has, nil if they are the same. before means that the result will be rounded again.
+// between converts between types that Go has, nil if they are the same. before means that the result will be rounded
+// again.
 func between(from, to ir.DType, before bool) stage {
 	if from != to && (block.Ints | block.Bool).Has(from) && block.Ints.Has(to) && from.Bits() == to.Bits() {
 		return copying(from)
@@ -113,7 +114,8 @@ func between(from, to ir.DType, before bool) stage {
 	return outOfInt[uint8](to) // Bool too
 }
 
-// outOfInt converts from S, which does not have the width of to if that is an integer. Integers of one width have the same low bits.
+// outOfInt converts from S, which does not have the width of to if that is an integer. Integers of one width have the
+// same low bits.
 func outOfInt[S stored](to ir.DType) stage {
 	switch to {
 	case ir.Float:
@@ -132,8 +134,8 @@ func outOfInt[S stored](to ir.DType) stage {
 	return loop(func(v S) bool { return v != 0 })
 }
 
-// outOfFloat truncates to integers. Go leaves out-of-range conversions to the CPU: they are defined here like on x86-64, and so in NumPy and
-// ONNX Runtime: the minimum of int32, or of int64 for types that exceed 32 bits.
+// outOfFloat truncates to integers. Go leaves out-of-range conversions to the CPU: they are defined here like on
+// x86-64, and so in NumPy and ONNX Runtime: the minimum of int32, or of int64 for types that exceed 32 bits.
 func outOfFloat[S real](to ir.DType) stage {
 	switch to {
 	case ir.Float:
@@ -217,8 +219,8 @@ func truncateUnsigned(v float64) uint64 {
 	return uint64(truncate64(v))
 }
 
-// toOdd rounds to a float32 such that rounding it once more, to fewer bits, equals rounding v: inexact results get an odd last bit (Boldo
-// and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+// toOdd rounds to a float32 such that rounding it once more, to fewer bits, equals rounding v: inexact results get an
+// odd last bit (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 func toOdd(v float64) float32 {
 	f := float32(v)
 	exact := float64(f)

@@ -113,8 +113,8 @@ func runTraining(c *op.Call) error {
 	return nil
 }
 
-// dropoutRatio is the fraction of elements to drop, and the scale of the others, which is computed in the ratio's type as in
-// onnx.reference.
+// dropoutRatio is the fraction of elements to drop, and the scale of the others, which is computed in the ratio's type
+// as in onnx.reference.
 func dropoutRatio(c *op.Call) (ratio, scale float64, err error) {
 	single := float32(0.5)
 	if a := c.Opt(1); a != nil {

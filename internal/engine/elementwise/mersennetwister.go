@@ -1,7 +1,7 @@
 package elementwise
 
-// A twister is the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), which numpy.random.RandomState uses: ONNX's tests of Dropout
-// record its numbers.
+// A twister is the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), which numpy.random.RandomState uses:
+// ONNX's tests of Dropout record its numbers.
 type twister struct {
 	state [624]uint32
 	next  int

@@ -80,8 +80,8 @@ func converted(c *op.Call, a *ir.Array, dt ir.DType, spare []byte) (*ir.Array, [
 	return wide, spare[block.Bytes[float64](int(a.Elems())):]
 }
 
-// singlePow is math.Pow rounded, in a fifth of its time for ordinary arguments: within the range of float32 the product has an error below
-// 2^-46.
+// singlePow is math.Pow rounded, in a fifth of its time for ordinary arguments: within the range of float32 the product
+// has an error below 2^-46.
 func singlePow(a, b float32) float32 {
 	if a > 0 && a <= math.MaxFloat32 && a != 1 {
 		return float32(math.Exp(float64(b) * math.Log(float64(a))))
@@ -111,8 +111,8 @@ func power[T real](pow func(a, b T) T) func(dst, x []T, exponent T) {
 	}
 }
 
-// intPow wraps around like the product; a fraction is truncated, and 0 to a negative power, which is infinite, is least, the minimum of the
-// type and the result of truncating Inf.
+// intPow wraps around like the product; a fraction is truncated, and 0 to a negative power, which is infinite, is
+// least, the minimum of the type and the result of truncating Inf.
 func intPow(a, b, least int64) int64 {
 	if b < 0 {
 		switch a {

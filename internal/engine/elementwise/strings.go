@@ -12,7 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// parse casts strings to numbers, through float64, or through integers for integer types, whose last digits a float64 may not represent.
+// parse casts strings to numbers, through float64, or through integers for integer types, whose last digits a float64
+// may not represent.
 func parse(c *op.Call, dst, src *ir.Array) error {
 	via := ir.NewArray(ir.Double, src.Shape...)
 	if block.Ints.Has(dst.DType) {
@@ -50,7 +51,8 @@ func parseOne(dst *ir.Array, i int, s string) error {
 	return nil
 }
 
-// format casts numbers to strings: the shortest decimal that parses to the same number, with an exponent only for very large or small ones.
+// format casts numbers to strings: the shortest decimal that parses to the same number, with an exponent only for very
+// large or small ones.
 func format(c *op.Call, dst, src *ir.Array) {
 	switch dt := src.DType; {
 	case dt == ir.Uint64:

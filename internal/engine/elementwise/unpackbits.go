@@ -12,8 +12,9 @@ import (
 //
 //	Y = UnpackBits(X)
 //
-// the integers of attribute bits, 1, 2 or 4, of the bytes X, the lowest bits first, as int32. One node has the result of Cast, Reshape, Div, Mod
-// and Reshape, which unpack bytes in models that support older opsets than that of BitwiseAnd.
+// the integers of attribute bits, 1, 2 or 4, of the bytes X, the lowest bits first, as int32. One node has the result
+// of Cast, Reshape, Div, Mod and Reshape, which unpack bytes in models that support older opsets than that of
+// BitwiseAnd.
 func unpackBitsOps() []op.Op {
 	return []op.Op{{Domain: "mcompress", Type: "UnpackBits", Since: 1, Shape: unpackBitsShape, Run: unpackBits}}
 }

@@ -6,16 +6,16 @@ import "github.com/mcompress/mcompress/internal/kernel"
 //
 //	C = Activate(Alpha·product + Beta·Bias + Residual)
 //
-// Bias and Residual are absent if their Data is nil. A stride of 0 broadcasts: Col 0 for a value per row, Row 0 for a value per column,
-// both for a scalar.
+// Bias and Residual are absent if their Data is nil. A stride of 0 broadcasts: Col 0 for a value per row, Row 0 for a
+// value per column, both for a scalar.
 type Epilogue struct {
 	Alpha    float32 // 0 means 1
 	Beta     float32 // 0 means 1
 	Bias     Matrix[float32]
 	Residual Matrix[float32]
 
-	// Activate modifies a part of a row in place, element by element: the parts depend on the number of workers. Several workers call it
-	// concurrently.
+	// Activate modifies a part of a row in place, element by element: the parts depend on the number of workers.
+	// Several workers call it concurrently.
 	Activate func(row []float32)
 }
 
@@ -37,7 +37,8 @@ func (e *Epilogue) check(s Shape) {
 	}
 }
 
-// Apply is applied to the rows i0 to i1-1 and the columns j0 to j1-1 of C, starting at c, for products that are computed elsewhere.
+// Apply is applied to the rows i0 to i1-1 and the columns j0 to j1-1 of C, starting at c, for products that are
+// computed elsewhere.
 func (e *Epilogue) Apply(c []float32, stride, i0, i1, j0, j1 int) {
 	e.apply(c, stride, span{i0, i1}, span{j0, j1})
 }

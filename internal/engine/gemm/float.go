@@ -9,15 +9,16 @@ import (
 // Depth is the number of products that are summed at once: these sums are rounded separately before they are added up.
 const Depth = depth
 
-// Block sizes of float32. depth affects results: sums of depth products are rounded separately before they are added up, on every CPU.
-// height bounds a block of A by the size of the L2 cache.
+// Block sizes of float32. depth affects results: sums of depth products are rounded separately before they are added
+// up, on every CPU. height bounds a block of A by the size of the L2 cache.
 const (
 	depth  = 256
 	height = 180
 )
 
-// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of A, Int8 and Rows is set, exactly one of B, Packed,
-// Quantized and Panels, and exactly one of C and Store. Int8 requires Quantized, for which it is, and C that is not accumulated.
+// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of A, Int8 and Rows is
+// set, exactly one of B, Packed, Quantized and Panels, and exactly one of C and Store. Int8 requires Quantized, for
+// which it is, and C that is not accumulated.
 type FloatProduct struct {
 	A         Matrix[float32]
 	Int8      *kernel.Int8Rows
@@ -34,21 +35,22 @@ type FloatProduct struct {
 	Store      Store
 }
 
-// Fill writes the elements (i, k) of A with i0 <= i < i1 and k0 <= k < k1 to dst[(i-i0)*(k1-k0)+k-k0], for an A of another element type. It is
-// called by several workers concurrently, and for the same part several times if the product has many columns.
+// Fill writes the elements (i, k) of A with i0 <= i < i1 and k0 <= k < k1 to dst[(i-i0)*(k1-k0)+k-k0], for an A of
+// another element type. It is called by several workers concurrently, and for the same part several times if the
+// product has many columns.
 type Fill func(dst []float32, i0, i1, k0, k1 int)
 
-// Store receives the elements of row i of C from column j on after the epilogue, for a C of another element type. It may modify row. It is
-// called by several workers concurrently, once for each element.
+// Store receives the elements of row i of C from column j on after the epilogue, for a C of another element type. It
+// may modify row. It is called by several workers concurrently, once for each element.
 type Store func(row []float32, i, j int)
 
-// Panels writes the elements (k, n) of B with k0 <= k < k1 and n0 <= n < n1 to dst[(k-k0)*16+n-n0]. There are at most 16 columns, and n0 is
-// a multiple of 16; elements of dst from column n1-n0 to 16 are ignored. It is called by several workers concurrently, and for the same
-// part several times if the product has many rows.
+// Panels writes the elements (k, n) of B with k0 <= k < k1 and n0 <= n < n1 to dst[(k-k0)*16+n-n0]. There are at most
+// 16 columns, and n0 is a multiple of 16; elements of dst from column n1-n0 to 16 are ignored. It is called by several
+// workers concurrently, and for the same part several times if the product has many rows.
 type Panels[T any] func(dst []T, k0, k1, n0, n1 int)
 
-// FloatWork is the scratch memory in bytes of Float for this number of products of this shape. packed means that B is prepacked; otherwise
-// a block of it is packed into the scratch memory.
+// FloatWork is the scratch memory in bytes of Float for this number of products of this shape. packed means that B is
+// prepacked; otherwise a block of it is packed into the scratch memory.
 func FloatWork(s Shape, batch, workers int, packed bool) int64 {
 	return newFloatTiling(s, batch, workers, packed, false).floatWork(batch, workers)
 }
@@ -98,8 +100,8 @@ func (g floatTiling) storedTile() int {
 	return roundUp(g.rows*g.cols, 16)
 }
 
-// Float computes products of one shape, sharing their tiles over p. work is scratch memory of the size that FloatWork returns for them; it
-// need not be cleared. Outputs must not overlap one another or the operands.
+// Float computes products of one shape, sharing their tiles over p. work is scratch memory of the size that FloatWork
+// returns for them; it need not be cleared. Outputs must not overlap one another or the operands.
 func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 	if s.M <= 0 || s.N <= 0 || len(products) == 0 {
 		return

@@ -239,7 +239,8 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// A left operand that Rows writes and a result that Store takes are bit-identical to matrices, for any number of workers.
+// A left operand that Rows writes and a result that Store takes are bit-identical to matrices, for any number of
+// workers.
 func TestRowsAndStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, s := range []Shape{{1, 1, 1}, {1, 40, 300}, {7, 300, 20}, {200, 530, 270}, {13, 17, 0}} {

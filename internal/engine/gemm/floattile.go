@@ -11,7 +11,8 @@ type floatTile struct {
 	sums       []float32 // of the tile, if it is stored
 }
 
-// run computes blocks of depth, and within them of height: a block of B is used by all rows before the next one is packed.
+// run computes blocks of depth, and within them of height: a block of B is used by all rows before the next one is
+// packed.
 func (t *floatTile) run() {
 	if t.isRow() {
 		t.row()
@@ -121,7 +122,8 @@ func (t *floatTile) int8Rows() {
 	t.Epilogue.apply(t.C[t.rows.from*t.Stride+t.cols.from:], t.Stride, t.rows, t.cols)
 }
 
-// left is a block of A, at the start of the scratch memory if Rows writes it, or packed into strips there if that pays off.
+// left is a block of A, at the start of the scratch memory if Rows writes it, or packed into strips there if that pays
+// off.
 func (t *floatTile) left(rows, ks span) kernel.GemmA {
 	high := kernel.GemmRows()
 	if t.Rows != nil {
@@ -138,8 +140,9 @@ func (t *floatTile) left(rows, ks span) kernel.GemmA {
 	return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: 1, K: high}
 }
 
-// packsLeft reports whether enough panels read a block of A with an unfavorable layout: elements not contiguous in a row, or rows that map
-// to the same lines of the L1 cache, which slows products down so little that only wide tiles gain more than packing costs.
+// packsLeft reports whether enough panels read a block of A with an unfavorable layout: elements not contiguous in a
+// row, or rows that map to the same lines of the L1 cache, which slows products down so little that only wide tiles
+// gain more than packing costs.
 func (t *floatTile) packsLeft() bool {
 	const scattered, aliased, alias = 3, 32, 1024
 	panels := t.cols.len() / kernel.GemmPanel
@@ -169,7 +172,8 @@ func (t *floatTile) right(ks span) kernel.GemmB {
 	return kernel.GemmB{Data: dst, Panel: size, K: kernel.GemmPanel}
 }
 
-// fill calls Panels. The missing columns of the last panel are cleared, since they are multiplied too, and NaN or denormals would be slow.
+// fill calls Panels. The missing columns of the last panel are cleared, since they are multiplied too, and NaN or
+// denormals would be slow.
 func (t *floatTile) fill(dst []float32, ks span) {
 	for cols := range t.cols.blocks(kernel.GemmPanel) {
 		panel := dst[:kernel.GemmPanel*ks.len()]

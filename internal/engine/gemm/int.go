@@ -12,8 +12,8 @@ const (
 	intHeight = 144
 )
 
-// An IntProduct is C = (A - AZero)·(B - BZero), exact modulo 2^32. Elements are bytes, uint8 or int8 according to ASigned and BSigned.
-// Exactly one of B, Packed and Panels is set; a Packed matrix has its own signedness.
+// An IntProduct is C = (A - AZero)·(B - BZero), exact modulo 2^32. Elements are bytes, uint8 or int8 according to
+// ASigned and BSigned. Exactly one of B, Packed and Panels is set; a Packed matrix has its own signedness.
 type IntProduct struct {
 	A       Matrix[byte]
 	Patches func(dst []byte, row, from int) // replaces A: writes the elements of a row from element from on
@@ -29,8 +29,8 @@ type IntProduct struct {
 	C      []int32 // row-major; not used if Finish or Quantized.Data is set
 	Stride int     // elements between rows of C
 
-	// Finish replaces C: it receives parts of some rows of sums, from row on, each wide columns from col on, while they are in the cache, for
-	// example to requantize them. The sums are not kept. Several workers call it concurrently.
+	// Finish replaces C: it receives parts of some rows of sums, from row on, each wide columns from col on, while they
+	// are in the cache, for example to requantize them. The sums are not kept. Several workers call it concurrently.
 	Finish func(row, col, wide int, sums []int32)
 
 	// Quantized replaces C: the sums are requantized into it, if possible while they are in registers.
@@ -51,8 +51,8 @@ func EachRow(f func(row, col int, sums []int32)) func(row, col, wide int, sums [
 	}
 }
 
-// IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
-// Finish or Quantized is set.
+// IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is
+// prepacked, finish that Finish or Quantized is set.
 func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
 	g := newIntTiling(s, batch, workers)
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
@@ -63,8 +63,8 @@ func newIntTiling(s Shape, batch, workers int) tiling {
 	return newTiling(s, intHeight, maxCols, pairGroup, batch, workers)
 }
 
-// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, sums and zero points of its rows, packed B, sums of its
-// columns, C.
+// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, sums and zero points of its rows,
+// packed B, sums of its columns, C.
 type intSlot struct{ left, rows, right, cols, result int }
 
 func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
@@ -81,8 +81,8 @@ func (g tiling) intSlot(packed, finish bool) intSlot {
 	return s
 }
 
-// intRow is the size in bytes of a row of k elements of A: an odd number of cache lines, as rows at distances of a power of two would map
-// to the same lines of the L1 cache.
+// intRow is the size in bytes of a row of k elements of A: an odd number of cache lines, as rows at distances of a
+// power of two would map to the same lines of the L1 cache.
 func intRow(k int) int {
 	lines := roundUp(k*kernel.GemmIntWidth(), line) / line
 	return (lines | 1) * line
@@ -91,8 +91,8 @@ func intRow(k int) int {
 // line is the size of a cache line in bytes: parts of the scratch memory are aligned to it.
 const line = 64
 
-// Int computes products of one shape, sharing their tiles over p. work is scratch memory of the size that IntWork returns for them, aligned
-// to 4 bytes; it need not be cleared.
+// Int computes products of one shape, sharing their tiles over p. work is scratch memory of the size that IntWork
+// returns for them, aligned to 4 bytes; it need not be cleared.
 func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	if s.M <= 0 || s.N <= 0 || len(products) == 0 {
 		return

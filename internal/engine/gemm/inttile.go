@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// intTile is one tile of a product during its computation. The contribution of the zero points is subtracted afterwards, using the sums of
-// A's rows and B's columns, unless the kernel subtracts A's zero points itself.
+// intTile is one tile of a product during its computation. The contribution of the zero points is subtracted
+// afterwards, using the sums of A's rows and B's columns, unless the kernel subtracts A's zero points itself.
 type intTile struct {
 	*IntProduct
 	depth      int
@@ -89,8 +89,8 @@ func (t *intTile) multiply() {
 	}
 }
 
-// start is the sums that all rows start with: minus the contribution of A's zero point, if that is the same for all rows and the sums of B's columns
-// are known, else nil.
+// start is the sums that all rows start with: minus the contribution of A's zero point, if that is the same for all
+// rows and the sums of B's columns are known, else nil.
 func (t *intTile) start() []int32 {
 	if t.started = t.Packed != nil && len(t.AZero) == 1 && t.zeros[0] != 0; !t.started {
 		return nil
@@ -100,7 +100,8 @@ func (t *intTile) start() []int32 {
 	return t.starts
 }
 
-// rowsOfA is the block of A, rows of k elements, and the distance of rows: where it is, or a copy that is padded with zeros.
+// rowsOfA is the block of A, rows of k elements, and the distance of rows: where it is, or a copy that is padded with
+// zeros.
 func (t *intTile) rowsOfA(ks span, k int) (a []byte, row int) {
 	if t.inPlace(ks) {
 		t.eachZero(func(rows span, zero int32) { fill(t.zeros[rows.from:rows.to], zero) })
@@ -128,7 +129,8 @@ func fill(to []int32, v int32) {
 	}
 }
 
-// source is the block of A. Elements that are not contiguous are first copied into rows of left, row bytes apart, from byte at on.
+// source is the block of A. Elements that are not contiguous are first copied into rows of left, row bytes apart, from
+// byte at on.
 func (t *intTile) source(ks span, row, at int) Matrix[byte] {
 	if t.Patches == nil && t.A.Col == 1 {
 		return t.A.from(t.rows.from, ks.from)
@@ -217,8 +219,8 @@ func (t *intTile) offsets() int {
 	return t.rows.len()
 }
 
-// offset subtracts the contribution of the zero points from row i of the tile: (A-za)·(B-zb) = A·B - za·(sum of B's column) - zb·(sum of
-// A's row minus za).
+// offset subtracts the contribution of the zero points from row i of the tile: (A-za)·(B-zb) = A·B - za·(sum of B's
+// column) - zb·(sum of A's row minus za).
 func (t *intTile) offset(row []int32, i int) {
 	if zero := t.zeros[i]; zero != 0 {
 		kernel.LessTimes(row, t.colSums, 0, zero)

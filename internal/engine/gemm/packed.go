@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A PackedFloat is a float32 right operand, K×N, in the kernels' layout: blocks of depth rows, and in them panels of 16 columns. Products
-// do not modify it.
+// A PackedFloat is a float32 right operand, K×N, in the kernels' layout: blocks of depth rows, and in them panels of 16
+// columns. Products do not modify it.
 type PackedFloat struct {
 	k, n int
 	data []float32
@@ -19,7 +19,8 @@ func newPackedFloat(k, n int) *PackedFloat {
 	return &PackedFloat{k, n, kernel.Words[float32](ir.AlignedBytes(packedFloatBytes(k, n)))}
 }
 
-// packedFloatBytes is the size in bytes of a packed k×n matrix: that of the matrix, with n rounded up to a multiple of 16.
+// packedFloatBytes is the size in bytes of a packed k×n matrix: that of the matrix, with n rounded up to a multiple of
+// 16.
 func packedFloatBytes(k, n int) int64 {
 	return 4 * int64(k) * int64(roundUp(n, kernel.GemmPanel))
 }
@@ -37,9 +38,10 @@ func PackFloat(p Pool, b Matrix[float32], k, n int) *PackedFloat {
 // Bytes is the size of m in memory.
 func (m *PackedFloat) Bytes() int64 { return packedFloatBytes(m.k, m.n) }
 
-// Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. n0 must be a multiple of 16, and cols too unless they
-// reach the last column. A weight stored K×N is packed by blocks of its rows, one stored N×K by blocks of 16 rows or a multiple, as b.T();
-// neither needs to be in memory as a whole. Blocks may be packed in any order, and concurrently.
+// Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. n0 must be a multiple of 16, and
+// cols too unless they reach the last column. A weight stored K×N is packed by blocks of its rows, one stored N×K by
+// blocks of 16 rows or a multiple, as b.T(); neither needs to be in memory as a whole. Blocks may be packed in any
+// order, and concurrently.
 func (m *PackedFloat) Pack(k0, n0 int, b Matrix[float32], rows, cols int) {
 	if !fits(k0, rows, m.k, 1) || !fits(n0, cols, m.n, kernel.GemmPanel) {
 		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A PackedInt is an 8-bit right operand, K×N, in the kernels' layout: blocks of intDepth rows, in them panels of 16 columns, and in those
-// four rows of a column next to each other. Products do not modify it.
+// A PackedInt is an 8-bit right operand, K×N, in the kernels' layout: blocks of intDepth rows, in them panels of 16
+// columns, and in those four rows of a column next to each other. Products do not modify it.
 type PackedInt struct {
 	k, n   int
 	signed bool
@@ -26,8 +26,8 @@ func newPackedInt(k, n int, signed bool) *PackedInt {
 	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}
 }
 
-// packedIntBytes is the size in bytes of a packed k×n matrix: that of the matrix, with k rounded up to a multiple of 4 and n to one of 16,
-// and 4 bytes for the sum of each column.
+// packedIntBytes is the size in bytes of a packed k×n matrix: that of the matrix, with k rounded up to a multiple of 4
+// and n to one of 16, and 4 bytes for the sum of each column.
 func packedIntBytes(k, n int) int64 {
 	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)
 }
@@ -69,9 +69,9 @@ func (m *PackedInt) Bytes() int64 {
 	return packedIntBytes(m.k, m.n) + m.pairs.bytes()
 }
 
-// Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a multiple of 4 and n0 one of 16; rows and
-// cols too unless they reach the end. Every element must be packed exactly once, since it is added to the sum of its column. Otherwise it
-// is like PackedFloat.Pack.
+// Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a multiple of 4 and n0
+// one of 16; rows and cols too unless they reach the end. Every element must be packed exactly once, since it is added
+// to the sum of its column. Otherwise it is like PackedFloat.Pack.
 func (m *PackedInt) Pack(k0, n0 int, b Matrix[byte], rows, cols int) {
 	if !fits(k0, rows, m.k, kernel.GemmQuad) || !fits(n0, cols, m.n, kernel.GemmPanel) {
 		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))

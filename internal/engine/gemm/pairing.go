@@ -6,10 +6,11 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A pairing is the form of a PackedInt that GemmPairs multiplies, whose pairs of rows satisfy PairFits in every column. Weights of the same
-// sign may be too large together; they are given other partners within their window of rows. As few pairs suit all columns, each group
-// of columns has its own order of rows. Weights that still do not fit are halved, and their other halves are excess, which is multiplied
-// separately. FBGEMM (Khudia et al., arXiv:2101.05615) splits such outliers too.
+// A pairing is the form of a PackedInt that GemmPairs multiplies, whose pairs of rows satisfy PairFits in every column.
+// Weights of the same sign may be too large together; they are given other partners within their window of rows. As few
+// pairs suit all columns, each group of columns has its own order of rows. Weights that still do not fit are halved,
+// and their other halves are excess, which is multiplied separately. FBGEMM (Khudia et al., arXiv:2101.05615) splits
+// such outliers too.
 type pairing struct {
 	order  []byte  // of the rows of each group of columns, in whole windows: their indices in their window
 	panels []int32 // that excess is added to, in ascending order, counted over all blocks of rows

@@ -21,7 +21,8 @@ func (t *intTile) multiplyPairs() {
 	}
 }
 
-// begin sets the sums to minus the contribution of A's zero point if all rows have the same one, and reports whether it did.
+// begin sets the sums to minus the contribution of A's zero point if all rows have the same one, and reports whether it
+// did.
 func (t *intTile) begin(cols span) bool {
 	if len(t.AZero) > 1 || t.lifted(zeroAt(t.AZero, 0)) == 0 {
 		return false
@@ -31,7 +32,8 @@ func (t *intTile) begin(cols span) bool {
 	return true
 }
 
-// first sets the sums that all rows start with: minus the contribution of A's zero point, of which there is at most one.
+// first sets the sums that all rows start with: minus the contribution of A's zero point, of which there is at most
+// one.
 func (t *intTile) first(sums *[pairGroup]int32, cols span) []int32 {
 	row := sums[:cols.len()]
 	kernel.LessTimes(row, t.colSums[cols.from-t.cols.from:][:len(row)], 0, t.lifted(zeroAt(t.AZero, 0)))
@@ -85,7 +87,8 @@ func (t *intTile) lifted(zero int32) int32 {
 	return zero
 }
 
-// pairRows prepares the block of A like rowsOfA, in the order of these columns. The sums of its rows are those of all columns.
+// pairRows prepares the block of A like rowsOfA, in the order of these columns. The sums of its rows are those of all
+// columns.
 func (t *intTile) pairRows(ks span, k int, cols span) {
 	n, row := ks.len(), intRow(k)
 	src, order := t.source(ks, row, 0), t.Packed.pairs.order[cols.from/pairGroup*t.Packed.orderSize():]

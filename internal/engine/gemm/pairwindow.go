@@ -70,7 +70,8 @@ func (w *pairWindow) compare() {
 	}
 }
 
-// signBits are the sign bits of eight int8. One that differs from the next bit means that the element is above 63 or below -64.
+// signBits are the sign bits of eight int8. One that differs from the next bit means that the element is above 63 or
+// below -64.
 const signBits = 0x8080808080808080
 
 // tooLarge is the set of elements of a column that do not fit with x: those of its sign above 128-x, or below -128-x.

@@ -5,8 +5,8 @@ type Number interface {
 	float32 | float64 | int32 | int64 | uint32 | uint64
 }
 
-// Plain stores A·B as rows of c that are stride elements apart, in plain Go. Sums are in the order of k, and of integers modulo their
-// width.
+// Plain stores A·B as rows of c that are stride elements apart, in plain Go. Sums are in the order of k, and of
+// integers modulo their width.
 func Plain[T Number](p Pool, s Shape, a, b Matrix[T], c []T, stride int) {
 	if s.M <= 0 || s.N <= 0 {
 		return
@@ -38,7 +38,8 @@ func plainBlock[T Number](c []T, stride int, a, b Matrix[T], rows, cols, ks span
 	}
 }
 
-// addTimes adds x times the first row of b. The conversion prevents a fused multiply-add, so that the result is the same on every CPU.
+// addTimes adds x times the first row of b. The conversion prevents a fused multiply-add, so that the result is the
+// same on every CPU.
 func addTimes[T Number](row []T, x T, b Matrix[T]) {
 	if b.Col == 1 {
 		y := b.Data[:len(row)]

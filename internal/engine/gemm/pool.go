@@ -1,7 +1,8 @@
 package gemm
 
-// A Pool runs tasks concurrently: Slots runs f for each of n tasks, at most one at a time with the same slot, of which there are at most as
-// many as Workers, and returns when all are done; For is Slots without slots. Scratch memory is divided by slots. engine/op has the engine's.
+// A Pool runs tasks concurrently: Slots runs f for each of n tasks, at most one at a time with the same slot, of which
+// there are at most as many as Workers, and returns when all are done; For is Slots without slots. Scratch memory is
+// divided by slots. engine/op has the engine's.
 type Pool interface {
 	For(n int, f func(i int))
 	Slots(n int, f func(task, slot int))

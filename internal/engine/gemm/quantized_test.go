@@ -36,7 +36,8 @@ func (s *sample) quantize(r *rand.Rand, bits int) *sample {
 	return &other
 }
 
-// Products with quantized values are bit-identical to those with the dense matrix, of one row and of several, for any number of workers.
+// Products with quantized values are bit-identical to those with the dense matrix, of one row and of several, for any
+// number of workers.
 func TestQuantizedEqualsDense(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	shapes := []Shape{{1, 1, 0}, {1, 784, 512}, {300, 40, 300}, {13, 1100, 257}, {1, 100, 600}, {1, 1037, 300}}

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Activations changes how the results of the forward pass are stored until the backward pass: recomputed, in float16, or in another form. It is used
-// after Backward.
+// Activations changes how the results of the forward pass are stored until the backward pass: recomputed, in float16,
+// or in another form. It is used after Backward.
 type Activations struct {
 	*Tape
 	copies map[*ir.Node]*ir.Node // nodes that recompute results, with the nodes of the forward graph that they repeat
@@ -22,8 +22,8 @@ func (t *Tape) Activations() *Activations {
 	return &Activations{Tape: t, copies: map[*ir.Node]*ir.Node{}, forms: map[*ir.Node]bool{}}
 }
 
-// Stored returns the results of the forward graph that the backward pass consumes, in order: the memory of training besides parameters
-// and inputs.
+// Stored returns the results of the forward graph that the backward pass consumes, in order: the memory of training
+// besides parameters and inputs.
 func (a *Activations) Stored() []*ir.Value {
 	forward := a.forwardSet()
 	var stored []*ir.Value
@@ -37,8 +37,9 @@ func (a *Activations) Stored() []*ir.Value {
 	return stored
 }
 
-// Replace stores another form of a result: store computes it from the value, and load restores the value once, before its first
-// consumer in the backward pass. It returns both nodes; results that the backward pass does not consume are unchanged.
+// Replace stores another form of a result: store computes it from the value, and load restores the value once, before
+// its first consumer in the backward pass. It returns both nodes; results that the backward pass does not consume are
+// unchanged.
 func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node) (stored, loaded *ir.Node) {
 	uses := usesOutside(v, a.forwardSet())
 	if len(uses) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An AttentionLayer is attention of the canonical forward graph. Its methods append nodes that compute what the fused operator does not store;
-// their batch axis is the first one and may have any size.
+// An AttentionLayer is attention of the canonical forward graph. Its methods append nodes that compute what the fused
+// operator does not store; their batch axis is the first one and may have any size.
 type AttentionLayer struct {
 	Heads, Queries, Keys int64 // Heads is that of the queries
 
@@ -57,8 +57,8 @@ func (a AttentionLayer) Operand(i int) (*ir.Value, []int64) {
 	return a.t.Reshape(v, append([]int64{-1}, shape[1:]...)), shape
 }
 
-// Mask returns the mask that is added to scores, [batch or 1, 1, queries or 1, keys], finite so that no row of scores has only infinite
-// ones; nil if there is none or it differs between heads.
+// Mask returns the mask that is added to scores, [batch or 1, 1, queries or 1, keys], finite so that no row of scores
+// has only infinite ones; nil if there is none or it differs between heads.
 func (a AttentionLayer) Mask() *ir.Value {
 	mask := a.node.Input(3)
 	if mask == nil {
@@ -79,8 +79,8 @@ func (a AttentionLayer) finite(mask *ir.Value) *ir.Value {
 	return a.t.Op("Max", []*ir.Value{mask, a.t.Scalar(a.t.DType(mask), hidden)})
 }
 
-// VisibleKeys returns 1 for keys that the last query may attend to, and 0 for others, which are padding: [batch or 1, keys]. It is nil
-// without a mask of this form.
+// VisibleKeys returns 1 for keys that the last query may attend to, and 0 for others, which are padding: [batch or 1,
+// keys]. It is nil without a mask of this form.
 func (a AttentionLayer) VisibleKeys() *ir.Value {
 	mask := a.Mask()
 	if mask == nil {
@@ -141,8 +141,9 @@ func (a AttentionLayer) window(dt ir.DType) *ir.Value {
 	return a.t.Cast(a.t.Graph().AddConst("window", &ir.Tensor{Spec: c.Spec(), Source: ir.Mem(c.Data)}), dt)
 }
 
-// Relations returns X·Xᵀ/√size of vectors X, [batch, heads, tokens, size], whose concatenated heads are divided into a number of relation heads:
-// [batch, relation heads, tokens, tokens] (Wang et al., MiniLMv2, 2021, arXiv:2012.15828, section 3.1).
+// Relations returns X·Xᵀ/√size of vectors X, [batch, heads, tokens, size], whose concatenated heads are divided into a
+// number of relation heads: [batch, relation heads, tokens, tokens] (Wang et al., MiniLMv2, 2021, arXiv:2012.15828,
+// section 3.1).
 func (b *Builder) Relations(x *ir.Value, shape []int64, relationHeads int64) *ir.Value {
 	size := shape[1] * shape[3] / relationHeads
 	if relationHeads != shape[1] {

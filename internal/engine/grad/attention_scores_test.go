@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// TestProbabilities: the probabilities of each form of attention, times the values, are the result of the fused operator.
+// TestProbabilities: the probabilities of each form of attention, times the values, are the result of the fused
+// operator.
 func TestProbabilities(t *testing.T) {
 	for _, f := range forms {
 		if f.to != "AttentionKeep" || f.tell == "of ONNX, one query without keys" { // whose result is zero
@@ -62,7 +63,8 @@ func stackOfResult(t *Tape, a AttentionLayer) *ir.Value {
 	return t.Transpose(y, inverse)
 }
 
-// TestCuts: all paths contain the results of the layers of a chain, and those before and after a residual block, but none inside of it.
+// TestCuts: all paths contain the results of the layers of a chain, and those before and after a residual block, but
+// none inside of it.
 func TestCuts(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Backward adds the backward pass: the nodes that compute the gradients of the parameters, and of inputs requested by Want, from the gradients
-// of some values of the forward graph. It is called once.
+// Backward adds the backward pass: the nodes that compute the gradients of the parameters, and of inputs requested by
+// Want, from the gradients of some values of the forward graph. It is called once.
 func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 	values := t.forwardValues()
 	t.seeded = t.Graph().Last()

@@ -10,10 +10,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Blocks returns the segments of the forward graph that are the blocks of a pattern: the nodes of one module each, such as those of encoder.layer.0 for
-// encoder.layer.*. The pattern is a glob of the components of module paths, divided by dots or slashes, and matches at the first
-// component at which it can. Module paths are those that the exporter recorded, otherwise the names of nodes, or of their first
-// results. A block whose nodes are not consecutive is several segments.
+// Blocks returns the segments of the forward graph that are the blocks of a pattern: the nodes of one module each, such
+// as those of encoder.layer.0 for encoder.layer.*. The pattern is a glob of the components of module paths, divided by
+// dots or slashes, and matches at the first component at which it can. Module paths are those that the exporter
+// recorded, otherwise the names of nodes, or of their first results. A block whose nodes are not consecutive is several
+// segments.
 func (a *Activations) Blocks(pattern string) ([]Segment, error) {
 	globs := components(pattern)
 	for _, g := range globs {
@@ -40,7 +41,8 @@ func (a *Activations) Blocks(pattern string) ([]Segment, error) {
 	return segments, nil
 }
 
-// components splits a path or pattern at slashes and dots. Exporters of PyTorch repeat the name of a list of modules: /layer1/layer1.0 is layer1.0.
+// components splits a path or pattern at slashes and dots. Exporters of PyTorch repeat the name of a list of modules:
+// /layer1/layer1.0 is layer1.0.
 func components(text string) (parts []string) {
 	scopes := strings.Split(text, "/")
 	for i, scope := range scopes {
@@ -85,7 +87,8 @@ func matches(names, globs []string) bool {
 // maxBlockNames limits the names in errors.
 const maxBlockNames = 8
 
-// blockNames returns patterns of repeated blocks of the graph, such as encoder.layer.*, or the first components of paths if nothing is repeated.
+// blockNames returns patterns of repeated blocks of the graph, such as encoder.layer.*, or the first components of
+// paths if nothing is repeated.
 func (a *Activations) blockNames() []string {
 	var repeated, first []string
 	add := func(list *[]string, name string) {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rewrite replaces patterns of exporters by operators whose gradients are supported and store little. It reports whether it replaced
-// something. n is the node that identifies the pattern: the last one of several.
+// A rewrite replaces patterns of exporters by operators whose gradients are supported and store little. It reports
+// whether it replaced something. n is the node that identifies the pattern: the last one of several.
 type rewrite struct {
 	domain, typ string
 	apply       func(t *Tape, n *ir.Node) bool

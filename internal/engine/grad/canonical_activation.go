@@ -7,8 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// activationOf fuses x·Sigmoid(βx) and x/(1+e⁻ˣ) into Swish, x·Tanh(Softplus(x)) into Mish, and x·Clip(x+3, 0, 6)/6 into HardSwish: their backward pass
-// stores x alone. n is the last Mul or Div. Results that others consume are unchanged.
+// activationOf fuses x·Sigmoid(βx) and x/(1+e⁻ˣ) into Swish, x·Tanh(Softplus(x)) into Mish, and x·Clip(x+3, 0, 6)/6
+// into HardSwish: their backward pass stores x alone. n is the last Mul or Div. Results that others consume are
+// unchanged.
 func activationOf(t *Tape, n *ir.Node) bool {
 	if x := n.Input(0); n.Op.Type == "Div" && isLogistic(t, n.Input(1), n, x) {
 		replaceOutput(n, 0, inserter{t.Builder, n}.op("Swish", []*ir.Value{x}))

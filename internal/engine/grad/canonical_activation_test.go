@@ -78,8 +78,8 @@ func count(tape *Tape, typ string) (k int) {
 	return k
 }
 
-// Functions of which a constant, an operand or a shape differs are unchanged, and so are those with intermediate results that other nodes
-// consume or that are outputs of the graph. Their gradients are correct.
+// Functions of which a constant, an operand or a shape differs are unchanged, and so are those with intermediate
+// results that other nodes consume or that are outputs of the graph. Their gradients are correct.
 func TestOtherFunctionsAreNoActivations(t *testing.T) {
 	for _, p := range []probe{
 		activation("sum with its factor", 13, func(m maker, x *ir.Value) *ir.Value {

@@ -26,9 +26,9 @@ func refused(forms string) gradient {
 	}
 }
 
-// attentionOf fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that stores no scores (Dao et al., FlashAttention,
-// 2022, arXiv:2205.14135). Transpositions of its inputs and output become permutations of axes. n is the second MatMul. A trained mask,
-// such as a position bias, is not fused.
+// attentionOf fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that stores no scores (Dao et al.,
+// FlashAttention, 2022, arXiv:2205.14135). Transpositions of its inputs and output become permutations of axes. n is
+// the second MatMul. A trained mask, such as a position bias, is not fused.
 func attentionOf(t *Tape, n *ir.Node) bool {
 	weights := n.Input(0)
 	for is(weights.Producer(), "", "Identity", "Dropout") && weights.OnlyConsumer() != nil && weights.Producer().Input(2) == nil {
@@ -171,8 +171,8 @@ func permuted(shape, perm []int64) []int64 {
 	return out
 }
 
-// fits reports whether the operator supports the match: stacks of the same axes, of one type, and a mask that broadcasts along some of
-// them.
+// fits reports whether the operator supports the match: stacks of the same axes, of one type, and a mask that
+// broadcasts along some of them.
 func (a *attention) fits() bool {
 	q, k, v := a.shape(a.q), a.shape(a.k), a.shape(a.v)
 	r := len(q)

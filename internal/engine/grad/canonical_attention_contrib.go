@@ -2,8 +2,8 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// selfAttention decomposes com.microsoft's Attention into the projection to queries, keys and values and attention that stores no scores.
-// Forms with states written in place, or with rotary positions, are not supported.
+// selfAttention decomposes com.microsoft's Attention into the projection to queries, keys and values and attention that
+// stores no scores. Forms with states written in place, or with rotary positions, are not supported.
 func selfAttention(t *Tape, n *ir.Node) bool {
 	x, w, heads := t.Shape(n.Input(0)), t.Shape(n.Input(1)), n.Int("num_heads", 0)
 	if len(x) != 3 || len(w) != 2 || heads < 1 || n.Int("do_rotary", 0) != 0 || n.Input(6) != nil {
@@ -80,7 +80,8 @@ func (m *multihead) contribMasks(flags, bias *ir.Value) bool {
 	return (flags == nil || m.addFlags(flags)) && (bias == nil || m.addBias(bias))
 }
 
-// crossAttention rewrites com.microsoft's MultiHeadAttention. A buffer of past and present, and scores as an output, are not supported.
+// crossAttention rewrites com.microsoft's MultiHeadAttention. A buffer of past and present, and scores as an output,
+// are not supported.
 func crossAttention(t *Tape, n *ir.Node) bool {
 	q, heads := t.Shape(n.Input(0)), n.Int("num_heads", 0)
 	if len(q) != 3 && len(q) != 5 || heads < 1 || n.Input(8) != nil || isOutputUsed(n, 3) {

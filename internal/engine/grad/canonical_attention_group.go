@@ -2,8 +2,8 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// groupQueryAttention rewrites com.microsoft's GroupQueryAttention on whole prompts: there are no past keys and values. Not supported are
-// attention sinks, quantized caches, and scores as an output.
+// groupQueryAttention rewrites com.microsoft's GroupQueryAttention on whole prompts: there are no past keys and values.
+// Not supported are attention sinks, quantized caches, and scores as an output.
 func groupQueryAttention(t *Tape, n *ir.Node) bool {
 	q, heads, kv := t.Shape(n.Input(0)), n.Int("num_heads", 0), n.Int("kv_num_heads", 0)
 	if len(q) != 3 || heads < 1 || kv < 1 || heads%kv != 0 || !isPrompt(t, n) || n.Int("smooth_softmax", 0) != 0 || isOutputUsed(n, 3) {

@@ -2,8 +2,8 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// headAttention rewrites ONNX's Attention to attention that stores no scores. Not supported are scores as an output, lengths of sequences,
-// and trained masks.
+// headAttention rewrites ONNX's Attention to attention that stores no scores. Not supported are scores as an output,
+// lengths of sequences, and trained masks.
 func headAttention(t *Tape, n *ir.Node) bool {
 	if n.Input(6) != nil || isOutputUsed(n, 3) {
 		return false

@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// replaceGrouped replaces n by attention of groups if keys and values are repeated for each head of a group, as exporters write grouped-query
-// attention: Reshape(Expand(Unsqueeze(x))). The repeated ones are neither computed nor stored then. keys has the order of axes of values.
+// replaceGrouped replaces n by attention of groups if keys and values are repeated for each head of a group, as
+// exporters write grouped-query attention: Reshape(Expand(Unsqueeze(x))). The repeated ones are neither computed nor
+// stored then. keys has the order of axes of values.
 func (a *attention) replaceGrouped(n, last *ir.Node, keys permutedValue) bool {
 	k, group := a.unrepeated(keys)
 	v, groupV := a.unrepeated(a.v)

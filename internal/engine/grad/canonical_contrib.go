@@ -71,8 +71,8 @@ func skipNorm(typ string, gamma, beta, bias int) func(*Tape, *ir.Node) bool {
 	}
 }
 
-// embedNorm rewrites to the normalization of the sum of rows of three tables. The node is kept for its number of words, if that is
-// consumed.
+// embedNorm rewrites to the normalization of the sum of rows of three tables. The node is kept for its number of words,
+// if that is consumed.
 func embedNorm(t *Tape, n *ir.Node) bool {
 	if !isOutputUsed(n, 0) {
 		return false

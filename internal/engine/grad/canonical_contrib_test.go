@@ -52,8 +52,8 @@ var contribs = []probe{
 	}},
 }
 
-// The graph that replaces an operator computes the same results, and its gradients agree with finite differences along them. They consist of
-// rules that are checked in float64.
+// The graph that replaces an operator computes the same results, and its gradients agree with finite differences along
+// them. They consist of rules that are checked in float64.
 func TestContrib(t *testing.T) {
 	for _, p := range contribs {
 		t.Run(p.op.Type+" "+p.tell, p.checkSingle)

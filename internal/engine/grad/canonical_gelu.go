@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// geluOf fuses ½·x·(1 + f(x)) into Gelu, with the factors in any order: f is erf(x/√2), or tanh(√(2/π)·(x + 0.044715·x³)). n is the last
-// Mul.
+// geluOf fuses ½·x·(1 + f(x)) into Gelu, with the factors in any order: f is erf(x/√2), or tanh(√(2/π)·(x +
+// 0.044715·x³)). n is the last Mul.
 func geluOf(t *Tape, n *ir.Node) bool {
 	factor, rest := constantFactor(t, n)
 	if math.Abs(factor-0.5) > 1e-6 || len(rest) != 2 {
@@ -24,7 +24,8 @@ func geluOf(t *Tape, n *ir.Node) bool {
 	return false
 }
 
-// constantFactor returns the product of the constants and the other operands of n, through products that only n consumes.
+// constantFactor returns the product of the constants and the other operands of n, through products that only n
+// consumes.
 func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 	constant = 1
 	for i := range 2 {

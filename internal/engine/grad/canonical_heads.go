@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// multihead builds attention that stores no scores, from operands with an axis of heads. The node that it replaces is at.
+// multihead builds attention that stores no scores, from operands with an axis of heads. The node that it replaces is
+// at.
 type multihead struct {
 	inserter
 	batch, queries, keys int64 // keys includes past ones
@@ -24,7 +25,8 @@ type multihead struct {
 	isTrained            func(*ir.Value) bool // reports whether the gradient of a value is needed
 }
 
-// A headsView is a tensor with an axis of heads: [batch, tokens, heads, size], or if split [batch, heads, tokens, size].
+// A headsView is a tensor with an axis of heads: [batch, tokens, heads, size], or if split [batch, heads, tokens,
+// size].
 type headsView struct {
 	v     *ir.Value
 	split bool
@@ -107,8 +109,9 @@ func (m *multihead) attend(split bool) *ir.Value {
 	return m.reshape(m.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, attrs)[0], shape...)
 }
 
-// grouped returns h with its axis of heads divided into groups, unless these have one head, and the permutation of its axes to those of a
-// stack of matrices; nil for the identity. each is the number of heads per group, group that of the queries.
+// grouped returns h with its axis of heads divided into groups, unless these have one head, and the permutation of its
+// axes to those of a stack of matrices; nil for the identity. each is the number of heads per group, group that of the
+// queries.
 func (m *multihead) grouped(h headsView, each, group int64) (*ir.Value, []int64) {
 	v := h.v
 	if group > 1 {
@@ -171,8 +174,8 @@ func (m *multihead) mask() *ir.Value {
 	return sum
 }
 
-// addBias adds a mask of fixed numbers with at most four axes. It is false for a trained one and for those that do not broadcast to the
-// scores; shorter ones along the keys are not supported.
+// addBias adds a mask of fixed numbers with at most four axes. It is false for a trained one and for those that do not
+// broadcast to the scores; shorter ones along the keys are not supported.
 func (m *multihead) addBias(v *ir.Value) bool {
 	shape := m.Shape(v)
 	if len(shape) > 4 || m.isTrained(v) {
@@ -196,8 +199,9 @@ func (m *multihead) addBias(v *ir.Value) bool {
 	return true
 }
 
-// addFlags adds com.microsoft's mask_index or key_padding_mask: flags of keys [batch, keys], of pairs [batch, queries, keys] or of pairs of
-// positions [batch, 1, positions, positions], or the number of keys of each batch. It is false for other forms.
+// addFlags adds com.microsoft's mask_index or key_padding_mask: flags of keys [batch, keys], of pairs [batch, queries,
+// keys] or of pairs of positions [batch, 1, positions, positions], or the number of keys of each batch. It is false for
+// other forms.
 func (m *multihead) addFlags(v *ir.Value) bool {
 	shape, filter := m.Shape(v), m.at.Float("mask_filter_value", -10000)
 	zero := m.op("Cast", []*ir.Value{m.Ints(0)}, ir.IntAttr("to", int64(m.DType(v))))

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// groupNorm rewrites to the normalization of each group of channels as a row. Below opset 21 scale and bias are per group.
+// groupNorm rewrites to the normalization of each group of channels as a row. Below opset 21 scale and bias are per
+// group.
 func groupNorm(t *Tape, n *ir.Node) bool {
 	x, groups := t.Shape(n.Input(0)), n.Int("num_groups", 0)
 	if len(x) < 2 || groups < 1 || x[1]%groups != 0 {
@@ -30,7 +31,8 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 	return true
 }
 
-// layerNormOf fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β into LayerNormalization; β is optional. n is the Div.
+// layerNormOf fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β into LayerNormalization; β is optional. n is
+// the Div.
 func layerNormOf(t *Tape, n *ir.Node) bool {
 	centered := n.Input(0).Producer()
 	x, axis := centeredInput(t, centered)
@@ -127,8 +129,8 @@ func squareArgument(t *Tape, n *ir.Node) *ir.Value {
 	return nil
 }
 
-// affineConsumer returns the only consumer of n's result if it is of that type, with its other operand, which has the shape of the axes of
-// x from axis on.
+// affineConsumer returns the only consumer of n's result if it is of that type, with its other operand, which has the
+// shape of the axes of x from axis on.
 func affineConsumer(t *Tape, n *ir.Node, typ string, x *ir.Value, axis int64) (*ir.Node, *ir.Value) {
 	next := n.Outputs[0].OnlyConsumer()
 	if !is(next, "", typ) {

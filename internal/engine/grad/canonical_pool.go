@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// reluAfterPool moves Relu after MaxPool: the result is equal, from fewer elements, and no value of the size of the pool's input is
-// stored. Indices among equal zeros may differ, but their gradient is zero.
+// reluAfterPool moves Relu after MaxPool: the result is equal, from fewer elements, and no value of the size of the
+// pool's input is stored. Indices among equal zeros may differ, but their gradient is zero.
 func reluAfterPool(t *Tape, n *ir.Node) bool {
 	relu := n.Input(0).Producer()
 	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], isConsumed) || !meetsInput(n) {

@@ -2,8 +2,8 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// rmsNormOf fuses x / sqrt(mean(x²) + ε) · γ into RMSNormalization (Zhang and Sennrich, 2019, arXiv:1910.07467); γ is optional. n is the
-// division of x by the root, or its product with the inverse.
+// rmsNormOf fuses x / sqrt(mean(x²) + ε) · γ into RMSNormalization (Zhang and Sennrich, 2019, arXiv:1910.07467); γ is
+// optional. n is the division of x by the root, or its product with the inverse.
 func rmsNormOf(t *Tape, n *ir.Node) bool {
 	for i := range 2 {
 		x := n.Input(i)
@@ -60,7 +60,8 @@ func rootArgument(t *Tape, n *ir.Node) *ir.Value {
 	return nil
 }
 
-// meanSquare returns ε and the first of the trailing axes if v is the mean of x² over them plus ε; otherwise the axis is -1.
+// meanSquare returns ε and the first of the trailing axes if v is the mean of x² over them plus ε; otherwise the axis
+// is -1.
 func meanSquare(t *Tape, v, x *ir.Value) (eps float64, axis int64) {
 	add := v.Producer()
 	if !is(add, "", "Add") {

@@ -184,7 +184,8 @@ func flags(shape ...int64) *ir.Array {
 	return a
 }
 
-// repeat is grouped-query attention as exporters write it: heads of keys and values are repeated. q has the shape [batch, tokens, heads, size].
+// repeat is grouped-query attention as exporters write it: heads of keys and values are repeated. q has the shape
+// [batch, tokens, heads, size].
 func repeat(g *ir.Graph, in []*ir.Value) *ir.Value {
 	m := maker{g}
 	ints := func(is ...int64) *ir.Value {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// transposedOperands fuses a Transpose of the last two axes into MatMul, such as that of a weight stored by outputs: neither the weight
-// nor its gradient is transposed.
+// transposedOperands fuses a Transpose of the last two axes into MatMul, such as that of a weight stored by outputs:
+// neither the weight nor its gradient is transposed.
 func transposedOperands(t *Tape, n *ir.Node) bool {
 	in, found := slices.Clone(n.Inputs()), false
 	var attrs []*ir.Attr

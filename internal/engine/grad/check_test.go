@@ -33,8 +33,8 @@ func values(seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// separated returns numbers whose distances to each other are at least 0.1, and to multiples of 0.1 at least 0.05, so that operators with kinks
-// there and ties are differentiable.
+// separated returns numbers whose distances to each other are at least 0.1, and to multiples of 0.1 at least 0.05, so
+// that operators with kinks there and ties are differentiable.
 func separated(seed uint64, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Double, shape...)
 	x := ir.View[float64](a)

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Clone returns a copy of t after Backward, for Activations: names and tensors are those of t. It takes a fraction of the time of New and Backward.
+// Clone returns a copy of t after Backward, for Activations: names and tensors are those of t. It takes a fraction of
+// the time of New and Backward.
 func (t *Tape) Clone() *Tape {
 	c := &cloner{
 		tape:   &Tape{Builder: NewBuilder(), gradients: &gradients{layers: make(map[*ir.Node]*ir.Node, len(t.gradients.layers))}},

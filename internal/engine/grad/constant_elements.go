@@ -30,8 +30,8 @@ func (e constantElements) scalar(v *ir.Value) (float64, bool) {
 	return x[0], true
 }
 
-// list returns a list that is an attribute in older opsets and input i in newer ones. It reports whether the list is given, and whether its
-// elements are known.
+// list returns a list that is an attribute in older opsets and input i in newer ones. It reports whether the list is
+// given, and whether its elements are known.
 func (e constantElements) list(n *ir.Node, name string, i int) (is []int64, given, known bool) {
 	if a := n.Attr(name); a != nil {
 		return a.Ints, true, true

@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Forward and backward pass of a small classifier of 32×32 images at batch 64, and of ResNet-18 at batch 8 with batch statistics.
+// Forward and backward pass of a small classifier of 32×32 images at batch 64, and of ResNet-18 at batch 8 with batch
+// statistics.
 func BenchmarkTraining(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("CNN by %d", workers), func(b *testing.B) { benchTraining(b, smallNet(), 64, 32, workers) })

@@ -120,7 +120,8 @@ func (r recorded) check(t *testing.T) {
 	}
 }
 
-// statistic returns the running mean or variance after the step. PyTorch divides the batch variance by n-1, ONNX's specification by n.
+// statistic returns the running mean or variance after the step. PyTorch divides the batch variance by n-1, ONNX's
+// specification by n.
 func (r recorded) statistic(i int) []float32 {
 	want := slices.Clone(r.NewRunning[i].Data)
 	if i == 0 {

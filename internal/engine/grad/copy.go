@@ -18,8 +18,8 @@ type Options struct {
 	// Train selects the parameters to train, of those of Trainable; nil selects all.
 	Train func(name string) bool
 
-	// BatchStatistics makes BatchNormalization normalize with batch statistics and update its running mean and variance, as in
-	// training from scratch. Without it the statistics are frozen.
+	// BatchStatistics makes BatchNormalization normalize with batch statistics and update its running mean and
+	// variance, as in training from scratch. Without it the statistics are frozen.
 	BatchStatistics bool
 
 	// Plain keeps operators as they are, without the rewrites that save memory or time, if they have a gradient.
@@ -32,8 +32,8 @@ type Options struct {
 	// applied.
 	Change func(t *Tape) error
 
-	// Append, if set, appends nodes to the canonical forward graph, in which attention is one operator: those of losses on intermediate values.
-	// A bare or plain graph is canonical, too, then.
+	// Append, if set, appends nodes to the canonical forward graph, in which attention is one operator: those of losses
+	// on intermediate values. A bare or plain graph is canonical, too, then.
 	Append func(t *Tape) error
 }
 
@@ -295,7 +295,8 @@ func inferValues(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_
 	return s.Known(inputs)
 }
 
-// copyBatchSizes lets Reshape copy the size of the first axis, where that of rewrites is a constant: any batch size is supported again.
+// copyBatchSizes lets Reshape copy the size of the first axis, where that of rewrites is a constant: any batch size is
+// supported again.
 func (t *Tape) copyBatchSizes() {
 	for n := range t.Graph().Nodes() {
 		if !is(n, "", "Reshape") || n.Input(1).Const == nil {

@@ -2,8 +2,8 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// Cuts returns the results of nodes that all paths from the weights before them to the outputs contain, in order: the results of the layers of
-// a chain, and of a residual network the results of its blocks.
+// Cuts returns the results of nodes that all paths from the weights before them to the outputs contain, in order: the
+// results of the layers of a chain, and of a residual network the results of its blocks.
 func (t *Tape) Cuts() []*ir.Value {
 	learned, at := t.learned(), t.positions()
 	live := map[*ir.Value]int{} // the last positions of values that are consumed later

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// elementwise are arithmetic operators with broadcasting. A constant operand has no gradient, so that its factors are not stored.
+// elementwise are arithmetic operators with broadcasting. A constant operand has no gradient, so that its factors are
+// not stored.
 var elementwise = []rule{
 	{Type: "Add", Backward: linearIn(1, 1)},
 	{Type: "Sub", Backward: linearIn(1, -1)},

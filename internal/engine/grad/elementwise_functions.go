@@ -82,8 +82,8 @@ func of(from choice, f func(t *Tape, dt ir.DType, v, dy *ir.Value) *ir.Value) gr
 	}
 }
 
-// byOperator is the gradient by an operator of package backward. With a negative slope the sign of the output is ambiguous, and the
-// derivative is computed from the input.
+// byOperator is the gradient by an operator of package backward. With a negative slope the sign of the output is
+// ambiguous, and the derivative is computed from the input.
 func byOperator(typ string, from choice) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		v := from(n)

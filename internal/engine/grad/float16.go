@@ -9,10 +9,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// StoreFloat16 stores activations and their gradients of more than minBytes in float16, if the producer and all consumers support it
-// (Micikevicius et al., Mixed Precision Training, 2018, arXiv:1710.03740): they compute in float32, piece by piece. Activations saturate,
-// gradients overflow to infinity, so that an overflow is detected. Parameters, their gradients and statistics are unchanged, and so are the
-// results in except, by name. It is called after Recompute, and returns the stored results that it converted.
+// StoreFloat16 stores activations and their gradients of more than minBytes in float16, if the producer and all
+// consumers support it (Micikevicius et al., Mixed Precision Training, 2018, arXiv:1710.03740): they compute in
+// float32, piece by piece. Activations saturate, gradients overflow to infinity, so that an overflow is detected.
+// Parameters, their gradients and statistics are unchanged, and so are the results in except, by name. It is called
+// after Recompute, and returns the stored results that it converted.
 func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except map[string]bool) ([]*ir.Value, error) {
 	t := a.Tape
 	if err := t.InferResults(ctx); err != nil {
@@ -33,7 +34,8 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except m
 	return converted, nil
 }
 
-// float16Storage chooses the values of a training step that are stored in float16, and converts their producers and consumers.
+// float16Storage chooses the values of a training step that are stored in float16, and converts their producers and
+// consumers.
 type float16Storage struct {
 	graph   *ir.Graph
 	types   map[*ir.Value]ir.Spec // of the forward graph
@@ -41,7 +43,8 @@ type float16Storage struct {
 	chosen  map[*ir.Value]bool
 }
 
-// choose chooses the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if the originals are.
+// choose chooses the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if
+// the originals are.
 func (h *float16Storage) choose(minBytes int64, except map[string]bool, params []*Param) {
 	refused := maps.Clone(except)
 	if refused == nil {

@@ -35,8 +35,8 @@ func residual() *ir.Model {
 	return m
 }
 
-// float16Step returns the results of a step of residual with scaled seed and first weight, and the fraction of the bytes of images that
-// are float32.
+// float16Step returns the results of a step of residual with scaled seed and first weight, and the fraction of the
+// bytes of images that are float32.
 func float16Step(t *testing.T, float16 bool, every int, cheap bool, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
 	t.Helper()
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 18, 18}}

@@ -29,15 +29,17 @@ func (g *gradients) add(v, dv *ir.Value) {
 	g.sums[v] = dv
 }
 
-// mark records that dv is a gradient of v, or a summand of it. A gradient that a node passes on unchanged is that of its result.
+// mark records that dv is a gradient of v, or a summand of it. A gradient that a node passes on unchanged is that of
+// its result.
 func (g *gradients) mark(dv, v *ir.Value) {
 	if g.origins[dv] == nil {
 		g.origins[dv] = v
 	}
 }
 
-// name names a node of the backward pass of n, for profiles and errors: "backward of conv1 (input, weights)" computes the gradients of these
-// inputs, "backward of conv1" a part of them. params are the inputs of the step that are trained.
+// name names a node of the backward pass of n, for profiles and errors: "backward of conv1 (input, weights)" computes
+// the gradients of these inputs, "backward of conv1" a part of them. params are the inputs of the step that are
+// trained.
 func (g *gradients) name(made, n *ir.Node, params map[*ir.Value]bool) {
 	g.layers[made] = n
 	var of []string

@@ -55,7 +55,8 @@ type matrices struct {
 	trans bool
 }
 
-// A product is alpha·A·B with the gradient of its result. The gradient of A is dY·Bᵀ, that of B is Aᵀ·dY, each summed over broadcast axes.
+// A product is alpha·A·B with the gradient of its result. The gradient of A is dY·Bᵀ, that of B is Aᵀ·dY, each summed
+// over broadcast axes.
 type product struct {
 	*Tape
 	node  *ir.Node

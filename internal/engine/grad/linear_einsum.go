@@ -10,8 +10,9 @@ import (
 
 var errUnknownForm = errors.New("the gradient of this form of the operator is not supported; exclude the weights before it from training")
 
-// einsum: the gradient of an operand is the product of the result's gradient with the other operands, summed to the operand's indices.
-// That is one more Einsum if each of its indices is also one of those, and no index is repeated within a term.
+// einsum: the gradient of an operand is the product of the result's gradient with the other operands, summed to the
+// operand's indices. That is one more Einsum if each of its indices is also one of those, and no index is repeated
+// within a term.
 func einsum(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	eq := n.Attr("equation")
 	if eq == nil {
@@ -40,8 +41,8 @@ func einsum(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return dx, nil
 }
 
-// einsumTerms returns the indices of operands and result, explicit and without an ellipsis. Each index has one size: broadcast indices are
-// not supported.
+// einsumTerms returns the indices of operands and result, explicit and without an ellipsis. Each index has one size:
+// broadcast indices are not supported.
 func einsumTerms(t *Tape, n *ir.Node, equation string) (terms []string, out string, err error) {
 	left, out, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	terms = strings.Split(left, ",")

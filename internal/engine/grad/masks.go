@@ -7,8 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// regions are the gradients of piecewise linear activations: dY times on where input 0 is between two bounds, and times off elsewhere. The
-// derivative of HardSwish is linear in between, and the slopes of PRelu have a gradient: these need their input.
+// regions are the gradients of piecewise linear activations: dY times on where input 0 is between two bounds, and times
+// off elsewhere. The derivative of HardSwish is linear in between, and the slopes of PRelu have a gradient: these need
+// their input.
 var regions = map[string]func(t *Tape, n *ir.Node, dt ir.DType) region{
 	"ReluGrad":            aboveZero,
 	"ThresholdedReluGrad": aboveZero,
@@ -37,8 +38,9 @@ type region struct {
 
 func aboveZero(t *Tape, _ *ir.Node, dt ir.DType) region { return region{lo: t.Scalar(dt, 0), on: 1} }
 
-// storeMasks replaces results that the backward pass consumes only as the region of piecewise linear activations by bit masks, an eighth of
-// a byte per element. Results that are stored for another consumer are unchanged: a mask would be stored in addition.
+// storeMasks replaces results that the backward pass consumes only as the region of piecewise linear activations by bit
+// masks, an eighth of a byte per element. Results that are stored for another consumer are unchanged: a mask would be
+// stored in addition.
 func (t *Tape) storeMasks() {
 	forward := t.forwardSet()
 	for _, n := range t.forward {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// chain returns the training graph of x[2,8,16,16] → Conv → the nodes of build → GlobalAveragePool, and the bytes of the convolution's
-// result.
+// chain returns the training graph of x[2,8,16,16] → Conv → the nodes of build → GlobalAveragePool, and the bytes of
+// the convolution's result.
 func chain(t *testing.T, build func(g *ir.Graph, v *ir.Value) *ir.Value) (*Tape, int64) {
 	t.Helper()
 	m := ir.NewModel()

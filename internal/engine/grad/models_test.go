@@ -44,8 +44,8 @@ var unmeasured = map[string]string{
 // unread are parameters of which only the shapes of results are used.
 var unread = []string{"actor.log_std.weight", "actor.log_std.bias"}
 
-// Every parameter of every trainable model has a gradient, the outputs of the step are those of the model, and gradients agree with finite
-// differences.
+// Every parameter of every trainable model has a gradient, the outputs of the step are those of the model, and
+// gradients agree with finite differences.
 func TestGradientsOfRealModels(t *testing.T) {
 	for _, path := range conform.RealModels(t) {
 		name := filepath.Base(filepath.Dir(path))

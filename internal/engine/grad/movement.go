@@ -117,7 +117,8 @@ func tile(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Op("ReduceSum", []*ir.Value{v, t.Ints(axes...)}, ir.IntAttr("keepdims", 0))}, nil
 }
 
-// resize: repeated elements are summed, for nearest neighbours at integer factors; each axis of d·n elements is one of d and one of n.
+// resize: repeated elements are summed, for nearest neighbours at integer factors; each axis of d·n elements is one of
+// d and one of n.
 func resize(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	from, round := "asymmetric", "floor"

@@ -46,8 +46,8 @@ func scatterGradient(t *Tape, x *ir.Value, typ string, indices, dy *ir.Value, at
 	return []*ir.Value{t.Op(typ, []*ir.Value{zeros, indices, dy}, append(attrs, ir.StringAttr("reduction", "add"))...)}
 }
 
-// scatter: overwritten elements have no gradient; elements of a sum have. Duplicate indices are undefined without a reduction (ONNX
-// operator ScatterElements).
+// scatter: overwritten elements have no gradient; elements of a sum have. Duplicate indices are undefined without a
+// reduction (ONNX operator ScatterElements).
 func scatter(gather string) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		var attrs []*ir.Attr
@@ -217,7 +217,8 @@ func padStarts(t *Tape, n *ir.Node) ([]int64, error) {
 	return before, nil
 }
 
-// repeated returns the indices in an axis of that size from which elements are copied, with before elements before the axis.
+// repeated returns the indices in an axis of that size from which elements are copied, with before elements before the
+// axis.
 func repeated(mode string, before, size, count int64) []int64 {
 	places := make([]int64, count)
 	for i := range places {

@@ -12,8 +12,8 @@ var batchNorms = []rule{
 	{Type: "InstanceNormalization", Backward: instanceNorm},
 }
 
-// A Running is a running statistic of BatchNormalization, a constant of the model: mean or variance per channel. Like a parameter it is an
-// input of the step; after each step the caller replaces it by New.
+// A Running is a running statistic of BatchNormalization, a constant of the model: mean or variance per channel. Like a
+// parameter it is an input of the step; after each step the caller replaces it by New.
 type Running struct {
 	Name   string
 	Tensor *ir.Tensor // before training
@@ -126,7 +126,8 @@ func statisticGradients(t *Tape, n *ir.Node, scale, inv *ir.Value, dx []*ir.Valu
 	return []*ir.Value{mean, t.Op("Mul", []*ir.Value{dx[1], squared})}
 }
 
-// instanceNorm is the gradient of BatchNormalization with each channel of each instance as a channel. The statistics are recomputed.
+// instanceNorm is the gradient of BatchNormalization with each channel of each instance as a channel. The statistics
+// are recomputed.
 func instanceNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, shape := n.Input(0), t.Shape(n.Input(0))
 	if len(shape) < 3 || t.DType(n.Input(1)) != t.DType(x) {

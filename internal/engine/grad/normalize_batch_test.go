@@ -45,7 +45,8 @@ func batchModel(attrs ...*ir.Attr) *ir.Model {
 	return m
 }
 
-// Training with batch statistics equals two consecutive BatchNormalization of the specification, running statistics included.
+// Training with batch statistics equals two consecutive BatchNormalization of the specification, running statistics
+// included.
 func TestBatchStatistics(t *testing.T) {
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 2, 3}}
 	tape, err := New(t.Context(), batchModel(ir.FloatAttr("momentum", 0.8)), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: true})

@@ -17,7 +17,8 @@ var normalizations = []rule{
 	{Type: "LogSoftmax", Backward: softmax},
 }
 
-// keepStats adds the outputs mean and inverse standard deviation to a node, of these indices and of the type of its input; zero for none.
+// keepStats adds the outputs mean and inverse standard deviation to a node, of these indices and of the type of its
+// input; zero for none.
 func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 	return func(t *Tape, n *ir.Node) error {
 		x, outs := n.Input(0), slices.Clone(n.Outputs)
@@ -42,8 +43,8 @@ func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 	}
 }
 
-// layerNorm is the gradient of rows scaled by input 1 and shifted by input bias, zero if there is none. A scale that differs between rows
-// is multiplied before.
+// layerNorm is the gradient of rows scaled by input 1 and shifted by input bias, zero if there is none. A scale that
+// differs between rows is multiplied before.
 func layerNorm(mean, inv, bias int) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		if slices.ContainsFunc(dy[1:], func(v *ir.Value) bool { return v != nil }) || dy[0] == nil {

@@ -11,8 +11,8 @@ const (
 	Update        Phase = "update" // of weights or accumulated gradients
 )
 
-// phases returns the phase of each value that a node computes, by name. It is called after Backward and the changes of activations; nodes that
-// are added later are updates.
+// phases returns the phase of each value that a node computes, by name. It is called after Backward and the changes of
+// activations; nodes that are added later are updates.
 func (a *Activations) phases() map[string]Phase {
 	phases := map[string]Phase{}
 	phase := Forward

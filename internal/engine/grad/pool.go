@@ -40,7 +40,8 @@ func elements(shape []int64) float64 {
 	return n
 }
 
-// keepIndicesInWindow makes MaxPool store the index of each maximum within its window, unless its output of indices is consumed.
+// keepIndicesInWindow makes MaxPool store the index of each maximum within its window, unless its output of indices is
+// consumed.
 func keepIndicesInWindow(t *Tape, n *ir.Node) error {
 	x := n.Input(0)
 	if dt := t.DType(x); dt != ir.Float && dt != ir.Double {
@@ -61,8 +62,8 @@ func keepIndicesInWindow(t *Tape, n *ir.Node) error {
 	return nil
 }
 
-// feedsOnly reports whether norm is BatchNormTrain and its output x has one consumer. The statistics have no consumers yet: theirs are
-// added later, and may follow that consumer.
+// feedsOnly reports whether norm is BatchNormTrain and its output x has one consumer. The statistics have no consumers
+// yet: theirs are added later, and may follow that consumer.
 func feedsOnly(norm *ir.Node, x *ir.Value) bool {
 	return is(norm, own, "BatchNormTrain") && len(x.Uses()) == 1 && !slices.ContainsFunc(norm.Outputs[1:], isConsumed)
 }

@@ -9,9 +9,10 @@ import (
 // A Segment is a part of the forward graph, the nodes From to To-1.
 type Segment struct{ From, To int }
 
-// Recompute makes the backward pass recompute the results of these segments (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016,
-// arXiv:1604.06174). Segments are in order and do not overlap. Results that nodes outside their segment consume, and those of nodes outside all
-// segments, are stored. It is called at most once. The results of the step are bit-identical.
+// Recompute makes the backward pass recompute the results of these segments (Chen et al., Training Deep Nets with
+// Sublinear Memory Cost, 2016, arXiv:1604.06174). Segments are in order and do not overlap. Results that nodes outside
+// their segment consume, and those of nodes outside all segments, are stored. It is called at most once. The results of
+// the step are bit-identical.
 func (a *Activations) Recompute(segments []Segment) {
 	r := &recomputation{a: a, segment: map[*ir.Node]int{}, forward: a.forwardSet(), at: a.positions(), copyOf: map[*ir.Value]*ir.Value{}}
 	for _, n := range a.Tape.forward {
@@ -38,7 +39,8 @@ type recomputation struct {
 	copyOf  map[*ir.Value]*ir.Value
 }
 
-// recompute adds copies of the nodes of a segment before the first node of the backward pass that consumes one of their results.
+// recompute adds copies of the nodes of a segment before the first node of the backward pass that consumes one of their
+// results.
 func (r *recomputation) recompute(nodes []*ir.Node) {
 	var needed []*ir.Value
 	var first *ir.Node

@@ -13,9 +13,9 @@ const (
 	minIdle  = 6 // nodes between the last consumer of a value in the forward pass and the first one in the backward pass
 )
 
-// RecomputeCheap makes the backward pass recompute results of memory-bound operators from values that are stored anyway. Of a convolution followed by
-// normalization and activation only the convolution's result is stored then. It is called at most once, after Recompute, whose copies are
-// included. The results of the step are bit-identical.
+// RecomputeCheap makes the backward pass recompute results of memory-bound operators from values that are stored
+// anyway. Of a convolution followed by normalization and activation only the convolution's result is stored then. It is
+// called at most once, after Recompute, whose copies are included. The results of the step are bit-identical.
 func (a *Activations) RecomputeCheap() {
 	r := &cheapRecomputation{a: a, forward: maps.Clone(a.forwardSet()), at: a.positions(), recomputed: map[*ir.Value]bool{}}
 	for n := range a.copies {

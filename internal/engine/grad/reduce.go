@@ -109,7 +109,8 @@ func extreme(r reduced) *ir.Value {
 	return r.mul(is, r.Op("Div", []*ir.Value{r.dy, many}))
 }
 
-// others returns for each element the product of the others in its reduction, which may be zero: of those before and those after it.
+// others returns for each element the product of the others in its reduction, which may be zero: of those before and
+// those after it.
 func (r reduced) others() *ir.Value {
 	x := r.Shape(r.x())
 	var order []int64

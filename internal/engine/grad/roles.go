@@ -12,8 +12,8 @@ type Role struct {
 	Kind  memory.Kind // Activation, Recomputed or Gradient
 }
 
-// Roles returns the roles of the results of all nodes, by name. It is called after Backward and the changes of activations, and before the
-// nodes of updates are added.
+// Roles returns the roles of the results of all nodes, by name. It is called after Backward and the changes of
+// activations, and before the nodes of updates are added.
 func (a *Activations) Roles() map[string]Role {
 	forward, phases, roles := a.forwardSet(), a.phases(), map[string]Role{}
 	for n := range a.Graph().Nodes() {

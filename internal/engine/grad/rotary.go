@@ -2,8 +2,8 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// rotaries are rotations of pairs of elements by angles that depend on positions: the gradient is rotated back. Nothing is stored but
-// positions.
+// rotaries are rotations of pairs of elements by angles that depend on positions: the gradient is rotated back. Nothing
+// is stored but positions.
 var rotaries = []rule{
 	{Type: "RotaryEmbedding", Backward: rotateBack(1, 2)},
 	{Domain: microsoft, Type: "RotaryEmbedding", Backward: rotateBack(2, 3)},

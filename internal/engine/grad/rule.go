@@ -11,12 +11,13 @@ import (
 type rule struct {
 	Domain, Type string // the domain is empty for ONNX's own
 
-	// Forward, if set, replaces n by nodes that store the values that Backward consumes, and removes n. Shapes are known; the types of new nodes are set
-	// by Tape.SetType.
+	// Forward, if set, replaces n by nodes that store the values that Backward consumes, and removes n. Shapes are
+	// known; the types of new nodes are set by Tape.SetType.
 	Forward func(t *Tape, n *ir.Node) error
 
-	// Backward returns the gradient of each of n's inputs, nil for those that have none or need none, from the gradients of its outputs, of
-	// which at least one is not nil. Without Backward no gradient passes: the result does not depend on the inputs, or is piecewise constant.
+	// Backward returns the gradient of each of n's inputs, nil for those that have none or need none, from the
+	// gradients of its outputs, of which at least one is not nil. Without Backward no gradient passes: the result does
+	// not depend on the inputs, or is piecewise constant.
 	Backward gradient
 }
 

@@ -13,8 +13,8 @@ import (
 	models "github.com/mcompress/mcompress/onnx"
 )
 
-// storedByTable reports whether v, a value of the forward graph, or a view of it is stored for the backward pass according to the table of
-// operators. It is unknown if the table does not have all operators that use v.
+// storedByTable reports whether v, a value of the forward graph, or a view of it is stored for the backward pass
+// according to the table of operators. It is unknown if the table does not have all operators that use v.
 func storedByTable(t *Tape, v *ir.Value, forward map[*ir.Node]bool) (stored, known bool) {
 	if p := v.Producer(); p != nil {
 		s := savesOf(p)
@@ -55,7 +55,8 @@ func hasBackward(t *Tape, n *ir.Node) bool {
 	return slices.ContainsFunc(n.Outputs, func(v *ir.Value) bool { return v != nil && t.Grad(v) != nil })
 }
 
-// compareStored compares the values that the backward pass uses with the table of operators, and returns the number of compared values.
+// compareStored compares the values that the backward pass uses with the table of operators, and returns the number of
+// compared values.
 func compareStored(t *testing.T, tape *Tape) int {
 	t.Helper()
 	compared, forward := 0, tape.Activations().forwardSet()
@@ -76,7 +77,8 @@ func compareStored(t *testing.T, tape *Tape) int {
 	return compared
 }
 
-// forwardResults returns the first results of the nodes of the forward graph, and inputs with a gradient that are not parameters of operators.
+// forwardResults returns the first results of the nodes of the forward graph, and inputs with a gradient that are not
+// parameters of operators.
 func forwardResults(tape *Tape) []*ir.Value {
 	var vs []*ir.Value
 	for _, v := range tape.Graph().Inputs {
@@ -110,7 +112,8 @@ func describe(v *ir.Value) string {
 	return text
 }
 
-// trainingGraph returns the training graph of the model at path with a gradient of each output; nil if it cannot be trained.
+// trainingGraph returns the training graph of the model at path with a gradient of each output; nil if it cannot be
+// trained.
 func trainingGraph(t *testing.T, path string) *Tape {
 	t.Helper()
 	f, err := models.Open(path)

@@ -74,7 +74,8 @@ func nodeWork(t *Tape, n *ir.Node) float64 {
 	return out
 }
 
-// Even divides the forward graph into k segments that store about the same, at positions where few bytes cross. The last one is stored.
+// Even divides the forward graph into k segments that store about the same, at positions where few bytes cross. The
+// last one is stored.
 func (p Profile) Even(k int) []Segment {
 	total := int64(0)
 	for _, b := range p.Kept {
@@ -126,22 +127,24 @@ func (p Profile) Sqrt() []Segment {
 	return p.Even(int(math.Round(math.Sqrt(float64(n)))))
 }
 
-// cut returns the segments with the fewest bytes across their ends, none of which stores more than most unless it is one node.
+// cut returns the segments with the fewest bytes across their ends, none of which stores more than most unless it is
+// one node.
 func (p Profile) cut(most int64) ([]Segment, bool) {
 	return p.fewest(most, func(int, int, int64, int64) bool { return true })
 }
 
-// below returns the segments with the fewest stored bytes, while no segment needs more than most together with the stored bytes before it
-// and with one result and its gradient inside. Segments of large results are shorter then, since few bytes are stored before them.
+// below returns the segments with the fewest stored bytes, while no segment needs more than most together with the
+// stored bytes before it and with one result and its gradient inside. Segments of large results are shorter then, since
+// few bytes are stored before them.
 func (p Profile) below(most int64) ([]Segment, bool) {
 	return p.fewest(most, func(from, to int, kept, stays int64) bool {
 		return stays <= most-kept-2*slices.Max(p.Kept[from:to])
 	})
 }
 
-// fewest returns the segments with the fewest bytes across their ends, by dynamic programming over the positions of cuts. A segment of
-// several nodes stores no more than most; fits decides by the stored bytes of the segment and of those before it. It fails if there are no
-// such segments.
+// fewest returns the segments with the fewest bytes across their ends, by dynamic programming over the positions of
+// cuts. A segment of several nodes stores no more than most; fits decides by the stored bytes of the segment and of
+// those before it. It fails if there are no such segments.
 func (p Profile) fewest(most int64, fits func(from, to int, kept, stays int64) bool) ([]Segment, bool) {
 	positions := p.positions()
 	best := make([]int64, len(positions))
@@ -209,9 +212,9 @@ func (p Profile) positions() []int {
 // buckets is the resolution of bytes in Within.
 const buckets = 96
 
-// Within returns the segments with the least recomputation time while the stored bytes, with those of the largest recomputed segment, are
-// within limit; those with the fewest bytes if none is. Nodes outside segments are stored. It is dynamic programming over positions and
-// stored bytes, for several sizes of the largest segment.
+// Within returns the segments with the least recomputation time while the stored bytes, with those of the largest
+// recomputed segment, are within limit; those with the fewest bytes if none is. Nodes outside segments are stored. It
+// is dynamic programming over positions and stored bytes, for several sizes of the largest segment.
 func (p Profile) Within(limit int64) []Segment {
 	positions := p.positions()
 	total := p.kept(0, len(p.Kept))

@@ -42,7 +42,8 @@ func BenchmarkBiLSTM(b *testing.B) {
 	benchmarkStep(b, m.m, steps, batch, size)
 }
 
-// BenchmarkDecoderBlock is a step of a block of 256 channels with 8 query heads, 2 key heads and SwiGLU of 704 units, on 4 sequences of 256 tokens.
+// BenchmarkDecoderBlock is a step of a block of 256 channels with 8 query heads, 2 key heads and SwiGLU of 704 units,
+// on 4 sequences of 256 tokens.
 func BenchmarkDecoderBlock(b *testing.B) {
 	const batch, tokens, width, heads, kvHeads, size, inner = 4, 256, 256, 8, 2, 32, 704
 	m, x := newBlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Storable returns the stored results of type Float and of more than minBytes, in order, that another form may replace: first results of
-// nodes, which the backward pass consumes only after a while. Results that are consumed soon, such as those of the last layers, would be live
-// in both forms.
+// Storable returns the stored results of type Float and of more than minBytes, in order, that another form may replace:
+// first results of nodes, which the backward pass consumes only after a while. Results that are consumed soon, such as
+// those of the last layers, would be live in both forms.
 func (a *Activations) Storable(minBytes int64) []*ir.Value {
 	forward, at := a.forwardSet(), a.positions()
 	return slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool {
@@ -39,14 +39,15 @@ var tolerant = []string{
 	"MishGrad", "SigmoidGrad", "TanhGrad", "SoftplusGrad", "EluGrad", "SeluGrad", "CeluGrad",
 }
 
-// Quantizable returns the values of Storable that only products, normalizations and activations of the backward pass consume: their gradients
-// tolerate values of 8 bits, unlike those of quotients, logarithms and comparisons.
+// Quantizable returns the values of Storable that only products, normalizations and activations of the backward pass
+// consume: their gradients tolerate values of 8 bits, unlike those of quotients, logarithms and comparisons.
 func (a *Activations) Quantizable(minBytes int64) []*ir.Value {
 	forward := a.forwardSet()
 	return slices.DeleteFunc(a.Storable(minBytes), func(v *ir.Value) bool { return !isTolerated(v, forward) })
 }
 
-// isTolerated reports whether all consumers of v outside the forward graph, and those of its copies with other axes, are tolerant.
+// isTolerated reports whether all consumers of v outside the forward graph, and those of its copies with other axes,
+// are tolerant.
 func isTolerated(v *ir.Value, forward map[*ir.Node]bool) bool {
 	return !slices.ContainsFunc(usesOutside(v, forward), func(u ir.Use) bool {
 		if is(u.Node, "", "Reshape", "Transpose") {

@@ -73,7 +73,8 @@ func (t *Tape) markNeeds() {
 	}
 }
 
-// Close ends the forward graph: nodes that are added later, such as those of losses, belong to the backward pass. Backward closes it, too.
+// Close ends the forward graph: nodes that are added later, such as those of losses, belong to the backward pass.
+// Backward closes it, too.
 func (t *Tape) Close() {
 	if t.forward == nil {
 		t.forward = slices.Collect(t.Graph().Nodes())

@@ -12,8 +12,8 @@ var trained = []operator.Role{
 	operator.Matrix, operator.Filter, operator.Gates, operator.Table, operator.Bias, operator.InputBias, operator.Gain, operator.Shift, operator.Slope,
 }
 
-// parameterInputs are the inputs of n that hold parameters: those of an operator with a gradient. Its domain counts: inputs 1
-// and 2 of com.microsoft's Attention are weights, those of ai.onnx's are keys and values.
+// parameterInputs are the inputs of n that hold parameters: those of an operator with a gradient. Its domain counts:
+// inputs 1 and 2 of com.microsoft's Attention are weights, those of ai.onnx's are keys and values.
 func parameterInputs(n *ir.Node) []int {
 	rewritten := func(r rewrite) bool { return is(n, r.domain, r.typ) }
 	if lookup(n.Op) == nil && !slices.ContainsFunc(rewrites[0], rewritten) {
@@ -22,8 +22,8 @@ func parameterInputs(n *ir.Node) []int {
 	return operator.Of(n).With(trained...)
 }
 
-// Trainable returns the constants of m that are parameters: floating-point constants at the inputs of operators that hold weights. train
-// selects among them by name; nil selects all.
+// Trainable returns the constants of m that are parameters: floating-point constants at the inputs of operators that
+// hold weights. train selects among them by name; nil selects all.
 func Trainable(m *ir.Model, train func(name string) bool) map[*ir.Value]bool {
 	params := map[*ir.Value]bool{}
 	for g := range m.Graphs() {
@@ -49,8 +49,8 @@ func Trainable(m *ir.Model, train func(name string) bool) map[*ir.Value]bool {
 	return params
 }
 
-// weightIndices returns the inputs of n that hold weights. The constant operand of an affine operator is one if it is a vector along one
-// axis, after a layer with weights: before that it normalizes the model's inputs.
+// weightIndices returns the inputs of n that hold weights. The constant operand of an affine operator is one if it is a
+// vector along one axis, after a layer with weights: before that it normalizes the model's inputs.
 func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 	var out []int
 	for _, i := range parameterInputs(n) {

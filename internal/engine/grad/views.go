@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// storeBases makes the backward pass consume views of results as views of its own: a result and its views share their memory, and are one
-// stored activation.
+// storeBases makes the backward pass consume views of results as views of its own: a result and its views share their
+// memory, and are one stored activation.
 func (t *Tape) storeBases() {
 	forward, at := t.forwardSet(), t.positions()
 	for _, n := range t.forward {

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// elementwise are the operators that are computed in one loop over blocks, which convert in the L1 cache, if all shapes are equal.
+// elementwise are the operators that are computed in one loop over blocks, which convert in the L1 cache, if all shapes
+// are equal.
 var elementwise = map[string]func(y []float32, in [2][]float32){
 	"Add":  func(y []float32, in [2][]float32) { kernel.Add(y, in[0], in[1]) },
 	"Mul":  func(y []float32, in [2][]float32) { kernel.Mul(y, in[0], in[1]) },
@@ -14,7 +15,8 @@ var elementwise = map[string]func(y []float32, in [2][]float32){
 	"Sub":  func(y []float32, in [2][]float32) { kernel.Sub(y, in[0], in[1]) },
 }
 
-// block is the number of elements that are in float32 at a time, and blocksWork the size of a worker's buffers: two inputs and the output.
+// block is the number of elements that are in float32 at a time, and blocksWork the size of a worker's buffers: two
+// inputs and the output.
 const (
 	block      = 1 << 10
 	blocksWork = 3 * 4 * block

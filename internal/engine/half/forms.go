@@ -81,8 +81,8 @@ func Stored(n *op.Node, out []ir.Spec) ([]ir.Spec, error) {
 // IsStored reports whether the first output of a node is Float16.
 func IsStored(n *op.Node) bool { return slices.Contains(n.Ints("halves"), 0) }
 
-// Attributes are those of a node whose outputs with these numbers are Float16. With exceeds, values beyond the range become infinite, as
-// gradients should, otherwise the largest finite value.
+// Attributes are those of a node whose outputs with these numbers are Float16. With exceeds, values beyond the range
+// become infinite, as gradients should, otherwise the largest finite value.
 func Attributes(outputs []int64, exceeds bool) []*ir.Attr {
 	slices.Sort(outputs)
 	attrs := []*ir.Attr{ir.IntsAttr("halves", outputs...)}

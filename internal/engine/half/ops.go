@@ -12,8 +12,8 @@ import (
 // A Lookup finds the row of an operator at a version of its domain, nil if there is none.
 type Lookup func(id ir.OpID, version int64) *op.Op
 
-// Ops are the rows of all forms. A node's attributes are those of the operator, those of Attributes, and domain and version of the
-// operator.
+// Ops are the rows of all forms. A node's attributes are those of the operator, those of Attributes, and domain and
+// version of the operator.
 func Ops(find Lookup) []op.Op {
 	var ops []op.Op
 	for _, typ := range slices.Sorted(maps.Keys(forms)) {

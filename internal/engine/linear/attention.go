@@ -254,8 +254,8 @@ func present(s *scratch, out *ir.Array, spec ir.Spec, past, a *ir.Array, at head
 	return out, split(int(d[1]), int(d[2]), int(d[3]))
 }
 
-// joinHeads writes past, if any, and a, whose heads have the layout at, to out. All have the shape [batch, heads, tokens, size], up to the
-// order of axes.
+// joinHeads writes past, if any, and a, whose heads have the layout at, to out. All have the shape [batch, heads,
+// tokens, size], up to the order of axes.
 func joinHeads(out, past, a *ir.Array, at headLayout) {
 	width := int(out.DType.Bits() / 8)
 	heads, tokens, row := int(out.Shape[1]), int(out.Shape[2]), int(out.Shape[3])*width
@@ -280,8 +280,8 @@ func windowOf(n *op.Node) (left, right int64) {
 	return n.Int("left_window_size", -1), n.Int("right_window_size", -1)
 }
 
-// window is the range of keys that each query attends to, by attributes and lengths. The position of a query is counted from the first key:
-// it follows the past ones, or is among the last ones of the given length.
+// window is the range of keys that each query attends to, by attributes and lengths. The position of a query is counted
+// from the first key: it follows the past ones, or is among the last ones of the given length.
 func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) attention.KeyRange, error) {
 	left, right := windowOf(n)
 	if n.Bool("is_causal", false) {
@@ -308,7 +308,8 @@ func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) a
 	}, nil
 }
 
-// within is the range of keys around each query's position, which is offset plus its index; a negative left or right is unbounded.
+// within is the range of keys around each query's position, which is offset plus its index; a negative left or right is
+// unbounded.
 func within(keys, offset int, left, right int64) attention.KeyRange {
 	return func(query int) (from, to int) {
 		at := offset + query

@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A batchProduct is products of stacked matrices: the strides of batch apply to those of a and b, those of c are contiguous.
+// A batchProduct is products of stacked matrices: the strides of batch apply to those of a and b, those of c are
+// contiguous.
 type batchProduct[T computed] struct {
 	gemm.Shape
 	batch              []int64

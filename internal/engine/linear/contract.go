@@ -121,8 +121,8 @@ func kept[T computed](c *contraction, rest []factor[T]) func(label) bool {
 	}
 }
 
-// roles classifies the labels of two factors by their role in the product: for each of batch, a matrix of rows by inner times one of inner
-// by cols. Labels of one factor that are not needed later are in none.
+// roles classifies the labels of two factors by their role in the product: for each of batch, a matrix of rows by inner
+// times one of inner by cols. Labels of one factor that are not needed later are in none.
 type roles struct{ batch, rows, cols, inner []label }
 
 func (r roles) all() []label { return slices.Concat(r.batch, r.rows, r.cols) }

@@ -49,11 +49,12 @@ func (p *contribAttention) scores() [4]int64 {
 	return [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.Keys)}
 }
 
-// leastFilter is a filter above which later keys, whose scores are less by the largest float32, always have a weight of zero.
+// leastFilter is a filter above which later keys, whose scores are less by the largest float32, always have a weight of
+// zero.
 const leastFilter = -1e38
 
-// mask is the mask of one head. Causal attention limits the key range if that is bit-identical to adding to the scores of later keys, and the scores have no
-// consumer; a bias could be as low as theirs.
+// mask is the mask of one head. Causal attention limits the key range if that is bit-identical to adding to the scores
+// of later keys, and the scores have no consumer; a bias could be as low as theirs.
 func (p *contribAttention) mask(index *ir.Array, probed bool) func(batch, head int) attention.Mask[float32] {
 	ranged := p.Causal && (p.index == nil || p.index.filter > leastFilter && p.bias == nil && !probed)
 	if ranged {

@@ -150,7 +150,8 @@ func TestGroupQueryAttentionChecksLengths(t *testing.T) {
 	}
 }
 
-// A sliding cache has the layout that ONNX Runtime documents, whatever the number of tokens of a step, and the outputs of a full cache.
+// A sliding cache has the layout that ONNX Runtime documents, whatever the number of tokens of a step, and the outputs
+// of a full cache.
 func TestGroupQueryAttentionSlidingCache(t *testing.T) {
 	const all, window, capacity = 13, 4, 6
 	part := func(a *ir.Array, from, to int64) *ir.Array { // of [1, tokens, hidden]
@@ -182,7 +183,8 @@ func TestGroupQueryAttentionSlidingCache(t *testing.T) {
 	}
 }
 
-// A mask by positions up to a maximum length equals its part for the queries, which are the last positions, and the keys.
+// A mask by positions up to a maximum length equals its part for the queries, which are the last positions, and the
+// keys.
 func TestSelfAttentionMaskByPositions(t *testing.T) {
 	x, w, bias, past := waves(ir.Float, 1, 2, 3, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24), waves(ir.Float, 4, 2, 2, 2, 1, 4)
 	by := func(shape []int64, mask []float64) call {
@@ -205,8 +207,9 @@ func TestSelfAttentionMaskByPositions(t *testing.T) {
 	}
 }
 
-// Causal attention with flags has the same result whether later keys are skipped or, since the scores or a filter near the largest float32 require it, masked
-// like the others. A query all of whose keys are filtered attends to later keys too in the second case only.
+// Causal attention with flags has the same result whether later keys are skipped or, since the scores or a filter near
+// the largest float32 require it, masked like the others. A query all of whose keys are filtered attends to later keys
+// too in the second case only.
 func TestCausalFlags(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 1, 9, 8), waves(ir.Float, 2, 1, 9, 8), waves(ir.Float, 3, 1, 9, 8)
 	by := func(filter float32, outputs int, flags ...float64) []float64 {

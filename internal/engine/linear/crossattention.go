@@ -70,8 +70,8 @@ func crossOf(n *op.Node, in []*ir.Array) (*crossAttention, error) {
 	return p, p.masks(n, op.Opt(in, crossMask), op.Opt(in, crossScores))
 }
 
-// operands reads the shapes of query, key and value, some of which may be packed into one tensor, and returns the number of keys without
-// past ones.
+// operands reads the shapes of query, key and value, some of which may be packed into one tensor, and returns the
+// number of keys without past ones.
 func (p *crossAttention) operands(in []*ir.Array, heads int) (tokens int, err error) {
 	q, k, v := in[crossQ], op.Opt(in, crossK), op.Opt(in, crossV)
 	bad := fmt.Errorf("inputs query %v, key %v and value %v do not match %d heads", q, k, v, heads)

@@ -76,7 +76,8 @@ func (e *equation) count(l label) int {
 	return n
 }
 
-// implicit is the result of an equation without an explicit one: the ellipsis, then the letters that occur once, in ASCII order.
+// implicit is the result of an equation without an explicit one: the ellipsis, then the letters that occur once, in
+// ASCII order.
 func (e *equation) implicit(widest int) []label {
 	out := term{dots: true, width: widest}.labels(widest)
 	for l := label('A'); l <= 'z'; l++ {

@@ -18,8 +18,8 @@ func sameRow(row op.Op, ids []ir.OpID) []op.Op {
 	return rows
 }
 
-// activationOf is the fused activation of a node, nil for none. Its parameters are a list in operators of mcompress, and activation_alpha
-// and activation_beta in those of com.microsoft.
+// activationOf is the fused activation of a node, nil for none. Its parameters are a list in operators of mcompress,
+// and activation_alpha and activation_beta in those of com.microsoft.
 func activationOf(n *op.Node) (func(row []float32), error) {
 	name, params := n.Text("activation", ""), n.Floats("activation_params")
 	if params == nil {

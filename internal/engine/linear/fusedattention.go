@@ -13,8 +13,8 @@ import (
 //
 //	Y = MatMul(Softmax(scale·MatMul(Q, K) + mask), V)
 //
-// where Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, and broadcast like the fused operators. K is transposed,
-// as the right operand. Types may differ: Y has the type of V.
+// where Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, and broadcast like the fused
+// operators. K is transposed, as the right operand. Types may differ: Y has the type of V.
 func fusedAttentions() []op.Op {
 	return []op.Op{{Domain: "mcompress", Type: "Attention", Since: 1, Shape: fusedShape, Run: runFused, Work: fusedWork}}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A groupAttention is one com.microsoft GroupQueryAttention node: causal attention in which several query heads share a key head.
+// A groupAttention is one com.microsoft GroupQueryAttention node: causal attention in which several query heads share a
+// key head.
 type groupAttention struct {
 	contribAttention
 	dt            ir.DType
@@ -321,7 +322,8 @@ func (p *groupAttention) storeCache(a *ir.Array, x []float32, scale *ir.Array) {
 	}
 }
 
-// roundCache replaces a staged cache by what a quantized one holds of it: new tokens are quantized before queries attend to them.
+// roundCache replaces a staged cache by what a quantized one holds of it: new tokens are quantized before queries
+// attend to them.
 func (p *groupAttention) roundCache(x []float32, scale *ir.Array) {
 	if p.caches != ir.Int8 {
 		return
@@ -402,8 +404,8 @@ func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 	return out, nil
 }
 
-// held is the number of tokens that the cache holds after that number of tokens. A full sliding cache drops as many as leave one fewer than the
-// window, so that the window is complete with the next token.
+// held is the number of tokens that the cache holds after that number of tokens. A full sliding cache drops as many as
+// leave one fewer than the window, so that the window is complete with the next token.
 func (p *groupAttention) held(tokens int) int {
 	if !p.sliding || tokens <= p.cache.past {
 		return tokens
@@ -424,7 +426,8 @@ func (p *groupAttention) slide(present, staged []float32, before []int) {
 	}
 }
 
-// biases is the mask of one head. The keys of attention_bias are all positions, those that a sliding cache has dropped included.
+// biases is the mask of one head. The keys of attention_bias are all positions, those that a sliding cache has dropped
+// included.
 func (p *groupAttention) biases(before []int) func(batch, head int) attention.Mask[float32] {
 	if p.bias == nil {
 		return nil
@@ -435,8 +438,8 @@ func (p *groupAttention) biases(before []int) func(batch, head int) attention.Ma
 	}
 }
 
-// visibleKeys is the range of keys that each query attends to, after that number of past tokens. In the first call a sequence may be shorter
-// than others: the rest is padding.
+// visibleKeys is the range of keys that each query attends to, after that number of past tokens. In the first call a
+// sequence may be shorter than others: the rest is padding.
 func (p *groupAttention) visibleKeys(before, length int) attention.KeyRange {
 	if p.bidirectional {
 		return within(length, before, -1, -1)

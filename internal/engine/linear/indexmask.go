@@ -10,8 +10,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair of query and key, for each
-// pair of positions up to a maximum length, or the end (and the start) of the keys of each batch. It adds filter to masked scores.
+// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair of query
+// and key, for each pair of positions up to a maximum length, or the end (and the start) of the keys of each batch. It
+// adds filter to masked scores.
 type indexMask struct {
 	index         []int32
 	rank          int

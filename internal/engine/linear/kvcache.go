@@ -17,7 +17,8 @@ func (c kvCache) spec(dt ir.DType) ir.Spec {
 
 func (c kvCache) layout() headLayout { return split(c.heads, c.tokens, c.size) }
 
-// fill writes the first before(b) tokens of past of each batch, followed by the new ones, which have the layout at. The rest is zero.
+// fill writes the first before(b) tokens of past of each batch, followed by the new ones, which have the layout at. The
+// rest is zero.
 func (c kvCache) fill(p *op.Pool, dst, past, fresh []float32, at headLayout, before func(batch int) int) {
 	p.Rows(c.batch*c.heads, 1, func(from, to int) {
 		for i := from; i < to; i++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// linearAttentions are ONNX's and com.microsoft's. Their state is a matrix per head, which every token updates and reads (Katharopoulos et
-// al., "Transformers are RNNs", 2020; Yang et al., "Gated Delta Networks", 2024).
+// linearAttentions are ONNX's and com.microsoft's. Their state is a matrix per head, which every token updates and
+// reads (Katharopoulos et al., "Transformers are RNNs", 2020; Yang et al., "Gated Delta Networks", 2024).
 func linearAttentions() []op.Op {
 	row := op.Op{Shape: linearAttentionShape, Run: runLinearAttention, Work: linearAttentionWork}
 	return stateful(row, "LinearAttention")

@@ -11,15 +11,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A mask is a tensor that broadcasts to [batch, heads, queries, keys]: of bool, where false masks a key, or of numbers that are added to
-// scores.
+// A mask is a tensor that broadcasts to [batch, heads, queries, keys]: of bool, where false masks a key, or of numbers
+// that are added to scores.
 type mask struct {
 	*ir.Array
 	batch, head, query, key int // strides, 0 where it broadcasts
 	keys                    int // keys from there on are masked
 }
 
-// maskOf checks that a broadcasts to shape. shorter allows its last axis to be shorter than shape's, without broadcasting if it is 1.
+// maskOf checks that a broadcasts to shape. shorter allows its last axis to be shorter than shape's, without
+// broadcasting if it is 1.
 func maskOf(a *ir.Array, shape [4]int64, shorter bool) (*mask, error) {
 	m := &mask{Array: a, keys: int(shape[3])}
 	ahead := len(shape) - len(a.Shape)

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
-// bias and residual as inputs 2 and 3, an activation, and permutations of axes.
+// matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and
+// transBatchB. mcompress's has bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
 	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, States: matMulStates(), Decodes: decodes, Arrange: arrange}
 	return sameRow(row, []ir.OpID{

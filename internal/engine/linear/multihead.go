@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A headLayout is the layout of the heads of a tensor: the vector of token t of head h of batch b starts at from + b·batch + h·head + t·token.
-// Its elements are contiguous.
+// A headLayout is the layout of the heads of a tensor: the vector of token t of head h of batch b starts at from +
+// b·batch + h·head + t·token. Its elements are contiguous.
 type headLayout struct{ from, batch, head, token int }
 
 // split is a tensor [batch, heads, tokens, size].

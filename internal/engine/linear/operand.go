@@ -17,8 +17,8 @@ type operand struct {
 	strides    []int64 // of the leading axes
 }
 
-// operandOf is input X of n, which is A or B, as stacked matrices: its axes in the order of permX, with the first one moved before the last
-// if transBatchX, and then the last two swapped if transX.
+// operandOf is input X of n, which is A or B, as stacked matrices: its axes in the order of permX, with the first one
+// moved before the last if transBatchX, and then the last two swapped if transX.
 func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
 	shape, strides := slices.Clone(a.Shape), op.Strides(a.Shape)
 	if perm := n.Ints("perm" + name); perm != nil {

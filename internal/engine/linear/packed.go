@@ -48,13 +48,14 @@ func (o operand) decoded(b op.Packed, at int) gemm.Panels[float32] {
 	}
 }
 
-// maybeSparse reports whether b is multiplied as a sparse matrix if it is constant and has enough zeros: a single matrix whose rows or
-// columns are contiguous.
+// maybeSparse reports whether b is multiplied as a sparse matrix if it is constant and has enough zeros: a single
+// matrix whose rows or columns are contiguous.
 func maybeSparse(b operand) bool {
 	return b.count() == 1 && (b.row == 1 || b.col == 1) && spmm.FloatDensity.Eligible(b.rows*b.cols)
 }
 
-// prepareSparse packs constant b, which is n.Packed or dense, as a sparse matrix, or returns nil if the dense one is multiplied faster.
+// prepareSparse packs constant b, which is n.Packed or dense, as a sparse matrix, or returns nil if the dense one is
+// multiplied faster.
 func prepareSparse(n *op.Node, b *ir.Array, o operand, pool *op.Pool) *op.Prepared {
 	if !maybeSparse(o) {
 		return nil

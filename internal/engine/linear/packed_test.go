@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Constant weights with enough zeros are multiplied as a sparse matrix, bit-identically: at most 1.15 times the bytes of values and columns.
+// Constant weights with enough zeros are multiplied as a sparse matrix, bit-identically: at most 1.15 times the bytes
+// of values and columns.
 func TestSparseWeightsAreBitIdentical(t *testing.T) {
 	const k, n = 300, 200
 	for dt, size := range map[ir.DType]int64{ir.Float: 5, ir.Float16: 3} {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// rotaries are ONNX's RotaryEmbedding and com.microsoft's, whose position_ids are the second input, and may be one number, the start of the
-// sequence.
+// rotaries are ONNX's RotaryEmbedding and com.microsoft's, whose position_ids are the second input, and may be one
+// number, the start of the sequence.
 func rotaries() []op.Op {
 	row := func(id ir.OpID, since int64, ports rotaryPorts) op.Op {
 		return op.Op{
@@ -28,8 +28,8 @@ type rotaryPorts struct {
 	microsoft           bool
 }
 
-// A rotation rotates pairs of elements of each vector by angles that depend on its position (Su et al., "RoFormer: Enhanced Transformer
-// with Rotary Position Embedding", 2021).
+// A rotation rotates pairs of elements of each vector by angles that depend on its position (Su et al., "RoFormer:
+// Enhanced Transformer with Rotary Position Embedding", 2021).
 type rotation struct {
 	batch, tokens, heads, size int
 	from, to                   headLayout

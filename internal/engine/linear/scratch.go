@@ -9,10 +9,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// computed are the types that operators compute in. Integers are computed modulo 2^64, which is exact modulo the width of every type.
+// computed are the types that operators compute in. Integers are computed modulo 2^64, which is exact modulo the width
+// of every type.
 type computed interface{ float32 | float64 | uint64 }
 
-// A scratch allocates parts of a call's Work. A counting one has no memory, so that Work and Run of an operator share the same steps.
+// A scratch allocates parts of a call's Work. A counting one has no memory, so that Work and Run of an operator share
+// the same steps.
 type scratch struct {
 	mem    []byte
 	counts bool

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// cropped are the borders that resize the axes to the sizes of CenterCropPad, half on each side; an odd one is at the end.
+// cropped are the borders that resize the axes to the sizes of CenterCropPad, half on each side; an odd one is at the
+// end.
 func cropped(n *op.Node, in []*ir.Array) (*ir.Array, []border, error) {
 	data, err := op.Arg(in, 0, "input_data")
 	if err != nil {

@@ -131,7 +131,8 @@ func TestCol2Im(t *testing.T) {
 	})
 }
 
-// The boxes of the specification's tests: the second and third overlap almost completely, and so do the fourth and fifth.
+// The boxes of the specification's tests: the second and third overlap almost completely, and so do the fourth and
+// fifth.
 func TestNonMaxSuppression(t *testing.T) {
 	boxes := ir.ArrayOf([]float32{0, 0, 1, 1, 0, 0.1, 1, 1.1, 0, -0.1, 1, 0.9, 0, 10, 1, 11, 0, 10.1, 1, 11.1, 0, 100, 1, 101}, 1, 6, 4)
 	scores := ir.ArrayOf([]float32{0.9, 0.75, 0.6, 0.95, 0.5, 0.3}, 1, 1, 6)

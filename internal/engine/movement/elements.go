@@ -60,8 +60,8 @@ func fillWith[T any](dst []T, v T) {
 	}
 }
 
-// unpack expands elements narrower than a byte to one byte each. They are packed lowest bits first (ONNX, TensorProto.raw_data), also
-// across bytes.
+// unpack expands elements narrower than a byte to one byte each. They are packed lowest bits first (ONNX,
+// TensorProto.raw_data), also across bytes.
 func unpack(a *ir.Array) []uint8 {
 	bits := int(a.DType.Bits())
 	codes := make([]uint8, a.Elems())

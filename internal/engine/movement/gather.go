@@ -69,7 +69,8 @@ func countedFrom[T int32 | int64](out []int64, indices []T, size int64) error {
 	return nil
 }
 
-// fromStart is an index that counts from the end of an axis of that size if it is negative. It reports whether the index is in range.
+// fromStart is an index that counts from the end of an axis of that size if it is negative. It reports whether the
+// index is in range.
 func fromStart(at, size int64) (int64, bool) {
 	if at < 0 {
 		at += size
@@ -182,8 +183,8 @@ func runGatherElements(c *op.Call) error {
 	return nil
 }
 
-// elementPlaces are, in Work, the offsets in data that the indices refer to: along the axis, while the other coordinates are those of the
-// index.
+// elementPlaces are, in Work, the offsets in data that the indices refer to: along the axis, while the other
+// coordinates are those of the index.
 func elementPlaces(c *op.Call, data []int64, at *ir.Array) ([]int64, error) {
 	axis, err := alongAxis(c.Node, data, at.Shape)
 	if err != nil {
@@ -220,7 +221,8 @@ func gatherNDShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return op.One(data.DType, slices.Concat(at.Shape[:len(at.Shape)-1], data.Shape[batch+width:])...)
 }
 
-// tuples checks indices whose last axis holds coordinates of data after the first batch axes, and returns the number of coordinates.
+// tuples checks indices whose last axis holds coordinates of data after the first batch axes, and returns the number of
+// coordinates.
 func tuples(data, at []int64, batch int64) (axes, width int, err error) {
 	if batch < 0 || batch >= int64(min(len(data), len(at))) {
 		return 0, 0, fmt.Errorf("batch_dims is %d for data of shape %v and indices of shape %v", batch, data, at)

@@ -40,8 +40,8 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	return lookup(packedweight.NewLookup(table.DType, entries, values, len(places), places))
 }
 
-// mostlyFirst packs elements most of which are the first one of the table, a zero, as in a weight stored with a bit mask. It is nil if
-// indices take less memory or the weight would not be multiplied as sparse.
+// mostlyFirst packs elements most of which are the first one of the table, a zero, as in a weight stored with a bit
+// mask. It is nil if indices take less memory or the weight would not be multiplied as sparse.
 func mostlyFirst(table, at *ir.Array) op.Packed {
 	if table.DType != ir.Float || len(table.Data) <= 4<<8 || math.Float32bits(ir.View[float32](table)[0]) != 0 {
 		return nil
@@ -62,7 +62,8 @@ func mostlyFirst(table, at *ir.Array) op.Packed {
 	return sparse(packedweight.NewSparse(len(positions), positions, values))
 }
 
-// entriesAt writes the entries of the table at the indices that are at these positions of at, and reports whether it has all.
+// entriesAt writes the entries of the table at the indices that are at these positions of at, and reports whether it
+// has all.
 func entriesAt[P int32 | int64](dst []float32, table, at *ir.Array, positions []int32) bool {
 	entries, indices := ir.View[float32](table), ir.View[P](at)
 	for i, p := range positions {
@@ -100,7 +101,8 @@ func packConstantOfShape(n *op.Node, _ []*ir.Array, _ []op.Packed) op.Packed {
 	return packedweight.Filled(ir.View[float32](a)[0])
 }
 
-// packScatterElements packs values that are written to a vector of zeros at ascending positions: the sparse forms of weights.
+// packScatterElements packs values that are written to a vector of zeros at ascending positions: the sparse forms of
+// weights.
 func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	zeros, ok := packed[0].(packedweight.Filled)
 	at, values := in[1], in[2]

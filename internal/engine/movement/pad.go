@@ -148,8 +148,8 @@ func surround(p *op.Pool, dst, data *ir.Array, around []border, value *ir.Array)
 	}
 }
 
-// extend copies data into dst and pads it with its own elements. Inner axes are padded first, so that corners are complete when the outer
-// axes are padded.
+// extend copies data into dst and pads it with its own elements. Inner axes are padded first, so that corners are
+// complete when the outer axes are padded.
 func extend(p *op.Pool, dst, data *ir.Array, around []border, mode string) {
 	inside := copyInside(p, dst, data, around)
 	strides := op.Strides(dst.Shape)
@@ -203,8 +203,8 @@ func copyInside(p *op.Pool, dst, data *ir.Array, around []border) region {
 	return inside
 }
 
-// border are the parts of a tensor of that shape before and after r along one axis, as wide as r along the preceding axes and as the tensor
-// along the following ones.
+// border are the parts of a tensor of that shape before and after r along one axis, as wide as r along the preceding
+// axes and as the tensor along the following ones.
 func (r region) border(axis int, shape []int64) []region {
 	before := slices.Clone(r)
 	for i := axis + 1; i < len(r); i++ {

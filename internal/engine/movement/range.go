@@ -76,8 +76,8 @@ func wholeRange(ends [3]*ir.Array) (int64, error) {
 	return 0, nil
 }
 
-// steps is the number of steps of that size within the distance. The result exceeds the size of any tensor if it does not fit into an
-// int64.
+// steps is the number of steps of that size within the distance. The result exceeds the size of any tensor if it does
+// not fit into an int64.
 func steps(distance, size uint64) int64 { return int64((distance-1)/size) + 1 }
 
 func runRange(c *op.Call) error {

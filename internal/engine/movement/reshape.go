@@ -41,7 +41,8 @@ func reshape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return op.One(data.DType, shape...)
 }
 
-// reshaped computes the dimension -1 from the number of elements, and replaces 0 by the old size unless zeros (allowzero) is set.
+// reshaped computes the dimension -1 from the number of elements, and replaces 0 by the old size unless zeros
+// (allowzero) is set.
 func reshaped(old, dims []int64, zeros bool) ([]int64, error) {
 	shape := slices.Clone(dims)
 	open := slices.Index(dims, -1)
@@ -89,8 +90,8 @@ func flatten(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return op.One(a.DType, op.Product(a.Shape[:axis]), op.Product(a.Shape[axis:]))
 }
 
-// A list is the source of an operator's list of integers: an attribute or, in later versions, an input. It returns false if the list is
-// absent.
+// A list is the source of an operator's list of integers: an attribute or, in later versions, an input. It returns
+// false if the list is absent.
 type list func(n *op.Node, in []*ir.Array, name string, input int) ([]int64, bool, error)
 
 func listAttribute(n *op.Node, _ []*ir.Array, name string, _ int) ([]int64, bool, error) {

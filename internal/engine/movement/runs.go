@@ -2,8 +2,8 @@ package movement
 
 import "github.com/mcompress/mcompress/internal/engine/op"
 
-// A runs transfer copies n contiguous runs of size elements between listed positions. It repeats this outer times, with positions advanced
-// by the steps.
+// A runs transfer copies n contiguous runs of size elements between listed positions. It repeats this outer times, with
+// positions advanced by the steps.
 type runs struct {
 	n, size int
 	dst     []int64 // destination of each run; nil if consecutive
@@ -14,8 +14,8 @@ type runs struct {
 
 func (*runs) isTransfer() {}
 
-// moveRuns distributes the runs over workers. If dst is listed, runs may overlap: those of one round are then copied in order, so that the
-// last one wins for any number of workers.
+// moveRuns distributes the runs over workers. If dst is listed, runs may overlap: those of one round are then copied in
+// order, so that the last one wins for any number of workers.
 func moveRuns[T any](p *op.Pool, r *runs, dst, src []T) {
 	// Positions may be equal, and the last one wins: rounds are divided, not runs.
 	if r.dst != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sequences are operators on lists of tensors, which have no static types: their types are known after Run only. A tensor is copied when it
-// becomes an item, since its memory is reused; items are immutable and shared.
+// sequences are operators on lists of tensors, which have no static types: their types are known after Run only. A
+// tensor is copied when it becomes an item, since its memory is reused; items are immutable and shared.
 func sequences() []op.Op {
 	return []op.Op{
 		{Type: "SequenceEmpty", Since: 11, Run: runSequenceEmpty},

@@ -68,8 +68,8 @@ func spans(n *op.Node, in []*ir.Array, from list) (*ir.Array, []span, error) {
 	return a, out, nil
 }
 
-// spanOf clamps start and end to an axis of that size (ONNX operator Slice). It is Python's slice except for a start before the axis with a
-// negative step, which ONNX clamps to the first element.
+// spanOf clamps start and end to an axis of that size (ONNX operator Slice). It is Python's slice except for a start
+// before the axis with a negative step, which ONNX clamps to the first element.
 func spanOf(start, end, step, size int64) span {
 	step = min(max(step, -size-1), size+1) // one step leaves the axis anyway
 	if start < 0 {

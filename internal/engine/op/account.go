@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An Account counts the memory of one session: weights, the arenas of runs, and values outside of them. Memory is counted before it is
-// allocated. Several goroutines may use it; nil has no limit.
+// An Account counts the memory of one session: weights, the arenas of runs, and values outside of them. Memory is
+// counted before it is allocated. Several goroutines may use it; nil has no limit.
 type Account struct {
 	limit   int64
 	held    atomic.Int64

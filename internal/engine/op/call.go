@@ -15,10 +15,11 @@ type Call struct {
 	Out  []*ir.Array // of the types that Shape returned; nil if Shape is nil or the output has no consumer
 	Work []byte      // scratch memory of the size that Op.Work returned, aligned to 64 bytes, not cleared
 	Pool *Pool
-	// Account is checked before memory is allocated that is neither an output of the types that Shape returned nor Work.
+	// Account is checked before memory is allocated that is neither an output of the types that Shape returned nor
+	// Work.
 	Account *Account
-	// Kept is what Run derived from the node and the types of In, nil before: a later call with the same node and types may find it here, with
-	// other data. It must be small, as no account has it.
+	// Kept is what Run derived from the node and the types of In, nil before: a later call with the same node and types
+	// may find it here, with other data. It must be small, as no account has it.
 	Kept any
 	Rows io.ReaderAt // the bytes of input 0, whose Data is nil then; nil unless Op.Rows applies
 }

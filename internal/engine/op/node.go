@@ -44,12 +44,12 @@ func NewNode(id ir.OpID, version int64, attrs []*ir.Attr, arrays map[string]*ir.
 // NumOut is the number of outputs, including those without consumers.
 func (n *Node) NumOut() int { return len(n.Consumed) }
 
-// IsConst reports whether input i is a constant that was, or will be, passed to Prepare. Work must depend on this and not on State, which
-// is nil while memory is only planned.
+// IsConst reports whether input i is a constant that was, or will be, passed to Prepare. Work must depend on this and
+// not on State, which is nil while memory is only planned.
 func (n *Node) IsConst(i int) bool { return i < len(n.Const) && n.Const[i] }
 
-// IsFixed reports whether input i is the same in every run, but read or computed in each one. Results must be bit-identical to those for a
-// constant in memory.
+// IsFixed reports whether input i is the same in every run, but read or computed in each one. Results must be
+// bit-identical to those for a constant in memory.
 func (n *Node) IsFixed(i int) bool { return i < len(n.Fixed) && n.Fixed[i] }
 
 // HasConsumer reports whether output i has a consumer.

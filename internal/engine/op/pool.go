@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A Pool is a fixed number of worker threads that operators share work over. Results must not depend on their number: work is split by its
-// shape alone.
+// A Pool is a fixed number of worker threads that operators share work over. Results must not depend on their number:
+// work is split by its shape alone.
 type Pool struct {
 	workers int
 	tasks   chan *task
@@ -24,7 +24,8 @@ type task struct {
 	failed atomic.Pointer[any] // the first panic
 }
 
-// A part is the indices that are left of a slot's: the first one, and the one after the last. It has a cache line of its own.
+// A part is the indices that are left of a slot's: the first one, and the one after the last. It has a cache line of
+// its own.
 type part struct {
 	bounds atomic.Uint64
 	taken  atomic.Bool // by a worker, as its slot
@@ -55,12 +56,12 @@ func (p *Pool) work(slot int) {
 	}
 }
 
-// patience is the number of polls for more work before a worker sleeps: some 50 µs. Steps follow one another faster than a processor wakes
-// up, especially a virtual one.
+// patience is the number of polls for more work before a worker sleeps: some 50 µs. Steps follow one another faster
+// than a processor wakes up, especially a virtual one.
 const patience = 20000
 
-// watch polls until so returns true, or gives up. If there are more workers than processors it does not poll, as that would slow down the
-// busy workers.
+// watch polls until so returns true, or gives up. If there are more workers than processors it does not poll, as that
+// would slow down the busy workers.
 func (p *Pool) watch(so func() bool) {
 	if p.workers > runtime.GOMAXPROCS(0) {
 		return
@@ -99,9 +100,10 @@ func (p *Pool) Rows(n, grain int, f func(from, to int)) {
 	p.For((n+grain-1)/grain, func(i int) { f(i*grain, min(n, (i+1)*grain)) })
 }
 
-// Slots runs f for each of n < 2^32 tasks, at most one at a time with the same slot; there are as many slots as workers. Scratch memory is divided
-// by slots; results must not depend on them. The caller has slot 0. A slot begins with a contiguous part of the tasks and then takes what is left of others, from
-// their end: what a worker wrote in one step is in the cache of its processor in the next one, if both steps divide the same values alike.
+// Slots runs f for each of n < 2^32 tasks, at most one at a time with the same slot; there are as many slots as
+// workers. Scratch memory is divided by slots; results must not depend on them. The caller has slot 0. A slot begins
+// with a contiguous part of the tasks and then takes what is left of others, from their end: what a worker wrote in one
+// step is in the cache of its processor in the next one, if both steps divide the same values alike.
 func (p *Pool) Slots(n int, f func(task, slot int)) {
 	slots := min(p.workers, n)
 	if slots <= 1 {
@@ -141,8 +143,8 @@ func (t *task) join(slot int) {
 	}
 }
 
-// run takes the part of a slot, and then what is left of the others. It counts its tasks at the end: a counter that workers change after
-// each one would go to and fro between the caches of their processors.
+// run takes the part of a slot, and then what is left of the others. It counts its tasks at the end: a counter that
+// workers change after each one would go to and fro between the caches of their processors.
 func (t *task) run(slot int) {
 	ran := 0
 	for i, ok := t.parts[slot].first(); ok; i, ok = t.parts[slot].first() {

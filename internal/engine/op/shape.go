@@ -63,7 +63,8 @@ func Axis(axis int64, rank int) (int, error) {
 	return int(axis), nil
 }
 
-// Ints are the elements of an integer tensor, such as shapes, axes and pads. It returns ErrUnknown if they are not known yet.
+// Ints are the elements of an integer tensor, such as shapes, axes and pads. It returns ErrUnknown if they are not
+// known yet.
 func Ints(a *ir.Array) ([]int64, error) {
 	if !Known(a) {
 		return nil, ErrUnknown

@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// apiVersion is the requested version of the API: the oldest that has all functions used here, since a library supports its own version and
-// all earlier ones.
+// apiVersion is the requested version of the API: the oldest that has all functions used here, since a library supports
+// its own version and all earlier ones.
 const apiVersion = 17
 
-// A function is an index in OrtApi, the table of function pointers of the C API. New versions append to the table and never change earlier
-// entries (onnxruntime_c_api.h).
+// A function is an index in OrtApi, the table of function pointers of the C API. New versions append to the table and
+// never change earlier entries (onnxruntime_c_api.h).
 type function uintptr
 
 const (
@@ -151,7 +151,8 @@ func (s *scope) close() {
 	s.pin.Unpin()
 }
 
-// pointer converts an address that C returned to a pointer: vet warns of direct conversions, because they are invalid for Go memory.
+// pointer converts an address that C returned to a pointer: vet warns of direct conversions, because they are invalid
+// for Go memory.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // word is element i of an array of addresses.

@@ -103,7 +103,8 @@ func (s *scope) specOf(info uintptr) (ir.Spec, error) {
 	return ir.Spec{DType: dt, Shape: shape}, err
 }
 
-// readStrings fills text with the elements of a tensor: ONNX Runtime returns all of them in one buffer, with their offsets.
+// readStrings fills text with the elements of a tensor: ONNX Runtime returns all of them in one buffer, with their
+// offsets.
 func (l *Library) readStrings(value uintptr, text []string) error {
 	if len(text) == 0 {
 		return nil

@@ -4,8 +4,8 @@ package ort
 
 import "github.com/ebitengine/purego"
 
-// symbol loads the library and returns the address of one of its functions. It is never unloaded: its threads may outlive the objects
-// created with it.
+// symbol loads the library and returns the address of one of its functions. It is never unloaded: its threads may
+// outlive the objects created with it.
 func symbol(library, name string) (uintptr, error) {
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// symbol loads the library and returns the address of one of its functions. It is never unloaded: its threads may outlive the objects
-// created with it.
+// symbol loads the library and returns the address of one of its functions. It is never unloaded: its threads may
+// outlive the objects created with it.
 func symbol(library, name string) (uintptr, error) {
 	handle, err := syscall.LoadLibrary(library)
 	if err != nil {

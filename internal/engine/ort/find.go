@@ -12,11 +12,13 @@ import (
 // Variable is the environment variable with the path of the library, used if there is no flag.
 const Variable = "MCOMPRESS_ORT_LIB"
 
-// remedy is a command that installs the library on every platform. ONNX Runtime is published as a Python package for all of them.
+// remedy is a command that installs the library on every platform. ONNX Runtime is published as a Python package for
+// all of them.
 const remedy = "`pip install --no-deps --target ort onnxruntime==1.31.1`, then --ort-lib ort/onnxruntime/capi"
 
-// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one next to the program, in the
-// Python package onnxruntime of the program's environment, or in the system's library folders. A folder means the library in it. The error lists the searched folders and how to install the library.
+// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one next to
+// the program, in the Python package onnxruntime of the program's environment, or in the system's library folders. A
+// folder means the library in it. The error lists the searched folders and how to install the library.
 func Find(flag string) (string, error) {
 	if flag != "" {
 		return named("--ort-lib", flag)
@@ -95,8 +97,9 @@ func usualFolders() []string {
 	return folders
 }
 
-// pythonFolders are the folders of the library in the Python packages onnxruntime below prefix. pip installs a program into bin or Scripts of a
-// prefix, and packages into lib/python3.x/site-packages, on Windows Lib/site-packages, or with --target into the prefix.
+// pythonFolders are the folders of the library in the Python packages onnxruntime below prefix. pip installs a program
+// into bin or Scripts of a prefix, and packages into lib/python3.x/site-packages, on Windows Lib/site-packages, or with
+// --target into the prefix.
 func pythonFolders(prefix string) []string {
 	var folders []string
 	for _, pattern := range []string{"lib/python3*/site-packages/", "lib/python3*/dist-packages/", "Lib/site-packages/", ""} {

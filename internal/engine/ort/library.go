@@ -37,7 +37,8 @@ func newLibrary(path string, start uintptr) (*Library, error) {
 	return l, err
 }
 
-// serves checks the version first, as an old library writes to stderr when a newer API is requested. The API's version is the minor one.
+// serves checks the version first, as an old library writes to stderr when a newer API is requested. The API's version
+// is the minor one.
 func serves(version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {

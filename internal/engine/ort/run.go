@@ -12,8 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Run runs the model on inputs by name and returns the outputs named by fetch, all of them if it is empty. Values inside the graph cannot
-// be fetched. When ctx ends, Run returns its cause after the current operator.
+// Run runs the model on inputs by name and returns the outputs named by fetch, all of them if it is empty. Values
+// inside the graph cannot be fetched. When ctx ends, Run returns its cause after the current operator.
 func (s *Session) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
@@ -120,7 +120,8 @@ func (s *Session) run(ctx context.Context, call *scope, names []string, values [
 	return results, err
 }
 
-// terminate ends the run with these options when ctx ends. The returned function stops this, after which the options may be released.
+// terminate ends the run with these options when ctx ends. The returned function stops this, after which the options
+// may be released.
 func (l *Library) terminate(ctx context.Context, options uintptr) (stop func()) {
 	done := make(chan struct{})
 	unlink := context.AfterFunc(ctx, func() {

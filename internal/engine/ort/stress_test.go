@@ -19,8 +19,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Memory that C reads is neither collected nor reused meanwhile. The test runs in a process of its own, whose collector overwrites freed
-// memory.
+// Memory that C reads is neither collected nor reused meanwhile. The test runs in a process of its own, whose collector
+// overwrites freed memory.
 func TestRunWhileTheCollectorRuns(t *testing.T) {
 	const variable = "ORT_STRESS"
 	if os.Getenv(variable) == "" {

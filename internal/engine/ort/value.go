@@ -16,7 +16,8 @@ const (
 	typeOptional = 6
 )
 
-// value creates an OrtValue of a. A tensor's payload is not copied: ONNX Runtime reads it in place until the scope is closed.
+// value creates an OrtValue of a. A tensor's payload is not copied: ONNX Runtime reads it in place until the scope is
+// closed.
 func (s *scope) value(a *ir.Array, memory uintptr) (uintptr, error) {
 	switch a.Kind {
 	case ir.Dense:
@@ -64,7 +65,8 @@ func (s *scope) tensor(a *ir.Array, memory uintptr) (uintptr, error) {
 		address(s, a.Shape), uintptr(len(a.Shape)), dt)
 }
 
-// strings copies the elements one by one into buffers that ONNX Runtime allocates: they may contain zero bytes, which end a C string.
+// strings copies the elements one by one into buffers that ONNX Runtime allocates: they may contain zero bytes, which
+// end a C string.
 func (s *scope) strings(a *ir.Array) (uintptr, error) {
 	if int64(len(a.Text)) != a.Elems() {
 		return 0, fmt.Errorf("%d strings for %s", len(a.Text), a)

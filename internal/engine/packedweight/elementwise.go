@@ -8,8 +8,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Weights that are dequantized by elementary operators, as below opset 21, are packed operator by operator: integers become numbers (Cast), bytes
-// are divided into values of a few bits (Div, Mod), and zero points (Sub) and scales (Mul) are broadcast to them.
+// Weights that are dequantized by elementary operators, as below opset 21, are packed operator by operator: integers
+// become numbers (Cast), bytes are divided into values of a few bits (Div, Mod), and zero points (Sub) and scales (Mul)
+// are broadcast to them.
 
 // Cast makes numbers of integers of at most 8 bits, and a Lookup of type Float of one of type Float16.
 func Cast(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
@@ -99,8 +100,8 @@ func Sub(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	return &other
 }
 
-// Mul multiplies packed elements by their scales: blocks of elements of a table, one for each index of all axes but the last, and
-// sparse elements, one for each index of the first axis. Scales of a Quantized are broadcast.
+// Mul multiplies packed elements by their scales: blocks of elements of a table, one for each index of all axes but the
+// last, and sparse elements, one for each index of the first axis. Scales of a Quantized are broadcast.
 func Mul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	if s, ok := packed[0].(*Sparse); ok && packed[1] == nil {
 		return scaledSparse(s, in[0].Shape, in[1])
@@ -127,7 +128,8 @@ func Mul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	return scaledQuantized(in, packed)
 }
 
-// scaledSparse is sparse elements of this shape times scales, or nil if there is not one for each index of the first axis.
+// scaledSparse is sparse elements of this shape times scales, or nil if there is not one for each index of the first
+// axis.
 func scaledSparse(s *Sparse, shape []int64, scales *ir.Array) op.Packed {
 	n := scales.Elems()
 	if len(scales.Shape) != len(shape) || len(shape) == 0 || n == 0 || n != shape[0] || scales.Shape[0] != n || scales.DType != ir.Float {
@@ -174,8 +176,8 @@ func repeatedZero(zero *ir.Array, shape []int64) *ir.Array {
 // plain reports whether w is integers without zero points and scales.
 func (w *Quantized) plain() bool { return w.unscaled && !w.quotients && w.zero == nil }
 
-// broadcastGranularity is that of values that are broadcast to x: one for all, for each index of an axis, or for blocks, an axis in which
-// only the values have a size of 1. It is nil for others.
+// broadcastGranularity is that of values that are broadcast to x: one for all, for each index of an axis, or for
+// blocks, an axis in which only the values have a size of 1. It is nil for others.
 func broadcastGranularity(x, values []int64) *Granularity {
 	if len(values) > len(x) {
 		return nil

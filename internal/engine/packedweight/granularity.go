@@ -16,7 +16,8 @@ type Granularity struct {
 	single            bool
 }
 
-// GranularityOf reads the shapes of a tensor and its scale (ONNX QuantizeLinear, "supported quantization granularities").
+// GranularityOf reads the shapes of a tensor and its scale (ONNX QuantizeLinear, "supported quantization
+// granularities").
 func GranularityOf(n *op.Node, x, scale *ir.Array) (*Granularity, error) {
 	g := &Granularity{total: int(x.Elems()), single: scale.Elems() == 1}
 	if g.single {
@@ -53,7 +54,8 @@ func GranularityOf(n *op.Node, x, scale *ir.Array) (*Granularity, error) {
 // Elems is the number of elements of the tensor.
 func (g *Granularity) Elems() int { return g.total }
 
-// A Run is N contiguous elements, from At on, that share scale Scale, if Step is 0, or have contiguous scales, if it is 1.
+// A Run is N contiguous elements, from At on, that share scale Scale, if Step is 0, or have contiguous scales, if it is
+// 1.
 type Run struct{ At, N, Scale, Step int }
 
 // Chunk is the largest number of elements of a run that Each passes.
@@ -111,8 +113,8 @@ func (g *Granularity) runOf(at int) int {
 	return at/g.dim*g.blocks() + at%g.dim/g.block
 }
 
-// along returns the number of consecutive indices of the rows of a matrix that share scales, if element (k, n) of k×n ones is row·k + col·n. It
-// is 0 if scales differ otherwise.
+// along returns the number of consecutive indices of the rows of a matrix that share scales, if element (k, n) of k×n
+// ones is row·k + col·n. It is 0 if scales differ otherwise.
 func (g *Granularity) along(k, n, row, col int) int {
 	switch {
 	case g.single || col == g.inner && n == g.dim && g.block == 0:

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Lookup is an op.Packed whose elements are entries of a table, also of one of type Float16, which Cast makes a Float.
+// A Lookup is an op.Packed whose elements are entries of a table, also of one of type Float16, which Cast makes a
+// Float.
 type Lookup struct {
 	DType   ir.DType
 	n, bits int
@@ -18,8 +19,8 @@ type Lookup struct {
 // maxEntries is the limit of the size of a table.
 const maxEntries = 1 << 16
 
-// NewLookup returns the elements of a table of n entries at these indices, which must be valid and are nil if memory is only planned. It
-// is nil if the dense tensor would not be larger.
+// NewLookup returns the elements of a table of n entries at these indices, which must be valid and are nil if memory is
+// only planned. It is nil if the dense tensor would not be larger.
 func NewLookup(dt ir.DType, entries int, table []float32, elems int, indices []int64) *Lookup {
 	l := &Lookup{DType: dt, n: elems, bits: 16}
 	switch {

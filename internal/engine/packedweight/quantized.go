@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Quantized is the output of DequantizeLinear on constants: the quantized values as they are stored, or as a matrix in the layout of
-// products.
+// A Quantized is the output of DequantizeLinear on constants: the quantized values as they are stored, or as a matrix
+// in the layout of products.
 type Quantized struct {
 	*Granularity
 	x, zero *ir.Array // nil in a matrix; zero also if zero points are zeros
@@ -28,8 +28,9 @@ type Quantized struct {
 	row, col int          // distances of its elements in the tensor
 }
 
-// NewQuantized returns x, of at most 8 bits, minus zero points times scales, which are one for each run of g. zero is nil if all zero points
-// are zeros. Without data of x, while memory is only planned, scale is nil; scales is the number of scales.
+// NewQuantized returns x, of at most 8 bits, minus zero points times scales, which are one for each run of g. zero is
+// nil if all zero points are zeros. Without data of x, while memory is only planned, scale is nil; scales is the number
+// of scales.
 func NewQuantized(g *Granularity, x, zero *ir.Array, scale []float32, scales int) *Quantized {
 	w := &Quantized{Granularity: g, x: withoutOwner(x), scale: scale, scales: scales, values: valuesOf(x.DType)}
 	if zero != nil {
@@ -241,8 +242,9 @@ func (w *Quantized) sparsify(k, n, row, col int, pool *op.Pool) bool {
 	return true
 }
 
-// Source lists the nonzero elements of the transposed matrix, if element (k, n) of a k×n one is k·row + n·col, and types its values. It is nil
-// unless these have a scale for each column and are so few that products are faster than dense ones by cost model d.
+// Source lists the nonzero elements of the transposed matrix, if element (k, n) of a k×n one is k·row + n·col, and
+// types its values. It is nil unless these have a scale for each column and are so few that products are faster than
+// dense ones by cost model d.
 func (w *Quantized) Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel.SparseValues) {
 	if w.x == nil || w.scale == nil || !isByte(w.x.DType) || k*n != w.total || w.along(k, n, row, col) < k {
 		return nil, kernel.SparseValues{}

@@ -23,16 +23,16 @@ func (f Filled) Decode(dst []float32, p op.Part) {
 	}
 }
 
-// A Sparse is an op.Packed whose elements are zero except for some. Operators with a Prepare function that accept it bring it into a form of
-// their own.
+// A Sparse is an op.Packed whose elements are zero except for some. Operators with a Prepare function that accept it
+// bring it into a form of their own.
 type Sparse struct {
 	Positions []int32 // ascending
 	Values    []float32
 	n         int // of elements, also while memory is only planned
 }
 
-// NewSparse returns the elements with these values at these positions, which are nil if memory is only planned; n is their number. It is nil
-// unless the positions ascend.
+// NewSparse returns the elements with these values at these positions, which are nil if memory is only planned; n is
+// their number. It is nil unless the positions ascend.
 func NewSparse[P int32 | int64](n int, positions []P, values []float32) *Sparse {
 	s := &Sparse{n: n, Positions: make([]int32, 0, len(positions)), Values: make([]float32, 0, len(positions))}
 	last := P(-1)

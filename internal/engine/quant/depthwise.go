@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A quantized depthwise convolution is computed in float32: its sums are integers that float32 represents exactly, as each has few
-// products.
+// A quantized depthwise convolution is computed in float32: its sums are integers that float32 represents exactly, as
+// each has few products.
 type depthwise struct {
 	*conv.Depthwise
 	x, w         *ir.Array
@@ -27,8 +27,8 @@ func depthwiseOf(g *conv.Geometry) *depthwise {
 	return nil
 }
 
-// slot is the scratch memory of one worker in bytes: a channel of x and of the result, as floats and as sums, the weights, and the scratch
-// memory of the float convolution.
+// slot is the scratch memory of one worker in bytes: a channel of x and of the result, as floats and as sums, the
+// weights, and the scratch memory of the float convolution.
 func (d *depthwise) slot() int64 {
 	return aligned(4 * int64(d.InArea()+2*d.OutArea()+d.Depth()+d.Scratch()))
 }

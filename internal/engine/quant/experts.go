@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// expertOps are ONNX Runtime's mixtures of experts: each token is processed by the k experts with the largest router scores, and their
-// outputs are added, weighted by the softmax of the scores.
+// expertOps are ONNX Runtime's mixtures of experts: each token is processed by the k experts with the largest router
+// scores, and their outputs are added, weighted by the softmax of the scores.
 func expertOps() []op.Op {
 	return []op.Op{
 		{Domain: microsoft, Type: "MoE", Since: 1, Shape: expertShape, Work: expertWork, Run: runExperts},

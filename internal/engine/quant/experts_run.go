@@ -185,8 +185,8 @@ func (x *experts) activate(row []float32, b *expertBuffers, i int) {
 	}
 }
 
-// swiGLU computes g·sigmoid(alpha·g)·(v + beta) of gates g and values v, which are clamped: to other if FC1 computes both, else to the row
-// of gates from the values in other.
+// swiGLU computes g·sigmoid(alpha·g)·(v + beta) of gates g and values v, which are clamped: to other if FC1 computes
+// both, else to the row of gates from the values in other.
 func (x *experts) swiGLU(row, other []float32) {
 	to, step, values, first := other, 1, row, x.inner
 	switch {

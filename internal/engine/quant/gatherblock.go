@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// gatherBlockOps is ONNX Runtime's GatherBlockQuantized: rows of a table that is quantized blockwise, as floats. Inputs data, indices,
-// scales, zero_points.
+// gatherBlockOps is ONNX Runtime's GatherBlockQuantized: rows of a table that is quantized blockwise, as floats. Inputs
+// data, indices, scales, zero_points.
 func gatherBlockOps() []op.Op {
 	return []op.Op{{
 		Domain: microsoft, Type: "GatherBlockQuantized", Since: 1,

@@ -12,13 +12,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// integerConvOps is the convolution of quantized images whose channels are adjacent (NHWC), which the engine's fusions create:
+// integerConvOps is the convolution of quantized images whose channels are adjacent (NHWC), which the engine's fusions
+// create:
 //
 //	IntegerConv(X, W, B, xs, xz, ws, wz, ys, yz) = QuantizeLinear(Conv(DequantizeLinear(X, xs, xz), DequantizeLinear(W, ws, wz), B), ys, yz)
 //
-// with scales and zero points per tensor, those of W also per output channel, and activation Relu or Clip. If X and W are matrices it is Gemm
-// with transB: rows of X are pixels. Products are summed as integers
-// and rounded once, as QLinearConv does.
+// with scales and zero points per tensor, those of W also per output channel, and activation Relu or Clip. If X and W
+// are matrices it is Gemm with transB: rows of X are pixels. Products are summed as integers and rounded once, as
+// QLinearConv does.
 func integerConvOps() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "IntegerConv", Since: 1,
@@ -176,7 +177,8 @@ func arrange(n *op.Node, w, zero *ir.Array, pool *op.Pool) (*integerWeights, err
 	return m, nil
 }
 
-// maybeSparse reports whether constant weights of this shape are multiplied as a sparse matrix if they have enough zeros.
+// maybeSparse reports whether constant weights of this shape are multiplied as a sparse matrix if they have enough
+// zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
 	return n.Int("group", 1) <= 1 && spmm.IntDensity.Eligible(int(w.Elems()))
 }
@@ -309,7 +311,8 @@ func (r *integerRun) epilogue(c *op.Call) (err error) {
 	return err
 }
 
-// requantization is the zero point of X and the rounding to Y, whose parameters of each channel are stored in scale and bias.
+// requantization is the zero point of X and the rounding to Y, whose parameters of each channel are stored in scale and
+// bias.
 func requantization(n *op.Node, in []*ir.Array, scale, bias []float32) (xZero int32, q kernel.Requantization, err error) {
 	x, err := paramsAt(in, icXScale, in[icXZero].DType)
 	if err != nil {

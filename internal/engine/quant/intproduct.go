@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// operandInputs holds the indices of the product's operands and their zero points among an operator's inputs; -1 if it has none.
+// operandInputs holds the indices of the product's operands and their zero points among an operator's inputs; -1 if it
+// has none.
 type operandInputs struct{ a, b, aZero, bZero int }
 
 // A product is a quantized matrix product: matrices M×K and K×N whose leading axes broadcast, like those of MatMul.
@@ -95,7 +96,8 @@ func tail(s []int64, transposed bool) (rows, cols int64) {
 	return rows, cols
 }
 
-// checkZero checks that a zero point has the operand's type, and is per-tensor, or per row of A or column of B, of one matrix or of all.
+// checkZero checks that a zero point has the operand's type, and is per-tensor, or per row of A or column of B, of one
+// matrix or of all.
 func checkZero(name string, zero, operand *ir.Array, each, all int) error {
 	if zero == nil || zero.Kind == ir.Dense && zero.DType == operand.DType && slices.Contains([]int{1, each, all}, int(zero.Elems())) {
 		return nil

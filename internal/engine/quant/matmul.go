@@ -28,8 +28,9 @@ func integerProducts() []op.Op {
 		integerFloat.row(microsoft, "MatMulIntegerToFloat", 1, true, toFloatShape, multiplyToFloat),
 		qGemm.row(microsoft, "QGemm", 1, true, qGemmShape, multiplyGemm),
 		dynamicMatMulRow(microsoft, "DynamicQuantizeMatMul"),
-		// The fused forms of MatMulInteger, Cast, Mul by the product of both scales, Add of the bias, and an activation: the second one after a
-		// DynamicQuantizeLinear that other products read too, the first one with its own.
+		// The fused forms of MatMulInteger, Cast, Mul by the product of both scales, Add of the bias, and an
+		// activation: the second one after a DynamicQuantizeLinear that other products read too, the first one with its
+		// own.
 		dynamicMatMulRow("mcompress", "QuantizedMatMul"),
 		integerFloat.row("mcompress", "MatMulIntegerToFloat", 1, true, toFloatShape, multiplyToFloat),
 	}

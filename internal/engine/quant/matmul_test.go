@@ -190,8 +190,8 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 	}
 }
 
-// With accuracy level 4, each block of a row is rounded to the nearest multiples of its largest magnitude / 127. Rows that are not whole blocks
-// are multiplied by float32, which the level permits.
+// With accuracy level 4, each block of a row is rounded to the nearest multiples of its largest magnitude / 127. Rows
+// that are not whole blocks are multiplied by float32, which the level permits.
 func TestMatMulNBitsOfInt8Activations(t *testing.T) {
 	const n = 37
 	for _, c := range []struct {

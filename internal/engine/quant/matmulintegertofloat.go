@@ -68,8 +68,8 @@ func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array, activate func(
 	}
 }
 
-// dynamicMatMulRow is an operator with inputs A (float), B (quantized), B's scale and zero point, and a bias: A is quantized like in
-// DynamicQuantizeLinear, and the product is float.
+// dynamicMatMulRow is an operator with inputs A (float), B (quantized), B's scale and zero point, and a bias: A is
+// quantized like in DynamicQuantizeLinear, and the product is float.
 func dynamicMatMulRow(domain, name string) op.Op {
 	w := dynamicMatMul
 	return op.Op{

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// matMulNBitsOps is ONNX Runtime's MatMulNBits: A times weights of 2, 4 or 8 bits, with a scale and a zero point per block of rows in a
-// column. Inputs A, B, scales, zero_points, g_idx, bias.
+// matMulNBitsOps is ONNX Runtime's MatMulNBits: A times weights of 2, 4 or 8 bits, with a scale and a zero point per
+// block of rows in a column. Inputs A, B, scales, zero_points, g_idx, bias.
 func matMulNBitsOps() []op.Op {
 	return []op.Op{{
 		Domain: microsoft, Type: "MatMulNBits", Since: 1,
@@ -40,7 +40,8 @@ func bitMatrix(k, n, bits, block int) *kernel.Quantized {
 	return &kernel.Quantized{K: k, N: n, Bits: bits, Block: block, Zero: float32(int(1) << (bits - 1))}
 }
 
-// blob is the size in bytes of a block of one column in input B, zeroBytes that of a column's zero points in input zero_points.
+// blob is the size in bytes of a block of one column in input B, zeroBytes that of a column's zero points in input
+// zero_points.
 func blob(b *kernel.Quantized) int { return b.Block * b.Bits / 8 }
 
 func zeroBytes(b *kernel.Quantized) int { return (b.Blocks()*b.Bits + 7) / 8 }
@@ -146,7 +147,8 @@ func packFloats(b *kernel.Quantized, a *ir.Array, memory []byte) []float32 {
 	return to
 }
 
-// roundsToInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the model permits.
+// roundsToInt8 reports whether A is rounded to int8: accuracy_level is the least accurate type of A's elements that the
+// model permits.
 func roundsToInt8(n *op.Node, b *kernel.Quantized, in []*ir.Array) bool {
 	// The value of level int8. Rows that are not whole blocks are multiplied in float32, which the level permits.
 	const int8 = 4
@@ -159,7 +161,8 @@ func int8Rows(b *kernel.Quantized) *kernel.Int8Rows {
 	return &kernel.Int8Rows{K: b.K, Block: b.Int8Block()}
 }
 
-// bitWork is the scratch memory of the product, of rows of int8, of inputs that are not prepacked, and of float32 copies of 16-bit floats.
+// bitWork is the scratch memory of the product, of rows of int8, of inputs that are not prepacked, and of float32
+// copies of 16-bit floats.
 func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	b, err := bitsOf(n)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// qGemmShape is QGemm's: inputs A, a_scale, a_zero_point, B, b_scale, b_zero_point, C, y_scale, y_zero_point. Without y_scale the result is
-// float.
+// qGemmShape is QGemm's: inputs A, a_scale, a_zero_point, B, b_scale, b_zero_point, C, y_scale, y_zero_point. Without
+// y_scale the result is float.
 func qGemmShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
 	if len(in[0].Shape) != 2 || len(in[3].Shape) != 2 {
 		return nil, fmt.Errorf("inputs A and B are %s and %s, want matrices", in[0], in[3])

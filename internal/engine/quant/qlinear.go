@@ -172,7 +172,8 @@ func mapPairs(c *op.Call, a, b *ir.Array, p params, f func(x, y float32) float32
 	})
 }
 
-// mapRow is an operator with one operand: inputs X, its scale and zero point, Y's scale and zero point. It uses a table of 256 values.
+// mapRow is an operator with one operand: inputs X, its scale and zero point, Y's scale and zero point. It uses a table
+// of 256 values.
 func mapRow(name string, of func(n *op.Node) func(x []float32)) op.Op {
 	return op.Op{
 		Domain: microsoft, Type: name, Since: 1, InPlace: []int{0},

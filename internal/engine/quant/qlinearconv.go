@@ -132,7 +132,8 @@ func convolveIntegers(c *op.Call) error {
 	})
 }
 
-// qLinearConvShape is QLinearConv's: inputs x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B.
+// qLinearConvShape is QLinearConv's: inputs x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point,
+// B.
 func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	g, err := qLinearConv.geometry(n, in)
 	if err != nil {

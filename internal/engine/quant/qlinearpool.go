@@ -113,7 +113,8 @@ func averageShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{s}, s.Valid()
 }
 
-// averagePool sums dequantized values, in the order of the window. The zero point is added before the average is rounded.
+// averagePool sums dequantized values, in the order of the window. The zero point is added before the average is
+// rounded.
 func averagePool(c *op.Call) error {
 	m, err := imageOf(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// quadWeights are the weights of an IntegerConv for VPDPBUSD: int8, minus their zero points, with the parameters of the rounding. Images are
-// multiplied where they are, or as bands with padding, without patches.
+// quadWeights are the weights of an IntegerConv for VPDPBUSD: int8, minus their zero points, with the parameters of the
+// rounding. Images are multiplied where they are, or as bands with padding, without patches.
 type quadWeights struct {
 	convs  []*kernel.QuadConv // of each group, without Runs; nil for a depthwise convolution
 	window *kernel.QuadWindow // of a depthwise convolution, without At
@@ -30,8 +30,8 @@ func (w *quadWeights) bytes() (n int64) {
 // maxRepeat is the maximum number of adjacent positions of a depthwise convolution whose channels are whole blocks.
 const maxRepeat = 4
 
-// arrangeQuads is nil if the CPU does not multiply bytes, a parameter is not in memory, a weight minus its zero point is not int8, or scaled
-// sums might be too large.
+// arrangeQuads is nil if the CPU does not multiply bytes, a parameter is not in memory, a weight minus its zero point
+// is not int8, or scaled sums might be too large.
 func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
 	if kernel.GemmIntWidth() != 1 || n.IsFixed(icB) {
 		return nil, nil

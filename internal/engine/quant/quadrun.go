@@ -123,8 +123,8 @@ func (r *quadRun) fill(b *conv.PixelBand, band []byte, image, i int) (from, to i
 	return from, to
 }
 
-// quadTiles divides the positions and channels of a product into tiles. If the weights are larger than the images, workers read different
-// weights, else different pixels.
+// quadTiles divides the positions and channels of a product into tiles. If the weights are larger than the images,
+// workers read different weights, else different pixels.
 type quadTiles struct {
 	positions, channels int
 	rows, cols          int // of a tile

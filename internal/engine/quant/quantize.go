@@ -12,8 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// quantizeOps are QuantizeLinear and DequantizeLinear. Later versions only added types, per-axis (13) and blockwise (21) scales, and attributes
-// whose defaults equal the earlier semantics.
+// quantizeOps are QuantizeLinear and DequantizeLinear. Later versions only added types, per-axis (13) and blockwise
+// (21) scales, and attributes whose defaults equal the earlier semantics.
 func quantizeOps() []op.Op {
 	return []op.Op{
 		{Type: "QuantizeLinear", Since: 10, Shape: quantizeShape, Work: quantizeWork, Run: quantize},

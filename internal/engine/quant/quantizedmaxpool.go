@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// quantizedMaxPoolOps is MaxPool of quantized images whose channels are adjacent (NHWC), which the engine's fusions create if the result has
-// the scale and zero point of the image.
+// quantizedMaxPoolOps is MaxPool of quantized images whose channels are adjacent (NHWC), which the engine's fusions
+// create if the result has the scale and zero point of the image.
 func quantizedMaxPoolOps() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "QuantizedMaxPool", Since: 1, Shape: quantizedMaxPoolShape, Work: quantizedMaxPoolWork, Run: runQuantizedMaxPool,

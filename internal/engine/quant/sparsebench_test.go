@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// BenchmarkSparseProduct reports the speed-up of MatMulIntegerToFloat over that of a weight without zeros, one worker: the measurements of spmm.IntDensity.
+// BenchmarkSparseProduct reports the speed-up of MatMulIntegerToFloat over that of a weight without zeros, one worker:
+// the measurements of spmm.IntDensity.
 func BenchmarkSparseProduct(b *testing.B) {
 	pool, row := op.NewPool(1), rowOf("MatMulIntegerToFloat")
 	defer pool.Close()

@@ -18,8 +18,8 @@ func (p *product) maybeSparse(n *op.Node) bool {
 	return n.IsConst(p.b) && len(p.bBatch) == 0 && spmm.IntDensity.Eligible(p.K*p.N)
 }
 
-// prepareSparse packs a constant B as a sparse matrix, or returns nil if the dense one is multiplied faster. Its products are computed as
-// floats: their sums are exact.
+// prepareSparse packs a constant B as a sparse matrix, or returns nil if the dense one is multiplied faster. Its
+// products are computed as floats: their sums are exact.
 func (w operandInputs) prepareSparse(n *op.Node, in []*ir.Array, pool *op.Pool) *op.Prepared {
 	b := in[w.b]
 	if len(b.Shape) != 2 {
@@ -48,8 +48,8 @@ func (w operandInputs) prepareSparse(n *op.Node, in []*ir.Array, pool *op.Pool) 
 	return &op.Prepared{State: s, Bytes: s.Bytes(), Drops: []int{w.b}}
 }
 
-// packExact is the transposed matrix of m for products with 8-bit integers, which are computed as floats. It is nil if dense products are faster
-// or sums might not be exact.
+// packExact is the transposed matrix of m for products with 8-bit integers, which are computed as floats. It is nil if
+// dense products are faster or sums might not be exact.
 func packExact(m *spmm.QuantizedMatrix, pool *op.Pool) *spmm.Matrix {
 	if !m.IsSparse(spmm.IntDensity) {
 		return nil
@@ -86,7 +86,8 @@ func (p *product) runSparse(c *op.Call, w *spmm.Matrix, a []byte, signed bool, a
 	})
 }
 
-// A sparseLeft is the left operand of a product with a sparse matrix: integers minus the zero points of their rows, as floats.
+// A sparseLeft is the left operand of a product with a sparse matrix: integers minus the zero points of their rows, as
+// floats.
 type sparseLeft struct {
 	gemm.Matrix[byte]
 	signed bool

@@ -19,7 +19,8 @@ func mostly(zeros, b *ir.Array) {
 	}
 }
 
-// A constant B most of which are zero points is multiplied as a sparse matrix, and results are those of the dense one. The zero points may not be constants.
+// A constant B most of which are zero points is multiplied as a sparse matrix, and results are those of the dense one.
+// The zero points may not be constants.
 func TestSparseProductsAreBitIdentical(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
 		for _, rows := range []int64{1, 5, 70} {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// functions are the activations of direction d. The attribute activations lists those of all directions; activation_alpha and
-// activation_beta hold the parameters of those that have any, in order.
+// functions are the activations of direction d. The attribute activations lists those of all directions;
+// activation_alpha and activation_beta hold the parameters of those that have any, in order.
 func (l *layer) functions(n *op.Node, d int) ([]function, error) {
 	names := n.Texts("activations")
 	if len(names) == 0 {

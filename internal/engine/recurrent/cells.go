@@ -43,7 +43,8 @@ var gru = &kind{
 	},
 }
 
-// resetRow computes the gates z and r of a GRU, and the operand of the hidden gate's R: r∘h, or h itself with linear_before_reset.
+// resetRow computes the gates z and r of a GRU, and the operand of the hidden gate's R: r∘h, or h itself with
+// linear_before_reset.
 func resetRow(s *direction, gates, h, reset []float32) {
 	zr := gates[:2*s.H]
 	s.limit(zr)

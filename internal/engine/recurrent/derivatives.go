@@ -2,8 +2,8 @@ package recurrent
 
 import "math"
 
-// The activations in float64, and their derivatives as functions of the value y. They are unambiguous unless the alpha of LeakyRelu or Elu
-// is negative.
+// The activations in float64, and their derivatives as functions of the value y. They are unambiguous unless the alpha
+// of LeakyRelu or Elu is negative.
 
 func relu(x, _, _ float64) float64 { return max(x, 0) }
 

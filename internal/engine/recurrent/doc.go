@@ -1,5 +1,5 @@
-// Package recurrent holds RNN, GRU, LSTM and com.microsoft.DynamicQuantizeLSTM: layers that process sequences step by step;
-// and the gradients of the first three.
+// Package recurrent holds RNN, GRU, LSTM and com.microsoft.DynamicQuantizeLSTM: layers that process sequences step by
+// step; and the gradients of the first three.
 //
 // It must not know graphs or plans; matrices are multiplied by engine/gemm.
 package recurrent

@@ -40,8 +40,8 @@ func (f floatFactor) multiply(p product) {
 	gemm.Float(p.pool, gemm.Shape{M: p.rows, N: f.n, K: f.k}, p.work, g)
 }
 
-// A quantizedFactor has k rows and n columns of 8 bits, with a scale and a zero point for each column. The other operand is quantized by the range
-// of all of its elements, as by DynamicQuantizeLinear.
+// A quantizedFactor has k rows and n columns of 8 bits, with a scale and a zero point for each column. The other
+// operand is quantized by the range of all of its elements, as by DynamicQuantizeLinear.
 type quantizedFactor struct {
 	*gemm.PackedInt
 	k, n  int

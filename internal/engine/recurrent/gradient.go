@@ -13,9 +13,9 @@ import (
 //
 //	dX, dW, dR, dB, dInitialH, dInitialC, dP = LSTMGrad(X, W, R, B, sequence_lens, initial_h, initial_c, P, Y, dY, dY_h, dY_c)
 //
-// with the attributes of the node; absent gradients are zero. The forward pass stores X and Y alone: gates and cells of one direction are
-// recomputed in scratch memory, where the gradients of the gates replace them. Products with W, and those for the gradients of W and R, are
-// made for all steps at once.
+// with the attributes of the node; absent gradients are zero. The forward pass stores X and Y alone: gates and cells of
+// one direction are recomputed in scratch memory, where the gradients of the gates replace them. Products with W, and
+// those for the gradients of W and R, are made for all steps at once.
 func gradients() []op.Op {
 	var rows []op.Op
 	for _, k := range []*kind{rnn, gru, lstm} {
@@ -274,7 +274,8 @@ func (g *gradient[T]) run() {
 	g.products()
 }
 
-// each calls f for every sequence that has a step i, with the row of the step. The gates of other sequences have zero gradients.
+// each calls f for every sequence that has a step i, with the row of the step. The gates of other sequences have zero
+// gradients.
 func (g *gradient[T]) each(i int, f func(n, row int)) {
 	width := g.kind.gates * g.H
 	g.c.Pool.Rows(g.N, max(1, rowGrain/g.H), func(from, to int) {

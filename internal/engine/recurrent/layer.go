@@ -18,8 +18,8 @@ type kind struct {
 	cell        bool     // it has a state c besides h
 	quantized   bool     // W and R have 8 bits, and gates as columns
 	step        func(s *direction, n int, gates, h, c []float32)
-	// hidden is the number of gates whose part of R multiplies h before the step; those after it multiply a value that the step computes
-	// from h.
+	// hidden is the number of gates whose part of R multiplies h before the step; those after it multiply a value that
+	// the step computes from h.
 	hidden func(n *op.Node) int
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// batchOps: below opset 9 attribute spatial may select statistics per element of an instance. Training mode is selected by further outputs
-// below opset 14, then by an attribute.
+// batchOps: below opset 9 attribute spatial may select statistics per element of an instance. Training mode is selected
+// by further outputs below opset 14, then by an attribute.
 func batchOps() []op.Op {
 	return []op.Op{{Type: "BatchNormalization", Since: 7, Shape: batchShape, Run: runBatch, Work: groupWork, InPlace: []int{0}}}
 }

@@ -1,7 +1,8 @@
-// Package reduce is the family of operators along axes: reductions, cumulative sums, normalizations, ArgMax and TopK, losses and
-// optimizers.
+// Package reduce is the family of operators along axes: reductions, cumulative sums, normalizations, ArgMax and TopK,
+// losses and optimizers.
 //
-// Sums of floats are computed in float64, in an order that depends on shapes alone. It must not know graphs, plans or other families.
+// Sums of floats are computed in float64, in an order that depends on shapes alone. It must not know graphs, plans or
+// other families.
 package reduce
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// embedOps is EmbedLayerNormalization, into which ONNX Runtime's optimizer fuses the first nodes of BERT: the normalized sum of word,
-// position and segment embeddings, and the number of words in each row of the mask.
+// embedOps is EmbedLayerNormalization, into which ONNX Runtime's optimizer fuses the first nodes of BERT: the
+// normalized sum of word, position and segment embeddings, and the number of words in each row of the mask.
 func embedOps() []op.Op {
 	return []op.Op{{
 		Domain: microsoft, Type: "EmbedLayerNormalization", Since: 1,

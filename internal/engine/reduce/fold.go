@@ -15,8 +15,8 @@ type fold[T ir.Element, A any] struct {
 	done func(acc A, n int) T // of n elements
 }
 
-// A layout assigns the elements of a tensor to outputs. Contiguous elements are either reduced to one output, or each belongs to another one
-// of contiguous outputs.
+// A layout assigns the elements of a tensor to outputs. Contiguous elements are either reduced to one output, or each
+// belongs to another one of contiguous outputs.
 type layout struct {
 	kept, folded block.Walk
 	outputs, n   int  // outputs, and elements per output
@@ -29,8 +29,8 @@ type layout struct {
 // colBlock is the number of outputs that are computed together.
 const colBlock = 512
 
-// Few units of work are split into parts, so that all workers are used. The numbers are constants, so that the order of additions does not
-// depend on the number of workers.
+// Few units of work are split into parts, so that all workers are used. The numbers are constants, so that the order of
+// additions does not depend on the number of workers.
 const (
 	fewUnits = 16
 	maxParts = 64 // of all units

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// channelOps normalize groups of channels of each instance. Scale and bias of GroupNormalization are per group below opset 21, then per
-// channel.
+// channelOps normalize groups of channels of each instance. Scale and bias of GroupNormalization are per group below
+// opset 21, then per channel.
 func channelOps() []op.Op {
 	var ops []op.Op
 	for _, o := range []struct {

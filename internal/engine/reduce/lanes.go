@@ -18,15 +18,15 @@ func lanesOf(a *ir.Array, axis int) lanes {
 	}
 }
 
-// Lanes that are not contiguous are copied to and from a buffer, several adjacent ones at a time: as many as share a cache line, memory
-// permitting.
+// Lanes that are not contiguous are copied to and from a buffer, several adjacent ones at a time: as many as share a
+// cache line, memory permitting.
 const (
 	tileLanes = 16
 	tileSize  = 64 << 10
 )
 
-// pad is the distance of lanes in a tile in excess of their length: distances that are multiples of the page size would map them to few
-// cache sets.
+// pad is the distance of lanes in a tile in excess of their length: distances that are multiples of the page size would
+// map them to few cache sets.
 const pad = 16
 
 func (l lanes) tile() int { return max(1, min(l.inner, tileLanes, tileSize/max(l.n, 1))) }

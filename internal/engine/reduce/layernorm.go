@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rowNorm normalizes rows of its input, which are the axes from attribute axis on, by their statistics. Zero means no such input or
-// output.
+// A rowNorm normalizes rows of its input, which are the axes from attribute axis on, by their statistics. Zero means no
+// such input or output.
 type rowNorm struct {
 	centered    bool // by mean and variance, else by the mean of squares
 	epsilon     float32
@@ -23,8 +23,8 @@ type rowNorm struct {
 
 const microsoft = "com.microsoft"
 
-// rowNormOps: ONNX Runtime's optimizer inserts LayerNormalization into models below opset 17 too. The simplified ones are its names for
-// RMSNormalization, the first of them in ONNX's own domain.
+// rowNormOps: ONNX Runtime's optimizer inserts LayerNormalization into models below opset 17 too. The simplified ones
+// are its names for RMSNormalization, the first of them in ONNX's own domain.
 func rowNormOps() []op.Op {
 	layer := rowNorm{centered: true, epsilon: 1e-5, scale: 1, bias: 2, mean: 1, inv: 2}
 	rms := rowNorm{epsilon: 1e-5, scale: 1, typeOf: 1, inv: 1}
@@ -115,7 +115,8 @@ func rowsFrom(n *op.Node, x *ir.Array) lanes {
 	return flattened(x, axis)
 }
 
-// rowBuffers is the number of rows per worker: input, output and an operand each for scale, bias and addends. Two more are shared.
+// rowBuffers is the number of rows per worker: input, output and an operand each for scale, bias and addends. Two more
+// are shared.
 const rowBuffers = 5
 
 func (r rowNorm) work(n *op.Node, in []*ir.Array, workers int) int64 {

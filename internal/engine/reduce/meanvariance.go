@@ -5,7 +5,8 @@ import "github.com/mcompress/mcompress/internal/engine/elementwise/block"
 // meanVar accumulates the number, the mean, and the sum of squared deviations of elements.
 type meanVar struct{ n, mean, squares float64 }
 
-// add adds n more elements (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+// add adds n more elements (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+// variances", 1979).
 func (m *meanVar) add(n int, mean, variance float64) {
 	count, distance := float64(n), mean-m.mean
 	total := m.n + count

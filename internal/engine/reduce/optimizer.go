@@ -34,8 +34,8 @@ func optimizerOps() []op.Op {
 	return ops
 }
 
-// shape: inputs are the learning rate, the update count, and for all tensors their values, then their gradients, then their states. Outputs
-// are values and states.
+// shape: inputs are the learning rate, the update count, and for all tensors their values, then their gradients, then
+// their states. Outputs are values and states.
 func (o optimizer) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	types := block.Of(ir.Float, ir.Double)
 	if _, err := types.Tensor(in, 0, "R"); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// softColumns computes Softmax or LogSoftmax of float32 along an axis that is not the last one, many adjacent lanes at once: four times as
-// fast as lane by lane.
+// softColumns computes Softmax or LogSoftmax of float32 along an axis that is not the last one, many adjacent lanes at
+// once: four times as fast as lane by lane.
 func softColumns(c *op.Call, l lanes) {
 	x, y := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0])
 	perRow := (l.inner + colBlock - 1) / colBlock

@@ -135,7 +135,8 @@ func (r ranking[T]) before(i, j int32) bool {
 	return (a > b || a != a) != r.smallest
 }
 
-// best fills at with the indices of the best elements, in order. It is a heap with the worst of them on top during the search.
+// best fills at with the indices of the best elements, in order. It is a heap with the worst of them on top during the
+// search.
 func (r ranking[T]) best(at []int32) []int32 {
 	k := len(at)
 	if k == 0 {

@@ -40,8 +40,8 @@ func runUnique(c *op.Call) error {
 	return writeUnique(c, y, x, l, groups)
 }
 
-// group collects the indices of equal slices, in ascending order each, and orders the groups by the slices' values or by their first
-// indices.
+// group collects the indices of equal slices, in ascending order each, and orders the groups by the slices' values or
+// by their first indices.
 func group(l lanes, elements func(i, j int) int, sorted bool) [][]int {
 	order := make([]int, l.n)
 	for i := range order {
@@ -124,7 +124,8 @@ func compare[T numeric](a, b T) int {
 	return 0
 }
 
-// writeUnique writes one slice of each group, their first indices, the group of each slice, and the sizes of the groups.
+// writeUnique writes one slice of each group, their first indices, the group of each slice, and the sizes of the
+// groups.
 func writeUnique(c *op.Call, y, x *ir.Array, l lanes, groups [][]int) error {
 	var lists [3][]int64 // nil without consumers
 	for i, n := range []int{len(groups), l.n, len(groups)} {

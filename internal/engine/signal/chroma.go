@@ -2,8 +2,8 @@ package signal
 
 import "image"
 
-// An upsampled is an image whose chroma has half its resolution in both directions or in one. ONNX requires the interpolation of
-// libjpeg-turbo ("fancy"), while Go repeats samples.
+// An upsampled is an image whose chroma has half its resolution in both directions or in one. ONNX requires the
+// interpolation of libjpeg-turbo ("fancy"), while Go repeats samples.
 type upsampled struct {
 	img          *image.YCbCr
 	w, h         int // of a chroma plane
@@ -36,8 +36,8 @@ func (u *upsampled) at(x, y int) pixel {
 	return toRGB(luma, u.chroma(u.img.Cb, x, y)-128, u.chroma(u.img.Cr, x, y)-128)
 }
 
-// chroma weights the nearest sample of the plane with 3/4 in each interpolated direction, and the next one on the pixel's other side with
-// 1/4. Halves are rounded down and up alternately.
+// chroma weights the nearest sample of the plane with 3/4 in each interpolated direction, and the next one on the
+// pixel's other side with 1/4. Halves are rounded down and up alternately.
 func (u *upsampled) chroma(plane []uint8, x, y int) int32 {
 	column := func(x int) int32 { // four times the sample at (x, y), interpolated vertically
 		if !u.down {
@@ -57,7 +57,8 @@ func (u *upsampled) chroma(plane []uint8, x, y int) int32 {
 	return (sum + 1 + odd) >> 2
 }
 
-// neighbours are the samples nearest to position i of a line twice as long as the n samples; at the ends both are the last one.
+// neighbours are the samples nearest to position i of a line twice as long as the n samples; at the ends both are the
+// last one.
 func neighbours(i, n int) (near, next int) {
 	near = i / 2
 	next = near - 1 + i%2*2

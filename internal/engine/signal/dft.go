@@ -34,7 +34,8 @@ func axisInput(_ *op.Node, in []*ir.Array) (int64, error) {
 	return int64(axis), err
 }
 
-// A dft is a transform of every line along one axis of a signal, whose last axis holds real and, if its size is two, imaginary parts.
+// A dft is a transform of every line along one axis of a signal, whose last axis holds real and, if its size is two,
+// imaginary parts.
 type dft struct {
 	signal       *ir.Array
 	axis         int

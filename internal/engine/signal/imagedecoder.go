@@ -34,7 +34,8 @@ var pixelFormats = map[string]struct {
 // bytesPerPixel is the maximum size of a pixel of a decoded image, which has 16 bits per channel.
 const bytesPerPixel = 8
 
-// runImageDecoder returns [height,width,channels]; [0,0,channels] if it cannot decode, by the specification. It supports PNG and JPEG.
+// runImageDecoder returns [height,width,channels]; [0,0,channels] if it cannot decode, by the specification. It
+// supports PNG and JPEG.
 func runImageDecoder(c *op.Call) error {
 	a, err := tensor(c.In, 0, "encoded_stream")
 	if err != nil {

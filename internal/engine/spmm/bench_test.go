@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// BenchmarkRight reports the speed-up over the product of the dense weight, one worker: the measurements of the cost model.
+// BenchmarkRight reports the speed-up over the product of the dense weight, one worker: the measurements of the cost
+// model.
 func BenchmarkRight(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, s := range []gemm.Shape{{K: 512, N: 512}, {K: 768, N: 768}, {K: 768, N: 3072}, {K: 4096, N: 4096}} {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Matrix is a sparse matrix in the kernels' layout: groups of consecutive rows, and in them blocks of gemm.Depth columns. Products do not
-// modify it.
+// A Matrix is a sparse matrix in the kernels' layout: groups of consecutive rows, and in them blocks of gemm.Depth
+// columns. Products do not modify it.
 type Matrix struct {
 	rows, k int
 	values  kernel.SparseType
@@ -27,7 +27,8 @@ type group struct {
 // groupRows is the number of rows of a group.
 const groupRows = 128
 
-// Pack brings the elements of a matrix of this number of rows and k columns into the layout of the kernels. Scales are those of all rows.
+// Pack brings the elements of a matrix of this number of rows and k columns into the layout of the kernels. Scales are
+// those of all rows.
 func Pack(p gemm.Pool, rows, k int, source Source, v kernel.SparseValues) *Matrix {
 	m := &Matrix{rows: rows, k: k, values: v.Type, groups: make([]group, (rows+groupRows-1)/groupRows)}
 	p.For(len(m.groups), func(i int) {
@@ -49,8 +50,8 @@ func Pack(p gemm.Pool, rows, k int, source Source, v kernel.SparseValues) *Matri
 // Bytes is the size of m in memory.
 func (m *Matrix) Bytes() int64 { return m.bytes }
 
-// Magnitude is the largest sum of the stored values of one sign of a row: the magnitude of sums with values between two limits, one of which
-// is at most zero and the other one at least zero, and whose difference is 1.
+// Magnitude is the largest sum of the stored values of one sign of a row: the magnitude of sums with values between two
+// limits, one of which is at most zero and the other one at least zero, and whose difference is 1.
 func (m *Matrix) Magnitude() float64 {
 	largest := 0.0
 	for _, g := range m.groups {

@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Offsets are where the rows of a dense matrix that is not packed start, by block of gemm.Depth rows. at has one of each row.
+// Offsets are where the rows of a dense matrix that is not packed start, by block of gemm.Depth rows. at has one of
+// each row.
 func Offsets(at []int32) []kernel.SparseOffsets {
 	blocks := make([]kernel.SparseOffsets, 0, (len(at)+gemm.Depth-1)/gemm.Depth)
 	for from := 0; from < len(at); from += gemm.Depth {
@@ -20,7 +21,8 @@ type Part struct {
 	groups   []group
 }
 
-// Parts divides the matrix into at least n parts of about as many elements, of at most maxRows rows each, if it has enough rows.
+// Parts divides the matrix into at least n parts of about as many elements, of at most maxRows rows each, if it has
+// enough rows.
 func (m *Matrix) Parts(n int) []Part {
 	var parts []Part
 	for _, groups := range m.parts(n) {
@@ -29,13 +31,14 @@ func (m *Matrix) Parts(n int) []Part {
 	return parts
 }
 
-// PartSums is the number of elements of the sums of a part of a matrix of this number of rows, for this number of columns.
+// PartSums is the number of elements of the sums of a part of a matrix of this number of rows, for this number of
+// columns.
 func PartSums(rows, cols int) int {
 	return min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows) * cols
 }
 
-// MultiplyAt stores the products of the rows and columns of a dense matrix, as kernel.SparseRows, or adds them to sums. work has
-// kernel.SparseWork elements.
+// MultiplyAt stores the products of the rows and columns of a dense matrix, as kernel.SparseRows, or adds them to sums.
+// work has kernel.SparseWork elements.
 func (p Part) MultiplyAt(sums, x []float32, rows []kernel.SparseOffsets, cols int, add bool, work []float32) {
 	for b, at := range rows {
 		for _, g := range p.groups {

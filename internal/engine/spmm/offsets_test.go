@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Products with rows of a dense matrix that start anywhere, also on top of each other, are sums over all of its rows, stored whatever was in their place or
-// added to it, in parts of any number.
+// Products with rows of a dense matrix that start anywhere, also on top of each other, are sums over all of its rows,
+// stored whatever was in their place or added to it, in parts of any number.
 func TestProductsAtOffsets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, depth := rapid.IntRange(1, 70).Draw(t, "rows"), rapid.SampledFrom([]int{1, 7, gemm.Depth - 1, gemm.Depth, gemm.Depth + 1, 2 * gemm.Depth}).Draw(t, "depth")

@@ -7,21 +7,22 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// maxRows is the maximum number of rows of a task, so that its sums stay in the L2 cache; a task has minRows or more, unless the matrix has
-// fewer, because each one packs its part of the dense operand.
+// maxRows is the maximum number of rows of a task, so that its sums stay in the L2 cache; a task has minRows or more,
+// unless the matrix has fewer, because each one packs its part of the dense operand.
 const minRows, maxRows = 128, 1024
 
-// panel is the number of elements between panels of the dense operand: a line more than they have, since rows of several panels in the same
-// set of the L1 cache are read slower.
+// panel is the number of elements between panels of the dense operand: a line more than they have, since rows of
+// several panels in the same set of the L1 cache are read slower.
 const panel = (gemm.Depth + 1) * kernel.GemmPanel
 
-// Work is the scratch memory in bytes of products of a sparse matrix with this number of rows and a dense one with this number of columns.
+// Work is the scratch memory in bytes of products of a sparse matrix with this number of rows and a dense one with this
+// number of columns.
 func Work(rows, cols, workers int) int64 {
 	return 4 * int64(workers) * int64(slot(rows, cols))
 }
 
-// slot is the number of elements of scratch memory per worker: panels of the dense operand, which start at cache lines if the memory does, rows
-// of it to be transposed, sums, and decoded values.
+// slot is the number of elements of scratch memory per worker: panels of the dense operand, which start at cache lines
+// if the memory does, rows of it to be transposed, sums, and decoded values.
 func slot(rows, cols int) int {
 	n := panels(cols)*panel + min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(min(cols, kernel.SparseCols)) + kernel.SparseWork
 	return (n + kernel.GemmPanel - 1) / kernel.GemmPanel * kernel.GemmPanel
@@ -32,7 +33,8 @@ func panels(cols int) int {
 	return (min(cols, kernel.SparseCols)+kernel.GemmPanel-1)/kernel.GemmPanel + 1
 }
 
-// Right computes products A·W: their right operand is the transposed matrix w, of N rows and K columns, their left one A.
+// Right computes products A·W: their right operand is the transposed matrix w, of N rows and K columns, their left one
+// A.
 func Right(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products ...gemm.FloatProduct) {
 	s.M, s.N = s.N, s.M
 	multiply(p, w, s, work, products, true)
@@ -43,8 +45,8 @@ func Left(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products ...gemm.Fl
 	multiply(p, w, s, work, products, false)
 }
 
-// multiply computes products of shape s, whose result is transposed or not. Tasks are tiles of columns of the dense operand, and if these
-// are too few for the workers, parts of the rows of w.
+// multiply computes products of shape s, whose result is transposed or not. Tasks are tiles of columns of the dense
+// operand, and if these are too few for the workers, parts of the rows of w.
 func multiply(p gemm.Pool, w *Matrix, s gemm.Shape, work []byte, products []gemm.FloatProduct, transposed bool) {
 	if w.rows != s.M || w.k != s.K {
 		panic(fmt.Sprintf("spmm: matrix of %d by %d, want %d by %d", w.rows, w.k, s.M, s.K))
@@ -117,7 +119,8 @@ func (t *task) run(work []float32) {
 	}
 }
 
-// dense is the columns of the task and the rows k0 to k1-1 of the dense operand, in panels in work, or as they are if it is one column.
+// dense is the columns of the task and the rows k0 to k1-1 of the dense operand, in panels in work, or as they are if
+// it is one column.
 func (t *task) dense(work []float32, k0, k1 int) []float32 {
 	m, cols := t.B, t.to-t.from
 	if t.transposed {
@@ -155,7 +158,8 @@ func (t *task) pack(dst []float32, m gemm.Matrix[float32], k0, k1, n, cols int) 
 	}
 }
 
-// padded copies columns of m, which are contiguous, to work, and zeros up to a whole panel: whole panels are packed faster.
+// padded copies columns of m, which are contiguous, to work, and zeros up to a whole panel: whole panels are packed
+// faster.
 func padded(work []float32, m gemm.Matrix[float32], k0, depth, n, cols int) gemm.Matrix[float32] {
 	for j := range cols {
 		copy(work[j*depth:][:depth], m.Data[k0+(n+j)*m.Col:])
@@ -176,8 +180,8 @@ func (t *task) store(sums []float32, stride, first, last int) {
 	}
 }
 
-// storeTransposed stores the columns first to last-1 of the result and applies the epilogue to them. Those for Store are in work, as many
-// at a time as fit into it.
+// storeTransposed stores the columns first to last-1 of the result and applies the epilogue to them. Those for Store
+// are in work, as many at a time as fit into it.
 func (t *task) storeTransposed(sums, work []float32, stride, first, last int) {
 	cols := t.to - t.from
 	if t.Store == nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A QuantizedMatrix is a K×N matrix of int8 or uint8 with a zero point for each column. Element (k, n) is at k·Row + n·Col.
+// A QuantizedMatrix is a K×N matrix of int8 or uint8 with a zero point for each column. Element (k, n) is at k·Row +
+// n·Col.
 type QuantizedMatrix struct {
 	Data     []byte
 	Signed   bool
@@ -44,8 +45,8 @@ func (m *QuantizedMatrix) Pack(pool gemm.Pool, scales []float32) *Matrix {
 	return Pack(pool, m.N, m.K, source, v)
 }
 
-// Source lists the elements of the transposed matrix. Values minus zero points are int8, or if these are not in the middle of the range,
-// float16, which represents them.
+// Source lists the elements of the transposed matrix. Values minus zero points are int8, or if these are not in the
+// middle of the range, float16, which represents them.
 func (m *QuantizedMatrix) Source(scales []float32) (Source, kernel.SparseValues) {
 	v, middle := kernel.SparseValues{Type: kernel.SparseInt8, Scales: scales}, int32(128)
 	if m.Signed {

@@ -13,7 +13,8 @@ import (
 // A Source lists the nonzero elements of some rows of a matrix. Pack calls it concurrently.
 type Source func(from, to int) *Rows
 
-// Rows are the nonzero elements of some rows of a matrix, row by row, in the order of columns: compressed sparse rows (CSR).
+// Rows are the nonzero elements of some rows of a matrix, row by row, in the order of columns: compressed sparse rows
+// (CSR).
 type Rows struct {
 	ends   []int // of each row
 	cols   []int32
@@ -94,8 +95,8 @@ func (e elements[T]) source(m gemm.Matrix[T], k int) Source {
 	}
 }
 
-// At is a matrix of k columns whose element (i, j) is at position i·row+j·col of a tensor, with elements at ascending positions. Either row
-// or col must be 1.
+// At is a matrix of k columns whose element (i, j) is at position i·row+j·col of a tensor, with elements at ascending
+// positions. Either row or col must be 1.
 func At(positions []int32, values []float32, row, col, k int) Source {
 	stride := col
 	if col == 1 {
@@ -133,7 +134,8 @@ func At(positions []int32, values []float32, row, col, k int) Source {
 	}
 }
 
-// startsOf is where lines of stride positions start in ascending positions, up to the last line that has any, and their number.
+// startsOf is where lines of stride positions start in ascending positions, up to the last line that has any, and their
+// number.
 func startsOf(positions []int32, stride int) []int {
 	starts, next := []int{0}, stride
 	for i, p := range positions {

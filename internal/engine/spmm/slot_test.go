@@ -18,7 +18,8 @@ func TestSlotsAreWholeCacheLines(t *testing.T) {
 	}
 }
 
-// Rows are divided into as few parts as give each worker four tasks, if the parts have 128 rows on average, and not for a single worker.
+// Rows are divided into as few parts as give each worker four tasks, if the parts have 128 rows on average, and not for
+// a single worker.
 func TestPieces(t *testing.T) {
 	for workers := 1; workers <= 9; workers++ {
 		for tiles := 1; tiles <= 40; tiles++ {

@@ -57,7 +57,8 @@ func inTypes(r *rand.Rand, n, k int, transposed bool) []stored {
 	}
 }
 
-// Products of weights in other types are bit-identical to those of the dense weights, also where they are stored row by row.
+// Products of weights in other types are bit-identical to those of the dense weights, also where they are stored row by
+// row.
 func TestProductsOfTypes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, s := range []gemm.Shape{{M: 1, N: 300, K: 700}, {M: 40, N: 1000, K: 260}, {M: 5, N: 7, K: 3}} {

@@ -103,7 +103,8 @@ func place[T comparable](at map[T]int, keys []T, put func(to, from int)) error {
 	return nil
 }
 
-// runCastMap returns one row: the values in the order of their keys or, if the map is sparse, at the indices given by the keys.
+// runCastMap returns one row: the values in the order of their keys or, if the map is sparse, at the indices given by
+// the keys.
 func runCastMap(c *op.Call) error {
 	keys, values, err := mapped(c)
 	if err != nil {

@@ -21,8 +21,8 @@ func encoders() []op.Op {
 	}
 }
 
-// An encoder maps each element to the value at its key's position, else to the fallback. A bidirectional one has a dictionary per type of
-// input.
+// An encoder maps each element to the value at its key's position, else to the fallback. A bidirectional one has a
+// dictionary per type of input.
 type encoder struct{ ways []*dictionary }
 
 type dictionary struct {

@@ -30,8 +30,8 @@ const (
 	// asFloat is for data types of the specification that ONNX Runtime has no kernel for.
 	asFloat = "ONNX Runtime 1.31.1, X converted to float"
 
-	// transformed is for post_transforms where ONNX Runtime deviates from the specification: it approximates PROBIT, ignores the
-	// attribute of SVMRegressor, and exchanges SOFTMAX and LOGISTIC of TreeEnsemble.
+	// transformed is for post_transforms where ONNX Runtime deviates from the specification: it approximates PROBIT,
+	// ignores the attribute of SVMRegressor, and exchanges SOFTMAX and LOGISTIC of TreeEnsemble.
 	transformed = "ONNX Runtime 1.31.1 without post_transform, then the exact transform"
 )
 

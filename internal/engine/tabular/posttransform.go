@@ -42,8 +42,8 @@ func (t transform) apply(scores []float64) {
 	}
 }
 
-// first is the score of the first of two classes, before the transform, if the model computes only s, that of the second: the negative
-// decision value, or the complementary probability.
+// first is the score of the first of two classes, before the transform, if the model computes only s, that of the
+// second: the negative decision value, or the complementary probability.
 func (t transform) first(s float64, probability bool) float64 {
 	if probability && (t == none || t == probit) {
 		return 1 - s

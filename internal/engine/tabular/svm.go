@@ -83,7 +83,8 @@ func (s *svm) products(out, row []float64) {
 	}
 }
 
-// features is the required number of features per row; linear is the number of models that share the coefficients if there are no vectors.
+// features is the required number of features per row; linear is the number of models that share the coefficients if
+// there are no vectors.
 func (s *svm) features(linear int) int {
 	if s.count > 0 {
 		return len(s.support) / s.count

@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An svmClassifier compares every pair of classes (one versus one), or scores each class separately if there are no support vectors.
+// An svmClassifier compares every pair of classes (one versus one), or scores each class separately if there are no
+// support vectors.
 type svmClassifier struct {
 	*svm
 	labels       classes
@@ -114,7 +115,8 @@ func (t *svmClassifier) linear(row []float64) []float64 {
 	return scores
 }
 
-// compete counts the votes of each class. Its scores are those of the pairs or, with prob_a and prob_b, probabilities of the classes.
+// compete counts the votes of each class. Its scores are those of the pairs or, with prob_a and prob_b, probabilities
+// of the classes.
 func (t *svmClassifier) compete(products []float64) (winner int, scores []float64) {
 	k := t.labels.len()
 	votes := make([]float64, k)
@@ -144,8 +146,8 @@ func (t *svmClassifier) part(products []float64, row, class int) float64 {
 	return sum
 }
 
-// probabilities couples those of the pairs (Wu, Lin, Weng: Probability Estimates for Multi-class Classification by Pairwise Coupling, JMLR
-// 2004, algorithm 2).
+// probabilities couples those of the pairs (Wu, Lin, Weng: Probability Estimates for Multi-class Classification by
+// Pairwise Coupling, JMLR 2004, algorithm 2).
 func (t *svmClassifier) probabilities(scores []float64) []float64 {
 	k := t.labels.len()
 	r := make([][]float64, k)

@@ -63,7 +63,8 @@ const (
 	maximum
 )
 
-// finish checks that each inner node has one parent, so that every traversal ends, and precomputes data for fast traversals.
+// finish checks that each inner node has one parent, so that every traversal ends, and precomputes data for fast
+// traversals.
 func (e *ensemble) finish() error {
 	seen := make([]bool, len(e.nodes))
 	open := append([]int32(nil), e.roots...)

@@ -22,7 +22,8 @@ func trees() []op.Op {
 // A nodeID is the identifier of a node in the lists.
 type nodeID struct{ tree, node int64 }
 
-// listed reads the trees from the lists nodes_*, and the votes of leaves from the lists with that prefix, whose targets are in ids.
+// listed reads the trees from the lists nodes_*, and the votes of leaves from the lists with that prefix, whose targets
+// are in ids.
 func listed(n *op.Node, prefix, ids string, targets int) (*ensemble, error) {
 	e := &ensemble{targets: targets, gather: sum}
 	wide := false

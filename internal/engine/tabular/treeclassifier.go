@@ -82,9 +82,10 @@ func (t *treeClassifier) decide(scores []float64, voted []bool) int {
 	return label
 }
 
-// decideTwo is for votes that are all for one of two classes. The specification does not define this case; this is ONNX Runtime's
-// behaviour. Votes for the first class mean the second: they are its probability if they are non-negative, else its decision value.
-// SOFTMAX is applied as in onnx's reference implementation; ONNX Runtime does not apply it here.
+// decideTwo is for votes that are all for one of two classes. The specification does not define this case; this is ONNX
+// Runtime's behaviour. Votes for the first class mean the second: they are its probability if they are non-negative,
+// else its decision value. SOFTMAX is applied as in onnx's reference implementation; ONNX Runtime does not apply it
+// here.
 func (t *treeClassifier) decideTwo(scores []float64) int {
 	only := t.votes[0].target
 	s, border := scores[only], 0.0
@@ -101,8 +102,9 @@ func (t *treeClassifier) decideTwo(scores []float64) int {
 	return 0
 }
 
-// bestOf is the highest score of the classes with votes, the first of equal ones; 0 if there are none. ONNX Runtime does not compare two
-// classes that both have votes: it selects the second if its score is positive. That is not the top class of the specification.
+// bestOf is the highest score of the classes with votes, the first of equal ones; 0 if there are none. ONNX Runtime
+// does not compare two classes that both have votes: it selects the second if its score is positive. That is not the
+// top class of the specification.
 func bestOf(scores []float64, voted []bool) int {
 	at := -1
 	for i, x := range scores {

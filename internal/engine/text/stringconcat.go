@@ -25,8 +25,8 @@ func concatShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return op.One(ir.String, shape...)
 }
 
-// maxText is the maximum size in bytes of the text of a result, whatever the memory limit: text that doubles from node to node would take
-// gigabytes and many seconds before it exceeds that limit.
+// maxText is the maximum size in bytes of the text of a result, whatever the memory limit: text that doubles from node
+// to node would take gigabytes and many seconds before it exceeds that limit.
 const maxText = 256 << 20
 
 func runConcat(c *op.Call) error {

@@ -40,8 +40,8 @@ func runSplit(c *op.Call) error {
 	return nil
 }
 
-// splitAt splits s at the delimiter up to limit times, unlimited if negative. An empty delimiter means any run of white space; then parts
-// have no leading white space.
+// splitAt splits s at the delimiter up to limit times, unlimited if negative. An empty delimiter means any run of white
+// space; then parts have no leading white space.
 func splitAt(s, delimiter string, limit int) []string {
 	if delimiter != "" {
 		if limit >= 0 {

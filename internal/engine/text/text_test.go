@@ -85,7 +85,8 @@ func grams(mode string, more ...*ir.Attr) []*ir.Attr {
 		&ir.Attr{Name: "weights", Type: ir.AttrFloats, Floats: []float32{10, 20, 30}})
 }
 
-// Tokens a b a: column 2 counts a with weight 10, column 0 counts b with weight 20, column 1 counts the pair a b with weight 30.
+// Tokens a b a: column 2 counts a with weight 10, column 0 counts b with weight 20, column 1 counts the pair a b with
+// weight 30.
 func TestGramsAreWeighed(t *testing.T) {
 	for mode, want := range map[string][]float32{"TF": {1, 1, 2}, "IDF": {20, 30, 10}, "TFIDF": {20, 30, 20}} {
 		out, err := run("TfIdfVectorizer", grams(mode), list("a", "b", "a"))
@@ -124,7 +125,8 @@ func TestBadInputsAreErrors(t *testing.T) {
 	}
 }
 
-// The text of a result is bounded, whatever the memory limit. The long string is shared, so that the test allocates it once.
+// The text of a result is bounded, whatever the memory limit. The long string is shared, so that the test allocates it
+// once.
 func TestConcatBoundsText(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
 	for n, valid := range map[int]bool{maxText >> 20: true, maxText>>20 + 1: false} {

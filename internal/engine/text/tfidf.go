@@ -89,8 +89,8 @@ func (c *counter) weighed(weights []float32) error {
 	return nil
 }
 
-// fill inserts the n-grams of those lengths into t. pool holds all n-grams of one token, then those of two, and so on, from the offsets in
-// starts.
+// fill inserts the n-grams of those lengths into t. pool holds all n-grams of one token, then those of two, and so on,
+// from the offsets in starts.
 func fill[T comparable](t *trie[T], c *counter, starts []int64, pool []T) error {
 	if len(pool) == 0 {
 		return nil // the tokens are of the other type

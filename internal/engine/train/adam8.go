@@ -8,11 +8,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// quantizedBlock is the block size of a state; the scale of a block is its largest magnitude (Dettmers et al. 2022, section 2.1).
+// quantizedBlock is the block size of a state; the scale of a block is its largest magnitude (Dettmers et al. 2022,
+// section 2.1).
 const quantizedBlock = 256
 
-// quantizedMoments are the moments of Adam in 8 bits: M and V are quantized values, SM and SV the scales of their blocks. Zeros are
-// moments of 0.
+// quantizedMoments are the moments of Adam in 8 bits: M and V are quantized values, SM and SV the scales of their
+// blocks. Zeros are moments of 0.
 type quantizedMoments struct {
 	values [2][]byte
 	scales [2][]float32

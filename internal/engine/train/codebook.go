@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A codebook is 256 ascending numbers of magnitude at most 1 that are denser near zero: dynamic tree quantization (Dettmers et al. 2022,
-// section 1.3). A value is a number of zero bits, which is the decimal exponent, then a one, then a linear fraction; 0 and 1 are the two
-// remaining values.
+// A codebook is 256 ascending numbers of magnitude at most 1 that are denser near zero: dynamic tree quantization
+// (Dettmers et al. 2022, section 1.3). A value is a number of zero bits, which is the decimal exponent, then a one,
+// then a linear fraction; 0 and 1 are the two remaining values.
 type codebook struct {
 	values [256]float32
 	zero   int             // index of 0
@@ -18,8 +18,8 @@ type codebook struct {
 	bounds [256]uint32     // bits of the midpoints between neighbours
 }
 
-// Bins are float32 magnitudes by exponent and leading fraction bits, up to 1: narrower than the distance of numbers, so that the index
-// from a bin is off by one at most.
+// Bins are float32 magnitudes by exponent and leading fraction bits, up to 1: narrower than the distance of numbers, so
+// that the index from a bin is off by one at most.
 const (
 	binShift = 23 - 7
 	firstBin = (127 - 24) << 7 // 2^-24 is below half of the smallest number
@@ -42,8 +42,8 @@ var unsignedBook = sync.OnceValue(func() *codebook {
 	return b
 })
 
-// decades returns the positive numbers with that many fraction bits in the first decade below 1, and one bit less in each of six more: the
-// midpoints of equal parts of [0.1, 1], times the power of ten.
+// decades returns the positive numbers with that many fraction bits in the first decade below 1, and one bit less in
+// each of six more: the midpoints of equal parts of [0.1, 1], times the power of ten.
 func decades(bits int) []float64 {
 	var out []float64
 	for e := range 7 {
@@ -92,8 +92,8 @@ func (b *codebook) encode(values []byte, x []float32, scale float32) {
 	}
 }
 
-// index returns the index of the number nearest to x in [-1, 1]. Magnitudes are ordered as their bits are; branches on signs and rounding
-// would be mispredicted half of the time.
+// index returns the index of the number nearest to x in [-1, 1]. Magnitudes are ordered as their bits are; branches on
+// signs and rounding would be mispredicted half of the time.
 func (b *codebook) index(x float32) byte {
 	bits := math.Float32bits(x)
 	size, sign := bits&math.MaxInt32, int(bits>>31)

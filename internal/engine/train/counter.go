@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Counter is a stateless random number generator, SplitMix64 (Steele et al. 2014): number i is a mix of the seed and i times an odd
-// constant. A part of a tensor can be drawn alone, and again.
+// A Counter is a stateless random number generator, SplitMix64 (Steele et al. 2014): number i is a mix of the seed and
+// i times an odd constant. A part of a tensor can be drawn alone, and again.
 type Counter uint64
 
 const golden = 0x9e3779b97f4a7c15
@@ -18,8 +18,8 @@ func NewCounter(seed, step int64) Counter {
 	return Counter(mix(mix(uint64(seed)) + uint64(step)*golden))
 }
 
-// counterOf returns the generator of attribute seed and of input i, the step and the micro-batch, each of which has n numbers: those of a step's micro-batches
-// follow each other, as in one batch.
+// counterOf returns the generator of attribute seed and of input i, the step and the micro-batch, each of which has n
+// numbers: those of a step's micro-batches follow each other, as in one batch.
 func counterOf(c *op.Call, i, n int) Counter {
 	at := ir.View[int64](c.In[i])
 	return NewCounter(c.Int("seed", 0), at[0]).From(uint64(at[1]) * uint64(n))

@@ -23,8 +23,9 @@ func dropoutShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{x.Spec()}, stepInput(in, 1)
 }
 
-// dropout sets the fraction ratio of the elements to 0 and divides the others by 1-ratio (Srivastava et al. 2014, section 10). The mask
-// depends on the index in the step, the step and attribute seed: the gradient is the same operator on the output's gradient.
+// dropout sets the fraction ratio of the elements to 0 and divides the others by 1-ratio (Srivastava et al. 2014,
+// section 10). The mask depends on the index in the step, the step and attribute seed: the gradient is the same
+// operator on the output's gradient.
 func dropout[T number](c *op.Call) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	random, ratio := counterOf(c, 1, len(x)), decimal(c.Float("ratio", 0.5))

@@ -14,8 +14,8 @@ func checkSmoothing(n *op.Node) error {
 	return nil
 }
 
-// crossEntropy is -Σ q·log softmax(x), where q is 1-smoothing at the label, with smoothing distributed over all classes (Szegedy et al.
-// 2016, section 7). Rows with the label ignore_index are skipped.
+// crossEntropy is -Σ q·log softmax(x), where q is 1-smoothing at the label, with smoothing distributed over all classes
+// (Szegedy et al. 2016, section 7). Rows with the label ignore_index are skipped.
 func crossEntropy[T number](n *op.Node, r row[T]) float64 {
 	logs := r.spare[0]
 	logSoftmax(logs, r.x)
@@ -43,8 +43,8 @@ func checkTemperature(n *op.Node) error {
 	return nil
 }
 
-// distill is T²·Σ p·(log p - log q) with p the softmax of teacher/T and q that of student/T: T² makes the size of gradients independent of
-// the temperature (Hinton et al. 2015, section 2).
+// distill is T²·Σ p·(log p - log q) with p the softmax of teacher/T and q that of student/T: T² makes the size of
+// gradients independent of the temperature (Hinton et al. 2015, section 2).
 func distill[T number](n *op.Node, r row[T]) float64 {
 	t := decimal(n.Float("temperature", 1))
 	student, teacher, p := r.spare[0], r.spare[1], r.spare[2]

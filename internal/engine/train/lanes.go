@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// lanes is a tensor as outer × n × inner: n elements with stride inner are one row of a loss, or the weights of one output.
+// lanes is a tensor as outer × n × inner: n elements with stride inner are one row of a loss, or the weights of one
+// output.
 type lanes struct{ outer, n, inner int }
 
 // lanesOf returns the lanes of a shape along an axis.

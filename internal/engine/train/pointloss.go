@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A pointLoss is the mean of an elementwise loss of x and target. Inputs, outputs and attributes are those of a rowLoss.
+// A pointLoss is the mean of an elementwise loss of x and target. Inputs, outputs and attributes are those of a
+// rowLoss.
 type pointLoss struct {
 	name string
 	at   func(x, target float64) (loss, gradient float64)

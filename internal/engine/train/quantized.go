@@ -10,14 +10,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// quantizedActivations store x in 8 bits by blocks of attribute block elements (Chen et al., ActNN, 2021, arXiv:2104.14129):
+// quantizedActivations store x in 8 bits by blocks of attribute block elements (Chen et al., ActNN, 2021,
+// arXiv:2104.14129):
 //
 //	q = QuantizeActivation(x, step)
 //	x = DequantizeActivation(q)
 //
-// q holds the minimum and the scale of each block as float32, and then the quantized values. Rounding is stochastic, by a counter of the
-// element, attribute seed, the step and the micro-batch, so that the gradient is unbiased and does not depend on the number of worker threads. A
-// block that is not finite, or whose range is not, becomes NaN. Attribute shape of DequantizeActivation is x's.
+// q holds the minimum and the scale of each block as float32, and then the quantized values. Rounding is stochastic, by
+// a counter of the element, attribute seed, the step and the micro-batch, so that the gradient is unbiased and does not
+// depend on the number of worker threads. A block that is not finite, or whose range is not, becomes NaN. Attribute
+// shape of DequantizeActivation is x's.
 func quantizedActivations() []op.Op {
 	return []op.Op{
 		{Type: "QuantizeActivation", Shape: quantizedShape, Run: quantizeActivation},

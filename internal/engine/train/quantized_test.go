@@ -16,8 +16,8 @@ func stored(t *testing.T, x *ir.Array, step int64, workers int, attrs ...*ir.Att
 	return ir.View[float32](results(t, "DequantizeActivation", workers, q, append(attrs, ir.IntsAttr("shape", x.Shape...))...)[0])
 }
 
-// The error is less than the scale of the element's block; its mean over steps is 0. The minimum of a block, such as the zeros of Relu, is
-// exact.
+// The error is less than the scale of the element's block; its mean over steps is 0. The minimum of a block, such as
+// the zeros of Relu, is exact.
 func TestQuantizedActivations(t *testing.T) {
 	const block, steps = 64, 400
 	x := values[float32](1, 7, 301)

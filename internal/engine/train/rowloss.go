@@ -12,11 +12,13 @@ import (
 
 // A rowLoss is the mean of a loss over the rows of a tensor.
 //
-// Inputs are x, the target and scale; outputs are the loss, times attribute weight, and its gradient for x, times weight and scale: scale
-// is the fraction of a step's rows that x has, times the loss scale that keeps gradients within the range of float16.
+// Inputs are x, the target and scale; outputs are the loss, times attribute weight, and its gradient for x, times
+// weight and scale: scale is the fraction of a step's rows that x has, times the loss scale that keeps gradients within
+// the range of float16.
 //
-// The optional input 3 is 1 for the tokens that count and 0 for padding: float32, with the first axes of x, which may be flattened. Rows of padding have
-// neither a loss nor a gradient, and the mean is over the others. Labels have ignore_index instead.
+// The optional input 3 is 1 for the tokens that count and 0 for padding: float32, with the first axes of x, which may
+// be flattened. Rows of padding have neither a loss nor a gradient, and the mean is over the others. Labels have
+// ignore_index instead.
 type rowLoss struct {
 	name   string
 	labels bool // the target is one class per row; else it has the type of x

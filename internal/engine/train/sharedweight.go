@@ -13,8 +13,9 @@ import (
 //	W = SharedWeight(codebook, indices, scales?)
 //	dCodebook = SharedWeightGrad(indices, dW, scales?)
 //
-// W has the shape of indices. Element i is codebook[indices[i]] times scales[i/block]. The gradient of an entry is the sum of the gradients
-// of its elements (Han et al., Deep Compression, ICLR 2016, section 3.3); attribute entries is their number.
+// W has the shape of indices. Element i is codebook[indices[i]] times scales[i/block]. The gradient of an entry is the
+// sum of the gradients of its elements (Han et al., Deep Compression, ICLR 2016, section 3.3); attribute entries is
+// their number.
 func sharedWeights() []op.Op {
 	return []op.Op{
 		{Type: "SharedWeight", Shape: sharedShape, Run: runShared},
@@ -107,7 +108,8 @@ func runShared(c *op.Call) error {
 	return nil
 }
 
-// sharedPiece is the number of elements that a task of SharedWeightGrad sums: enough for its sums to be small in comparison.
+// sharedPiece is the number of elements that a task of SharedWeightGrad sums: enough for its sums to be small in
+// comparison.
 func sharedPiece(entries int64) int64 { return max(piece, 4*entries) }
 
 func sharedGradWork(n *op.Node, in []*ir.Array, _ int) int64 {

@@ -18,7 +18,8 @@ func sharedIndices(entries int) *ir.Array {
 	return a
 }
 
-// Elements are entries times scales of blocks, and the gradient of an entry is the sum of theirs, also over several tasks.
+// Elements are entries times scales of blocks, and the gradient of an entry is the sum of theirs, also over several
+// tasks.
 func TestSharedWeight(t *testing.T) {
 	for _, entries := range []int{2, 16, 100} {
 		codebook, indices, s, dw := values[float32](1, int64(entries)), sharedIndices(entries), scales(1001), values[float32](2, 60060)

@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// straightThrough is the straight-through estimator (Bengio et al. 2013, arXiv:1308.3432, section 4): the result is Q, which is X
-// quantized, and the gradient is that of X.
+// straightThrough is the straight-through estimator (Bengio et al. 2013, arXiv:1308.3432, section 4): the result is Q,
+// which is X quantized, and the gradient is that of X.
 func straightThrough() []op.Op {
 	return []op.Op{{Type: "StraightThrough", Shape: straightShape, View: true}}
 }

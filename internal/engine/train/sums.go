@@ -88,8 +88,9 @@ func clipShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: ir.Float, Shape: []int64{4}}}, nil
 }
 
-// clipFactor multiplies the gradient factor by the one that limits the norm of all gradients, times that factor, to max_norm, as PyTorch's
-// clip_grad_norm_. A norm that is not finite makes the factor NaN, so that updates change nothing.
+// clipFactor multiplies the gradient factor by the one that limits the norm of all gradients, times that factor, to
+// max_norm, as PyTorch's clip_grad_norm_. A norm that is not finite makes the factor NaN, so that updates change
+// nothing.
 func clipFactor(c *op.Call) error {
 	hyper, sum := ir.View[float32](c.Out[0]), 0.0
 	copy(hyper, ir.View[float32](c.In[0]))

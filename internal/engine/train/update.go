@@ -12,11 +12,13 @@ import (
 
 // An update changes weights W by their gradient G and by optimizer states.
 //
-// Inputs are W, G, the states and hyper: the learning rate, the step number from 1, the factor of gradients, and weight decay. The output is the sum of
-// the squares of factor·G. If it is not finite, nothing changes: a step whose gradients overflowed is skipped.
+// Inputs are W, G, the states and hyper: the learning rate, the step number from 1, the factor of gradients, and weight
+// decay. The output is the sum of the squares of factor·G. If it is not finite, nothing changes: a step whose gradients
+// overflowed is skipped.
 //
-// With attribute keep_zeros a weight of 0 stays 0, with states of 0: pruned weights are not trained. With attribute max_norm the weights
-// of each unit, one index of axis norm_axis, are scaled to that norm after the update (Srivastava et al. 2014, section 5.1).
+// With attribute keep_zeros a weight of 0 stays 0, with states of 0: pruned weights are not trained. With attribute
+// max_norm the weights of each unit, one index of axis norm_axis, are scaled to that norm after the update (Srivastava
+// et al. 2014, section 5.1).
 type update struct {
 	name   string
 	writes []int

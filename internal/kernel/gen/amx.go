@@ -26,8 +26,8 @@ const (
 	opProduct = 0x5e // TDPBUSD
 )
 
-// tileCode returns an instruction without its operands: a VEX prefix of three bytes and the opcode. base and index are the registers of an
-// address, of which the prefix has the highest bit, and vvvv is the second source; 0 without them.
+// tileCode returns an instruction without its operands: a VEX prefix of three bytes and the opcode. base and index are
+// the registers of an address, of which the prefix has the highest bit, and vvvv is the second source; 0 without them.
 func tileCode(prefix, opcode byte, base, index, vvvv int) []byte {
 	const map0F38, inverted = 0x02, 0xe0
 	second := byte(inverted | map0F38)

@@ -9,7 +9,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// bitsFamily dequantizes and multiplies weights of a few bits: panels of 16 columns, in which a word of 32 bits is consecutive rows of a column.
+// bitsFamily dequantizes and multiplies weights of a few bits: panels of 16 columns, in which a word of 32 bits is
+// consecutive rows of a column.
 func bitsFamily() {
 	for _, v := range []quantized{{2, false}, {4, false}, {8, false}, {4, true}, {8, true}} {
 		for _, w := range []width{ymm, zmm} {
@@ -56,7 +57,8 @@ func (q quantized) parameter() string {
 	return "zero"
 }
 
-// A reader leaves value j of the words, which it shifts from value to value, and multiplies it by a scale. zero is that of integers.
+// A reader leaves value j of the words, which it shifts from value to value, and multiplies it by a scale. zero is that
+// of integers.
 type reader func(words VecVirtual, j int, zero, scale Op) VecVirtual
 
 // reader prepares a function.
@@ -132,7 +134,8 @@ func (q quantized) panel(w width) {
 // prefetchDistance is how far before their use a row's values are read from memory, in bytes.
 const prefetchDistance = 4096
 
-// loadValues loads a word of each column of a row's product. Wide kernels also prefetch: they compute faster than the hardware, which stops at the end of a page, reads ahead.
+// loadValues loads a word of each column of a row's product. Wide kernels also prefetch: they compute faster than the
+// hardware, which stops at the end of a page, reads ahead.
 func (w width) loadValues(values, valuesPanel Register, i int, to VecVirtual) {
 	from := w.ofPanel(values, valuesPanel, i)
 	VMOVUPS(from, to)
@@ -219,8 +222,9 @@ func byWord(name string, first uint32) Mem {
 	return words(name, append(w, w...)...)
 }
 
-// row4 is row of 4-bit integers with zero points of 4 bits, of which a byte is the difference: four rows of it, or the other four, are subtracted at
-// once, and one shuffle sign-extends a row, as bytes are the highest ones of words. Scales are therefore multiplied by 2^-24, which is exact.
+// row4 is row of 4-bit integers with zero points of 4 bits, of which a byte is the difference: four rows of it, or the
+// other four, are subtracted at once, and one shuffle sign-extends a row, as bytes are the highest ones of words.
+// Scales are therefore multiplied by 2^-24, which is exact.
 func row4(panels int, w width, c row4Tables) {
 	name := fmt.Sprintf("quantizedRowInt4x%d%s", 16*panels, w.name)
 	function(name, "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
@@ -362,8 +366,8 @@ func (r int8Row) row(panels int, w width) {
 	finish()
 }
 
-// packed prepares a function that adds the products of a word: sums of pairs in 16 bits, which 32 values to 15 times int8 do not exceed, or with VPDPBUSD
-// sums of four in 32 bits, for values of 8 bits too.
+// packed prepares a function that adds the products of a word: sums of pairs in 16 bits, which 32 values to 15 times
+// int8 do not exceed, or with VPDPBUSD sums of four in 32 bits, for values of 8 bits too.
 func (r int8Row) packed(w width) func(a, values, valuesPanel Register, sums []VecVirtual) {
 	var mask VecVirtual
 	if r.bits < 8 {
@@ -426,8 +430,8 @@ func (r int8Row) packedSums(pairs []VecVirtual) VecVirtual {
 	return pairs[0]
 }
 
-// bytes adds the products of a word of bytes, widened to 16 bits as VPMADDUBSW would saturate: pairs has two sums of a column, of four columns
-// each.
+// bytes adds the products of a word of bytes, widened to 16 bits as VPMADDUBSW would saturate: pairs has two sums of a
+// column, of four columns each.
 func (r int8Row) bytes(a, values, valuesPanel Register, pairs []VecVirtual) {
 	row := YMM()
 	VPBROADCASTD(Mem{Base: a}, row.AsX())

@@ -87,7 +87,8 @@ func magnitudesOf(v VecVirtual, limits Register) VecVirtual {
 	return m
 }
 
-// integers stores a vector of each of eight blocks, times the inverse of a byte, as 16-bit integers: halves of blocks in 128-bit lanes.
+// integers stores a vector of each of eight blocks, times the inverse of a byte, as 16-bit integers: halves of blocks
+// in 128-bit lanes.
 func integers(q Mem, x, stride, bytes, inverse Register) {
 	row, m := GP64(), GP64()
 	MOVQ(x, row)
@@ -121,7 +122,8 @@ func newSearchTables() searchTables {
 	}
 }
 
-// A scaleSearch adds up squared errors of numbers relative to scales, 32 at a time, by the pairs of entries of their cells.
+// A scaleSearch adds up squared errors of numbers relative to scales, 32 at a time, by the pairs of entries of their
+// cells.
 type scaleSearch struct {
 	searchTables
 	q, signs, sums Mem

@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// convFamily is the functions of convolutions besides the product: writing panels of patches and parts of images, and windows of one channel.
+// convFamily is the functions of convolutions besides the product: writing panels of patches and parts of images, and
+// windows of one channel.
 func convFamily() {
 	for _, table := range []bool{false, true} {
 		for _, stride := range []int{1, 2} {
@@ -28,9 +29,9 @@ func convFamily() {
 	maxWindows("maxTriplesAVX2", true)
 }
 
-// packLanes copies blocks of a panel. Elements before and after a block are not read: their lanes are masked, and the pointer starts before
-// the block such that its first element is in its lane. Rows of x are from bytes apart, those of dst to, or at the offsets of a table of
-// elements, and then those of dst are contiguous.
+// packLanes copies blocks of a panel. Elements before and after a block are not read: their lanes are masked, and the
+// pointer starts before the block such that its first element is in its lane. Rows of x are from bytes apart, those of
+// dst to, or at the offsets of a table of elements, and then those of dst are contiguous.
 func packLanes(table bool, stride int, keep bool) {
 	verb, doing, steps := "Set", "clears the others", "to, from int"
 	if keep {
@@ -115,7 +116,8 @@ func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
 	return v[:2]
 }
 
-// weightRows sums elements of one channel with weights, for several rows of the output at once, by fused multiply-adds. Eight sums are computed at once if possible, to hide latencies.
+// weightRows sums elements of one channel with weights, for several rows of the output at once, by fused multiply-adds.
+// Eight sums are computed at once if possible, to hide latencies.
 func weightRows(rows, vectors int) {
 	name := fmt.Sprintf("weightRows%dAVX2", rows)
 	function(name, "func(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)",

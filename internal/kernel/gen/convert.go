@@ -6,7 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// convertStrips processes four vectors of float32 at a time, then one; wide and half advance by vectors and half vectors.
+// convertStrips processes four vectors of float32 at a time, then one; wide and half advance by vectors and half
+// vectors.
 func convertStrips(n, wide, half Register, body func(i int)) {
 	for _, s := range []struct {
 		label string

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// copyRows copies rows in whole vectors and a last one that overlaps, as a masked store takes longer; rows that are shorter than a vector in
-// halves of it, or one by one.
+// copyRows copies rows in whole vectors and a last one that overlaps, as a masked store takes longer; rows that are
+// shorter than a vector in halves of it, or one by one.
 func copyRows() {
 	function("copyRowsAVX2", "func(dst *float32, to int, x *float32, from, rows, n int)", "copyRowsAVX2 copies rows of n > 0 elements; steps in bytes, rows > 0.")
 	dst, to, x, from, rows, n := pointer("dst"), pointer("to"), pointer("x"), pointer("from"), pointer("rows"), pointer("n")

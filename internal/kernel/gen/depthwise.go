@@ -6,8 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// depthwiseBytes sums 16 channels of two positions, one in each lane, four channels per vector: it interleaves the bytes of two taps, widens
-// them to int16, and multiplies both with VPMADDWD. extend widens the bytes that an instruction unpacks.
+// depthwiseBytes sums 16 channels of two positions, one in each lane, four channels per vector: it interleaves the
+// bytes of two taps, widens them to int16, and multiplies both with VPMADDWD. extend widens the bytes that an
+// instruction unpacks.
 func depthwiseBytes(name string, extend func(unpack func(...Op), both, zero, y VecVirtual), table Mem) {
 	function(name, "func(dst *byte, x *byte, twice, step, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale, bias *float32, offset int32, lo, hi uint32)",
 		name+" computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; all but step > 0.")

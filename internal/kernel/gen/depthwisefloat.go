@@ -14,8 +14,8 @@ func depthwiseFamily() {
 	depthwiseFloat(zmm, 6)
 }
 
-// depthwiseFloat sums 16 channels by fused multiply-adds for up to high positions at once, to hide latencies and to read weights less often;
-// fewer positions have more channels at once.
+// depthwiseFloat sums 16 channels by fused multiply-adds for up to high positions at once, to hide latencies and to
+// read weights less often; fewer positions have more channels at once.
 func depthwiseFloat(v width, high int) {
 	name := "depthwiseFloat" + v.name
 	function(name, "func(y *float32, to int, x *float32, from, positions int, taps *int, count int, w, first *float32, groups int, lo, hi float32)",

@@ -6,7 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dotRows multiplies four rows at a time by a, whose conversion they share. Lanes and the order of their sums are those of Dot.
+// dotRows multiplies four rows at a time by a, whose conversion they share. Lanes and the order of their sums are those
+// of Dot.
 func dotRows() {
 	function("dotRowsAVX2", "func(dst, a, rows *float32, stride, k, n int, factor float32)",
 		"dotRowsAVX2 needs FMA, and sets n numbers to the products of a with rows that are stride bytes apart, times factor; k%8 == 0, n%4 == 0, both not 0.")

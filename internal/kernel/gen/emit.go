@@ -23,8 +23,8 @@ func finish() {
 
 func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
-// spread fills all lanes with the 32-bit parameter. `go vet` takes the integer broadcasts for wider loads, hence the float broadcast and
-// the detour.
+// spread fills all lanes with the 32-bit parameter. `go vet` takes the integer broadcasts for wider loads, hence the
+// float broadcast and the detour.
 func spread(name string) VecVirtual {
 	y := YMM()
 	VBROADCASTSS(parameter(name), y)

@@ -5,7 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// everySecond loads 8 elements, and 8 that begin with the last of these, as there may be none after the last one that is copied.
+// everySecond loads 8 elements, and 8 that begin with the last of these, as there may be none after the last one that
+// is copied.
 func everySecond() {
 	function("everySecondAVX2", "func(dst, src *uint32, n int)", "everySecondAVX2 copies n elements that are two apart; n%8 == 0.")
 	dst, src, n := pointer("dst"), pointer("src"), pointer("n")

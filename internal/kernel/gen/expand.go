@@ -12,8 +12,8 @@ type expander struct {
 	m                  GPVirtual
 }
 
-// expand emits a function that processes bytes of the mask until n are done or values is beyond last, after which fewer than eight elements
-// remain.
+// expand emits a function that processes bytes of the mask until n are done or values is beyond last, after which fewer
+// than eight elements remain.
 func expand(name string, size int, ranks Mem, setup func() func(e expander)) {
 	function(name, "func(dst, mask, values, last *byte, n int) (done, used int)",
 		name+" processes n bytes of mask, or fewer when values passes last; used counts bytes.")

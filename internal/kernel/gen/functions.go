@@ -134,8 +134,8 @@ func softplus(w width) func(x pair) pair {
 	}
 }
 
-// sincos stops before a vector with an element that requires quadrantFar, and returns the number of elements done. turn is the number of
-// quadrants added.
+// sincos stops before a vector with an element that requires quadrantFar, and returns the number of elements done. turn
+// is the number of quadrants added.
 func sincos(name string, turn uint64) {
 	function(name, "func(dst, x *float32, n int) (done int)",
 		name+" needs FMA and n%8 == 0; it stops where |x| reaches 2^32.")

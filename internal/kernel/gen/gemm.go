@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gemmFamily is the matrix product: tiles of rows by columns, of which 16 are a panel. Tiles of few rows span several panels, because a sum
-// has a latency of four cycles.
+// gemmFamily is the matrix product: tiles of rows by columns, of which 16 are a panel. Tiles of few rows span several
+// panels, because a sum has a latency of four cycles.
 func gemmFamily() {
 	for _, t := range []tile{
 		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats}, {3, 32, ymm, floats},
@@ -169,9 +169,9 @@ func (w width) ofPanelBytes(base, distance Register, i, size int) Mem {
 	return m
 }
 
-// numbers are the multiplied types: words of A, each repeated, by words of B, into words of C. A word is a float32, a float64, or four
-// bytes, uint8 of A and int8 of B, whose four products are summed into one int32. VPDPBUSD, unlike similar instructions, does not saturate;
-// the sums of pairs, of VPMADDUBSW, do.
+// numbers are the multiplied types: words of A, each repeated, by words of B, into words of C. A word is a float32, a
+// float64, or four bytes, uint8 of A and int8 of B, whose four products are summed into one int32. VPDPBUSD, unlike
+// similar instructions, does not saturate; the sums of pairs, of VPMADDUBSW, do.
 type numbers struct {
 	name, a, b, c  string
 	word           int // bytes
@@ -199,7 +199,8 @@ func multiplyPairs() func(...Op) {
 	}
 }
 
-// emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are bit-identical.
+// emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are
+// bit-identical.
 func (t tile) emit() {
 	name, added, doc := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name), ", add int", "a·b, or adds it to c; strides in bytes."
 	if t.numbers.first {
@@ -252,7 +253,8 @@ func (t tile) prefetches() bool {
 	return t.rows >= 8 && t.cols == 32
 }
 
-// prefetched are the parameters of what a tile prefetches: an offset from b, that of the second panel from there, and the number of lines.
+// prefetched are the parameters of what a tile prefetches: an offset from b, that of the second panel from there, and
+// the number of lines.
 func (t tile) prefetched() string {
 	if t.row() > panelBytes {
 		return ", ahead, second, lines int"

@@ -15,7 +15,8 @@ func amxFamily() {
 	}
 }
 
-// amxTiles is the number of tiles of A, below each other, and of B, side by side. Sums are in the tiles from 0 on, row by row.
+// amxTiles is the number of tiles of A, below each other, and of B, side by side. Sums are in the tiles from 0 on, row
+// by row.
 type amxTiles struct{ down, across int }
 
 const (
@@ -103,8 +104,8 @@ func (t amxTiles) start(first amxStrided) {
 	t.each(func(tile, _ int, _ int8) { raw(tileZero(tile), "TILEZERO TMM%d", tile) })
 }
 
-// multiply adds the products of one step, each as soon as its tiles are loaded. One prefetched line for each tile of B makes the hardware
-// read ahead in the next page; prefetching all lines was slower.
+// multiply adds the products of one step, each as soon as its tiles are loaded. One prefetched line for each tile of B
+// makes the hardware read ahead in the next page; prefetching all lines was slower.
 func (t amxTiles) multiply(a, b amxStrided) {
 	bRows := []GPPhysical{b.base, b.second}
 	for x := range t.across {

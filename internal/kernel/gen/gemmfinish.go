@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gemmFinishFamily is products whose sums are finished in registers: 12 rows in AVX-512 and 6 in AVX2, and fewer for the rest.
+// gemmFinishFamily is products whose sums are finished in registers: 12 rows in AVX-512 and 6 in AVX2, and fewer for
+// the rest.
 func gemmFinishFamily() {
 	for _, rows := range []int{12, 8, 4, 2, 1} {
 		for _, cols := range []int{16, 32} {
@@ -23,8 +24,9 @@ func gemmFinishFamily() {
 	}
 }
 
-// A finishedTile adds a bias to each column and bounds the sums before they are stored. It runs over strips of rows, as sums of few products
-// take little longer than a call. In AVX-512 columns have masks; AVX2's stores with masks are slow on some processors.
+// A finishedTile adds a bias to each column and bounds the sums before they are stored. It runs over strips of rows, as
+// sums of few products take little longer than a call. In AVX-512 columns have masks; AVX2's stores with masks are slow
+// on some processors.
 type finishedTile struct{ tile }
 
 func (t finishedTile) emit() {

@@ -9,8 +9,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// intTile is rows by 8 or 16 columns of int32. Four columns by four steps of k are a vector of 16-bit factors, and VPMADDWD computes two
-// sums of each column, which are added at the end.
+// intTile is rows by 8 or 16 columns of int32. Four columns by four steps of k are a vector of 16-bit factors, and
+// VPMADDWD computes two sums of each column, which are added at the end.
 type intTile struct{ rows, cols int }
 
 // quadBytes is the size of four steps of k of a row of A, as int16; of four columns of B, as int8, it is twice that.
@@ -109,8 +109,8 @@ func (t intTile) each(sums [][]VecVirtual, f func(r, bytes int, s VecVirtual)) {
 	}
 }
 
-// gemmQuads interleaves the bytes of four steps of k, in panels of 16 columns. As in packRows, all panels of four rows are processed before
-// the next rows.
+// gemmQuads interleaves the bytes of four steps of k, in panels of 16 columns. As in packRows, all panels of four rows
+// are processed before the next rows.
 func gemmQuads() {
 	function("quadsAVX2", "func(dst *byte, panel int, src *byte, row, quads, panels int, flip uint32)",
 		"quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.")
@@ -166,7 +166,8 @@ func quadsOf(rows strided) []VecVirtual {
 	}
 }
 
-// gemmWiden converts rows of bytes minus a zero point to int16, and adds their sums to sums. The bytes of a row may be at its end.
+// gemmWiden converts rows of bytes minus a zero point to int16, and adds their sums to sums. The bytes of a row may be
+// at its end.
 func gemmWiden(name string, extend func(...Op)) {
 	function(name, "func(dst *byte, to int, src *byte, from, rows, n int, zero uint32, sums *int32)", name+" needs n%8 == 0, rows and n > 0.")
 	dst, src, rows, sums := pointer("dst"), pointer("src"), pointer("rows"), pointer("sums")
@@ -222,8 +223,8 @@ func gemmFlip() {
 	finish()
 }
 
-// gemmShuffle copies rows of bytes, XORed with flip, whose blocks of 32 are shuffled. VPSHUFB takes bytes from 16, here of either half of a
-// block.
+// gemmShuffle copies rows of bytes, XORed with flip, whose blocks of 32 are shuffled. VPSHUFB takes bytes from 16, here
+// of either half of a block.
 func gemmShuffle(rows int) {
 	name := fmt.Sprintf("shuffle%dAVX2", rows)
 	function(name, "func(dst *byte, to int, src *byte, from, strips, n int, flip uint32, order *byte)",

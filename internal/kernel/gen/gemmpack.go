@@ -6,7 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// packRows copies rows into panels. All panels of a row are written before the next row, because rows may be on different pages.
+// packRows copies rows into panels. All panels of a row are written before the next row, because rows may be on
+// different pages.
 func packRows() {
 	function("packRowsAVX2", "func(dst *float32, panel int, src *float32, row, k, panels int)",
 		"packRowsAVX2 copies k rows of 16·panels elements into panels; strides in bytes, k > 0, panels > 0.")
@@ -34,8 +35,8 @@ func packRows() {
 	finish()
 }
 
-// packColumns packs a panel of columns with contiguous elements. Elements are words of four bytes that are XORed with flip, so that it
-// serves both types.
+// packColumns packs a panel of columns with contiguous elements. Elements are words of four bytes that are XORed with
+// flip, so that it serves both types.
 func packColumns() {
 	function("packColumnsAVX2", "func(dst, src *float32, col, k int, flip uint32)",
 		"packColumnsAVX2 packs a panel of 16 columns that are col bytes apart; k%4 == 0, k > 0.")
@@ -109,8 +110,8 @@ func packSixes() {
 	finish()
 }
 
-// transposeFour transposes four elements of up to eight rows into four vectors. A register holds the elements of row i and of row i+4 in
-// its lanes.
+// transposeFour transposes four elements of up to eight rows into four vectors. A register holds the elements of row i
+// and of row i+4 in its lanes.
 func transposeFour(src strided, first, rows int) []VecVirtual {
 	row := make([]VecVirtual, 4)
 	for i := range row {

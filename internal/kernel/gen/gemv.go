@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gemv adds multiples of rows to sums, several rows at once, so that sums are loaded and stored only once for all of them.
+// gemv adds multiples of rows to sums, several rows at once, so that sums are loaded and stored only once for all of
+// them.
 func gemv(rows int) {
 	name := fmt.Sprintf("gemv%dAVX2", rows)
 	function(name, "func(sums *float32, n int, a *float32, aK int, b *float32, bK int)",

@@ -21,7 +21,8 @@ func halfFamily() {
 	transposeHalves()
 }
 
-// f16Saturated is f16FromF32 of values that are clipped first. The comparisons return their second operand, v, if it is NaN.
+// f16Saturated is f16FromF32 of values that are clipped first. The comparisons return their second operand, v, if it is
+// NaN.
 func f16Saturated() {
 	function("f16SaturatedAVX2", "func(dst *uint16, x *float32, n int, lo, hi float32)", "f16SaturatedAVX2 needs F16C and n%8 == 0.")
 	dst, x, n, lo, hi := pointer("dst"), pointer("x"), pointer("n"), spread("lo"), spread("hi")
@@ -35,8 +36,8 @@ func f16Saturated() {
 	finish()
 }
 
-// packHalves is packLanes of Float16 elements. It always reads a whole row of a panel, from the first element of the block on; of a part
-// of the lanes, a mask selects those that are written.
+// packHalves is packLanes of Float16 elements. It always reads a whole row of a panel, from the first element of the
+// block on; of a part of the lanes, a mask selects those that are written.
 func packHalves(table bool, stride int, part bool) {
 	name, steps := "packHalves", "to, from int"
 	if table {
@@ -116,8 +117,8 @@ func halves(x Mem, stride int, low VecVirtual) []VecVirtual {
 	return even
 }
 
-// transposeHalves transposes squares of 8×8 elements. Each of three rounds interleaves the elements of register i with those of i+4, after
-// which register k holds column k.
+// transposeHalves transposes squares of 8×8 elements. Each of three rounds interleaves the elements of register i with
+// those of i+4, after which register k holds column k.
 func transposeHalves() {
 	function("transposeHalves8AVX2", "func(dst *float32, dstStride int, src *uint16, srcStride int, rows int)",
 		"transposeHalves8AVX2 transposes 8 columns of rows rows into 8 rows; strides in bytes, rows%8 == 0.")

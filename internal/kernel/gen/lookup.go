@@ -41,7 +41,8 @@ func entries4(shifts Mem) loader {
 	}
 }
 
-// lookup16 are the entries of a table at indices of 4 bits, whose highest one selects a half of the table. Higher bits are ignored.
+// lookup16 are the entries of a table at indices of 4 bits, whose highest one selects a half of the table. Higher bits
+// are ignored.
 func lookup16(table Register, index VecVirtual) VecVirtual {
 	low, high, half := YMM(), YMM(), YMM()
 	VPERMPS(at(table, 0), index, low)
@@ -62,7 +63,8 @@ func entries8(table, indices Register) func(e Register) VecVirtual {
 	}
 }
 
-// lookup decodes rows of elements from element first on. A vector has one scale, as blocks are powers of two of at least eight elements.
+// lookup decodes rows of elements from element first on. A vector has one scale, as blocks are powers of two of at
+// least eight elements.
 func lookup(name string, kind int, entries loader) {
 	signature := "func(dst *float32, dstRow int, indices *byte, table *float32, first, stride, rows, cols int"
 	switch kind {

@@ -1,6 +1,6 @@
-// Command gen writes the assembly of package kernel and its Go declarations, a file of each per family of functions: `-family NAME` for
-// ../NAME_amd64.s and ../NAME_amd64.go. It is a module of its own so that building mcompress does not need avo; `go generate
-// ./internal/kernel` runs it.
+// Command gen writes the assembly of package kernel and its Go declarations, a file of each per family of functions:
+// `-family NAME` for ../NAME_amd64.s and ../NAME_amd64.go. It is a module of its own so that building mcompress does
+// not need avo; `go generate ./internal/kernel` runs it.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 )
 
-// families are the functions that emit each of the outputs. A new one is a row here and a go:generate line in ../doc.go; the test in
-// ../generated_test.go finds it by its file.
+// families are the functions that emit each of the outputs. A new one is a row here and a go:generate line in
+// ../doc.go; the test in ../generated_test.go finds it by its file.
 func families() map[string]func() {
 	return map[string]func(){
 		"activation": activationFamily,

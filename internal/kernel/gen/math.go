@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// mathFamily is vector mathematics: elementwise arithmetic in float32, functions and sums of rows in float64, with the steps of pairs.go.
+// mathFamily is vector mathematics: elementwise arithmetic in float32, functions and sums of rows in float64, with the
+// steps of pairs.go.
 func mathFamily() {
 	for _, e := range elementwises() {
 		e.write()
@@ -35,8 +36,8 @@ func mathFamily() {
 	adam()
 }
 
-// An elementwise is a float32 function of elements of the inputs and of scalars. compute receives registers with an input's elements, or
-// with a scalar in all lanes.
+// An elementwise is a float32 function of elements of the inputs and of scalars. compute receives registers with an
+// input's elements, or with a scalar in all lanes.
 type elementwise struct {
 	name            string
 	inputs, numbers []string

@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// maxWindows computes the maxima of 16 columns first, and then those of two or three of them: the first column of a window of three is the
-// last one of the window before it.
+// maxWindows computes the maxima of 16 columns first, and then those of two or three of them: the first column of a
+// window of three is the last one of the window before it.
 func maxWindows(name string, triples bool) {
 	signature := "func(y, x *float32, n int, at *int64, rows int)"
 	if triples {

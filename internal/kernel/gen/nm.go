@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// nmDoc documents the counts of both functions: for each element minus its rank in its group of four. Elements of rank 4-n or more are
-// kept, so n-3 must exceed the negated rank.
+// nmDoc documents the counts of both functions: for each element minus its rank in its group of four. Elements of rank
+// 4-n or more are kept, so n-3 must exceed the negated rank.
 const nmDoc = " keeps the n largest of each four; limit is n-3, "
 
 func nmRows() {

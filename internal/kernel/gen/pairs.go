@@ -6,8 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A pair is eight float64 converted from eight float32 in two registers of AVX2, or 16 in two of AVX-512 or eight in one: chains of the same
-// steps, which share the constants. As an operand, one register is a constant for all of the other pair.
+// A pair is eight float64 converted from eight float32 in two registers of AVX2, or 16 in two of AVX-512 or eight in
+// one: chains of the same steps, which share the constants. As an operand, one register is a constant for all of the
+// other pair.
 type pair []VecVirtual
 
 func (w width) newPair(registers int) pair {

@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// planesFamily splits elements of 2 and 4 bytes into planes of their bytes, and merges them. A rotation is two shifts by parameters;
-// shifts by the width of an element give 0, so that 0 and the width rotate nothing.
+// planesFamily splits elements of 2 and 4 bytes into planes of their bytes, and merges them. A rotation is two shifts
+// by parameters; shifts by the width of an element give 0, so that 0 and the width rotate nothing.
 func planesFamily() {
 	splitPlanes2()
 	mergePlanes2()

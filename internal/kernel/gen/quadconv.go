@@ -9,7 +9,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// quadFamily is the windows over images of bytes: convolutions with VPDPBUSD, which are requantized in registers, and maxima.
+// quadFamily is the windows over images of bytes: convolutions with VPDPBUSD, which are requantized in registers, and
+// maxima.
 func quadFamily() {
 	order := words("quadOrder", 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)
 	for _, rows := range []int{8, 7, 4, 1} {
@@ -179,8 +180,8 @@ func quadRows(order Mem) {
 	finish()
 }
 
-// quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a channel. Loads with a
-// mask of bytes would take an instruction more.
+// quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a
+// channel. Loads with a mask of bytes would take an instruction more.
 func quadWindow() {
 	function("quadWindowAVX512", "func(dst *byte, to int, x *byte, step, positions int, at *int64, quads int, w *byte, first *int32, blocks int, mask uint64, "+quadParameters+")",
 		"quadWindowAVX512 computes blocks of 64 channels, of the last one those of the mask, of positions that are to and step bytes apart; quads, positions, blocks > 0.")

@@ -1,6 +1,7 @@
 package main
 
-// quantizationFamily is the functions of compression: ranges, quantization, conversion, ranking, transposition and sparse forms.
+// quantizationFamily is the functions of compression: ranges, quantization, conversion, ranking, transposition and
+// sparse forms.
 func quantizationFamily() {
 	t := newTables()
 	cpuid()

@@ -78,8 +78,8 @@ func (c coder) pack8(v VecVirtual, dst Register) {
 	advance(dst, 8)
 }
 
-// quantize also prefetches ahead bytes after x, once per cache line: a caller processes rows, and memory would idle during this row, which
-// is cached.
+// quantize also prefetches ahead bytes after x, once per cache line: a caller processes rows, and memory would idle
+// during this row, which is cached.
 func quantize(packOrder Mem) {
 	function("quantizeAVX2", "func(dst *byte, x *float32, n, ahead int, scale float32, offset, lo, hi int32)",
 		"quantizeAVX2 expects the zero point minus the bits of roundShift as offset; n%8 == 0.")

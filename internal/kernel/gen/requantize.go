@@ -62,8 +62,8 @@ func rounding(table Mem) (c coder, offset VecVirtual) {
 	return coder{floor: v[0], shift: v[1], low8: v[2], order: v[3], lo: spread("lo"), hi: spread("hi")}, spread("offset")
 }
 
-// requantizePairs multiplies like the tiles of pairs and requantizes the sums of four rows and a panel while they are in registers, which
-// leave no place for the constants of the rounding before.
+// requantizePairs multiplies like the tiles of pairs and requantizes the sums of four rows and a panel while they are
+// in registers, which leave no place for the constants of the rounding before.
 func requantizePairs() {
 	const rows = 4
 	t := tile{rows, 16, ymm, pairs}

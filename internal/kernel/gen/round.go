@@ -155,7 +155,8 @@ func (s searching) start(fraction Register) {
 	VSUBPS(zero, s.spread(s.space, spaceHigh), s.high)
 }
 
-// refit keeps the scales that are better than those before, and continues with the optimal scales for their quantized values.
+// refit keeps the scales that are better than those before, and continues with the optimal scales for their quantized
+// values.
 func (s searching) refit() {
 	cost, dot, square := s.sums()
 	least, zero := s.load(stateLeast), s.spread(s.space, spaceLow)
@@ -183,7 +184,8 @@ func (s searching) keep(better Register, v VecVirtual, field int) {
 	VMOVUPS(t, s.field(field))
 }
 
-// sums are those over the rows: the weighted squared errors, and the products of quantized values with x and with themselves.
+// sums are those over the rows: the weighted squared errors, and the products of quantized values with x and with
+// themselves.
 func (s searching) sums() (cost, dot, square VecVirtual) {
 	cost, dot, square = s.zero(), s.zero(), s.zero()
 	x, stride, weight, rows := pointer("x"), pointer("stride"), pointer("weight"), pointer("rows")

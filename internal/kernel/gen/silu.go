@@ -14,7 +14,8 @@ func activationFamily() {
 	}
 }
 
-// siluSteps are the constants of siluGo, and the width of its registers. Those of entry are loaded where they are used if registers are few.
+// siluSteps are the constants of siluGo, and the width of its registers. Those of entry are loaded where they are used
+// if registers are few.
 type siluSteps struct {
 	width
 	entry                   func(i int) VecVirtual

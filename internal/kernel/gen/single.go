@@ -6,7 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The steps of float32 arithmetic, each with its operands in the order in which they are read and the result in a register of its own.
+// The steps of float32 arithmetic, each with its operands in the order in which they are read and the result in a
+// register of its own.
 
 // Predicates of comparisons.
 const (
@@ -24,8 +25,8 @@ func andPS(x, y VecVirtual) VecVirtual { z := YMM(); VANDPS(y, x, z); return z }
 func xorPS(x, y VecVirtual) VecVirtual { z := YMM(); VXORPS(y, x, z); return z }
 func sqrtPS(x VecVirtual) VecVirtual   { z := YMM(); VSQRTPS(x, z); return z }
 
-// maxPS: MAXPS returns its second source for zeros and for NaN. Computed in both orders, the results differ only in the sign of zero, where
-// AND gives +0 if possible, and for NaN, which the comparison detects.
+// maxPS: MAXPS returns its second source for zeros and for NaN. Computed in both orders, the results differ only in the
+// sign of zero, where AND gives +0 if possible, and for NaN, which the comparison detects.
 func maxPS(x, y VecVirtual) VecVirtual {
 	z, w := YMM(), YMM()
 	VMAXPS(y, x, z)

@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// spmmFamily is the product of sparse rows, in quads of four rows, and panels of a dense matrix; see SparseRows in ../spmm.go.
+// spmmFamily is the product of sparse rows, in quads of four rows, and panels of a dense matrix; see SparseRows in
+// ../spmm.go.
 func spmmFamily() {
 	for vectors := 1; vectors <= 4; vectors++ {
 		spmm(vectorRow{vectors, ymm})
@@ -39,7 +40,8 @@ type quadPointers struct {
 	index, values, count GPVirtual
 }
 
-// each calls f for the index of an element of each of the first rows. The indices are one load, as loads limit the kernels.
+// each calls f for the index of an element of each of the first rows. The indices are one load, as loads limit the
+// kernels.
 func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
 	rest := GP64()
 	switch rows {
@@ -61,7 +63,8 @@ func (q *quadPointers) each(rows int, f func(r int, k GPVirtual)) {
 	}
 }
 
-// A vectorRow is a row of columns in registers of a width, the last one of which is half filled if their number is odd in vectors of eight columns.
+// A vectorRow is a row of columns in registers of a width, the last one of which is half filled if their number is odd
+// in vectors of eight columns.
 type vectorRow struct {
 	vectors int // of eight columns
 	width   width
@@ -81,7 +84,8 @@ func (v vectorRow) part(i int, of VecVirtual) Op {
 	return of
 }
 
-// rows is the number of rows whose sums the registers hold, with the vectors that are multiplied: a sum has a latency of four cycles.
+// rows is the number of rows whose sums the registers hold, with the vectors that are multiplied: a sum has a latency
+// of four cycles.
 func (v vectorRow) rows() int {
 	switch {
 	case v.width.wide() || v.vectors < 4:
@@ -124,8 +128,8 @@ func spmmAt(v vectorRow) {
 	})
 }
 
-// multiplyQuads multiplies quads by rows of x. An index is converted by offset, and its vectors are those of row, some bytes after its start. All
-// columns of as many rows are summed at once as the registers hold.
+// multiplyQuads multiplies quads by rows of x. An index is converted by offset, and its vectors are those of row, some
+// bytes after its start. All columns of as many rows are summed at once as the registers hold.
 func multiplyQuads(q quadPointers, sums, quads GPVirtual, v vectorRow, offset func(k GPVirtual), row func(k GPVirtual, at int) Mem) {
 	rows := v.rows()
 	Label("quad")
@@ -195,8 +199,8 @@ func loop(label string, n GPVirtual, body func()) {
 	Label(label + "End")
 }
 
-// spmv multiplies quads by one column: the four rows are the lanes of a vector. Two quads are summed at once, as a sum has a latency of
-// four cycles; the second one has as many elements or more.
+// spmv multiplies quads by one column: the four rows are the lanes of a vector. Two quads are summed at once, as a sum
+// has a latency of four cycles; the second one has as many elements or more.
 func spmv() {
 	function("spmvAVX2", "func(sums *float32, index *byte, quads int, values *float32, x *float32, add int)",
 		"spmvAVX2 stores products of quads and a vector, or adds them to sums; quads > 0.")
@@ -282,8 +286,8 @@ func (q *columnQuad) store(label string) {
 	each(func(r int, to Mem) { VEXTRACTPS(U8(r), q.sum, to) })
 }
 
-// decodeSparse writes the values of quads, of a type of size bytes, times the scales of their rows: two elements of each row at a time, and after an odd
-// count four numbers that the next quad overwrites.
+// decodeSparse writes the values of quads, of a type of size bytes, times the scales of their rows: two elements of
+// each row at a time, and after an odd count four numbers that the next quad overwrites.
 func decodeSparse(name string, size int, widen func(from Mem, v VecVirtual)) {
 	function(name, "func(dst *float32, stored, index *byte, quads int, scales *float32)",
 		name+" writes the values of quads times the scales of their rows, and reads and writes up to four more; quads > 0.")

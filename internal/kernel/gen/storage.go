@@ -51,7 +51,8 @@ func between() {
 	finish()
 }
 
-// scaleMasked keeps the product with off where its bits are in kept: none for a factor of zero, which is zero for NaN, too.
+// scaleMasked keeps the product with off where its bits are in kept: none for a factor of zero, which is zero for NaN,
+// too.
 func scaleMasked() {
 	function("scaleMaskedAVX2", "func(dst, x *float32, mask *byte, n int, on, off float32, kept uint32)", "scaleMaskedAVX2 needs n%8 == 0.")
 	dst, x, mask, n := pointer("dst"), pointer("x"), pointer("mask"), pointer("n")

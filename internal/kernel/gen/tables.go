@@ -31,7 +31,8 @@ func compactTable() Mem {
 	return maskTable("compactIndex", func(row *[8]byte, bit, rank int) { row[rank] = byte(bit) }, 0)
 }
 
-// expandNothing in expandTable marks a clear bit: negative, and so is its double as a byte, for which PSHUFB writes zeros.
+// expandNothing in expandTable marks a clear bit: negative, and so is its double as a byte, for which PSHUFB writes
+// zeros.
 const expandNothing = 0xc0
 
 // expandTable has for every 8-bit mask the rank of each bit among the set ones, a byte each.

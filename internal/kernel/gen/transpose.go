@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// transposeBytes processes 16 columns in squares of 16×16. A register holds row i and row i+8 in its lanes, so that eight registers hold a
-// square.
+// transposeBytes processes 16 columns in squares of 16×16. A register holds row i and row i+8 in its lanes, so that
+// eight registers hold a square.
 func transposeBytes() {
 	function("transposeBytes16AVX2", "func(dst *byte, dstStride int, src *byte, srcStride int, rows int)",
 		"transposeBytes16AVX2 transposes 16 columns of rows rows into 16 rows; rows%16 == 0.")
@@ -40,8 +40,9 @@ func loadSquare(src, stride Register) []VecVirtual {
 	return square
 }
 
-// interleave interleaves the bytes of register i with those of i+4. It moves the top bit of the register number to the bottom of the byte
-// number and the top bit of that to the bottom of the register number; after three rounds register k holds columns 2k and 2k+1.
+// interleave interleaves the bytes of register i with those of i+4. It moves the top bit of the register number to the
+// bottom of the byte number and the top bit of that to the bottom of the register number; after three rounds register k
+// holds columns 2k and 2k+1.
 func interleave(v []VecVirtual) []VecVirtual {
 	var mixed []VecVirtual
 	for i := range 4 {
@@ -66,8 +67,9 @@ func storeSquare(dst, stride Register, square []VecVirtual) {
 	}
 }
 
-// transposeWords transposes squares of 8×8 elements. A register holds four columns of row i and of row i+4 in its lanes. Each of two rounds interleaves
-// the elements of register i with those of i+2, after which register k holds column k.
+// transposeWords transposes squares of 8×8 elements. A register holds four columns of row i and of row i+4 in its
+// lanes. Each of two rounds interleaves the elements of register i with those of i+2, after which register k holds
+// column k.
 func transposeWords() {
 	function("transposeWords8AVX2", "func(dst *uint32, dstStride int, src *uint32, srcStride int, rows int)",
 		"transposeWords8AVX2 transposes 8 columns of rows rows into 8 rows; strides in bytes, rows%8 == 0.")

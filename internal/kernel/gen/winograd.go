@@ -6,7 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// winograd is the transforms of Winograd's F(2×2, 3×3), of a vector of channels of one tile at a time: the elements of a pixel are adjacent.
+// winograd is the transforms of Winograd's F(2×2, 3×3), of a vector of channels of one tile at a time: the elements of
+// a pixel are adjacent.
 func winograd() {
 	for _, w := range []width{ymm, zmm} {
 		winogradInput(w)
@@ -29,7 +30,8 @@ func eachTile(w width, channels Register, body, next func()) {
 	JNZ(LabelRef("tile"))
 }
 
-// winogradInput transforms tiles of 4×4 pixels that start two columns apart, first along the rows and then along the columns.
+// winogradInput transforms tiles of 4×4 pixels that start two columns apart, first along the rows and then along the
+// columns.
 func winogradInput(w width) {
 	name := "winogradInput" + w.name
 	function(name, "func(v *float32, step int, x *float32, line, channels, tiles int)",

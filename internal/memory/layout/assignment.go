@@ -29,8 +29,8 @@ type assignment struct {
 	producers []int   // of values; -1 without producer
 }
 
-// assign determines the layout of every value. Layout-sensitive operators of ONNX are channels first; their layouts propagate
-// through agnostic nodes and transposes. All other values count as channels first.
+// assign determines the layout of every value. Layout-sensitive operators of ONNX are channels first; their layouts
+// propagate through agnostic nodes and transposes. All other values count as channels first.
 func (g *Graph) assign() *assignment {
 	c := &assignment{Graph: g, sides: make([]side, len(g.Values)), roles: make([]Role, len(g.Nodes))}
 	c.connect()

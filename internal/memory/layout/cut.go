@@ -2,8 +2,9 @@ package layout
 
 import "math"
 
-// A network is a flow network for Dinic's maximum-flow algorithm: push as much as fits along shortest paths until no path is
-// left. The nodes that the source still reaches are then one side of a minimum cut. The reverse of edge e is e^1.
+// A network is a flow network for Dinic's maximum-flow algorithm: push as much as fits along shortest paths until no
+// path is left. The nodes that the source still reaches are then one side of a minimum cut. The reverse of edge e is
+// e^1.
 type network struct {
 	to    []int
 	left  []int64

@@ -34,13 +34,13 @@ func byteCount(ms []Move) int64 {
 	return n
 }
 
-// ChannelsLast computes the effect of making all sensitive nodes of g channels last and choosing the best layout for agnostic
-// nodes. Inputs and outputs of the graph and values of breaking nodes keep their layouts.
+// ChannelsLast computes the effect of making all sensitive nodes of g channels last and choosing the best layout for
+// agnostic nodes. Inputs and outputs of the graph and values of breaking nodes keep their layouts.
 //
-// The result is optimal: transposes move the minimum number of bytes and, among such solutions, are as few as possible. It is a
-// minimum cut between nodes that are channels last and nodes that are channels first. A value whose producer and at least one
-// consumer are on different sides costs one Transpose, whatever the number of such consumers. The input and output of an
-// existing Transpose count as one value.
+// The result is optimal: transposes move the minimum number of bytes and, among such solutions, are as few as possible.
+// It is a minimum cut between nodes that are channels last and nodes that are channels first. A value whose producer
+// and at least one consumer are on different sides costs one Transpose, whatever the number of such consumers. The
+// input and output of an existing Transpose count as one value.
 func ChannelsLast(g *Graph) (*Effect, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (e *Effect) unfold(g *Graph) error {
 	return nil
 }
 
-// An image is a value together with its transposes: the same pixels in any layout. Its producer and consumers are nodes of the
-// flow network: source for channels last, sink for channels first.
+// An image is a value together with its transposes: the same pixels in any layout. Its producer and consumers are nodes
+// of the flow network: source for channels last, sink for channels first.
 type image struct {
 	value      int
 	producer   int
@@ -184,8 +184,8 @@ func (c *assignment) cut(images []*image) (lasts func(int) bool, err error) {
 	return f.reached, nil
 }
 
-// addCost adds the cost of splitting m to the network. A single consumer needs one edge. With several consumers, an auxiliary node
-// per direction makes the cut pay the cost once.
+// addCost adds the cost of splitting m to the network. A single consumer needs one edge. With several consumers, an
+// auxiliary node per direction makes the cut pay the cost once.
 func (m *image) addCost(f *network, price int64) {
 	if len(m.consumers) == 1 {
 		f.edge(m.producer, m.consumers[0], price, price)

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/internal/memory/layout"
 )
 
-// A model exported from a channels-last framework has transposes around each convolution. With channels-last convolutions all of
-// them are redundant.
+// A model exported from a channels-last framework has transposes around each convolution. With channels-last
+// convolutions all of them are redundant.
 func Example() {
 	g := &layout.Graph{
 		Values: []layout.Value{

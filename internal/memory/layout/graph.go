@@ -1,14 +1,14 @@
-// Package layout computes the effect of storing images channels last (NHWC) instead of channels first (NCHW), the layout of ONNX's
-// operators: transposes that are added or removed, and bytes that convolutions copy (im2col). It counts bytes and does not
-// estimate speed.
+// Package layout computes the effect of storing images channels last (NHWC) instead of channels first (NCHW), the
+// layout of ONNX's operators: transposes that are added or removed, and bytes that convolutions copy (im2col). It
+// counts bytes and does not estimate speed.
 //
 // It is independent of operators: the caller assigns a Role to each node.
 package layout
 
 import "fmt"
 
-// A Graph is the part of a model whose layouts matter. It has no weights and other constants: they are transposed once, when the
-// model is loaded.
+// A Graph is the part of a model whose layouts matter. It has no weights and other constants: they are transposed once,
+// when the model is loaded.
 type Graph struct {
 	Values []Value
 	Nodes  []Node

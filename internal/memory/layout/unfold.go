@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Window has the attributes of a convolution that im2col depends on, in ONNX's terms. Lists are by spatial axis; Pads has all
-// begins and then all ends.
+// A Window has the attributes of a convolution that im2col depends on, in ONNX's terms. Lists are by spatial axis; Pads
+// has all begins and then all ends.
 type Window struct {
 	Batch, Channels, Group                      int64
 	KernelShape, Strides, Dilations, Pads, Size []int64 // Size is that of the output
@@ -24,10 +24,10 @@ func (u Unfolding) plus(v Unfolding) Unfolding { return Unfolding{u.Bytes + v.By
 
 // unfold is the cost of w channels first and channels last.
 //
-// Both copy the same number of bytes: kernel × channels elements per output pixel. Channels first, elements along a row of the image
-// are contiguous if the stride is 1. Channels last, all channels of a pixel are contiguous, and the pixels along the width of the
-// kernel. A 1×1 kernel without padding needs no copy: channels last at any stride, which is the row stride of the matrix; channels
-// first at stride 1.
+// Both copy the same number of bytes: kernel × channels elements per output pixel. Channels first, elements along a row
+// of the image are contiguous if the stride is 1. Channels last, all channels of a pixel are contiguous, and the pixels
+// along the width of the kernel. A 1×1 kernel without padding needs no copy: channels last at any stride, which is the
+// row stride of the matrix; channels first at stride 1.
 func (w *Window) unfold() (channelsFirst, channelsLast Unfolding, err error) {
 	if err := w.check(); err != nil {
 		return Unfolding{}, Unfolding{}, err

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnfoldMatchesCopying copies the patches of small images, element by element, and counts pieces that are contiguous both in the
-// image and in the patches.
+// TestUnfoldMatchesCopying copies the patches of small images, element by element, and counts pieces that are
+// contiguous both in the image and in the patches.
 func TestUnfoldMatchesCopying(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		side := func(name string, least, most int64) []int64 {
@@ -35,8 +35,8 @@ func TestUnfoldMatchesCopying(t *testing.T) {
 	})
 }
 
-// A counter counts element reads and contiguous runs. A run ends where the next element read is not the next one of the image,
-// and at the end of a copy.
+// A counter counts element reads and contiguous runs. A run ends where the next element read is not the next one of the
+// image, and at the end of a copy.
 type counter struct {
 	elements, runs int64
 	at             int64

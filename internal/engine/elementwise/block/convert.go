@@ -6,14 +6,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Small are the integers that operators compute in 64 bits, so that a loop per type is not needed; false is 0 and true is 1.
+// Small are the integers that operators compute in 64 bits, so that a loop per type is not needed; false is 0 and true
+// is 1.
 const Small Set = 1<<ir.Int8 | 1<<ir.Int16 | 1<<ir.Int32 | 1<<ir.Uint8 | 1<<ir.Uint16 | 1<<ir.Uint32 | Bool
 
-// Direct reports whether all operators compute on elements of type dt where they are stored, without buffers for converted ones.
+// Direct reports whether all operators compute on elements of type dt where they are stored, without buffers for
+// converted ones.
 func Direct(dt ir.DType) bool { return !(Halves | Small).Has(dt) }
 
-// loading returns the function of type func(dst []T, at int) that reads elements of a from at on, for T the type of zero; nil if they are
-// stored as T.
+// loading returns the function of type func(dst []T, at int) that reads elements of a from at on, for T the type of
+// zero; nil if they are stored as T.
 func loading(a *ir.Array, zero any) any {
 	switch zero.(type) {
 	case float32:

@@ -12,11 +12,13 @@ type Operand[T ir.Element] struct {
 	own    Walk // the walk over its elements alone, if it is neither whole nor single
 }
 
-// shortRun is the length of runs below which operands are first copied to the output's order, block by block, so that loops are long.
+// shortRun is the length of runs below which operands are first copied to the output's order, block by block, so that
+// loops are long.
 const shortRun = 32
 
-// Together returns the walk of inputs that broadcast to out, for Blocks alone. Graphs have many small tensors, for which finding runs takes
-// longer than the work: if out is one block there are none, and each operand is ordered separately.
+// Together returns the walk of inputs that broadcast to out, for Blocks alone. Graphs have many small tensors, for
+// which finding runs takes longer than the work: if out is one block there are none, and each operand is ordered
+// separately.
 func Together(out *ir.Array, in ...*ir.Array) Walk {
 	if n := out.Elems(); n <= Len {
 		return Walk{dims: []int{int(n)}}
@@ -119,8 +121,8 @@ func (o *Operand[T]) tile(dst []T, from int) {
 	}
 }
 
-// stretch is Ordered for an operand of which each element is repeated. The elements are read into the end of dst: each is there until its
-// repetitions are written, as at least one position is left for each element after it.
+// stretch is Ordered for an operand of which each element is repeated. The elements are read into the end of dst: each
+// is there until its repetitions are written, as at least one position is left for each element after it.
 func (o *Operand[T]) stretch(dst []T, from int) {
 	if len(dst) == 0 {
 		return

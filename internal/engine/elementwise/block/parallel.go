@@ -9,8 +9,8 @@ import (
 // Grain is the number of elements below which waking another worker does not pay off, for the cheapest operations.
 const Grain = 16 << 10
 
-// Parallel splits n into pieces of grain and runs f on each of them, with exclusive scratch memory of size bytes. Work must include it for
-// every worker.
+// Parallel splits n into pieces of grain and runs f on each of them, with exclusive scratch memory of size bytes. Work
+// must include it for every worker.
 func Parallel(c *op.Call, n, grain int, size int64, f func(s Scratch, from, to int)) {
 	grain = max(grain, 1)
 	pieces := (n + grain - 1) / grain

@@ -15,8 +15,8 @@ type Loader[T ir.Element] struct {
 	load func(dst []T, at int) // if elements are converted
 }
 
-// Read returns a reader of a, whose elements are stored as T or converted to it: float16 and bfloat16 to float32, bool and smaller integers to
-// int64 or uint64, and all numbers to float64.
+// Read returns a reader of a, whose elements are stored as T or converted to it: float16 and bfloat16 to float32, bool
+// and smaller integers to int64 or uint64, and all numbers to float64.
 func Read[T ir.Element](a *ir.Array) Loader[T] {
 	var zero T
 	if load, ok := loading(a, zero).(func([]T, int)); ok {
@@ -53,8 +53,8 @@ type Writer[T ir.Element] struct {
 	store func(at int, x []T) // if elements are converted
 }
 
-// Write returns a writer of a, the inverse of Read: integers keep their low bits. A nil a is an output without consumers: writes are
-// discarded.
+// Write returns a writer of a, the inverse of Read: integers keep their low bits. A nil a is an output without
+// consumers: writes are discarded.
 func Write[T ir.Element](a *ir.Array) Writer[T] {
 	if a == nil {
 		return Writer[T]{}
@@ -66,7 +66,8 @@ func Write[T ir.Element](a *ir.Array) Writer[T] {
 	return Writer[T]{data: ir.View[T](a)}
 }
 
-// Block is the destination of the n elements from at on, to be filled before Done is called: the tensor's own memory, or buf.
+// Block is the destination of the n elements from at on, to be filled before Done is called: the tensor's own memory,
+// or buf.
 func (w Writer[T]) Block(buf []T, at, n int) []T {
 	if w.data != nil {
 		return w.data[at : at+n]

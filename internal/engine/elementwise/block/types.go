@@ -38,7 +38,8 @@ func Of(types ...ir.DType) Set {
 // Has reports whether d is in s.
 func (s Set) Has(d ir.DType) bool { return s>>d&1 == 1 }
 
-// Tensor is input i, called name in the specification, or an error if it is missing, not a tensor, or not of a type in s.
+// Tensor is input i, called name in the specification, or an error if it is missing, not a tensor, or not of a type in
+// s.
 func (s Set) Tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
 	a, err := op.Arg(in, i, name)
 	if err != nil {

@@ -2,8 +2,8 @@ package block
 
 import "slices"
 
-// A Walk is the order in which operands are read that are broadcast, or strided, to one shape: the result is row-major, and each operand
-// has a stride along each of its axes. Axes that are contiguous in all operands are merged.
+// A Walk is the order in which operands are read that are broadcast, or strided, to one shape: the result is row-major,
+// and each operand has a stride along each of its axes. Axes that are contiguous in all operands are merged.
 type Walk struct {
 	dims  []int
 	steps [][]int // [operand][axis]; 0 where an operand broadcasts
@@ -98,8 +98,8 @@ func (w Walk) Offset(operand, at int) int {
 	return off
 }
 
-// Runs calls f for each range of the positions from..to along which every operand has one stride: n positions from at on, operand i
-// starting at element off[i]. f must not keep or change off.
+// Runs calls f for each range of the positions from..to along which every operand has one stride: n positions from at
+// on, operand i starting at element off[i]. f must not keep or change off.
 func (w Walk) Runs(from, to int, f func(at, n int, off []int)) {
 	if from >= to {
 		return

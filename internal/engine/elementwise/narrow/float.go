@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A format is a float with one sign bit, exp exponent bits and man fraction bits, with subnormals (ONNX, "Float stored in 8 bits"; OCP
-// Microscaling Formats 1.0).
+// A format is a float with one sign bit, exp exponent bits and man fraction bits, with subnormals (ONNX, "Float stored
+// in 8 bits"; OCP Microscaling Formats 1.0).
 type format struct {
 	exp, man int
 	bias     int
@@ -17,7 +17,8 @@ type format struct {
 	unsigned bool  // neither zero nor NaN has a sign: that encoding is NaN
 }
 
-// formats holds the signed float types. Those of 6 and 4 bits have neither Inf nor NaN: NaN becomes -0, as in ml_dtypes.
+// formats holds the signed float types. Those of 6 and 4 bits have neither Inf nor NaN: NaN becomes -0, as in
+// ml_dtypes.
 var formats = map[ir.DType]format{
 	ir.Float8E4M3FN:   {exp: 4, man: 3, bias: 7, largest: 0x7e, inf: 0x7f, nan: 0x7f},
 	ir.Float8E4M3FNUZ: {exp: 4, man: 3, bias: 8, largest: 0x7f, inf: 0x80, nan: 0x80, unsigned: true},

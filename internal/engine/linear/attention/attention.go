@@ -29,7 +29,8 @@ type Head[T Float] struct {
 	Probe    []T      // Queries×Keys, scores at Options.Stage; nil for none
 }
 
-// A Mask modifies the scores of one query for the keys from key on, mostly by adding to them. Several workers call it concurrently.
+// A Mask modifies the scores of one query for the keys from key on, mostly by adding to them. Several workers call it
+// concurrently.
 type Mask[T Float] func(scores []T, query, key int)
 
 // KeyRange is the range of keys that a query attends to. The other keys do not affect the result.
@@ -61,8 +62,8 @@ func Work[T Float](s Shape, heads, workers int) int64 {
 	return int64(min(workers, heads*p.blocks)) * p.slot()
 }
 
-// Run computes all heads, sharing blocks of their queries over p. work is scratch memory of the size that Work returns; it need not be
-// cleared. Outputs must not overlap one another or operands.
+// Run computes all heads, sharing blocks of their queries over p. work is scratch memory of the size that Work returns;
+// it need not be cleared. Outputs must not overlap one another or operands.
 func Run[T Float](p *op.Pool, s Shape, work []byte, o Options[T], heads []Head[T]) {
 	if s.Queries <= 0 || s.Value <= 0 || len(heads) == 0 {
 		return
@@ -134,8 +135,8 @@ func (b *block[T]) keyRange(query int) (from, to int) {
 	return max(from, 0), min(to, b.shape.Keys)
 }
 
-// weigh turns the scores of one query into the weights of values. row has one element more than there are keys, and its capacity may be
-// written.
+// weigh turns the scores of one query into the weights of values. row has one element more than there are keys, and its
+// capacity may be written.
 func (b *block[T]) weigh(row []T, query int) {
 	scores := row[:len(row)-1]
 	// In the order of the stages of the specification.
@@ -178,8 +179,8 @@ func (b *block[T]) softmax(row []T) {
 	b.Softmax(padded(scores, b.lanes))
 }
 
-// padded is a row with -Inf after its end, up to a multiple of lanes or its capacity: functions of whole vectors are faster, and exponentials
-// of -Inf add nothing to sums.
+// padded is a row with -Inf after its end, up to a multiple of lanes or its capacity: functions of whole vectors are
+// faster, and exponentials of -Inf add nothing to sums.
 func padded[T Float](row []T, lanes int) []T {
 	n := len(row)
 	row = row[:min((n+lanes-1)/lanes*lanes, cap(row))]

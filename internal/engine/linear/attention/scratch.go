@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Block sizes of queries. A block is large enough that packing its keys and values is cheap compared to the products, and its scores stay
-// in the L2 cache unless there are very many keys.
+// Block sizes of queries. A block is large enough that packing its keys and values is cheap compared to the products,
+// and its scores stay in the L2 cache unless there are very many keys.
 const (
 	fewRows, manyRows = 48, 240
 	cached            = 1 << 16 // scores

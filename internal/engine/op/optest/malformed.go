@@ -16,7 +16,8 @@ type Defects struct {
 	Values             []string // of Texts
 }
 
-// Malformed is c with random defects: attributes and inputs with other values, types or shapes, and inputs that are absent.
+// Malformed is c with random defects: attributes and inputs with other values, types or shapes, and inputs that are
+// absent.
 func (c Case) Malformed(r *rand.Rand, d Defects) Case {
 	c.Attrs, c.In = slices.Clone(c.Attrs), slices.Clone(c.In)
 	for _, name := range d.Ints {
