@@ -3,6 +3,7 @@ package mcompress_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -52,13 +53,18 @@ func ExampleCompress_steps() {
 func ExampleCompress_gates() {
 	dir, remove := folder()
 	defer remove()
-	res, err := mcompress.Compress(context.Background(), "fixtures/cnn.onnx", filepath.Join(dir, "cnn.onnx"), prune.Random{},
-		mcompress.WithData("fixtures/digits_test.npz"), mcompress.WithGates(mcompress.MaxAccuracyDrop(0.01)))
-	if err != nil {
-		log.Fatal(err)
+	_, err := mcompress.Request{
+		Models: []string{"fixtures/cnn.onnx"},
+		Output: filepath.Join(dir, "cnn.onnx"),
+		Steps:  []mcompress.Step{prune.Random{}},
+		Data:   mcompress.Data{Path: "fixtures/digits_test.npz"},
+		Gates:  []mcompress.Gate{mcompress.MaxAccuracyDrop(0.01)},
+	}.Run(context.Background())
+	var rejected *mcompress.RejectedError
+	if errors.As(err, &rejected) {
+		fmt.Println(filepath.Base(rejected.Result.Output))
 	}
-	fmt.Println(res.Rejected, filepath.Base(res.Output))
-	// Output: true cnn.rejected.onnx
+	// Output: cnn.rejected.onnx
 }
 
 func ExampleOpenFS() {
@@ -83,7 +89,7 @@ type file struct{ *bytes.Buffer }
 
 func (file) Close() error { return nil }
 
-func ExampleModel_CompressTo() {
+func ExampleModel_RunTo() {
 	content, err := os.ReadFile("fixtures/mlp.onnx")
 	if err != nil {
 		log.Fatal(err)
@@ -94,7 +100,7 @@ func ExampleModel_CompressTo() {
 	}
 	defer m.Close()
 	files := memory{}
-	if _, err := m.CompressTo(context.Background(), files, "mlp.onnx", prune.Random{}, mcompress.WithReports("md")); err != nil {
+	if _, err := m.RunTo(context.Background(), files, "mlp.onnx", mcompress.Request{Steps: []mcompress.Step{prune.Random{}}, Reports: mcompress.Reports{Formats: []string{"md"}}}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(files["mlp.onnx"].Len() > 0, files["mlp.report.md"].Len() > 0)
@@ -116,7 +122,7 @@ func ExampleInspect() {
 }
 
 func ExampleVerify() {
-	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", mcompress.WithData("fixtures/digits_test.npz"))
+	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", mcompress.Data{Path: "fixtures/digits_test.npz"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -126,7 +132,7 @@ func ExampleVerify() {
 
 func ExampleNewSession() {
 	ctx := context.Background()
-	s, err := mcompress.NewSession(ctx, "fixtures/mlp.onnx")
+	s, err := mcompress.NewSession(ctx, "fixtures/mlp.onnx", mcompress.SessionOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -150,11 +156,13 @@ func ExamplePlanMemory() {
 	// Output: 2 runs, 10 weights
 }
 
-func ExampleFineTune() {
+func ExampleRequest_FineTune() {
 	dir, remove := folder()
 	defer remove()
-	res, err := mcompress.FineTune(context.Background(), "fixtures/cnn.onnx", filepath.Join(dir, "cnn.onnx"), prune.Random{Amount: 0.3},
-		mcompress.WithDataset(mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 256}))
+	res, err := mcompress.Request{
+		Models: []string{"fixtures/cnn.onnx"}, Output: filepath.Join(dir, "cnn.onnx"), Steps: []mcompress.Step{prune.Random{Amount: 0.3}},
+		Data: mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 256},
+	}.FineTune(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -162,11 +170,12 @@ func ExampleFineTune() {
 	// Output: finetune
 }
 
-func ExampleDistill() {
+func ExampleRequest_Distill() {
 	dir, remove := folder()
 	defer remove()
-	res, err := mcompress.Distill(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", filepath.Join(dir, "student.onnx"),
-		mcompress.WithDataset(mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 64}))
+	res, err := mcompress.Request{
+		Models: []string{"fixtures/cnn.onnx"}, Output: filepath.Join(dir, "student.onnx"), Data: mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 64},
+	}.Distill(context.Background(), "fixtures/cnn.onnx")
 	if err != nil {
 		log.Fatal(err)
 	}

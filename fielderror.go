@@ -1,6 +1,7 @@
 package mcompress
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 )
@@ -13,18 +14,13 @@ type FieldError struct {
 }
 
 // fieldName matches a field, or a gate as Gates.NAME, in the text of a FieldError.
-var fieldName = regexp.MustCompile(`\{([A-Z][A-Za-z]*(?:\.[A-Za-z][\w-]*)?)\}`)
+var fieldName = regexp.MustCompile(`\{([A-Z][A-Za-z]*(?:\.[A-Za-z][\w-]*)*)\}`)
 
-// fieldErrorf is a FieldError whose text names fields in braces: "{Search.MaxSize} requires …". An argument that is an
-// error is its cause.
+// fieldErrorf is a FieldError whose text names fields in braces: "{Search.MaxSize} requires …". The
+// operand of %w is its cause.
 func fieldErrorf(format string, args ...any) error {
-	e := &FieldError{text: fmt.Sprintf(format, args...)}
-	for _, arg := range args {
-		if err, ok := arg.(error); ok {
-			e.err = err
-		}
-	}
-	return e
+	err := fmt.Errorf(format, args...)
+	return &FieldError{text: err.Error(), err: errors.Unwrap(err)}
 }
 
 // Error is the error with the names of the fields in Go.

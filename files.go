@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // Files receives the files of a result, such as entries of an archive or objects of a store. Create is called once for each file, after
@@ -17,23 +16,25 @@ type Files interface {
 	Create(name string) (io.WriteCloser, error)
 }
 
-// CompressTo is Compress with the model called name, its data file and reports written to files. The result is complete and verified
-// before the first file is created, so that an error creates no file. Until then it is in a folder in os.TempDir, which needs free
-// space for the files of the result, and for outputs of lazy tensors that other lazy tensors read.
-func (m *Model) CompressTo(ctx context.Context, files Files, name string, steps ...Step) (_ *Result, err error) {
+// RunTo is Run with the model called name, its data file and reports written to files. The result is complete and verified
+// before the first file is created, so that an error creates no file. Until then it is in a folder in os.TempDir, which
+// needs free space for the files of the result, and for outputs of lazy tensors that other lazy tensors read. A result that
+// a gate rejects is written, too, before the *RejectedError is returned.
+func (m *Model) RunTo(ctx context.Context, files Files, name string, r Request) (_ *Result, err error) {
 	if name == "" || name != filepath.Base(name) {
-		return nil, pass.OptionErrorf("%q is not the name of a file", name)
-	}
-	s, methods, err := split(steps)
-	if err != nil {
-		return nil, err
+		return nil, fieldErrorf("%q is not the name of a file", name)
 	}
 	dir, err := atomicfile.NewFolder("")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	res, err := m.compress(ctx, filepath.Join(dir.Path, name), s, methods)
+	r.Output = filepath.Join(dir.Path, name)
+	res, err := m.Run(ctx, r)
+	var rejected *RejectedError
+	if errors.As(err, &rejected) {
+		return nil, errors.Join(err, rejected.Result.moveTo(files, dir.Path))
+	}
 	if err != nil || res.Output == "" {
 		return res, err
 	}

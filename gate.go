@@ -1,13 +1,5 @@
 package mcompress
 
-import "github.com/mcompress/mcompress/report"
-
-// A Gate is a limit that a result must keep.
-type Gate struct {
-	Name  string  // as the flag of the command line program
-	Bound float64 // in the unit of the quantity: a factor, bytes, a fraction, decibels
-}
-
 // MinRatio is the minimum compression ratio of the files.
 func MinRatio(factor float64) Gate { return Gate{Name: "min-ratio", Bound: factor} }
 
@@ -29,22 +21,24 @@ func MinAgreement(fraction float64) Gate { return Gate{Name: "min-agreement", Bo
 // MaxAccuracyDrop is the maximum drop of accuracy, a fraction of the samples. It requires data with labels.
 func MaxAccuracyDrop(fraction float64) Gate { return Gate{Name: "max-accuracy-drop", Bound: fraction} }
 
-// MaxMetricDrop is the maximum drop of the metric of WithMetric or WithEvaluator, in its unit.
+// MaxMetricDrop is the maximum drop of the metric of the verification, in its unit.
 func MaxMetricDrop(by float64) Gate { return Gate{Name: "max-metric-drop", Bound: by} }
 
 // MaxLatencyRatio is the maximum time of a run divided by that of the source, the minimum of interleaved runs in the embedded engine. The
 // machine must be otherwise idle.
 func MaxLatencyRatio(factor float64) Gate { return Gate{Name: "max-latency-ratio", Bound: factor} }
 
-// measured reports whether the gate requires a run of the models.
-func (g Gate) measured() bool { return g.timed() || g.onOutputs() }
-
-// timed reports whether the gate is on time.
-func (g Gate) timed() bool {
-	return report.KindOf(g.Name) == report.OnTime
+// MaxBaselineSizeRatio is the maximum size of the files divided by that of the baseline.
+func MaxBaselineSizeRatio(factor float64) Gate {
+	return Gate{Name: "max-baseline-size-ratio", Bound: factor}
 }
 
-// onOutputs reports whether the gate is on outputs, whose errors depend on the inputs.
-func (g Gate) onOutputs() bool {
-	return report.KindOf(g.Name) == report.OnOutputs
+// MaxBaselineMetricDrop is the maximum drop of the metric, else of accuracy, below that of the baseline on the same
+// samples, in its unit.
+func MaxBaselineMetricDrop(by float64) Gate { return Gate{Name: "max-baseline-metric-drop", Bound: by} }
+
+// MaxBaselineLatencyRatio is the maximum time of a run divided by that of the baseline; both are relative to the source if
+// it is the same.
+func MaxBaselineLatencyRatio(factor float64) Gate {
+	return Gate{Name: "max-baseline-latency-ratio", Bound: factor}
 }

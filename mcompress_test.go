@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -51,8 +52,11 @@ func read(t *testing.T, path string) []byte {
 
 func TestCompressVerifiesAndReports(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	res, err := mcompress.Compress(context.Background(), fixture("cnn.onnx"), out, step(t, "weight-int8"),
-		mcompress.WithTestData(mcompress.Data{Path: fixture("digits_test.npz"), Limit: 100}), mcompress.WithGates(mcompress.MinRatio(2), mcompress.MaxAccuracyDrop(0.02)))
+	res, err := mcompress.Request{
+		Models: []string{fixture("cnn.onnx")}, Output: out, Steps: []mcompress.Step{step(t, "weight-int8")},
+		Verification: mcompress.Verification{Data: mcompress.Data{Path: fixture("digits_test.npz"), Limit: 100}},
+		Gates:        []mcompress.Gate{mcompress.MinRatio(2), mcompress.MaxAccuracyDrop(0.02)},
+	}.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,27 +74,35 @@ func TestCompressVerifiesAndReports(t *testing.T) {
 
 func TestGateThatDoesNotHoldRejectsTheResult(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	res, err := mcompress.Compress(context.Background(), fixture("mlp.onnx"), out, step(t, "weight-int8"), mcompress.WithGates(mcompress.MinRatio(50)))
-	if err != nil || !res.Rejected || filepath.Base(res.Output) != "out.rejected.onnx" {
-		t.Errorf("got %+v, %v", res, err)
+	_, err := mcompress.Request{
+		Models: []string{fixture("mlp.onnx")}, Output: out, Steps: []mcompress.Step{step(t, "weight-int8")}, Gates: []mcompress.Gate{mcompress.MinRatio(50)},
+	}.Run(context.Background())
+	var rejected *mcompress.RejectedError
+	if !errors.As(err, &rejected) || filepath.Base(rejected.Result.Output) != "out.rejected.onnx" || mcompress.ExitCode(err) != mcompress.ExitGate {
+		t.Fatalf("got %v", err)
+	}
+	if text := err.Error(); !strings.Contains(text, "min-ratio") {
+		t.Errorf("%q does not name the gate", text)
 	}
 }
 
 // Data of the run reaches steps that have none of their own.
 func TestDataIsForCalibration(t *testing.T) {
-	bytesOf := func(steps ...mcompress.Step) []byte {
+	bytesOf := func(data string, steps ...mcompress.Step) []byte {
 		out := filepath.Join(t.TempDir(), "out.onnx")
-		if _, err := mcompress.Compress(context.Background(), fixture("cnn.onnx"), out, append(steps, mcompress.WithVerify(false))...); err != nil {
+		r := mcompress.Request{Models: []string{fixture("cnn.onnx")}, Output: out, Steps: steps, Data: mcompress.Data{Path: data}}
+		r.Verification.Skip = true
+		if _, err := r.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		return read(t, out)
 	}
 	data := fixture("digits_test.npz")
-	own := bytesOf(step(t, "static-int8", pass.Option{Name: "data", Value: data}))
-	if !bytes.Equal(bytesOf(step(t, "static-int8"), mcompress.WithData(data)), own) {
-		t.Error("WithData and the option data give other results")
+	own := bytesOf("", step(t, "static-int8", pass.Option{Name: "data", Value: data}))
+	if !bytes.Equal(bytesOf(data, step(t, "static-int8")), own) {
+		t.Error("the data of the request and the option data give other results")
 	}
-	if bytes.Equal(bytesOf(step(t, "static-int8")), own) {
+	if bytes.Equal(bytesOf("", step(t, "static-int8")), own) {
 		t.Error("the data changes nothing")
 	}
 }
@@ -112,7 +124,7 @@ func TestModelsOutsideOfFilesGiveTheSameResult(t *testing.T) {
 	defer m.Close()
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	res, err := m.CompressTo(ctx, zipped{z}, "external.onnx", step(t, "weight-int8"), mcompress.WithReports("json"))
+	res, err := m.RunTo(ctx, zipped{z}, "external.onnx", mcompress.Request{Steps: []mcompress.Step{step(t, "weight-int8")}, Reports: mcompress.Reports{Formats: []string{"json"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +153,7 @@ func TestModelsOutsideOfFilesGiveTheSameResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := m.Verify(ctx, again); err != nil || v.Skipped != "" || v.Worst() == nil {
+	if v, err := m.Verify(ctx, again, mcompress.Request{}); err != nil || v.Skipped != "" || v.Worst() == nil {
 		t.Errorf("got %+v, %v", v, err)
 	}
 	if err := again.Close(); err != nil {
@@ -161,30 +173,53 @@ type entry struct{ io.Writer }
 
 func (entry) Close() error { return nil }
 
-func TestZeroValuesAreErrors(t *testing.T) {
-	ctx, out := context.Background(), filepath.Join(t.TempDir(), "out.onnx")
-	var none mcompress.Option
-	if _, err := mcompress.Compress(ctx, fixture("mlp.onnx"), out, none); err != nil {
-		t.Errorf("a nil option: %v", err)
+func TestInvalidRequestsAreErrors(t *testing.T) {
+	ctx, out, model := context.Background(), filepath.Join(t.TempDir(), "out.onnx"), fixture("mlp.onnx")
+	same := filepath.Join(t.TempDir(), "same.onnx")
+	if err := os.WriteFile(same, read(t, model), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	for name, args := range map[string]struct {
-		in, out string
-		steps   []mcompress.Step
+	for name, c := range map[string]struct {
+		change func(*mcompress.Request)
+		fields []string // nil for an error of an option
 	}{
-		"nil step":      {fixture("mlp.onnx"), out, []mcompress.Step{nil}},
-		"no method":     {fixture("mlp.onnx"), out, []mcompress.Step{stranger{}}},
-		"no output":     {fixture("mlp.onnx"), "", nil},
-		"same file":     {out, out, nil},
-		"order":         {fixture("mlp.onnx"), out, []mcompress.Step{step(t, "weight-int8"), step(t, "l1")}},
-		"target":        {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithTarget("none")}},
-		"report":        {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithReports("pdf")}},
-		"gate":          {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithVerify(false), mcompress.WithGates(mcompress.MinSQNR(1))}},
-		"random inputs": {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithGates(mcompress.MinSQNR(1))}},
-		"data options":  {fixture("mlp.onnx"), out, []mcompress.Step{mcompress.WithDataset(mcompress.Data{Mean: "a"})}},
+		"no model":      {func(r *mcompress.Request) { r.Models = nil }, []string{"Models"}},
+		"nil step":      {func(r *mcompress.Request) { r.Steps = []mcompress.Step{nil} }, []string{"Steps"}},
+		"no method":     {func(r *mcompress.Request) { r.Steps = []mcompress.Step{stranger{}} }, []string{"Steps"}},
+		"same file":     {func(r *mcompress.Request) { r.Models, r.Output = []string{same}, same }, nil},
+		"order":         {func(r *mcompress.Request) { r.Steps = []mcompress.Step{step(t, "weight-int8"), step(t, "l1")} }, nil},
+		"target":        {func(r *mcompress.Request) { r.Target = "none" }, []string{"Target"}},
+		"report":        {func(r *mcompress.Request) { r.Reports.Formats = []string{"pdf"} }, []string{"Reports.Formats"}},
+		"unknown gate":  {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{{Name: "min-luck"}} }, []string{"Gates"}},
+		"random inputs": {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{mcompress.MinSQNR(1)} }, []string{"Gates.min-sqnr", "Data", "Verification.AllowRandomInputs"}},
+		"data options":  {func(r *mcompress.Request) { r.Data = mcompress.Data{Path: fixture("digits_test.npz"), Mean: "a"} }, nil},
+		"no data":       {func(r *mcompress.Request) { r.Data.Mean = "1" }, []string{"Data.Mean", "Data"}},
+		"gate without run": {func(r *mcompress.Request) {
+			r.Verification.Skip, r.Gates = true, []mcompress.Gate{mcompress.MinSQNR(1)}
+		}, []string{"Gates.min-sqnr", "Verification.Skip"}},
+		"steps and search": {func(r *mcompress.Request) {
+			r.Steps, r.Search = []mcompress.Step{step(t, "weight-int8")}, &mcompress.Search{MaxSize: 1}
+		}, []string{"Search", "Steps"}},
+		"goal":     {func(r *mcompress.Request) { r.Search = &mcompress.Search{} }, nil},
+		"baseline": {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{mcompress.MaxBaselineSizeRatio(1)} }, []string{"Gates.max-baseline-size-ratio", "Baseline"}},
+		"two models pushed": {func(r *mcompress.Request) {
+			r.Models, r.Push = []string{model, model}, "dir:x"
+		}, nil},
+		"workers": {func(r *mcompress.Request) { r.Limits.Workers = -1 }, []string{"Limits.Workers"}},
 	} {
-		var option *pass.OptionError
-		if _, err := mcompress.Compress(ctx, args.in, args.out, args.steps...); !errors.As(err, &option) {
+		r := mcompress.Request{Models: []string{model}, Output: out}
+		c.change(&r)
+		_, err := r.Run(ctx)
+		var field *mcompress.FieldError
+		switch {
+		case mcompress.ExitCode(err) != mcompress.ExitUsage:
 			t.Errorf("%s: got %v", name, err)
+		case c.fields == nil:
+		case !errors.As(err, &field) || !slices.Equal(field.Fields(), c.fields):
+			t.Errorf("%s: got %v about %v, want %v", name, err, field.Fields(), c.fields)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%s: there is a result", name)
 		}
 	}
 	var format *onnx.FormatError
@@ -194,29 +229,30 @@ func TestZeroValuesAreErrors(t *testing.T) {
 }
 
 // stranger is no method of the package.
-type stranger struct{}
+type stranger struct{ pass.Options }
 
 func (stranger) Method() *pass.Method { return nil }
 
 func TestFineTuneAndDistill(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	var steps int64
-	options := []mcompress.Step{
-		mcompress.WithDataset(mcompress.Data{Path: fixture("digits_test.npz"), Limit: 64}),
-		mcompress.WithProgress(func(p mcompress.Progress) {
-			if p.Stage == "train" {
-				steps = p.Done
+	r := mcompress.Request{
+		Models: []string{fixture("cnn.onnx")}, Output: filepath.Join(dir, "tuned.onnx"), Data: mcompress.Data{Path: fixture("digits_test.npz"), Limit: 64},
+		Events: mcompress.Events{Progress: func(p mcompress.Progress) {
+			if p.Stage == mcompress.StageTrain {
+				steps = max(steps, p.Done)
 			}
-		}),
+		}},
 	}
 	few := pass.Option{Name: "steps", Value: "2"}
-	tuned := filepath.Join(dir, "tuned.onnx")
-	res, err := mcompress.FineTune(ctx, fixture("cnn.onnx"), tuned, append(options, step(t, "finetune", few), step(t, "weight-int8"))...)
+	r.Steps = []mcompress.Step{step(t, "finetune", few), step(t, "weight-int8")}
+	res, err := r.FineTune(ctx)
 	if err != nil || len(res.Report.Training) != 1 || steps != 2 {
 		t.Errorf("%d steps: got %+v, %v", steps, res, err)
 	}
-	student := filepath.Join(dir, "student.onnx")
-	res, err = mcompress.Distill(ctx, fixture("cnn.onnx"), "", student, append(options, step(t, "channel"), step(t, "distill", few))...)
+	r.Models, r.Output = nil, filepath.Join(dir, "student.onnx")
+	r.Steps = []mcompress.Step{step(t, "channel"), step(t, "distill", few)}
+	res, err = r.Distill(ctx, fixture("cnn.onnx"))
 	if err != nil || len(res.Report.Training) != 1 || res.Report.Training[0].Metric != "" || res.Report.Totals.FileBytes.After >= res.Report.Totals.FileBytes.Before {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -229,10 +265,11 @@ func TestMetricOfTheLibraryChoosesWeights(t *testing.T) {
 		calls++
 		return mcompress.EvaluatorValue{Name: "mine", Value: -float64(calls), HigherIsBetter: true}, nil
 	})
-	for name, option := range map[string]mcompress.Option{"f1": mcompress.WithMetric("f1"), "mine": mcompress.WithEvaluator(e)} {
-		out := filepath.Join(t.TempDir(), "tuned.onnx")
-		few := distill.FineTune{Steps: 2}
-		res, err := mcompress.FineTune(t.Context(), "fixtures/mlp.onnx", out, few, mcompress.WithData("fixtures/digits_test.npz"), option)
+	for name, v := range map[string]mcompress.Verification{"f1": {Metric: "f1"}, "mine": {Evaluator: e}} {
+		res, err := mcompress.Request{
+			Models: []string{"fixtures/mlp.onnx"}, Output: filepath.Join(t.TempDir(), "tuned.onnx"), Steps: []mcompress.Step{distill.FineTune{Steps: 2}},
+			Data: mcompress.Data{Path: "fixtures/digits_test.npz"}, Verification: v,
+		}.FineTune(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,24 +295,27 @@ func TestEvaluatorOfTheLibrary(t *testing.T) {
 		_, err := os.Stat(f.Data)
 		return value, err
 	})
-	out := filepath.Join(t.TempDir(), "small.onnx")
-	res, err := mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithEvaluator(e), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)), mcompress.WithAllowRandomInputs())
-	if err != nil || !res.Rejected || calls != 2 {
-		t.Fatalf("got %+v after %d calls, %v", res, calls, err)
+	r := mcompress.Request{
+		Models: []string{"fixtures/mlp.onnx"}, Output: filepath.Join(t.TempDir(), "small.onnx"), Steps: []mcompress.Step{quantize.DynamicInt8{}},
+		Verification: mcompress.Verification{Evaluator: e, AllowRandomInputs: true}, Gates: []mcompress.Gate{mcompress.MaxMetricDrop(0.5)},
 	}
-	if m := res.Report.Verification.Metric; m.Name != "mine" || *m.Before != 1 || *m.After != 0.25 {
+	_, err := r.Run(t.Context())
+	var rejected *mcompress.RejectedError
+	if !errors.As(err, &rejected) || calls != 2 {
+		t.Fatalf("got %v after %d calls", err, calls)
+	}
+	if m := rejected.Result.Report.Verification.Metric; m.Name != "mine" || *m.Before != 1 || *m.After != 0.25 {
 		t.Errorf("got %+v", m)
 	}
-	res, err = mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, quantize.DynamicInt8{}, mcompress.WithMetric("embedding-cosine"), mcompress.WithGates(mcompress.MaxMetricDrop(0.5)), mcompress.WithAllowRandomInputs())
-	if err != nil || res.Rejected {
+	r.Verification.Evaluator, r.Verification.Metric = nil, "embedding-cosine"
+	if res, err := r.Run(t.Context()); err != nil {
 		t.Errorf("got %+v, %v", res, err)
 	}
-	for _, options := range [][]mcompress.Step{
-		{mcompress.WithMetric("f1"), mcompress.WithEvaluator(e)}, {mcompress.WithGates(mcompress.MaxMetricDrop(1))}, {mcompress.WithMetric("f1")}, {mcompress.WithMetric("x")},
-	} {
-		var invalid *pass.OptionError
-		if _, err := mcompress.Compress(t.Context(), "fixtures/mlp.onnx", out, options...); !errors.As(err, &invalid) {
-			t.Errorf("got %v", err)
+	for _, v := range []mcompress.Verification{{Metric: "f1", Evaluator: e}, {}, {Metric: "f1"}, {Metric: "x"}} {
+		v.AllowRandomInputs, r.Verification = true, v
+		var invalid *mcompress.FieldError
+		if _, err := r.Run(t.Context()); !errors.As(err, &invalid) {
+			t.Errorf("%+v: got %v", v, err)
 		}
 	}
 }

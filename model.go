@@ -5,10 +5,8 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // A Model is an open model. Its weights are read when they are used, so that it must be closed after the last use.
@@ -53,13 +51,20 @@ func (m *Model) Close() error { return m.file.Close() }
 
 // Compress is the function Compress for an open model.
 func (m *Model) Compress(ctx context.Context, out string, steps ...Step) (*Result, error) {
-	s, methods, err := split(steps)
-	if err != nil {
-		return nil, err
-	}
-	return m.compress(ctx, out, s, methods)
+	return m.Run(ctx, Request{Output: out, Steps: steps})
 }
 
-func (m *Model) compress(ctx context.Context, out string, s *settings, methods []pass.Options) (*Result, error) {
-	return compress(ctx, job.Options{Input: m.file.Path, Source: m.reopen, Output: out}, s, methods)
+// Run carries out a request, which has no Models, for an open model. A model that is not a file on disk has no journal: an
+// interrupted run begins anew.
+func (m *Model) Run(ctx context.Context, r Request) (*Result, error) {
+	switch {
+	case len(r.Models) > 0:
+		return nil, fieldErrorf("{Models} is the one that is open")
+	case r.Output == "" && !r.DryRun:
+		return nil, fieldErrorf("{Output} is empty")
+	case r.Search != nil || r.Variants != nil:
+		return nil, fieldErrorf("{Search} and {Variants} require a model at a path")
+	}
+	r.Models, r.source = []string{m.file.Path}, m.reopen
+	return r.Run(ctx)
 }

@@ -32,7 +32,7 @@ func run(ctx context.Context, in, out string) error {
 	if err != nil {
 		return err
 	}
-	s, err := mcompress.NewSession(ctx, res.Output)
+	s, err := mcompress.NewSession(ctx, res.Output, mcompress.SessionOptions{})
 	if err != nil {
 		return err
 	}

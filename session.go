@@ -1,13 +1,16 @@
 package mcompress
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/weightcache"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -28,14 +31,27 @@ type Port struct {
 	Type *ir.Type // nil if the model does not declare it, or if it is not a tensor
 }
 
-// NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond half of which weights are read from the file
-// in each run, WithMaxSteps, WithWorkers, WithWeightCache and WithMemoryProfile.
-func NewSession(ctx context.Context, path string, options ...Option) (*Session, error) {
+// SessionOptions are the options of sessions. The zero value has defaults.
+type SessionOptions struct {
+	// Limits are those of the session: beyond half of Memory weights are read from the file in each run.
+	Limits Limits
+
+	// WeightCache is a folder that keeps packed weights of models: later sessions of the same model map them into memory
+	// that is common to their processes, instead of reading and packing the weights again. Files of the folder may be
+	// deleted at any time. Errors of the folder do not prevent sessions; Warning, which may be nil, is called with them.
+	WeightCache string
+	Warning     func(error)
+
+	Memory *MemoryProfile // measures the memory of the session; may be nil
+}
+
+// NewSession opens the model at path to run it.
+func NewSession(ctx context.Context, path string, o SessionOptions) (*Session, error) {
 	m, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.NewSession(ctx, options...)
+	s, err := m.NewSession(ctx, o)
 	if err != nil {
 		m.Close()
 		return nil, err
@@ -45,15 +61,21 @@ func NewSession(ctx context.Context, path string, options ...Option) (*Session, 
 }
 
 // NewSession is the function NewSession for an open model, which must stay open as long as the session.
-func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, error) {
-	s := settingsOf(options)
-	e, err := s.cache.Open(ctx, m.file, engine.Options{Workers: s.threads(), Limits: memory.Limits{Memory: s.memory, Steps: s.maxSteps}})
+func (m *Model) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	var cache *weightcache.Cache
+	if o.WeightCache != "" {
+		cache = &weightcache.Cache{Dir: o.WeightCache, Warn: o.Warning}
+	}
+	e, err := cache.Open(ctx, m.file, engine.Options{Workers: o.Limits.threads(), Limits: memory.Limits{Memory: o.Limits.Memory, Steps: o.Limits.Steps}})
 	if err != nil {
 		return nil, err
 	}
-	s.memoryProfile.opened(e)
-	return &Session{session: e, graph: m.file.Model.Graph, memory: s.memoryProfile}, nil
+	o.Memory.opened(e)
+	return &Session{session: e, graph: m.file.Model.Graph, memory: o.Memory}, nil
 }
+
+// threads is the number of worker threads.
+func (l Limits) threads() int { return cmp.Or(max(l.Workers, 0), runtime.GOMAXPROCS(0)) }
 
 // Run computes the outputs for the inputs, both by name. ir.ArrayOf makes arrays of slices. After Close it is an error.
 func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {

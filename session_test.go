@@ -10,7 +10,7 @@ import (
 
 // Outputs are in the memory of recycled ones.
 func TestSessionRecycles(t *testing.T) {
-	s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx")
+	s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx", mcompress.SessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A MemoryProfile measures the memory of the sessions that are opened with it (WithMemoryProfile) after their runs, so that a program finds its leaks:
+// A MemoryProfile measures the memory of the sessions that are opened with it (SessionOptions.Memory) after their runs, so that a program finds its leaks:
 // sessions that are never closed, outputs that stay referenced, values that remain after runs. The zero value is ready for use. Several
 // sessions and goroutines may share one. It collects garbage after some of the runs, fewer and fewer: it is for tests and diagnosis.
 type MemoryProfile struct {
@@ -39,10 +39,14 @@ type Memory struct {
 
 // A MemoryGrowth is one of the numbers of Memory over runs: its name, the first and the last sample, the mean change per run, and whether it
 // grows from sample to sample, which is a leak. The first quarter of the samples is left out, and fewer than nine runs are not checked.
-type MemoryGrowth = profile.Growth
-
-// WithMemoryProfile measures the memory of a session by p.
-func WithMemoryProfile(p *MemoryProfile) Option { return func(s *settings) { s.memoryProfile = p } }
+type MemoryGrowth struct {
+	Name    string
+	First   int64 // at the first sample after the first quarter
+	Last    int64
+	PerStep float64 // mean change by run
+	Grows   bool    // from sample to sample, never decreasing: a leak
+	Checked bool    // there were enough runs for Grows
+}
 
 // Memory returns the memory at this time.
 func (p *MemoryProfile) Memory() Memory {
@@ -67,7 +71,11 @@ func (p *MemoryProfile) measure() Memory {
 func (p *MemoryProfile) Growth() []MemoryGrowth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.samples.Growth()
+	var all []MemoryGrowth
+	for _, g := range p.samples.Growth() {
+		all = append(all, MemoryGrowth(g))
+	}
+	return all
 }
 
 // opened adds a session.

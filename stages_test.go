@@ -47,14 +47,14 @@ func tokens(seed int64) map[string]*ir.Array {
 
 // Stages and shards compute the outputs of the whole model, also in concurrent runs, and are refused once they are closed.
 func TestSplitSession(t *testing.T) {
-	whole, err := mcompress.NewSession(t.Context(), splitModel)
+	whole, err := mcompress.NewSession(t.Context(), splitModel, mcompress.SessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
 	for _, c := range []struct{ stages, ranks int }{{1, 0}, {2, 0}, {4, 0}, {0, 2}, {0, 4}} {
 		t.Run(fmt.Sprintf("%d stages, %d ranks", c.stages, c.ranks), func(t *testing.T) {
-			s, err := mcompress.NewSplitSession(t.Context(), splitInto(t, c.stages, c.ranks), mcompress.WithWorkers(1))
+			s, err := mcompress.NewSplitSession(t.Context(), splitInto(t, c.stages, c.ranks), mcompress.SessionOptions{Limits: mcompress.Limits{Workers: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestSplitSessionOfOtherFiles(t *testing.T) {
 		if err := c.change(dir, stage); err != nil {
 			t.Fatal(err)
 		}
-		_, err = mcompress.NewSplitSession(t.Context(), manifest)
+		_, err = mcompress.NewSplitSession(t.Context(), manifest, mcompress.SessionOptions{})
 		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, c.file)+": ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/remote"
+	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/pass"
 )
 
 func applyCommand(t *tool) *cli.Command {
-	w := newWriting()
+	w := newRequestFlags()
 	var test testSet
 	return &cli.Command{
 		Name:      "apply",
@@ -40,13 +40,13 @@ func applyCommand(t *tool) *cli.Command {
 
 The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
 of data are relative to the working folder. A recipe writes no files but the outputs.`,
-		Flags: slices.Concat(w.target.flags(), w.flags(), test.flags(), w.fleet.flags()),
+		Flags: slices.Concat(w.target.flags(), w.flags(), test.flags(), w.list.flags()),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
 				return err
 			}
-			models, err := w.fleet.models(c, args[1:])
+			models, err := w.list.models(c, args[1:])
 			if err != nil {
 				return err
 			}
@@ -54,12 +54,12 @@ of data are relative to the working folder. A recipe writes no files but the out
 			if err != nil {
 				return err
 			}
-			steps := recipe.Steps
-			w.strip, w.keepIR, w.dataFiles = w.strip || recipe.StripMetadata, w.keepIR || recipe.KeepIR, cmp.Or(w.dataFiles, recipe.DataFiles)
-			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
+			w.Steps, w.Label = recipe.Steps, recipeName(args[0])
+			w.StripMetadata, w.KeepIR, w.DataFiles = w.StripMetadata || recipe.StripMetadata, w.KeepIR || recipe.KeepIR, cmp.Or(w.DataFiles, recipe.DataFiles)
+			if err := w.samples.adopt(dataOptions(w.Steps, test), test); err != nil {
 				return err
 			}
-			return w.compress(c, t, models, recipeName(args[0]), steps)
+			return w.run(c, t, models)
 		},
 	}
 }
@@ -93,15 +93,15 @@ func (a *targetFlag) readRecipe(ctx context.Context, path string) (*pass.Recipe,
 		}
 	}
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", remote.Shown(path), err)}
+		return nil, &usageError{fmt.Errorf("%s: %w", mcli.Shown(path), err)}
 	}
 	return recipe, nil
 }
 
 // readAtMost reads the first bytes of a file, of a pipe or of an object at a URL.
 func readAtMost(ctx context.Context, path string, bytes int64) ([]byte, error) {
-	if remote.Is(path) {
-		return remote.ReadFile(ctx, path, bytes)
+	if mcli.IsURL(path) {
+		return mcli.ReadURL(ctx, path, bytes)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -113,6 +113,6 @@ func readAtMost(ctx context.Context, path string, bytes int64) ([]byte, error) {
 
 // recipeName is the recipe's part of outputs' names.
 func recipeName(path string) string {
-	base := remote.Base(path)
+	base := mcli.BaseName(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -7,9 +7,7 @@ import (
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/engine/ort"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/latency"
-	"github.com/mcompress/mcompress/internal/weightcache"
 )
 
 // backendFlags are the flags of the backend that runs models.
@@ -43,27 +41,8 @@ func (r *backendFlags) check() error {
 	return nil
 }
 
-// open returns the backend of the flags.
-func (r *backendFlags) open(t *tool) (job.Backend, error) {
-	b := job.Backend{Workers: t.workers, Limits: t.limits().Half()}
-	if r.cache != "" {
-		b.Cache = &weightcache.Cache{Dir: r.cache, Warn: t.warnCache}
-	}
-	if err := r.check(); err != nil || r.embedded() {
-		return b, err
-	}
-	path, err := ort.Find(r.library)
-	if err != nil {
-		return b, &libraryError{err}
-	}
-	if b.Library, err = ort.Load(path); err != nil {
-		return b, &libraryError{err}
-	}
-	return b, nil
-}
-
-// warnCache prints an error of the weight cache, which is no error of the run.
-func (t *tool) warnCache(err error) {
+// warnOfCache prints an error of the weight cache, which is no error of the run.
+func (t *tool) warnOfCache(err error) {
 	if !t.quiet {
 		printError(t.stderr, fmt.Errorf("warning: %w", err))
 	}

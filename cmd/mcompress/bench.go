@@ -17,6 +17,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/latency"
@@ -161,7 +162,7 @@ func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) erro
 					return withModel(model, err)
 				}
 				for _, w := range m.Warnings {
-					t.warnCache(errors.New(w))
+					t.warnOfCache(errors.New(w))
 				}
 				all = append(all, m)
 			}
@@ -190,7 +191,7 @@ func (b *benchFlags) backends(t *tool) ([]string, error) {
 	path, err := ort.Find(b.library)
 	if err != nil {
 		if b.backend.Value == latency.ORT || b.library != "" {
-			return nil, &libraryError{err}
+			return nil, &mcompress.LibraryError{Err: err}
 		}
 		if !t.quiet {
 			printError(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
@@ -296,7 +297,7 @@ func (b *benchFlags) printProfiles(ctx context.Context, t *tool, models []string
 		for _, model := range models {
 			j := b.Job
 			j.Model, j.Backend, j.Batch = model, latency.Embedded, batch
-			p, err := j.Profile(ctx, t.warnCache)
+			p, err := j.Profile(ctx, t.warnOfCache)
 			if err != nil {
 				return withModel(model, err)
 			}

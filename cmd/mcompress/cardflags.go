@@ -3,9 +3,9 @@ package main
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -17,19 +17,14 @@ func (f *cardFlags) flags(fs *flag.FlagSet) {
 	fs.StringVar(&f.task, "pipeline-tag", "", "`task` of the model for the report card, such as image-classification")
 }
 
-// card is the model card of the flags. A card among the formats requires a base model.
+// fill sets the fields of the flags in r.
+func (f *cardFlags) fill(r *mcompress.Reports) { r.BaseModel, r.PipelineTag = f.base, f.task }
+
+// card is the model card of the flags, which a card among the formats requires.
 func (f *cardFlags) card(formats ...string) (report.Card, error) {
-	c := report.Card{BaseModel: f.base, PipelineTag: f.task}
-	switch wanted := slices.Contains(formats, "card"); {
-	case f.base == "none":
-		c.BaseModel = ""
-	case f.base == "" && wanted:
-		return c, usagef("the report card requires --base-model OWNER/NAME, the source on the Hugging Face Hub, or --base-model none")
-	}
-	if err := c.Check(); err != nil {
-		return c, &usageError{err}
-	}
-	return c, nil
+	r := mcompress.Reports{Formats: formats}
+	f.fill(&r)
+	return r.Card()
 }
 
 // warn reports a model card for the Hugging Face Hub that names no base model.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
@@ -32,21 +33,21 @@ func dimFlag(fs *flag.FlagSet, to *mcli.Dims) {
 // sampling has the flags of the samples that a model is run on, which all commands that compare models have.
 type sampling struct {
 	randomInputFlags
-	data, labels         string
-	columns              mcli.Words
-	names                mcli.Words // of classes
-	scale                float64
-	mean, std            mcli.Numbers
-	reshape              mcli.Counts
-	layout               string
-	fill                 mcli.Values
-	carry                pass.List
-	step                 int
-	limit, samples, size int
-	prefetch             *int
-	loaders              int
-	classes              *job.Data     // data of the method, whose classes number the labels of a test set
-	fs                   *flag.FlagSet // that declares them
+	data, labels        string
+	columns             mcli.Words
+	names               mcli.Words // of classes
+	scale               float64
+	mean, std           mcli.Numbers
+	reshape             mcli.Counts
+	layout              string
+	constants           mcli.Values
+	carry               pass.List
+	step                int
+	limit, random, size int
+	prefetch            *int
+	loaders             int
+	training            *mcompress.Data // data of the method, whose classes number the labels of a test set
+	fs                  *flag.FlagSet   // that declares them
 }
 
 func (s *sampling) flags() []cli.Flag { return group("data", s.declare) }
@@ -62,7 +63,7 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	fs.Var(&s.std, "std", "comma-separated `numbers` by which values are divided: one, or one per channel")
 	fs.Var(&s.reshape, "reshape", "comma-separated `sizes` of the axes of one sample")
 	fs.StringVar(&s.layout, "layout", "", "`order` of the axes of one image in arrays: chw, hwc; its channels are moved to where the model has them (default: from the shapes)")
-	fs.Var(&s.fill, "fill", "`name=number`: the value of every element of an input that is not in the data; may be repeated")
+	fs.Var(&s.constants, "fill", "`name=number`: the value of every element of an input that is not in the data; may be repeated")
 	fs.Var(&s.carry, "carry", "`output=input`: an output of a run that is an input of the next one, besides caches of language models; may be repeated")
 	fs.IntVar(&s.step, "step", 0, "maximum `number` of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)")
 	fs.IntVar(&s.limit, "limit", 0, "maximum `number` of samples to read from --data")
@@ -73,45 +74,33 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	})
 	fs.IntVar(&s.loaders, "loaders", 0, "`number` of goroutines that decode and convert batches (default: the number of worker threads)")
 	fs.IntVar(&s.size, "batch", 0, "batch size of verification, a `number`, if the batch axis is dynamic (default: 1)")
-	fs.IntVar(&s.samples, "samples", 0, "`number` of random samples (default: 1 to 8, by the size of the model)")
+	fs.IntVar(&s.random, "samples", 0, "`number` of random samples (default: 1 to 8, by the size of the model)")
 	s.randomInputFlags.declare(fs)
 }
 
-// source returns the data of the flags.
+// samples is the data of the flags, without a path for random inputs.
+func (s *sampling) samples() mcompress.Data {
+	d := mcompress.Data{
+		Path: s.data, Labels: s.labels, Columns: s.columns.String(), Classes: pass.List(s.names.String()), Scale: s.scale, Mean: s.mean.String(), Std: s.std.String(),
+		Reshape: s.reshape.String(), Layout: s.layout, Fill: pass.List(s.constants.String()), Dims: pass.List(s.dims.String()), Carry: s.carry, Step: s.step,
+		Prefetch: s.prefetch, Loaders: s.loaders, Limit: s.limit,
+	}
+	return d
+}
+
+// fill sets the samples of v.
+func (s *sampling) fill(v *mcompress.Verification) {
+	v.Data, v.Training, v.Batch, v.Samples, v.Seed = s.samples(), s.training, s.size, s.random, s.seed
+}
+
+// source returns the data of the flags for running a model.
 func (s *sampling) source(t *tool) (job.Data, error) {
-	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples, "step": s.step, "loaders": s.loaders} {
-		if n < 0 {
-			return job.Data{}, usagef("--%s %d: must be a positive number", name, n)
-		}
+	d := s.samples()
+	if err := mcompress.CheckData(d); err != nil {
+		return job.Data{}, err
 	}
-	if s.prefetch != nil && *s.prefetch < 0 {
-		return job.Data{}, usagef("--prefetch %d: must be 0 or a positive number", *s.prefetch)
-	}
-	for _, f := range []struct {
-		name           string
-		given, forData bool
-	}{
-		{"labels", s.labels != "", true}, {"columns", s.columns != nil, true}, {"classes", s.names != nil, true}, {"scale", s.scale != 0, true}, {"mean", s.mean != nil, true},
-		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"layout", s.layout != "", true}, {"limit", s.limit > 0, true}, {"step", s.step > 0, true}, {"prefetch", s.prefetch != nil, true}, {"loaders", s.loaders > 0, true}, {"samples", s.samples > 0, false},
-	} {
-		switch {
-		case f.given && f.forData && s.data == "":
-			return job.Data{}, usagef("--%s requires --data", f.name)
-		case f.given && !f.forData && s.data != "":
-			return job.Data{}, usagef("--%s applies to random inputs; --data has --limit", f.name)
-		}
-	}
-	carry, err := dataset.ParsePairs(s.carry)
-	if err != nil {
-		return job.Data{}, usagef("--carry: %v", err)
-	}
-	return job.Data{
-		Path: s.data, Classes: s.classes, Seed: s.seed, Samples: s.samples, Batch: s.size,
-		Options: dataset.Options{
-			Labels: s.labels, Columns: s.columns, Classes: s.names, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape, Layout: dataset.Layout(s.layout),
-			Fill: s.fill, Dims: s.dims, Carry: carry, Step: int64(s.step), Limit: s.limit, Prefetch: s.prefetch, Loaders: s.loaders, Workers: t.workers,
-		},
-	}, nil
+	o, err := (&dataset.Source{Samples: d}).Options(t.workers)
+	return job.Data{Path: d.Path, Seed: s.seed, Samples: s.random, Batch: s.size, Options: o}, err
 }
 
 // shares reports whether a method's option of that name has the meaning of the flag. Batch and seed of a method differ from those
@@ -144,7 +133,7 @@ func (s *sampling) adopt(given []pass.Option, test testSet) error {
 		return nil
 	}
 	if s.data != "" {
-		s.classes = &job.Data{Path: s.data, Options: dataset.Options{Labels: s.labels, Columns: s.columns}}
+		s.training = &mcompress.Data{Path: s.data, Labels: s.labels, Columns: s.columns.String()}
 	}
 	s.data, s.limit = test.path, test.limit
 	if st, err := os.Stat(s.labels); err == nil && st.Mode().IsRegular() || test.labels != "" {

@@ -5,30 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os/exec"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/atomicfile"
-	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/remote"
-	"github.com/mcompress/mcompress/internal/tune"
-	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress"
+	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
 // The exit codes. Scripts and CI systems branch on them, so they are documented in --help and docs/guide.
 const (
-	exitDone  = 0
-	exitIO    = 1 // reading or writing failed, or the run was interrupted: a retry may help
-	exitUsage = 2
-	exitGate  = 3
-	exitInput = 4  // the input is malformed or unsupported: a retry does not help
-	exitBug   = 70 // the program itself failed, as EX_SOFTWARE of sysexits.h
+	exitDone  = mcompress.ExitDone
+	exitIO    = mcompress.ExitIO
+	exitUsage = mcompress.ExitUsage
+	exitGate  = mcompress.ExitGate
+	exitInput = mcompress.ExitInput
+	exitBug   = mcompress.ExitBug
 )
 
 // precedence orders the exit codes of several models: the first one that some model has is the program's.
@@ -57,18 +49,6 @@ type childError struct {
 
 func (e *childError) Error() string { return e.text }
 
-// A libraryError is ONNX Runtime's library missing or not usable.
-type libraryError struct{ err error }
-
-func (e *libraryError) Error() string { return e.err.Error() }
-func (e *libraryError) Unwrap() error { return e.err }
-
-// A retryError is the end of a wait for other processes.
-type retryError struct{ err error }
-
-func (e *retryError) Error() string { return e.err.Error() }
-func (e *retryError) Unwrap() error { return e.err }
-
 // A gateError is a gate that did not hold before there was a result.
 type gateError struct{ err error }
 
@@ -91,26 +71,18 @@ func finish(ctx context.Context, stderr io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// exitCode classifies err by its cause. An error without a cause outside of the program follows from the input alone.
+// exitCode is that of the library, but for errors of the command line and of other processes.
 func exitCode(err error) int {
 	var child *childError
 	switch {
-	case err == nil:
-		return exitDone
 	case errors.As(err, &child):
 		return child.code
-	case isA[*ir.Bug](err):
-		return exitBug
-	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
-		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
+	case isA[*usageError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
-	case isA[*gateError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
+	case isA[*gateError](err):
 		return exitGate
-	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err), isA[*retryError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err), isA[*remote.Error](err),
-		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return exitIO
 	}
-	return exitInput
+	return mcompress.ExitCode(err)
 }
 
 func isA[E error](err error) bool {
@@ -131,5 +103,8 @@ func first(codes []int) int {
 }
 
 func printError(stderr io.Writer, err error) {
-	fmt.Fprintln(stderr, "mcompress: "+strings.ReplaceAll(remote.Shown(err.Error()), "\n", "; "))
+	fmt.Fprintln(stderr, "mcompress: "+strings.ReplaceAll(mcli.Shown(inFlags(err).Error()), "\n", "; "))
 }
+
+// withCommand prefixes an error with the name of a command.
+func withCommand(command string, err error) error { return fmt.Errorf("%s: %w", command, inFlags(err)) }

@@ -19,7 +19,9 @@ func declareGates(fs *flag.FlagSet, to *[]report.Limit, wanted func(gate string)
 func everyGate(string) bool { return true }
 
 // onFiles reports whether a gate needs no run of the models.
-func onFiles(gate string) bool { return !report.Relative(gate) && report.KindOf(gate) == report.OnFiles }
+func onFiles(gate string) bool {
+	return !report.Relative(gate) && report.KindOf(gate) == report.OnFiles
+}
 
 // onRuns reports whether a gate needs a run of both models.
 func onRuns(gate string) bool { return !report.Relative(gate) && report.KindOf(gate) != report.OnFiles }

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
@@ -28,6 +29,15 @@ func raiseMemoryLimit() {
 		limitMemory(need)
 	}
 	runtime.AddCleanup(new([64]byte), func(struct{}) { raiseMemoryLimit() }, struct{}{})
+}
+
+// requestLimits are the limits of the global flags for a request.
+func (t *tool) requestLimits() mcompress.Limits {
+	l := mcompress.Limits{Workers: t.workers, Steps: t.maxSteps}
+	if t.limited {
+		l.Memory = int64(t.memory)
+	}
+	return l
 }
 
 // limits returns the limits of a run of a model.

@@ -11,11 +11,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/manifest"
 	"github.com/mcompress/mcompress/internal/memory"
-	"github.com/mcompress/mcompress/internal/remote"
 )
 
 // manifestFlags are the flags of the manifest of a plan.
@@ -27,7 +26,7 @@ type manifestFlags struct {
 }
 
 func newManifestFlags() *manifestFlags {
-	version, _, _ := strings.Cut(job.Version(), "+") // a tag has no build metadata
+	version, _, _ := strings.Cut(mcompress.Version(), "+") // a tag has no build metadata
 	return &manifestFlags{emit: mcli.Enum{Words: manifest.Schedulers()}, image: "mcompress:" + strings.TrimPrefix(version, "v")}
 }
 
@@ -50,7 +49,7 @@ func (m *manifestFlags) check(t *tool, folder string) error {
 		return m.unused("--image, --volume and --secret are for --emit kubernetes")
 	case m.volume != "" && (!ok || claim == "" || !path.IsAbs(mount)):
 		return usagef("--volume %s: use CLAIM:PATH with an absolute path, such as models:/data", m.volume)
-	case m.volume == "" && !remote.Is(folder):
+	case m.volume == "" && !mcli.IsURL(folder):
 		return usagef("--emit kubernetes requires --volume, or a plan in object storage")
 	}
 	return nil
@@ -65,12 +64,12 @@ func (m *manifestFlags) unused(text string) error {
 }
 
 // run is the plan as its manifest has it; nil for no manifest.
-func (m *manifestFlags) run(c *cli.Context, t *tool, d *division) (*manifest.Run, error) {
+func (m *manifestFlags) run(c *cli.Context, t *tool, p *mcompress.Plan, args []string) (*manifest.Run, error) {
 	if m.emit.Value == "" {
 		return nil, nil
 	}
 	r := &manifest.Run{
-		Version: job.Version(), Folder: d.folder, Workers: d.plan.Workers,
+		Version: mcompress.Version(), Folder: p.Folder(), Workers: p.Workers,
 		Image: m.image, Secret: m.secret, CPUs: 1, Grace: t.grace,
 	}
 	r.Claim, r.MountPath, _ = strings.Cut(m.volume, ":")
@@ -81,8 +80,8 @@ func (m *manifestFlags) run(c *cli.Context, t *tool, d *division) (*manifest.Run
 	if r.Dir, err = filepath.Abs("."); err != nil {
 		return nil, err
 	}
-	if !remote.Is(d.folder) {
-		if r.Folder, err = filepath.Abs(d.folder); err != nil {
+	if !mcli.IsURL(p.Folder()) {
+		if r.Folder, err = filepath.Abs(p.Folder()); err != nil {
 			return nil, err
 		}
 	}
@@ -91,18 +90,18 @@ func (m *manifestFlags) run(c *cli.Context, t *tool, d *division) (*manifest.Run
 		if err != nil {
 			return nil, err
 		}
-		if err := m.within(r, slices.Concat(d.plan.Command[1:], []string{r.Folder, policy})); err != nil {
+		if err := m.within(r, slices.Concat(args, []string{r.Folder, policy})); err != nil {
 			return nil, err
 		}
 	}
 	if text := r.Folder + r.Dir; strings.ContainsFunc(text, unicode.IsControl) {
 		return nil, usagef("--emit: %q has control characters", text)
 	}
-	r.Name = manifest.Name(filepath.ToSlash(r.Folder), d.plan.Identity.Source)
-	r.Memory = int64(t.memory) + d.plan.Memory + memory.Threads(r.CPUs)
+	r.Name = manifest.Name(filepath.ToSlash(r.Folder), p.Identity.Source)
+	r.Memory = int64(t.memory) + p.Memory + memory.Threads(r.CPUs)
 	r.Scratch = scratch
-	if remote.Is(d.folder) {
-		r.Scratch += d.plan.exchanged()
+	if mcli.IsURL(p.Folder()) {
+		r.Scratch += p.Exchanged()
 	}
 	r.Flags = t.given(r.CPUs)
 	return r, nil

@@ -17,17 +17,17 @@ type methodCommand struct {
 	choose   string // the flag that names the method
 	method   string // the default
 	usage    string
-	more     func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing)            // flags of its own; may be nil
+	more     func(fs *flag.FlagSet, chosen *mcli.Enum, w *requestFlags)       // flags of its own; may be nil
 	prepare  *preparing                                                       // puts steps in front; may be nil
 	other    pass.Options                                                     // the alternative for results that are hardly smaller; may be nil
-	auto     *automatic                                                       // lets methods be chosen by measurement; may be nil
+	auto     *searchFlags                                                     // lets methods be chosen by measurement; may be nil
 	then     func(name string, o *mcli.MethodOptions) ([]pass.Options, error) // the steps after the method; may be nil
 	gradual  bool                                                             // --schedule runs the method in steps, with training after each
-	variants *variantSet                                                      // writes several results; may be nil
+	variants *variantFlag                                                     // writes several results; may be nil
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
-	w := newWriting()
+	w := newRequestFlags()
 	options := &mcli.MethodOptions{Methods: offered(m.command)}
 	w.options = options
 	chosen := &methodChoice{Enum: mcli.Enum{Value: m.method, Words: names(options.Methods)}}
@@ -41,7 +41,6 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		}
 	})
 	if m.auto != nil {
-		m.auto.target, m.auto.layout = &w.target, w.layout
 		own = append(own, m.auto.flags()...)
 	}
 	if m.variants != nil {
@@ -53,7 +52,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	if m.command == "quantize" || m.command == "sparse" {
 		own = append(own, w.target.flags()...)
 	}
-	flags := distinct(own, methodFlags(options, common), m.testFlags(options, &test), common, w.fleet.flags())
+	flags := distinct(own, methodFlags(options, common), m.testFlags(options, &test), common, w.list.flags())
 	chosen.limitHelp(flags, options)
 	return &cli.Command{
 		Name:        m.command,
@@ -62,12 +61,12 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		Description: describe(m.choose, options.Methods) + fmt.Sprintf("\n\nThe options of a method: mcompress %s --%s NAME --help", m.command, m.choose),
 		Flags:       flags,
 		Action: func(c *cli.Context) error {
-			models, err := w.fleet.models(c, c.Args().Slice())
+			models, err := w.list.models(c, c.Args().Slice())
 			if err != nil {
 				return err
 			}
-			if m.variants != nil && m.variants.chosen != nil {
-				for _, name := range append([]string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir"}, listFlags...) {
+			if m.variants != nil && m.variants.dtypes != nil {
+				for _, name := range append([]string{m.choose, "auto", "sensitivity", "equalize", "smooth", "export-dir"}, listNames...) {
 					if c.IsSet(name) {
 						return usagef("--variants and --%s exclude each other", name)
 					}
@@ -75,7 +74,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 				return m.variants.run(c, t, options, models, w, test)
 			}
 			if m.auto != nil {
-				switch ok, err := m.auto.requested(w.proving); {
+				switch ok, err := m.auto.requested(); {
 				case err != nil:
 					return err
 				case ok:
@@ -103,8 +102,8 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err := w.adopt(step, options, common, test); err != nil {
 				return err
 			}
-			w.alternative = m.other
-			return w.compress(c, t, models, chosen.Value, steps)
+			w.Alternative, w.Label, w.Steps = m.other, chosen.Value, steps
+			return w.run(c, t, models)
 		},
 	}
 }
@@ -119,13 +118,13 @@ func (m methodCommand) step(name string, o *mcli.MethodOptions) (pass.Options, e
 
 // adopt sets the flags of verification by the given options: all that the step has not, and those of its data. A step that trains is verified
 // like those of finetune.
-func (w *writing) adopt(step pass.Options, o *mcli.MethodOptions, common []cli.Flag, test testSet) error {
+func (w *requestFlags) adopt(step pass.Options, o *mcli.MethodOptions, common []cli.Flag, test testSet) error {
 	own := map[string]bool{}
 	for _, v := range pass.Values(step) {
 		own[v.Name] = true
 	}
 	for _, g := range o.Given() {
-		if f := flagNamed(common, g.Name); f != nil && !own[g.Name] && !w.proving.sampling.shares(g.Name) {
+		if f := flagNamed(common, g.Name); f != nil && !own[g.Name] && !w.samples.sampling.shares(g.Name) {
 			if err := f.flag.Value.Set(g.Value); err != nil {
 				return usagef("invalid value %q for --%s: %v", g.Value, g.Name, err)
 			}
@@ -134,7 +133,7 @@ func (w *writing) adopt(step pass.Options, o *mcli.MethodOptions, common []cli.F
 	if step.Method().Stage == pass.Train {
 		return w.verifyTrained(o, test)
 	}
-	return w.proving.sampling.adopt(o.Given(), test)
+	return w.samples.sampling.adopt(o.Given(), test)
 }
 
 // flagNamed returns the flag of this name, nil if there is none.

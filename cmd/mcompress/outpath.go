@@ -4,7 +4,7 @@ import (
 	"errors"
 	"flag"
 
-	"github.com/mcompress/mcompress/internal/remote"
+	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
 // An outPath is the path of a file or folder to write. A result is one file or several, written atomically, which standard output
@@ -26,7 +26,7 @@ func (o outPath) Set(path string) error {
 	if path == "-" {
 		return errors.New("writing to standard output is not supported; name a file or folder")
 	}
-	if remote.Is(path) {
+	if mcli.IsURL(path) {
 		return errors.New("writing to a URL is not supported; name a file or folder on disk")
 	}
 	*o.path = path
@@ -38,10 +38,10 @@ type resultPath struct{ outPath }
 
 // Set refuses "-" and URLs that are read-only.
 func (r resultPath) Set(path string) error {
-	if !remote.Is(path) {
+	if !mcli.IsURL(path) {
 		return r.outPath.Set(path)
 	}
-	if err := remote.CheckOutput(path); err != nil {
+	if err := mcli.CheckOutput(path); err != nil {
 		return err
 	}
 	*r.path = path

@@ -14,13 +14,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/fleet"
-	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/internal/manifest"
-	"github.com/mcompress/mcompress/internal/remote"
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
@@ -85,39 +82,30 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 		}
 		args = []string{"apply", args[1], args[0]}
 	}
-	if i := slices.IndexFunc(args, func(arg string) bool { return remote.Shown(arg) != arg }); i >= 0 {
-		return usagef("%s: a plan stores no URLs with a query, which may have a signature", remote.Shown(args[i]))
+	if i := slices.IndexFunc(args, func(arg string) bool { return mcli.Shown(arg) != arg }); i >= 0 {
+		return usagef("%s: a plan stores no URLs with a query, which may have a signature", mcli.Shown(args[i]))
 	}
-	d := &division{folder: folder, planning: true, plan: dividedPlan{Workers: workers, Command: args}}
-	switch planned, err := d.has(c.Context, planFile); {
-	case err != nil:
-		return err
-	case planned:
-		return usagef("%s has a plan already", folder)
-	}
-	if !remote.Is(folder) {
-		undo, err := atomicfile.MakeDir(folder)
-		if err != nil {
-			return err
-		}
-		defer undo()
-	}
-	if err := d.open("plan"); err != nil {
-		return err
-	}
-	defer d.leave(nil)
-	if err := d.run(c.Context, t); err != nil {
-		return err
-	}
-	run, err := m.run(c, t, d)
+	asked, err := t.parse(c, args)
 	if err != nil {
 		return err
 	}
-	if err := d.writeFile(c.Context, planFile, d.plan); err != nil {
+	planning := asked.Request.Plan
+	if asked.Sensitivities {
+		planning = asked.Request.PlanSensitivities
+	}
+	p, err := planning(c.Context, folder, workers)
+	if err != nil {
+		return err
+	}
+	run, err := m.run(c, t, p, args[1:])
+	if err != nil {
+		return err
+	}
+	if err := p.Write(c.Context); err != nil {
 		return err
 	}
 	if t.json {
-		return t.encode(d.plan)
+		return t.encode(p)
 	}
 	summary := io.Writer(t.stdout)
 	if run != nil {
@@ -128,7 +116,25 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 			return err
 		}
 	}
-	return mcli.Planned(summary, folder, workers, d.plan.Read, d.plan.Memory, d.plan.Files)
+	return mcli.Planned(summary, folder, workers, p.Read, p.Memory, p.Files)
+}
+
+// parse is the request of a command line, which is not run.
+func (t *tool) parse(c *cli.Context, args []string) (*mcompress.Plan, error) {
+	global := append([]string{"mcompress"}, t.given(t.workers)...)
+	if t.quiet {
+		global = append(global, "--quiet")
+	}
+	sub := newTool(t.stdout.Unwrap(), t.stderr.Unwrap())
+	sub.ended = t.ended
+	sub.planned = &mcompress.Plan{}
+	if err := sub.app().RunContext(c.Context, append(global, args...)); err != nil {
+		return nil, err
+	}
+	if len(sub.planned.Request.Models) == 0 {
+		return nil, usagef("%s asks for nothing that a plan divides", strings.Join(args, " "))
+	}
+	return sub.planned, nil
 }
 
 func workCommand(t *tool) *cli.Command {
@@ -148,7 +154,7 @@ do. A worker that needs results of others, such as the sensitivities that a sear
 			if err != nil {
 				return err
 			}
-			p, err := readPlan(c.Context, args[0])
+			p, err := mcompress.OpenPlan(c.Context, args[0])
 			if err != nil {
 				return err
 			}
@@ -157,13 +163,13 @@ do. A worker that needs results of others, such as the sensitivities that a sear
 					return err
 				}
 			}
-			return t.work(c, args[0], p, index, patience)
+			return t.work(c, p, index, patience)
 		},
 	}
 }
 
 // workerIndex is the index of the scheduler that runs this process.
-func workerIndex(p dividedPlan) (int, error) {
+func workerIndex(p *mcompress.Plan) (int, error) {
 	shard, err := fleet.FromEnvironment(func(name string) string {
 		if v := os.Getenv(name); v != "" || name != fleet.KubernetesCount {
 			return v
@@ -182,53 +188,19 @@ func workerIndex(p dividedPlan) (int, error) {
 }
 
 // work computes the part of one worker.
-func (t *tool) work(c *cli.Context, folder string, p dividedPlan, index int, patience time.Duration) (err error) {
-	if index >= p.Workers {
-		return usagef("--index %d: the plan has workers 0 to %d", index, p.Workers-1)
+func (t *tool) work(c *cli.Context, p *mcompress.Plan, index int, patience time.Duration) error {
+	e := t.events(c.Command.Name)
+	if t.json {
+		e.Note = nil
 	}
-	d, err := join(c.Context, folder, index, p)
+	files, err := p.Work(c.Context, index, patience, t.requestLimits(), e)
 	if err != nil {
 		return err
 	}
-	defer func() { d.leave(err) }()
-	if d.group == nil {
-		return t.worked(d, index)
-	}
-	defer func() { err = errors.Join(err, d.group.Close()) }()
-	if d.group.Ended() {
-		return t.worked(d, index)
-	}
-	for {
-		err := d.run(c.Context, t)
-		missing, elsewhere := ir.ElsewhereIn(err)
-		if !elsewhere {
-			if err == nil {
-				err = d.group.End(c.Context)
-			}
-			if err == nil {
-				err = t.worked(d, index)
-			}
-			return err
-		}
-		if !t.quiet && !t.json {
-			fmt.Fprintf(t.stderr, "mcompress: work: worker %d waits for %s\n", index, missing.Unit)
-		}
-		err = d.group.Wait(c.Context, patience, func() bool {
-			_, ok := d.group.Result(missing.Unit)
-			return ok
-		})
-		if err != nil {
-			return &retryError{err}
-		}
-	}
-}
-
-// worked prints the end of a worker.
-func (t *tool) worked(d *division, index int) error {
 	if t.json {
-		return t.encode(map[string]any{"worker": index, "workers": d.plan.Workers, "files": append([]report.File{}, d.parts...)})
+		return t.encode(map[string]any{"worker": index, "workers": p.Workers, "files": append([]report.File{}, files...)})
 	}
-	return mcli.Worked(t.stdout, index, d.plan.Workers, d.parts)
+	return mcli.Worked(t.stdout, index, p.Workers, files)
 }
 
 func finalizeCommand(t *tool) *cli.Command {
@@ -253,41 +225,27 @@ lost is computed anew. The parts of the workers are removed in the end; the plan
 }
 
 // finalize completes the result of the plan in a folder.
-func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) (err error) {
-	p, err := readPlan(c.Context, folder)
+func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) error {
+	p, err := mcompress.OpenPlan(c.Context, folder)
 	if err != nil {
 		return err
 	}
-	d, err := join(c.Context, folder, p.Workers, p)
-	if err != nil {
+	f, err := p.Finalize(c.Context, patience, t.requestLimits(), t.events(c.Command.Name))
+	switch {
+	case err != nil && f.Outcomes == nil && f.Sensitivities == nil:
 		return err
-	}
-	defer func() { d.leave(err) }()
-	if d.group == nil {
-		if t.json {
-			return t.encode(map[string]any{"result": "up-to-date"})
-		}
+	case f.UpToDate && t.json:
+		return t.encode(map[string]any{"result": "up-to-date"})
+	case f.UpToDate:
 		_, err := fmt.Fprintf(t.stdout, "%s: the result is complete\n", folder)
 		return err
-	}
-	defer func() { err = errors.Join(err, d.group.Close()) }()
-	if err := d.group.Lock(c.Context); err != nil {
-		return err
-	}
-	if err := d.group.Wait(c.Context, patience, func() bool { return len(d.group.Missing()) == 0 }); err != nil {
-		var ended *journal.PatienceError
-		if !errors.As(err, &ended) {
-			return err
+	case p.Sensitivities:
+		printer := &sensitivityPrinter{tool: t, command: c.Command.Name}
+		for _, s := range f.Sensitivities {
+			err = errors.Join(err, printer.print(s))
 		}
-		missing := d.group.Missing()
-		return &retryError{fmt.Errorf("%s: %d of %d workers have not ended, the first is mcompress work %[1]s --index %[4]d", folder, len(missing), p.Workers, missing[0])}
-	}
-	err = d.run(c.Context, t)
-	if exitCode(err) != exitDone && exitCode(err) != exitGate {
 		return err
 	}
-	if failed := d.writeFile(c.Context, resultFile, map[string]any{"exit_code": exitCode(err)}); failed != nil {
-		return failed
-	}
-	return errors.Join(err, d.group.Remove(c.Context))
+	printer := &outcomePrinter{tool: t, command: c.Command.Name, request: p.Request}
+	return printer.end(f.Outcomes, err)
 }

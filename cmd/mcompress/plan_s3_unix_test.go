@@ -19,6 +19,12 @@ import (
 	"github.com/mcompress/mcompress/internal/remote"
 )
 
+// The files in the folder of a plan, besides the result.
+const (
+	planFile   = "plan.json"
+	resultFile = "finalized.json"
+)
+
 // A cluster is machines that run mcompress and share no file system, but a bucket.
 type cluster struct {
 	*bucket

@@ -9,8 +9,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -35,7 +35,7 @@ func (t *tool) newProgress(model string) *progress {
 	if t.quiet || t.json || !isTerminal(t.stderr) {
 		return nil
 	}
-	return &progress{w: t.stderr.Unwrap(), name: mcli.Escape(remote.Base(model)), began: time.Now()}
+	return &progress{w: t.stderr.Unwrap(), name: mcli.Escape(mcli.BaseName(model)), began: time.Now()}
 }
 
 // show reports the bytes written so far and their total. It may be called from several goroutines.
@@ -87,7 +87,7 @@ func (p *progress) trained(now pass.Progress) {
 }
 
 // searched shows the progress of a search in runs of the model.
-func (p *progress) searched(done, all int, _ string) {
+func (p *progress) searched(done, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar == nil {
@@ -116,4 +116,59 @@ func (p *progress) remove() {
 	p.bar.Abort(true)
 	p.area.Wait()
 	p.bar, p.training = nil, nil
+}
+
+// progressBars show the progress of requests: lines of JSON of a list, or a bar for each stage of a model.
+type progressBars struct {
+	*tool
+	stream *mcli.Stream // nil for bars
+
+	mu   sync.Mutex
+	bars map[string]*progress // of stages of models
+}
+
+// show is called from several goroutines.
+func (b *progressBars) show(p mcompress.Progress) {
+	if b.stream != nil {
+		switch {
+		case p.Training != nil:
+			b.stream.Trained(p.Model)(*p.Training)
+		case p.Stage == mcompress.StageWrite && !p.Ended:
+			b.stream.Written(p.Model)(p.Done, p.Total)
+		}
+		return
+	}
+	bar := b.bar(p)
+	switch {
+	case bar == nil:
+	case p.Training != nil:
+		bar.trained(*p.Training)
+	case p.Ended:
+		bar.stop()
+	case p.Stage == mcompress.StageSearch:
+		bar.searched(int(p.Done), int(p.Total))
+	default:
+		bar.show(p.Done, p.Total)
+	}
+}
+
+// bar is that of a stage of a model; nil for none.
+func (b *progressBars) bar(p mcompress.Progress) *progress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := p.Stage + " " + p.Model
+	bar := b.bars[key]
+	if bar == nil {
+		if bar = b.newProgress(p.Model); bar == nil {
+			return nil
+		}
+		if b.bars == nil {
+			b.bars = map[string]*progress{}
+		}
+		b.bars[key] = bar
+	}
+	if p.Ended {
+		delete(b.bars, key)
+	}
+	return bar
 }

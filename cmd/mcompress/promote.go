@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
@@ -61,7 +62,7 @@ Example: mcompress promote --max-baseline-size-ratio 1 mlflow://127.0.0.1:5000/d
 
 func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, alias string) error {
 	p.warn(t, "promote", ref)
-	stored, rep, err := storedReport(ctx, p.connection(), ref)
+	stored, rep, err := mcompress.StoredReport(ctx, p.connection(), ref)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, al
 		return err
 	}
 	if results == nil {
-		return fmt.Errorf("%s: %w", ref, errNoReport) // the report has another name
+		return fmt.Errorf("%s: %w", ref, mcompress.ErrNoReport) // the report has another name
 	}
 	if err := p.ofStored(ctx, files, results[0]); err != nil {
 		return err
@@ -101,18 +102,14 @@ func (p *promotion) run(ctx context.Context, t *tool, ref registry.Reference, al
 // relative to it are left out.
 func (p *promotion) against(ctx context.Context, t *tool, ref registry.Reference, alias string) (evidence.Limits, error) {
 	limits := evidence.Limits{Gates: p.gates, AllowRandomInputs: p.allowRandom}
-	if p.source == noBaseline {
-		limits.Baseline = &report.Baseline{Name: noBaseline, None: true}
-		return limits, nil
-	}
-	if p.source != "" || relativeGate(p.gates) == "" {
+	if p.source != "" || mcompress.RelativeGate(p.gates) == "" {
 		var err error
-		limits.Baseline, err = p.load(ctx, t, "promote", &p.registryFlags, p.gates)
+		limits.Baseline, err = p.load(ctx, t, "promote", p.Registry, p.gates)
 		return limits, err
 	}
 	champion := ref
 	champion.Tag, champion.Digest = alias, ""
-	_, rep, err := storedReport(ctx, p.connection(), champion)
+	_, rep, err := mcompress.StoredReport(ctx, p.connection(), champion)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		limits.Baseline = &report.Baseline{Name: champion.String(), None: true}

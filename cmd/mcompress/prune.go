@@ -17,7 +17,7 @@ import (
 func pruneCommand(t *tool) *cli.Command {
 	then := &mcli.Enum{Words: []string{quantize.WeightInt4{}.Method().Name}}
 	return methodCommand{
-		more: func(fs *flag.FlagSet, _ *mcli.Enum, _ *writing) {
+		more: func(fs *flag.FlagSet, _ *mcli.Enum, _ *requestFlags) {
 			fs.Var(then, "then", "`method` that quantizes what sparsegpt prunes, in the same run: weight-int4 (with --algo gptq, and scales that keep zeros)")
 		},
 		then: func(name string, o *mcli.MethodOptions) ([]pass.Options, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/registry"
 )
@@ -61,7 +62,7 @@ Example: mcompress push oci://registry.example.com/models/mlp:1.0 mlp.dynamic-in
 			model.warn(t, c.Command.Name, args[0])
 			o, stop := r.options(t, c.Command.Name, ref)
 			o.MountFrom, o.Card = mounts, card
-			pushed, err := t.pushModel(c.Context, ref, args[1], reportDir, o)
+			pushed, err := mcompress.PushModel(c.Context, ref, args[1], reportDir, o, t.events(c.Command.Name))
 			stop()
 			if err != nil {
 				return err

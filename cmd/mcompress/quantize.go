@@ -14,7 +14,7 @@ func quantizeCommand(t *tool) *cli.Command {
 		method:   "dynamic-int8",
 		prepare:  &preparing{},
 		other:    quantize.WeightInt8{},
-		auto:     &automatic{},
-		variants: &variantSet{},
+		auto:     &searchFlags{},
+		variants: &variantFlag{},
 	}.build(t)
 }

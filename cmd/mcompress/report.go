@@ -15,14 +15,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/report"
 )
 
 func reportCommand(t *tool) *cli.Command {
-	w := newWriting()
+	w := newRequestFlags()
 	x := &indexing{}
 	f := &formatting{format: mcli.Enum{Words: formatNames()}, card: &w.card}
 	return &cli.Command{
@@ -35,7 +35,7 @@ by side, with the Pareto front of file size and quality, in the formats json, md
 ` + report.IndexJSON + " and " + report.IndexHTML + ` of all reports below it, the worst first, into the folder, or one of them as --format to standard output or to
 the file of --output. The exit code is that of a run of all its models; missing ones are 1, and reports that are not valid 4. The formats:
 ` + formatTable(),
-		Flags: slices.Concat(group("of a report", f.flags), group("of a folder of reports", x.flags), w.reportFlags(), w.gateFlags(func(fs *flag.FlagSet) { declareGates(fs, &w.gates, onFiles) })),
+		Flags: slices.Concat(group("of a report", f.flags), group("of a folder of reports", x.flags), w.reportFlags(), w.gateFlags(func(fs *flag.FlagSet) { declareGates(fs, &w.Gates, onFiles) })),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, math.MaxInt)
 			switch {
@@ -58,19 +58,23 @@ the file of --output. The exit code is that of a run of all its models; missing 
 			case f.format.Value != "" || f.output != "":
 				return usagef("--format and --output are for the JSON form of a report; --report has the formats of a comparison")
 			}
-			card, err := w.documents()
+			r, err := w.request(t, c.Command.Name, args)
 			if err != nil {
 				return err
 			}
-			res, err := job.Compare(c.Context, job.Options{
-				Input: args[0], Output: args[1], Workers: t.workers, Limits: t.limits(),
-				Digest: w.digest.Value != "none", Gates: w.gates,
-				Reports: w.formats.Chosen, ReportDir: w.reportDir, Card: card,
-			})
+			res, err := r.Compare(c.Context)
+			var rejected *mcompress.RejectedError
+			if errors.As(err, &rejected) {
+				res, err = rejected.Result, nil
+			}
 			if err != nil {
 				return err
 			}
-			return w.conclude(t, mcli.Batch{{Model: args[0], Result: res}})
+			o := mcompress.Outcome{Model: args[0], Result: res}
+			if err := t.conclude(mcli.Batch{{Outcome: o}}, false); err != nil {
+				return err
+			}
+			return ended([]int{outcomeCode(o)})
 		},
 	}
 }

@@ -14,11 +14,11 @@ func sparseCommand(t *tool) *cli.Command {
 		usage:   "store weights with many zeros in sparse formats, bit-identically",
 		choose:  "format",
 		method:  "auto",
-		more: func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) {
+		more: func(fs *flag.FlagSet, chosen *mcli.Enum, w *requestFlags) {
 			fs.BoolFunc("dense", "undo sparse forms: short for --format dense", func(string) error {
 				return chosen.Set("dense")
 			})
-			outPathVar(fs, &w.exportDir, "export", "`folder` for the sparse weights as .npz files that scipy reads")
+			outPathVar(fs, &w.ExportDir, "export", "`folder` for the sparse weights as .npz files that scipy reads")
 		},
 	}.build(t)
 }

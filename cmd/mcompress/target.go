@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 )
@@ -39,8 +38,8 @@ func (a *targetFlag) flags() []cli.Flag {
 	})
 }
 
-// target is the target that the flags name, nil for the default.
-func (a *targetFlag) target() (*pass.Target, error) {
+// String is the target that the flags name; empty for the default.
+func (a *targetFlag) String() string {
 	var words []string
 	if a.names != "" {
 		words = append(words, string(a.names))
@@ -48,51 +47,5 @@ func (a *targetFlag) target() (*pass.Target, error) {
 	if a.standardOps {
 		words = append(words, pass.StandardOps)
 	}
-	if words == nil {
-		return nil, nil
-	}
-	return pass.ParseTarget(strings.Join(words, ","), quantize.CPUs)
-}
-
-// apply sets the options of the target in steps, and returns the target; nil for the default.
-func (a *targetFlag) apply(steps []pass.Options) (*pass.Target, error) {
-	t, err := a.target()
-	if err != nil {
-		return nil, err
-	}
-	return t.Apply(steps)
-}
-
-// candidates are cs with the options of the target. Those without a form for it, and those known to be slower than
-// float there, are left out of the default ones; given ones without a form are an error.
-func (a *targetFlag) candidates(cs []tune.Candidate, given bool) ([]tune.Candidate, error) {
-	t, err := a.target()
-	if err != nil {
-		return nil, err
-	}
-	var runs []tune.Candidate
-	for _, c := range cs {
-		step, err := c.Step(nil, tune.Trying, 0)
-		if err == nil {
-			err = t.Check([]pass.Options{step})
-		}
-		switch {
-		case err != nil && given:
-			return nil, err
-		case err == nil && (given || t == nil || t.Slower(step) == ""):
-			runs = append(runs, tune.Candidate{Name: c.Name, Step: withTarget(t, c.Step)})
-		}
-	}
-	return runs, nil
-}
-
-// withTarget returns the steps of a candidate with the options of t.
-func withTarget(t *pass.Target, step func(pass.Globs, tune.Phase, int) (pass.Options, error)) func(pass.Globs, tune.Phase, int) (pass.Options, error) {
-	return func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
-		o, err := step(only, phase, calibrate)
-		if err == nil {
-			_, err = t.Apply([]pass.Options{o})
-		}
-		return o, err
-	}
+	return strings.Join(words, ",")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8/cwriter"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/memory"
 )
@@ -36,18 +37,21 @@ type tool struct {
 	color    mcli.Enum
 	policy   string
 
-	division *division // of a run that several processes divide; nil for others
+	planned  *mcompress.Plan // takes the request of the command instead of running it; nil for none
+	progress *progressBars
 }
 
 // defaultGrace is shorter than the 30 seconds that schedulers grant by default.
 const defaultGrace = 25 * time.Second
 
 func newTool(stdout, stderr io.Writer) *tool {
-	return &tool{
+	t := &tool{
 		stdout: mcli.NewTerminal(stdout), stderr: mcli.NewTerminal(stderr),
 		memory: 256 << 20, ended: make(chan struct{}),
 		color: mcli.Enum{Value: "auto", Words: []string{"auto", "always", "never"}},
 	}
+	t.progress = &progressBars{tool: t}
+	return t
 }
 
 func (t *tool) globalFlags() []cli.Flag {

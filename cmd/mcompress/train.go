@@ -18,36 +18,36 @@ import (
 // training is the flags of the commands that train.
 type training struct {
 	options *mcli.MethodOptions
-	w       *writing
+	w       *requestFlags
 	test    testSet
 }
 
 func newTraining(m *pass.Method) *training {
-	tr := &training{options: &mcli.MethodOptions{Methods: []*pass.Method{m}}, w: newWriting()}
+	tr := &training{options: &mcli.MethodOptions{Methods: []*pass.Method{m}}, w: newRequestFlags()}
 	tr.w.options = tr.options
 	return tr
 }
 
 // flags returns the flags of the command (own), the method and the output, in this order.
 func (tr *training) flags(own []cli.Flag) []cli.Flag {
-	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.measured.flags(), tr.w.flags())
+	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.profile.flags(), tr.w.flags())
 }
 
 // verifyTrained sets the samples for verification of a step that trains, with the given options: those of the test set, else the first
 // training samples.
-func (w *writing) verifyTrained(options *mcli.MethodOptions, test testSet) error {
+func (w *requestFlags) verifyTrained(options *mcli.MethodOptions, test testSet) error {
 	if !options.IsGiven("data") {
 		return usagef("--data is missing: training samples")
 	}
 	for _, o := range options.Given() {
 		switch {
 		case o.Name == "metric" && o.Value != distill.Agreement:
-			w.proving.metric = o.Value
+			w.samples.metric = o.Value
 		case o.Name == "scores":
-			w.proving.scores, _, _ = strings.Cut(o.Value, ",")
+			w.samples.scores, _, _ = strings.Cut(o.Value, ",")
 		}
 	}
-	s := &w.proving.sampling
+	s := &w.samples.sampling
 	if err := s.adopt(options.Given(), test); err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func finetuneCommand(t *tool) *cli.Command {
 		Description: `Trains on the labels of the data, or on the outputs of --teacher if there are none. Pruned weights
 stay zero. --qat "weight-int4 block=64" does quantization-aware training (QAT) for that method and its options, and
 then quantizes the result with it.`,
-		Flags: append(tr.flags(nil), tr.w.fleet.flags()...),
+		Flags: append(tr.flags(nil), tr.w.list.flags()...),
 		Action: func(c *cli.Context) error {
-			models, err := tr.w.fleet.models(c, c.Args().Slice())
+			models, err := tr.w.list.models(c, c.Args().Slice())
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func derivation(method, amount string) (pass.Options, error) {
 
 // run runs the steps, then the quantization step of --qat.
 func (tr *training) run(c *cli.Context, t *tool, models []string, label string, steps []pass.Options) error {
-	if err := tr.w.measured.check(models); err != nil {
+	if err := tr.w.profile.check(models); err != nil {
 		return err
 	}
 	if err := tr.w.verifyTrained(tr.options, tr.test); err != nil {
@@ -153,7 +153,8 @@ func (tr *training) run(c *cli.Context, t *tool, models []string, label string, 
 	if err != nil {
 		return err
 	}
-	return tr.w.compress(c, t, models, label, slices.Concat(before, steps, after))
+	tr.w.Label, tr.w.Steps = label, slices.Concat(before, steps, after)
+	return tr.w.run(c, t, models)
 }
 
 // qat returns the method of --qat and its options.
@@ -203,7 +204,7 @@ func (tr *training) quantization() (before, after []pass.Options, err error) {
 // QAT trains the biases.
 func (tr *training) fill(fs *flag.FlagSet, options []string) error {
 	for _, o := range tr.options.Given() {
-		if tr.w.proving.sampling.shares(o.Name) && o.Name != "limit" && fs.Lookup(o.Name) != nil {
+		if tr.w.samples.sampling.shares(o.Name) && o.Name != "limit" && fs.Lookup(o.Name) != nil {
 			if err := fs.Set(o.Name, o.Value); err != nil {
 				return fmt.Errorf("option %q: %w", o.Name, err)
 			}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/remote"
+	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
 // readsURLs are the commands whose arguments may be URLs of object storage and web servers.
@@ -17,8 +17,8 @@ func onDisk(c *cli.Context) error {
 	if c.Command.Name == "report" && len(args) == 1 && isReportFolder(args[0]) {
 		return nil
 	}
-	if i := slices.IndexFunc(args, remote.Is); i >= 0 && !slices.Contains(readsURLs, c.Command.Name) {
-		return usagef("%s requires files on disk: download %s first", c.Command.Name, remote.Shown(args[i]))
+	if i := slices.IndexFunc(args, mcli.IsURL); i >= 0 && !slices.Contains(readsURLs, c.Command.Name) {
+		return usagef("%s requires files on disk: download %s first", c.Command.Name, mcli.Shown(args[i]))
 	}
 	return nil
 }

@@ -8,10 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/remote"
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -24,11 +22,10 @@ type verificationFlags struct {
 	noLayers bool
 
 	allowRandom bool // gates on outputs of random inputs
-	gates       *[]report.Limit
 }
 
-func newVerificationFlags(gates *[]report.Limit) *verificationFlags {
-	return &verificationFlags{backendFlags: newBackendFlags(), gates: gates}
+func newVerificationFlags() *verificationFlags {
+	return &verificationFlags{backendFlags: newBackendFlags()}
 }
 
 func (p *verificationFlags) flags(more func(*flag.FlagSet)) []cli.Flag {
@@ -48,51 +45,18 @@ func (p *verificationFlags) declareRandom(fs *flag.FlagSet) {
 	allowRandomFlag(fs, &p.allowRandom)
 }
 
-// outputGate returns the name of a gate that requires verification, or "".
-func (p *verificationFlags) outputGate() string {
-	return p.gateOf(report.OnOutputs, report.OnTime)
-}
-
-// gateOf returns the name of a gate of one of the kinds, or "".
-func (p *verificationFlags) gateOf(kinds ...report.GateKind) string {
-	for _, l := range *p.gates {
-		if slices.Contains(kinds, report.KindOf(l.Name)) {
-			return l.Name
-		}
-	}
-	return ""
-}
-
-// verification returns the verification settings of the flags.
-func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
-	samples := p.sampling
-	if p.perplexity != "" {
-		samples.data, samples.labels, samples.columns, samples.names, samples.classes = p.perplexity, "", nil, nil, nil
-	}
-	data, err := samples.source(t)
-	if err != nil {
-		return job.Verification{}, err
-	}
-	if data.Generated() && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == "max-accuracy-drop" }) {
-		return job.Verification{}, usagef("--max-accuracy-drop requires samples with labels: name them with --data")
-	}
-	measure, err := p.metricFlags.measure(data, *p.gates)
-	if err != nil {
-		return job.Verification{}, err
-	}
-	if gate := p.gateOf(report.OnOutputs); data.Generated() && gate != "" && !p.allowRandom {
-		return job.Verification{}, usagef("--%s on random inputs is no evidence of accuracy: name samples of the model's task with --data, or add --allow-random-inputs", gate)
-	}
-	backend, err := p.backendFlags.open(t)
-	v := job.Verification{Data: data, Backend: backend, Scores: p.scores, Metric: measure, Layers: !p.noLayers && backend.Embedded(), Digest: true}
-	v.Demand(false, *p.gates)
-	return v, err
+// fill sets the fields of the flags in v.
+func (p *verificationFlags) fill(v *mcompress.Verification) error {
+	p.sampling.fill(v)
+	v.AllowRandomInputs, v.Scores, v.NoLayers = p.allowRandom, p.scores, p.noLayers
+	v.Backend, v.Library, v.WeightCache = p.backend.Value, p.library, p.cache
+	return p.metricFlags.fill(v)
 }
 
 func verifyCommand(t *tool) *cli.Command {
 	var gates []report.Limit
-	p := newVerificationFlags(&gates)
-	var near verify.Tolerance
+	p := newVerificationFlags()
+	var rtol, atol *float64
 	tolerance := func(p **float64) func(string) error {
 		return func(text string) error {
 			x, err := strconv.ParseFloat(text, 64)
@@ -112,10 +76,10 @@ accuracy of both, and the metric of --metric or --evaluator. A alone is compared
 --atol + --rtol·|recorded| is exit code 3. The defaults are 1e-5 and 1e-3 for float32 and double, 0.001 and
 0.004 for float16, 0.008 and 0.03 for bfloat16, and 0 for integers.`,
 		Flags: slices.Concat(p.flags(nil), group("recorded outputs", func(fs *flag.FlagSet) {
-			fs.Func("rtol", "relative tolerance of recorded outputs, a `fraction` (default: by element type)", tolerance(&near.Relative))
-			fs.Func("atol", "absolute tolerance of recorded outputs, a `number` (default: by element type)", tolerance(&near.Absolute))
+			fs.Func("rtol", "relative tolerance of recorded outputs, a `fraction` (default: by element type)", tolerance(&rtol))
+			fs.Func("atol", "absolute tolerance of recorded outputs, a `number` (default: by element type)", tolerance(&atol))
 		}), group("gates (if one does not hold: exit code 3)", func(fs *flag.FlagSet) {
-			declareGates(fs, p.gates, onRuns)
+			declareGates(fs, &gates, onRuns)
 			p.declareRandom(fs)
 		})),
 		Action: func(c *cli.Context) error {
@@ -123,12 +87,12 @@ accuracy of both, and the metric of --metric or --evaluator. A alone is compared
 			if err != nil {
 				return err
 			}
-			v, err := p.verification(t)
-			if err != nil {
+			r := mcompress.Request{Models: models, Gates: gates, Limits: t.requestLimits(), Events: t.events(c.Command.Name)}
+			if err := p.fill(&r.Verification); err != nil {
 				return err
 			}
-			v.Tolerance = near
-			return t.verify(c, append(models, "")[:2], v, gates)
+			r.Verification.Relative, r.Verification.Absolute = rtol, atol
+			return t.verify(c, r)
 		},
 	}
 }
@@ -141,16 +105,16 @@ func recordedGate(f mcli.Verification) []report.Gate {
 	return append(slices.Clone(f.Gates), report.Gate{Name: "tolerance", Held: f.Result.Beyond == "", Reason: f.Result.Beyond})
 }
 
-func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates []report.Limit) error {
-	r, err := job.Verify(c.Context, models[0], models[1], v)
+func (t *tool) verify(c *cli.Context, r mcompress.Request) error {
+	compared, err := r.Verify(c.Context)
 	if err != nil {
 		return err
 	}
-	f := mcli.Verification{A: remote.Shown(models[0]), B: remote.Shown(models[1]), Result: r}
-	if f.Gates, err = report.EvaluateGates(r, gates); err != nil {
-		return err
+	f := mcli.Verification{A: mcli.Shown(r.Models[0]), Result: compared.Result, Gates: compared.Gates}
+	if len(r.Models) > 1 {
+		f.B = mcli.Shown(r.Models[1])
 	}
-	f.Verdict = report.NewVerdict(recordedGate(f), r)
+	f.Verdict = report.NewVerdict(recordedGate(f), compared.Result)
 	print := f.Text
 	if t.json {
 		print = f.JSON
@@ -158,7 +122,7 @@ func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates
 	if err := print(t.stdout, t.style()); err != nil {
 		return err
 	}
-	if r.Beyond != "" || !report.Passed(f.Gates) {
+	if !compared.Passed() {
 		return exit{exitGate}
 	}
 	return nil

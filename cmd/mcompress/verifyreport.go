@@ -57,7 +57,7 @@ such as oci://HOST/REPOSITORY:TAG, is verified by the digests of the registry, w
 			if err := f.open(); err != nil {
 				return err
 			}
-			if f.limits.Baseline, err = f.load(c.Context, t, c.Command.Name, &f.registryFlags, f.limits.Gates); err != nil {
+			if f.limits.Baseline, err = f.load(c.Context, t, c.Command.Name, f.Registry, f.limits.Gates); err != nil {
 				return err
 			}
 			if f.signature != "" && len(args) > 1 {

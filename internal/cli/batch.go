@@ -8,20 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/profile"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// An Outcome is the result of one model, or its error.
+// An Outcome is the result of one model, or its error, with what the program measured of its training.
 type Outcome struct {
-	Model       string
-	Variant     string // the dtype of transformers.js, see Batch.VariantsText; empty for none
-	Result      *job.Result
-	Err         error
-	Alternative string           // a method that makes the model much smaller, see Alternative
-	Profile     *profile.Profile // of training; nil for none
+	mcompress.Outcome
+	Profile *profile.Profile // nil for none
 }
 
 // A Batch is the outcomes of one call, in the order of its arguments.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -26,7 +26,7 @@ func TestBatchLineHasOutputSQNRAndGates(t *testing.T) {
 		{ran(verification.Output{Agreement: num(0.25)}), []report.Gate{bad, {Name: "min-ratio"}}, "equal elements 25 %", "min-sqnr, min-ratio failed"},
 		{ran(), nil, "", ""},
 	} {
-		line := Outcome{Model: "m.onnx", Result: &job.Result{Output: "o.onnx", Report: &report.Report{Verification: c.v, Gates: c.gates}}}.line(Style{})
+		line := of("m.onnx", &mcompress.Result{Output: "o.onnx", Report: &report.Report{Verification: c.v, Gates: c.gates}}, nil).line(Style{})
 		if got := line[6:8]; got[0] != c.sqnr || got[1] != c.passed {
 			t.Errorf("got %q, want %q and %q", got, c.sqnr, c.passed)
 		}
@@ -35,7 +35,7 @@ func TestBatchLineHasOutputSQNRAndGates(t *testing.T) {
 
 // Models that failed have the same columns.
 func TestEveryLineOfABatchHasAllColumns(t *testing.T) {
-	b := Batch{{Model: "a.onnx", Err: errors.New("it is not there")}, {Model: "b.onnx", Result: &job.Result{Report: &report.Report{}}}}
+	b := Batch{of("a.onnx", nil, errors.New("it is not there")), of("b.onnx", &mcompress.Result{Report: &report.Report{}}, nil)}
 	if n, m := len(b[0].line(Style{})), len(b[1].line(Style{})); n != m {
 		t.Errorf("%d columns and %d", n, m)
 	}
@@ -48,7 +48,7 @@ func TestEveryLineOfABatchHasAllColumns(t *testing.T) {
 func TestBatchOnRandomInputsHasACaveat(t *testing.T) {
 	for generated, want := range map[bool]bool{true: true, false: false} {
 		v := &verification.Result{Data: &verification.Data{Samples: 1, Generated: generated}}
-		o := Outcome{Model: "b.onnx", Result: &job.Result{Report: &report.Report{Verification: v}}}
+		o := of("b.onnx", &mcompress.Result{Report: &report.Report{Verification: v}}, nil)
 		var text strings.Builder
 		if err := (Batch{o, o}).Text(&text, Style{}, false); err != nil {
 			t.Fatal(err)
@@ -57,4 +57,9 @@ func TestBatchOnRandomInputsHasACaveat(t *testing.T) {
 			t.Errorf("generated %v: got %q", generated, text.String())
 		}
 	}
+}
+
+// of is the outcome of a model.
+func of(model string, r *mcompress.Result, err error) Outcome {
+	return Outcome{Outcome: mcompress.Outcome{Model: model, Result: r, Err: err}}
 }

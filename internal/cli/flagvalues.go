@@ -104,4 +104,3 @@ func (g *Gate) Set(text string) error {
 	*g.To = append(*g.To, report.Limit{Name: g.Name, Bound: v})
 	return nil
 }
-

@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/report/verification"
@@ -24,8 +24,8 @@ func TestTerminalHintsAreRelevant(t *testing.T) {
 		{"verified by ONNX Runtime on a CPU without VNNI", ran, nil, true, 1},
 		{"a target that options overrule", nil, &pass.Target{}, false, 1},
 	} {
-		r := &report.Report{Hints: []string{saturation}, Verification: c.verification, Target: c.target, Coverage: report.Coverage{ChangedBytes: 1}}
-		if got := (Batch{{Result: &job.Result{Report: r}}}).terminalHints(c.saturated); len(got) != c.want {
+		r := &report.Report{Hints: []string{"products may saturate"}, Verification: c.verification, Target: c.target, Coverage: report.Coverage{ChangedBytes: 1}}
+		if got := (Batch{of("m.onnx", &mcompress.Result{Report: r}, nil)}).terminalHints(c.saturated); len(got) != c.want {
 			t.Errorf("%s: got %q", c.name, got)
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/evidence"
+	"github.com/mcompress/mcompress/internal/naming"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/report"
 )
@@ -140,7 +140,7 @@ func (rs *Reports) addPages(entries []report.Entry, names []string) {
 	}
 	for i := range entries {
 		e := &entries[i]
-		if page := pageOf(e.Report); there[page] {
+		if page := naming.PageOf(e.Report); there[page] {
 			e.Page = rs.relative(page)
 		}
 		if e.Report != "" {
@@ -154,40 +154,7 @@ func (rs *Reports) relative(name string) string {
 	if rs.Folder == rs.Index {
 		return name
 	}
-	return Relative(rs.Index, remote.Join(rs.Folder, name))
-}
-
-// Relative is a path or URL from a folder, with slashes, or the whole of it.
-func Relative(folder, to string) string {
-	if remote.Is(folder) || remote.Is(to) {
-		return strings.TrimPrefix(to, strings.TrimSuffix(folder, "/")+"/")
-	}
-	if whole, err := filepath.Abs(to); err == nil {
-		if from, err := filepath.Abs(folder); err == nil {
-			if rel, err := filepath.Rel(from, whole); err == nil {
-				to = rel
-			}
-		}
-	}
-	return filepath.ToSlash(to)
-}
-
-// pageOf is the path of the HTML form of a report.
-func pageOf(path string) string {
-	html, _ := report.FormatNamed("html")
-	return strings.TrimSuffix(path, report.JSONSuffix) + html.Suffix
-}
-
-// OutcomeEntry is the entry of a model that was compressed, whose report is at a path from the folder of the index. page is whether its HTML form is there.
-func OutcomeEntry(o Outcome, exitCode int, path string, page bool) report.Entry {
-	if o.Err != nil {
-		return report.Entry{Model: o.Model, Status: report.Failed, ExitCode: exitCode, Error: o.Err.Error()}
-	}
-	e := report.NewEntry(o.Model, Status(o), path, o.Result.Report)
-	if page {
-		e.Page = pageOf(path)
-	}
-	return e
+	return naming.Relative(rs.Index, remote.Join(rs.Folder, name))
 }
 
 // listedModels are models by the names of their results: with their folders, and without.
@@ -197,7 +164,7 @@ type listedModels struct{ stems, bases map[string]string }
 func (rs *Reports) models(flat bool) (listedModels, error) {
 	l := listedModels{map[string]string{}, map[string]string{}}
 	for _, m := range slices.Concat(rs.Log.Models, rs.Models) {
-		stem, err := stemBelow(m)
+		stem, err := naming.StemBelow(m)
 		if err != nil {
 			return l, err
 		}

@@ -5,13 +5,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/report"
 )
 
 // writeLedger writes a line for each step and tensor: the change, or the reason for none.
-func writeLedger(w io.Writer, s Style, res *job.Result) error {
-	if _, err := fmt.Fprintln(w, s.bold(res.Input)); err != nil {
+func writeLedger(w io.Writer, s Style, res *mcompress.Result) error {
+	if _, err := fmt.Fprintln(w, s.bold(res.Model)); err != nil {
 		return err
 	}
 	t := &textTable{indent: "  "}

@@ -9,28 +9,10 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
-
-// A Selected is the part of a list of models that one run compresses.
-type Selected struct {
-	fleet.Shard
-	Models   int   `json:"models"`
-	OfModels int   `json:"of_models"`
-	Bytes    int64 `json:"bytes,omitempty"` // of the files of the models; 0 for a whole list
-	OfBytes  int64 `json:"of_bytes,omitempty"`
-}
-
-// String describes the part in words.
-func (s Selected) String() string {
-	from := ""
-	if s.From != "" {
-		from = " (" + s.From + ")"
-	}
-	return fmt.Sprintf("shard %s%s: %d of %s, %s of %s", s.Shard, from, s.Models, english.Plural(s.OfModels, "model", ""), size(s.Bytes), size(s.OfBytes))
-}
 
 // A Stream prints the outcomes of a list of models while it is compressed: as lines of text, or as lines of JSON.
 type Stream struct {
@@ -85,12 +67,12 @@ type summary struct {
 
 // startFacts is the first line.
 type startFacts struct {
-	Event string   `json:"event"`
-	Shard Selected `json:"shard"`
+	Event string              `json:"event"`
+	Shard mcompress.Selection `json:"shard"`
 }
 
 // NewStream begins a stream with the models of this run.
-func NewStream(w io.Writer, s Style, asJSON bool, selected Selected) (*Stream, error) {
+func NewStream(w io.Writer, s Style, asJSON bool, selected mcompress.Selection) (*Stream, error) {
 	st := &Stream{w: w, style: s, json: asJSON}
 	if !asJSON {
 		return st, nil
@@ -135,7 +117,7 @@ func (s *Stream) Model(o Outcome, exitCode int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Time{}
-	f := modelFacts{Event: modelEvent, Model: o.Model, ExitCode: exitCode, Result: Status(o)}
+	f := modelFacts{Event: modelEvent, Model: o.Model, ExitCode: exitCode, Result: o.Status()}
 	if o.Err != nil {
 		f.Error = o.Err.Error()
 	} else {
@@ -152,21 +134,6 @@ func (s *Stream) Model(o Outcome, exitCode int) error {
 	return s.text(o, f)
 }
 
-// Status is the status of a model of a list.
-func Status(o Outcome) string {
-	switch {
-	case o.Err != nil:
-		return report.Failed
-	case o.Result.Rejected:
-		return report.Rejected
-	case o.Result.Done:
-		return report.UpToDate
-	case o.Result.Output == "":
-		return report.Planned
-	}
-	return report.Written
-}
-
 func (s *Stream) text(o Outcome, f modelFacts) error {
 	if o.Err != nil {
 		_, err := fmt.Fprintln(s.w, s.style.bold(Escape(o.Model))+"  "+s.style.bad(report.Failed))
@@ -179,7 +146,7 @@ func (s *Stream) text(o Outcome, f modelFacts) error {
 	if gates := allGates(s.style, o.Result.Report); gates != "" {
 		text += "  " + gates
 	}
-	if o.Result.Done {
+	if o.Result.UpToDate {
 		text += "  " + s.style.dim(report.UpToDate)
 	}
 	_, err := fmt.Fprintln(s.w, s.style.bold(Escape(o.Model))+" → "+s.style.bold(target(o.Result))+"  "+text)

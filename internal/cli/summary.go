@@ -11,7 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
@@ -22,7 +22,7 @@ const topReasons = 3
 // writeSummary writes the result of one model.
 func writeSummary(w io.Writer, s Style, o Outcome) error {
 	res, r := o.Result, o.Result.Report
-	if _, err := fmt.Fprintln(w, s.bold(res.Input)+" → "+s.bold(target(res))); err != nil {
+	if _, err := fmt.Fprintln(w, s.bold(res.Model)+" → "+s.bold(target(res))); err != nil {
 		return err
 	}
 	t := &textTable{indent: "  "}
@@ -145,7 +145,7 @@ func first(i int, name string) string {
 	return name
 }
 
-func target(res *job.Result) string {
+func target(res *mcompress.Result) string {
 	switch {
 	case res.Output == "":
 		return "(dry run, no file written)"
@@ -208,7 +208,7 @@ type reasonGroup struct {
 // reasons are those of unchanged weights, the most bytes first.
 func reasons(r *report.Report) []string {
 	by := map[report.Reason]*reasonGroup{}
-	for _, row := range untouched(r) {
+	for _, row := range r.Untouched() {
 		general := row.Reason.General()
 		if by[general] == nil {
 			by[general] = &reasonGroup{general: general, first: row.Reason}
@@ -239,26 +239,6 @@ func rest(list []*reasonGroup) int {
 		n += y.count
 	}
 	return n
-}
-
-// untouched are the first rows of unchanged weights.
-func untouched(r *report.Report) []*report.Row {
-	type weight struct{ scope, tensor string }
-	done := make(map[weight]bool, len(r.Weights))
-	for i := range r.Weights {
-		w := &r.Weights[i]
-		done[weight{w.Scope, w.Tensor}] = w.Changed
-	}
-	var rows []*report.Row
-	for i := range r.Ledger {
-		row := &r.Ledger[i]
-		at := weight{row.Scope, row.Tensor}
-		if row.Status == pass.Skipped.String() && row.Before != nil && !done[at] {
-			done[at] = true
-			rows = append(rows, row)
-		}
-	}
-	return rows
 }
 
 // randomCalibration reports whether row is the note of a method that had no calibration data.

@@ -101,7 +101,7 @@ func lowestOpset(t *testing.T, m *pass.Method) int64 {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	if _, err := mcompress.Compress(t.Context(), filepath.Join(root(t), "fixtures", "opset7.onnx"), out, step, mcompress.WithTarget("embedded")); err != nil {
+	if _, err := (mcompress.Request{Models: []string{filepath.Join(root(t), "fixtures", "opset7.onnx")}, Output: out, Steps: []mcompress.Step{step}, Target: "embedded"}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := onnx.Open(out)

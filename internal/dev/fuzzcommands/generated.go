@@ -511,14 +511,15 @@ func (c *generatedCase) library(ctx context.Context) (finding string) {
 	if err := os.Mkdir(filepath.Dir(out), 0o755); err != nil {
 		return err.Error()
 	}
-	steps := []mcompress.Step{step, mcompress.WithData(filepath.Join(c.dir, data)), mcompress.WithReports("json")}
-	if slices.Contains(c.args, "--no-verify") {
-		steps = append(steps, mcompress.WithVerify(false))
+	r := mcompress.Request{
+		Models: []string{c.testCase.model()}, Output: out, Steps: []mcompress.Step{step}, Data: mcompress.Data{Path: filepath.Join(c.dir, data)},
+		Reports: mcompress.Reports{Formats: []string{"json"}},
 	}
+	r.Verification.Skip = slices.Contains(c.args, "--no-verify")
 	if slices.Contains(c.args, "--target") {
-		steps = append(steps, mcompress.WithTarget(c.target))
+		r.Target = c.target
 	}
-	if _, err := mcompress.Compress(ctx, c.testCase.model(), out, steps...); err != nil {
+	if _, err := r.Run(ctx); err != nil {
 		return "the library refuses what the program accepts: " + err.Error()
 	}
 	program, errA := os.ReadFile(c.testCase.out())

@@ -1,4 +1,4 @@
-package main
+package mcompress
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
 )
 
 // A candidate is a method that a search can choose, with its options.
@@ -29,13 +29,13 @@ func (c candidate) String() string {
 }
 
 // parseCandidate reads METHOD:NAME=VALUE:...
-func parseCandidate(word string, o *mcli.MethodOptions) (c candidate, err error) {
-	parts := strings.Split(word, ":")
-	i := slices.IndexFunc(o.Methods, func(m *pass.Method) bool { return m.Name == parts[0] })
+func parseCandidate(word string) (c candidate, err error) {
+	parts, methods := strings.Split(word, ":"), quantize.Methods()
+	i := slices.IndexFunc(methods, func(m *pass.Method) bool { return m.Name == parts[0] })
 	if i < 0 {
 		return c, fmt.Errorf("there is no method %q", parts[0])
 	}
-	c.method = o.Methods[i]
+	c.method = methods[i]
 	for _, part := range parts[1:] {
 		name, value, valued := strings.Cut(part, "=")
 		f := pass.Flags(c.method).Lookup(name)
@@ -55,18 +55,18 @@ func parseCandidate(word string, o *mcli.MethodOptions) (c candidate, err error)
 
 // withoutGiven returns a default candidate without those of its options that were given for all methods. With calibration data,
 // weight-only methods use GPTQ.
-func (c candidate) withoutGiven(o *mcli.MethodOptions, data bool) candidate {
+func (c candidate) withoutGiven(given []pass.Option, data bool) candidate {
 	if data && pass.Flags(c.method).Lookup("algo") != nil && pass.Flags(c.method).Lookup("algo").DefValue != "" {
 		c.options = append(c.options, pass.Option{Name: "algo", Value: "gptq"})
 	}
 	c.options = slices.DeleteFunc(c.options, func(own pass.Option) bool {
-		return slices.ContainsFunc(o.Given(), func(g pass.Option) bool { return g.Name == own.Name })
+		return slices.ContainsFunc(given, func(g pass.Option) bool { return g.Name == own.Name })
 	})
 	return c
 }
 
 // tuned returns the candidate for a search, with the given options that its method has and its own.
-func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidate {
+func (c candidate) tuned(given []pass.Option, ranges string) tune.Candidate {
 	return tune.Candidate{Name: c.String(), Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
 		return pass.NewStep(c.method, func(fs *flag.FlagSet) error {
 			var but []string // given options that are replaced
@@ -76,7 +76,7 @@ func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidat
 			if only != nil {
 				but = append(but, "only")
 			}
-			if err := errors.Join(given.Fill(fs, but...), set(fs, c.options)); err != nil {
+			if err := errors.Join(fill(fs, given, but...), set(fs, c.options)); err != nil {
 				return err
 			}
 			options := phaseOptions(fs, phase, calibrate, ranges)
@@ -86,6 +86,19 @@ func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidat
 			return set(fs, options)
 		})
 	}}
+}
+
+// fill sets those of the given options that fs has, but for those of these names.
+func fill(fs *flag.FlagSet, given []pass.Option, but ...string) error {
+	for _, g := range given {
+		if fs.Lookup(g.Name) == nil || slices.Contains(but, g.Name) {
+			continue
+		}
+		if err := fs.Set(g.Name, g.Value); err != nil {
+			return pass.OptionErrorf("invalid value %q for --%s: %w", g.Value, g.Name, err)
+		}
+	}
+	return nil
 }
 
 // set sets options of fs.

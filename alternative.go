@@ -1,4 +1,4 @@
-package cli
+package mcompress
 
 import (
 	"cmp"
@@ -20,30 +20,30 @@ const (
 // maxGraph is the size of a graph, of about 100,000 nodes or initializers, from which a dry run of another method takes seconds.
 const maxGraph = 4 << 20
 
-// NeedsAlternative reports whether the result is hardly smaller than its source, and would be much smaller without the weights that
+// needsAlternative reports whether the result is hardly smaller than its source, and would be much smaller without the weights that
 // the method skipped. It is found by a dry run, which large graphs do without.
-func NeedsAlternative(r *report.Report) bool {
+func needsAlternative(r *report.Report) bool {
 	file := r.Totals.FileBytes
-	if factor(file) >= lowRatio || r.Totals.GraphBytes() > maxGraph {
+	if compression(file) >= lowRatio || r.Totals.GraphBytes() > maxGraph {
 		return false
 	}
 	without := file
-	for _, row := range untouched(r) {
+	for _, row := range r.Untouched() {
 		without.After -= row.Before.Bytes
 	}
-	return factor(without) >= worthwhile*factor(file)
+	return compression(without) >= worthwhile*compression(file)
 }
 
-func factor(c report.Change) float64 { return float64(c.Before) / float64(max(1, c.After)) }
+func compression(c report.Change) float64 { return float64(c.Before) / float64(max(1, c.After)) }
 
-// Alternative states what method would give on the same model: the operator whose weights have the most bytes among those that only
+// alternative states what method would give on the same model: the operator whose weights have the most bytes among those that only
 // it quantizes, and its compression ratio, from the report of its dry run. Empty if it gives little more.
-func Alternative(r, other *report.Report, method string) string {
-	if factor(other.Totals.FileBytes) < worthwhile*factor(r.Totals.FileBytes) {
+func alternative(r, other *report.Report, method string) string {
+	if compression(other.Totals.FileBytes) < worthwhile*compression(r.Totals.FileBytes) {
 		return ""
 	}
 	kept := map[[2]string]bool{}
-	for _, row := range untouched(r) {
+	for _, row := range r.Untouched() {
 		kept[[2]string{row.Scope, row.Tensor}] = true
 	}
 	by := map[string]*operatorWeights{}
@@ -65,7 +65,7 @@ func Alternative(r, other *report.Report, method string) string {
 		return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(b.operator, a.operator))
 	})
 	part := float64(o.bytes) / float64(max(1, r.Totals.FileBytes.Before))
-	return fmt.Sprintf("%d weights of %s, %.0f %% of the file, are not quantized: --method %s gives about %.1f×", o.count, o.operator, 100*part, method, factor(other.Totals.FileBytes))
+	return fmt.Sprintf("%d weights of %s, %.0f %% of the file, are not quantized: --method %s gives about %.1f×", o.count, o.operator, 100*part, method, compression(other.Totals.FileBytes))
 }
 
 // An operatorWeights is the weights of an operator.

@@ -1,4 +1,4 @@
-package main
+package mcompress
 
 import (
 	"context"
@@ -8,24 +8,21 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/mcompress/mcompress/internal/atomicfile"
-	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/registry"
 )
 
 // stored is the artifact that a model of the list names; nil for a path.
-func (w *writing) stored(c *cli.Context, t *tool, model string) (*registry.Stored, error) {
+func (x *run) stored(ctx context.Context, model string) (*registry.Stored, error) {
 	if !registry.IsReference(model) {
 		return nil, nil
 	}
-	ref, err := parseReference(model)
+	ref, err := registry.Parse(model)
 	if err != nil {
 		return nil, err
 	}
-	w.pushing.warn(t, c.Command.Name, ref)
-	return registry.List(c.Context, ref, w.pushing.connection())
+	x.Registry.warnInsecure(ref, x.Events)
+	return registry.List(ctx, ref, x.Registry.options())
 }
 
 // A pulledModel is a model of a registry on disk, in a folder of its own.
@@ -35,13 +32,11 @@ type pulledModel struct {
 	model     string             // path
 }
 
-// pulledTo is the folder of the pulled source of an output, in that of its journal.
-func pulledTo(output string) string { return filepath.Join(journal.Folder(output), "source") }
-
-// pull downloads the files of a model, without its reports, into a folder next to the result. What an interrupted run downloaded is used.
-func (w *writing) pull(ctx context.Context, t *tool, m listed, s *registry.Stored) (_ *pulledModel, err error) {
+// pull downloads the files of a model, without its reports, into a folder next to the result. What an interrupted run
+// downloaded is used.
+func (x *run) pull(ctx context.Context, m listed, s *registry.Stored) (_ *pulledModel, err error) {
 	p := &pulledModel{folder: pulledTo(m.output)}
-	if w.dryRun {
+	if x.DryRun {
 		if p.temporary, err = atomicfile.NewFolder(""); err != nil {
 			return nil, err
 		}
@@ -59,8 +54,10 @@ func (w *writing) pull(ctx context.Context, t *tool, m listed, s *registry.Store
 	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f registry.File) bool {
 		return f.Role != registry.Model && f.Role != registry.Data && f.Role != registry.Config
 	})
-	o, stop := w.pushing.transfer(t, s.Reference)
-	defer stop()
+	o := x.Registry.options()
+	var end func()
+	o.Progress, end = x.Events.stage(s.Reference.Name, StageTransfer)
+	defer end()
 	o.Overwrite = true // by another artifact, to which the tag was moved after an interruption
 	if _, err := s.Pull(ctx, p.folder, o); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package mcompress
 
 import (
 	"context"
@@ -75,15 +75,15 @@ func stage(url string) (*staged, error) {
 
 // stage is that of a result of this run. A result that cannot be written to its URL is an error before the work. A result that was not uploaded is of use to
 // --if-changed only, which recognizes it.
-func (w *writing) stage(ctx context.Context, model, url string) (*staged, error) {
+func (x *run) stage(ctx context.Context, model, url string) (*staged, error) {
 	s, err := stage(url)
-	if err != nil || w.dryRun {
+	if err != nil || x.DryRun {
 		return s, err
 	}
-	if err = remote.CheckWritable(ctx, url); err == nil && !w.fleet.ifChanged {
+	if err = remote.CheckWritable(ctx, url); err == nil && !x.List.IfChanged {
 		err = s.clear()
 	}
-	if err == nil && w.fleet.ifChanged && remote.Is(model) { // before the model is read: if it is replaced then, its result is not up to date
+	if err == nil && x.List.IfChanged && remote.Is(model) { // before the model is read: if it is replaced then, its result is not up to date
 		s.source, err = remote.ModelTag(ctx, model)
 	}
 	if err != nil {
@@ -94,19 +94,19 @@ func (w *writing) stage(ctx context.Context, model, url string) (*staged, error)
 }
 
 // uploadable is the result of an earlier run of the same request that was not uploaded; nil if there is none.
-func (w *writing) uploadable(ctx context.Context, m listed) (*job.Result, error) {
-	res, _, err := job.Done(ctx, job.Options{Input: m.model, Output: m.output, Request: w.requested, ReportDir: w.reportDir})
+func (x *run) uploadable(ctx context.Context, m listed) (*Result, error) {
+	res, _, err := job.Done(ctx, job.Options{Input: m.model, Output: m.output, Request: x.digest, ReportDir: x.Reports.Dir})
 	if res != nil {
 		res.Done = false
-		return res, err
+		return resultOf(res, nil), err
 	}
 	return nil, errors.Join(err, m.staged.clear())
 }
 
 // publish uploads the files of the result of a model, the model last, and names them in res by their URLs. Those that the workers of a division have uploaded are
 // copied.
-func (s *staged) publish(ctx context.Context, d *division, model string, res *job.Result) error {
-	if res.Done && remote.Is(res.Output) {
+func (s *staged) publish(ctx context.Context, d *division, model string, res *Result) error {
+	if res.UpToDate && remote.Is(res.Output) {
 		return nil
 	}
 	files, err := s.uploads(ctx, res)
@@ -115,7 +115,7 @@ func (s *staged) publish(ctx context.Context, d *division, model string, res *jo
 	}
 	for _, part := range res.Report.Source.Files {
 		if at := remote.NextTo(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool { return job.SameFile(f.URL, at) }) {
-			return usagef("%s: the output would overwrite %s, which the input needs; name another file with --output", s.url, part.Name)
+			return fieldErrorf("%s: the output would overwrite %s, which the input needs; name another file with {Output}", s.url, part.Name)
 		}
 	}
 	if err := d.upload(ctx, files); err != nil {
@@ -130,7 +130,7 @@ func (s *staged) publish(ctx context.Context, d *division, model string, res *jo
 }
 
 // rename replaces the path of a file in res by its URL.
-func (s *staged) rename(res *job.Result, path, url string) {
+func (s *staged) rename(res *Result, path, url string) {
 	if res.Output == path {
 		res.Output = url
 	}
@@ -140,7 +140,7 @@ func (s *staged) rename(res *job.Result, path, url string) {
 }
 
 // uploads are the files in the folder with the digests of the report, the model last.
-func (s *staged) uploads(ctx context.Context, res *job.Result) (files []remote.Upload, err error) {
+func (s *staged) uploads(ctx context.Context, res *Result) (files []remote.Upload, err error) {
 	paths, err := s.files()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package cli
+package naming
 
 import (
 	"cmp"
@@ -14,23 +14,24 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the
-// folder output; a single model's output may be a file. Several models need a
-// folder, which need not exist, and so do references to registries and URLs, unless a single model has a file. Folders may be URLs. Two models with the same output are an error.
+// Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the folder output; a single
+// model's output may be a file. Several models need a folder, which need not exist, and so do references to registries and
+// URLs, unless a single model has a file. Folders may be URLs. Two models with the same output are an error. Errors name
+// the fields of a Request, in braces.
 func Outputs(models []string, label, output string) ([]string, error) {
 	if output != "" && !isFolder(output) {
 		if len(models) == 1 && !strings.HasSuffix(output, "/") && !os.IsPathSeparator(output[len(output)-1]) {
 			return []string{output}, nil
 		}
 		if exists(output) {
-			return nil, fmt.Errorf("--output %s: several models need a folder", output)
+			return nil, fmt.Errorf("{Output} %s: several models need a folder", output)
 		}
 	}
 	if i := slices.IndexFunc(models, registry.IsReference); i >= 0 && output == "" {
-		return nil, fmt.Errorf("%s: the result of a reference needs --output", models[i])
+		return nil, fmt.Errorf("%s: the result of a reference needs {Output}", models[i])
 	}
 	if i := slices.IndexFunc(models, remote.Is); i >= 0 && output == "" {
-		return nil, fmt.Errorf("%s: the result of a URL needs --output", remote.Shown(models[i]))
+		return nil, fmt.Errorf("%s: the result of a URL needs {Output}", remote.Shown(models[i]))
 	}
 	return distinctOutputs(models, label, func(folder string) (string, error) { return cmp.Or(output, folder), nil })
 }
@@ -39,7 +40,7 @@ func Outputs(models []string, label, output string) ([]string, error) {
 // root is left out, as tar does; one that leaves the working folder is an error.
 func OutputsBelow(models []string, label, output string) ([]string, error) {
 	if exists(output) && !isFolder(output) {
-		return nil, fmt.Errorf("--output %s: a list of models needs a folder", output)
+		return nil, fmt.Errorf("{Output} %s: a list of models needs a folder", output)
 	}
 	return distinctOutputs(models, label, func(folder string) (string, error) {
 		folder, err := below(folder)
@@ -56,8 +57,8 @@ func below(folder string) (string, error) {
 	return folder, nil
 }
 
-// stemBelow is the path, with slashes, of the result of a model of a list below the folder of --output, without .LABEL.onnx.
-func stemBelow(model string) (string, error) {
+// StemBelow is the path, with slashes, of the result of a model of a list below the folder of --output, without .LABEL.onnx.
+func StemBelow(model string) (string, error) {
 	at, err := placed(model)
 	if err != nil {
 		return "", err
@@ -84,7 +85,7 @@ func distinctOutputs(models []string, label string, place func(folder string) (s
 		}
 		out := remote.Join(folder, report.Stem(name)+"."+label+".onnx")
 		if other, taken := from[out]; taken {
-			return nil, fmt.Errorf("%s and %s would both become %s; with --files-from results have the paths of the list", remote.Shown(other), remote.Shown(m), out)
+			return nil, fmt.Errorf("%s and %s would both become %s; with {List.KeepPaths} results have the paths of the list", remote.Shown(other), remote.Shown(m), out)
 		}
 		from[out], outs[i] = m, out
 	}
@@ -123,4 +124,25 @@ func isFolder(path string) bool {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// Relative is a path or URL from a folder, with slashes, or the whole of it.
+func Relative(folder, to string) string {
+	if remote.Is(folder) || remote.Is(to) {
+		return strings.TrimPrefix(to, strings.TrimSuffix(folder, "/")+"/")
+	}
+	if whole, err := filepath.Abs(to); err == nil {
+		if from, err := filepath.Abs(folder); err == nil {
+			if rel, err := filepath.Rel(from, whole); err == nil {
+				to = rel
+			}
+		}
+	}
+	return filepath.ToSlash(to)
+}
+
+// PageOf is the path of the HTML form of a report.
+func PageOf(path string) string {
+	html, _ := report.FormatNamed("html")
+	return strings.TrimSuffix(path, report.JSONSuffix) + html.Suffix
 }

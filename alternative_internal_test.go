@@ -1,4 +1,4 @@
-package cli
+package mcompress
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func TestNeedsAlternative(t *testing.T) {
 	} {
 		r := &report.Report{Totals: report.Totals{FileBytes: report.Change{Before: 1000, After: c.after}}}
 		r.Ledger = []report.Row{{Tensor: "w", Status: pass.Skipped.String(), Before: &report.Stored{Bytes: c.skipped}}}
-		if got := NeedsAlternative(r); got != c.want {
+		if got := needsAlternative(r); got != c.want {
 			t.Errorf("%d bytes after, %d of them skipped: %t, want %t", c.after, c.skipped, got, c.want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestNoAlternativeForLargeGraphs(t *testing.T) {
 		all := report.Change{Before: payload + graph, After: payload + graph}
 		r := &report.Report{Totals: report.Totals{FileBytes: all, TensorBytes: report.Change{Before: payload, After: payload}}}
 		r.Ledger = []report.Row{{Tensor: "w", Status: pass.Skipped.String(), Before: &report.Stored{Bytes: payload}}}
-		if got, want := NeedsAlternative(r), graph <= maxGraph; got != want {
+		if got, want := needsAlternative(r), graph <= maxGraph; got != want {
 			t.Errorf("graph of %d bytes: %t, want %t", graph, got, want)
 		}
 	}

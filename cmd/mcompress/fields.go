@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/mcompress/mcompress"
+)
+
+// fieldFlags are the flags of the fields of a request, for errors. The flag of a gate has its name.
+var fieldFlags = map[string]string{
+	"Models":                         "MODEL",
+	"Steps":                          "--method",
+	"Search":                         "--auto",
+	"Search.Candidates":              "--candidates",
+	"Search.MaxSize":                 "--target-size",
+	"Search.MinRatio":                "--target-ratio",
+	"Sensitivity":                    "--sensitivity",
+	"Variants":                       "--variants",
+	"Variants.DTypes":                "--variants",
+	"Data":                           "--data",
+	"Data.Labels":                    "--labels",
+	"Data.Classes":                   "--classes",
+	"Data.Columns":                   "--columns",
+	"Data.Scale":                     "--scale",
+	"Data.Mean":                      "--mean",
+	"Data.Std":                       "--std",
+	"Data.Reshape":                   "--reshape",
+	"Data.Layout":                    "--layout",
+	"Data.Fill":                      "--fill",
+	"Data.Dims":                      "--dim",
+	"Data.Carry":                     "--carry",
+	"Data.Step":                      "--step",
+	"Data.Limit":                     "--limit",
+	"Data.Prefetch":                  "--prefetch",
+	"Data.Loaders":                   "--loaders",
+	"Target":                         "--target",
+	"Output":                         "--output",
+	"ExportDir":                      "--export",
+	"DataFiles":                      "--data-files",
+	"StripMetadata":                  "--strip-metadata",
+	"KeepIR":                         "--keep-ir",
+	"DryRun":                         "--dry-run",
+	"NoSync":                         "--no-sync",
+	"Restart":                        "--restart",
+	"FineTune.Save":                  "--save",
+	"Verification.Force":             "--verify",
+	"Verification.Skip":              "--no-verify",
+	"Verification.Batch":             "--batch",
+	"Verification.Samples":           "--samples",
+	"Verification.Seed":              "--seed",
+	"Verification.Training":          "--data",
+	"Verification.AllowRandomInputs": "--allow-random-inputs",
+	"Verification.Metric":            "--metric",
+	"Verification.Evaluator":         "--evaluator",
+	"Verification.Command":           "--evaluator",
+	"Verification.CommandLimit":      "--evaluator-timeout",
+	"Verification.Perplexity":        "--perplexity",
+	"Verification.Scores":            "--scores",
+	"Verification.NoLayers":          "--no-layers",
+	"Verification.Backend":           "--backend",
+	"Verification.Library":           "--ort-lib",
+	"Verification.WeightCache":       "--cache",
+	"Verification.Relative":          "--rtol",
+	"Verification.Absolute":          "--atol",
+	"Baseline":                       "--baseline",
+	"Reports.Formats":                "--report",
+	"Reports.Dir":                    "--report-dir",
+	"Reports.NoDigests":              "--digest none",
+	"Reports.BaseModel":              "--base-model",
+	"Reports.PipelineTag":            "--pipeline-tag",
+	"List":                           "--files-from",
+	"List.KeepPaths":                 "--files-from",
+	"List.Shard":                     "--shard",
+	"List.IfChanged":                 "--if-changed",
+	"List.FailFast":                  "--fail-fast",
+	"Push":                           "--push",
+	"Registry.PlainHTTP":             "--plain-http",
+	"Registry.Insecure":              "--insecure",
+	"Registry.Overwrite":             "--overwrite",
+	"Limits.Workers":                 "--workers",
+	"Limits.Memory":                  "--memory-limit",
+	"Limits.Steps":                   "--max-steps",
+	"Index":                          "--index",
+}
+
+// flagOf is the flag of a field of a request.
+func flagOf(field string) string {
+	if gate, ok := strings.CutPrefix(field, "Gates."); ok {
+		return "--" + gate
+	}
+	if name := fieldFlags[field]; name != "" {
+		return name
+	}
+	return "{" + field + "}" // no field, but a name in braces
+}
+
+// A flagsError is an error about fields of a request in the words of the command line.
+type flagsError struct {
+	text string
+	err  error
+}
+
+func (e *flagsError) Error() string { return e.text }
+func (e *flagsError) Unwrap() error { return e.err }
+
+// inFlags is err with the flags of the fields that it is about.
+func inFlags(err error) error {
+	var field *mcompress.FieldError
+	if !errors.As(err, &field) {
+		return err
+	}
+	return &flagsError{strings.Replace(err.Error(), field.Error(), field.Text(flagOf), 1), err}
+}
