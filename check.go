@@ -81,7 +81,7 @@ func (l Limits) run() memory.Limits {
 }
 
 func (r Request) checkModels() error {
-	if len(r.Models) == 0 && r.source == nil {
+	if len(r.Models) == 0 && r.source == nil && !r.List.KeepPaths { // a list may be empty
 		return fieldErrorf("{Models} is empty")
 	}
 	return nil
@@ -384,9 +384,9 @@ func (r Request) verification() (*job.Verification, error) {
 		return nil, nil
 	}
 	d := r.verified()
-	options, err := (&dataset.Source{Samples: d}).Options(r.Limits.Workers)
+	options, err := r.dataOptions()
 	if err != nil {
-		return nil, &pass.OptionError{Err: err}
+		return nil, err
 	}
 	classes, err := r.classes(d)
 	if err != nil {
@@ -407,6 +407,15 @@ func (r Request) verification() (*job.Verification, error) {
 	j.Tolerance.Relative, j.Tolerance.Absolute = v.Relative, v.Absolute
 	j.Demand(v.Force, r.Gates)
 	return j, nil
+}
+
+// dataOptions are the options of the samples for verification.
+func (r Request) dataOptions() (dataset.Options, error) {
+	o, err := (&dataset.Source{Samples: r.verified()}).Options(r.Limits.Workers)
+	if err != nil {
+		return o, &pass.OptionError{Err: err}
+	}
+	return o, nil
 }
 
 // classes is the data whose classes number the labels of the samples d for verification; nil for classes of its own.

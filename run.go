@@ -109,6 +109,7 @@ type run struct {
 	steps    []pass.Options    // with the data of the request
 	folder   []string          // the models, if Output is a folder
 	verify   *job.Verification // nil for none
+	dims     map[string]int64  // sizes of dynamic axes of the source, whether it is run or not
 	baseline *report.Baseline  // nil for none
 	card     report.Card
 	digest   string // of the request, by which List.IfChanged recognizes results; empty without it
@@ -136,6 +137,11 @@ func (x *run) prepare(ctx context.Context) (err error) {
 	if x.verify, err = x.verification(); err != nil {
 		return err
 	}
+	options, err := x.dataOptions()
+	if err != nil {
+		return err
+	}
+	x.dims = options.Dims
 	if x.baseline, err = x.loadBaseline(ctx); err != nil {
 		return err
 	}
@@ -361,9 +367,9 @@ func (x *run) compressed(ctx context.Context, m listed, steps []pass.Options) (_
 	var kept ir.Journal
 	var source *job.Digest
 	if !x.DryRun && x.source == nil {
-		r, err := x.resume(ctx, m.model, m.output, steps)
-		if err != nil {
-			return nil, err
+		r, failed := x.resume(ctx, m.model, m.output, steps)
+		if failed != nil {
+			return nil, failed
 		}
 		kept, source = r, r.source
 		defer func() { err = errors.Join(err, r.leave(ctx, err)) }()
@@ -417,10 +423,7 @@ func (x *run) job(ctx context.Context, model, out string, steps []pass.Options) 
 		Input: model, Output: out, Label: x.Label, Steps: steps, Workers: x.Limits.Workers, Memory: x.Limits.recipes(), Limits: x.Limits.run(),
 		Digest: !x.Reports.NoDigests, Sync: !x.NoSync, DryRun: x.DryRun, KeepIR: x.KeepIR, Strip: x.StripMetadata, Alone: true,
 		Gates: x.Gates, Baseline: x.baseline, Errors: !x.Reports.NoErrors, Reports: x.Reports.Formats, ReportDir: x.Reports.Dir, Card: x.card,
-		MustChange: x.mustChange, DataSuffix: x.dataSuffix, DataFiles: x.DataFiles, Source: x.source,
-	}
-	if x.verify != nil {
-		o.Dims = x.verify.Data.Options.Dims
+		MustChange: x.mustChange, DataSuffix: x.dataSuffix, DataFiles: x.DataFiles, Source: x.source, Dims: x.dims,
 	}
 	if remote.Is(model) {
 		o.Input = remote.Shown(model)

@@ -53,7 +53,7 @@ var (
 	inCosine   = unit{parseFraction, numberText}
 	inFactor   = unit{parseFactor, factor}
 	inBytes    = unit{parseBytes, func(v float64) string { return count(int64(v)) + " bytes" }}
-	inDecibels = unit{parseNumber, decibels}
+	inDecibels = unit{parseDecibels, decibels}
 	inNumber   = unit{parseNumber, numberText}
 )
 
@@ -123,6 +123,14 @@ func parseNumber(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !finite(x) {
 		return 0, errors.New("want a number")
+	}
+	return x, nil
+}
+
+func parseDecibels(text string) (float64, error) {
+	x, err := parseNumber(text)
+	if err != nil {
+		return 0, errors.New("want a number of decibels")
 	}
 	return x, nil
 }
