@@ -17,18 +17,24 @@ import (
 
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/quantize"
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+	if err := run(context.Background(), os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(mcompress.ExitCode(err))
 	}
 }
 
-func run(ctx context.Context, in, out string) error {
-	res, err := mcompress.Compress(ctx, in, out, quantize.DynamicInt8{ReduceRange: true})
+// run is mcompress quantize --auto --min-sqnr 15 --data DATA -o OUT --push DEST IN, and a run of the result.
+func run(ctx context.Context, in, out, data, dest string) error {
+	res, err := mcompress.Request{
+		Models: []string{in}, Output: out,
+		Search: &mcompress.Search{},
+		Data:   mcompress.Data{Path: data, Limit: 20},
+		Gates:  []mcompress.Gate{mcompress.MinSQNR(15)},
+		Push:   dest,
+	}.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,11 +76,14 @@ func TestModuleOutsideOfTheTree(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.Command(bin, filepath.Join(root, fixture("mlp.onnx")), filepath.Join(dir, "out.onnx")).CombinedOutput()
+	out, err := exec.Command(bin, filepath.Join(root, fixture("mlp.onnx")), filepath.Join(dir, "out.onnx"), filepath.Join(root, fixture("digits_test.npz")), "dir:"+filepath.Join(dir, "pushed")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if got, want := string(out), "mcompress true [1 10]\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pushed", "out.onnx")); err != nil {
+		t.Error(err)
 	}
 }

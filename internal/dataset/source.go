@@ -50,14 +50,14 @@ func (s *Source) Options(workers int) (Options, error) {
 	take("fill", e)
 	o.Dims, e = pairs(string(s.Dims), parseSize)
 	take("dim", e)
-	o.Carry, e = ParsePairs(s.Carry)
+	o.Carry, e = parsePairs(s.Carry)
 	take("carry", e)
 	o.Step = int64(s.Step)
 	return o, err
 }
 
-// ParsePairs parses a list of items of the form output=input.
-func ParsePairs(list pass.List) ([]Pair, error) {
+// parsePairs parses a list of items of the form output=input.
+func parsePairs(list pass.List) ([]Pair, error) {
 	var pairs []Pair
 	for _, item := range items(string(list)) {
 		output, input, ok := strings.Cut(item, "=")
