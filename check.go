@@ -75,6 +75,9 @@ func (l Limits) check() error {
 // that is not collected yet.
 func (l Limits) recipes() int64 { return max(1, cmp.Or(l.Memory, defaultMemory)/2) }
 
+// weights is the memory of weights that are processed, in bytes.
+func (l Limits) weights() int64 { return cmp.Or(l.Memory, defaultMemory) }
+
 // run are the limits of a run of a model.
 func (l Limits) run() memory.Limits {
 	return memory.LimitsOf(cmp.Or(l.Memory, defaultMemory), l.Memory > 0, l.Steps)

@@ -81,6 +81,8 @@ var fieldFlags = map[string]string{
 	"Limits.Workers":                 "--workers",
 	"Limits.Memory":                  "--memory-limit",
 	"Limits.Steps":                   "--max-steps",
+	"Key":                            "--key",
+	"Signature":                      "--signature",
 	"Index":                          "--index",
 }
 

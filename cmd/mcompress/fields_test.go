@@ -98,7 +98,7 @@ var withoutFlag = map[string]string{
 
 // TestFieldsHaveFlags requires a flag of each field of a request, or a reason, and that each field of the table exists.
 func TestFieldsHaveFlags(t *testing.T) {
-	fields := map[string]bool{"Sensitivity": true, "FineTune.Save": true, "Index": true}
+	fields := map[string]bool{"Sensitivity": true, "FineTune.Save": true, "Index": true, "Key": true, "Signature": true}
 	addFields(fields, "", reflect.TypeFor[mcompress.Request]())
 	for name := range fieldFlags {
 		if !fields[name] {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 )
 
 //go:embed man.tmpl
@@ -45,7 +45,7 @@ func printMan(w io.Writer, app *cli.App) error {
 		},
 	}
 	page := template.Must(template.New("man").Funcs(functions).Parse(manPage))
-	return page.Execute(w, map[string]any{"App": app, "Version": job.Version()})
+	return page.Execute(w, map[string]any{"App": app, "Version": mcompress.Version()})
 }
 
 // column matches a line of a table: a name and its description.

@@ -1,33 +1,26 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"flag"
-	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/pack"
-	"github.com/mcompress/mcompress/onnx"
 )
 
 // A packing has the flags of both pack and unpack.
 type packing struct {
-	output, base string
-	noSync       bool
+	mcompress.PackOptions
+	output string
 }
 
 // flags are those flags; usage is that of --output, and base that of --base.
 func (p *packing) flags(output func(*flag.FlagSet), base string) []cli.Flag {
 	return group("flags", func(fs *flag.FlagSet) {
 		output(fs)
-		fs.StringVar(&p.base, "base", "", base)
-		fs.BoolVar(&p.noSync, "no-sync", false, "skip fsync")
+		fs.StringVar(&p.Base, "base", "", base)
+		fs.BoolVar(&p.NoSync, "no-sync", false, "skip fsync")
 	})
 }
 
@@ -43,17 +36,11 @@ func (p *packing) arguments(c *cli.Context) (string, error) {
 	return args[0], nil
 }
 
-// openBase calls f with the files of the base, none without --base.
-func (p *packing) openBase(ctx context.Context, f func([]pack.File) error) (err error) {
-	if p.base == "" {
-		return f(nil)
-	}
-	base, err := onnx.OpenContext(ctx, p.base)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, base.Close()) }()
-	return f(job.FilesToPack(base))
+// options are those of the flags.
+func (p *packing) options(t *tool, command string) mcompress.PackOptions {
+	o := p.PackOptions
+	o.Limits, o.Events = t.requestLimits(), t.events(command)
+	return o
 }
 
 func packCommand(t *tool) *cli.Command {
@@ -81,62 +68,17 @@ Examples: mcompress pack -o model.mcz model.onnx
 			case p.output == "-" && isTerminal(t.stdout):
 				return usagef("a packed model is not written to a terminal")
 			}
-			return p.openBase(c.Context, func(base []pack.File) error { return t.pack(c.Context, model, p.output, base, !p.noSync) })
+			if p.output == "-" {
+				return mcompress.PackTo(c.Context, model, t.stdout.Unwrap(), p.options(t, c.Command.Name))
+			}
+			packed, err := mcompress.Pack(c.Context, model, p.output, p.options(t, c.Command.Name))
+			if err != nil {
+				return err
+			}
+			if t.json {
+				return t.encode(packed)
+			}
+			return mcli.Packed(t.stdout, t.style(), packed)
 		},
 	}
-}
-
-// pack packs the model at path as differences from base, and prints the sizes unless the result is on standard output.
-func (t *tool) pack(ctx context.Context, path, output string, base []pack.File, sync bool) (err error) {
-	f, err := onnx.OpenContext(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	o, stop := t.packOptions(path)
-	defer stop()
-	o.Base = base
-	files := job.FilesToPack(f)
-	if output == "-" {
-		_, err := pack.Write(ctx, t.stdout.Unwrap(), files, o)
-		return err
-	}
-	set := &atomicfile.Set{Sync: sync}
-	defer func() { err = errors.Join(err, set.Close()) }()
-	if set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
-		return err
-	}
-	p := &mcli.Packing{Model: path, Output: output, Bytes: f.Size()}
-	err = set.WriteFile(output, func(w io.Writer) error {
-		index, err := pack.Write(ctx, w, files, o)
-		if err == nil {
-			p.Count(index)
-		}
-		return err
-	})
-	if err == nil {
-		err = set.Publish(output)
-	}
-	if err != nil {
-		return err
-	}
-	written, err := os.Stat(output)
-	if err != nil {
-		return err
-	}
-	p.Packed = written.Size()
-	if t.json {
-		return t.encode(p)
-	}
-	return p.Text(t.stdout, t.style())
-}
-
-// packOptions are the options of packing and unpacking with a progress bar, which stop removes.
-func (t *tool) packOptions(name string) (o pack.Options, stop func()) {
-	o = pack.Options{Workers: t.workers, Memory: int64(t.memory)}
-	p := t.newProgress(name)
-	if p != nil {
-		o.Progress = p.show
-	}
-	return o, p.stop
 }

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/pack"
 )
 
 func unpackCommand(t *tool) *cli.Command {
@@ -31,53 +27,18 @@ Files of external data have the names that the model refers to, in the folder of
 			if err != nil {
 				return err
 			}
-			return p.openBase(c.Context, func(base []pack.File) error { return t.unpack(c.Context, path, p.output, base, !p.noSync) })
+			in, name := io.Reader(nil), path
+			if path == "-" {
+				in, name = os.Stdin, "standard input"
+			}
+			u, err := mcompress.Unpack(c.Context, name, in, p.output, p.options(t, c.Command.Name))
+			if err != nil {
+				return err
+			}
+			if t.json {
+				return mcli.UnpackedJSON(t.stdout, u)
+			}
+			return mcli.Unpacked(t.stdout, t.style(), u)
 		},
 	}
-}
-
-// unpack restores the model at path, or on standard input, and prints its files.
-func (t *tool) unpack(ctx context.Context, path, output string, base []pack.File, sync bool) (err error) {
-	set := &atomicfile.Set{Sync: sync}
-	defer func() { err = errors.Join(err, set.Close()) }()
-	in, name := io.Reader(os.Stdin), "standard input"
-	if path != "-" {
-		if set.Access, err = atomicfile.Like(path); err != nil {
-			return err
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in, name = f, path
-	}
-	o, stop := t.packOptions(name)
-	defer stop()
-	o.Base = base
-	u := &mcli.Unpacking{Packed: name}
-	index, err := pack.Read(ctx, in, name, func(f pack.FileInfo) (pack.Output, error) {
-		to := output
-		if len(u.Files) > 0 {
-			to = filepath.Join(filepath.Dir(output), filepath.FromSlash(f.Name))
-		}
-		if err := set.MakeDir(filepath.Dir(to)); err != nil {
-			return nil, err
-		}
-		u.Files = append(u.Files, mcli.UnpackedFile{Path: to, Bytes: f.Size})
-		return set.Create(to)
-	}, o)
-	if err == nil {
-		err = set.Publish(output)
-	}
-	if err != nil {
-		return err
-	}
-	for i := range u.Files {
-		u.Files[i].SHA256 = index.Files[i].SHA256
-	}
-	if t.json {
-		return t.encode(u)
-	}
-	return u.Text(t.stdout, t.style())
 }

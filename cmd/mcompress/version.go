@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress"
 )
 
 func versionCommand(t *tool) *cli.Command {
@@ -26,9 +26,9 @@ func versionCommand(t *tool) *cli.Command {
 func (t *tool) printVersion() error {
 	if t.json {
 		return json.NewEncoder(t.stdout).Encode(map[string]string{
-			"version": job.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			"version": mcompress.Version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 	}
-	_, err := fmt.Fprintf(t.stdout, "mcompress %s (%s %s/%s)\n", job.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(t.stdout, "mcompress %s (%s %s/%s)\n", mcompress.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

@@ -1,48 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
-	"github.com/mcompress/mcompress/internal/pack"
+	"github.com/mcompress/mcompress"
 )
 
-// A Packing is the result of the command pack.
-type Packing struct {
-	Model   string `json:"model"`
-	Output  string `json:"output"`
-	Bytes   int64  `json:"bytes"`        // of the model with its external data
-	Packed  int64  `json:"packed_bytes"` // of the packed file
-	Tensors int    `json:"tensors"`      // with chunks of their own
-
-	Codecs []CodecSize `json:"codecs"`
-}
-
-// A CodecSize is the size of all tensors of one codec.
-type CodecSize struct {
-	Codec  string `json:"codec"`
-	Bytes  int64  `json:"bytes"`
-	Packed int64  `json:"packed_bytes"`
-}
-
-// Count sets the number of tensors and the sizes by codec, in the order of first use.
-func (p *Packing) Count(index *pack.Index) {
-	p.Tensors = len(index.Tensors)
-	rows := map[string]int{}
-	for _, t := range index.Tensors {
-		i, ok := rows[t.Codec]
-		if !ok {
-			i = len(p.Codecs)
-			rows[t.Codec] = i
-			p.Codecs = append(p.Codecs, CodecSize{Codec: t.Codec})
-		}
-		p.Codecs[i].Bytes += t.Size
-		p.Codecs[i].Packed += index.Packed(t)
-	}
-}
-
-// Text writes the sizes.
-func (p *Packing) Text(w io.Writer, s Style) error {
+// Packed writes the sizes of a packed model.
+func Packed(w io.Writer, s Style, p *mcompress.Packed) error {
 	if _, err := fmt.Fprintln(w, s.bold(Escape(p.Model))+" → "+s.bold(Escape(p.Output))); err != nil {
 		return err
 	}
@@ -57,27 +24,36 @@ func (p *Packing) Text(w io.Writer, s Style) error {
 	return t.write(w)
 }
 
-// An Unpacking is the result of the command unpack.
-type Unpacking struct {
-	Packed string         `json:"packed"`
-	Files  []UnpackedFile `json:"files"`
-}
-
-// An UnpackedFile is a file that unpack wrote.
-type UnpackedFile struct {
-	Path   string `json:"path"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-}
-
-// Text writes the files with their digests.
-func (u *Unpacking) Text(w io.Writer, s Style) error {
+// Unpacked writes the files of an unpacked model with their digests.
+func Unpacked(w io.Writer, s Style, u *mcompress.Unpacked) error {
 	if _, err := fmt.Fprintln(w, s.bold(Escape(u.Packed))); err != nil {
 		return err
 	}
 	t := &textTable{indent: "  ", align: "lrl"}
 	for _, f := range u.Files {
-		t.add(f.Path, size(f.Bytes), "sha256:"+f.SHA256)
+		t.add(f.Name, size(f.Bytes), "sha256:"+f.SHA256)
 	}
 	return t.write(w)
+}
+
+// An unpackedFile is the JSON form of a file of an unpacked model.
+type unpackedFile struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// UnpackedJSON writes the files of an unpacked model as JSON.
+func UnpackedJSON(w io.Writer, u *mcompress.Unpacked) error {
+	files := make([]unpackedFile, len(u.Files))
+	for i, f := range u.Files {
+		files[i] = unpackedFile{f.Name, f.Bytes, f.SHA256}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Packed string         `json:"packed"`
+		Files  []unpackedFile `json:"files"`
+	}{u.Packed, files})
 }
