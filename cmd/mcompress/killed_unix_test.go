@@ -144,7 +144,7 @@ func programFolder(t *testing.T, names ...string) string {
 // run, and the journal is removed.
 func TestKilledJobsContinue(t *testing.T) {
 	t.Parallel()
-	const kills = 4
+	const kills = 2
 	names := []string{"cnn.onnx", "digits_test.npz", "transformer.onnx", "transformer_tokens.npz"}
 	for _, args := range []string{
 		"quantize transformer.onnx --method weight-int4 --algo gptq --data transformer_tokens.npz -o out.onnx",

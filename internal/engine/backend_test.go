@@ -20,16 +20,9 @@ import (
 )
 
 // TestNodeTests runs the backend node tests of the onnx package. Those in testdata/exceptions.txt must still fail, so
-// that the list stays current. MCOMPRESS_NODE_TESTS names a folder of already extracted tests.
+// that the list stays current.
 func TestNodeTests(t *testing.T) {
-	folder := os.Getenv("MCOMPRESS_NODE_TESTS")
-	if folder == "" {
-		folder = t.TempDir()
-		if n, err := conform.Start(t).NodeTests(folder); err != nil || n < 1000 {
-			t.Fatalf("%d tests: %v", n, err)
-		}
-	}
-	runAll(t, folder)
+	runAll(t, conform.NodeTests(t))
 }
 
 // TestBackendArchives runs the tests of the shared material, including models exported by PyTorch. A test that ONNX
