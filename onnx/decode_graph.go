@@ -36,7 +36,8 @@ type protoSparse struct {
 	raw    extra
 }
 
-// Keeps reports whether t is written in the form in which it was read: a dense tensor that is computed from a sparse one is not stored.
+// Keeps reports whether t is written in the form in which it was read: a dense tensor that is computed from a sparse
+// one is not stored.
 func (s *sparseInit) Keeps(t *ir.Tensor) bool { return s.tensor == t }
 
 // Keeps is that of a Constant node.

@@ -59,8 +59,8 @@ func (d *decoder) sparse(pieces []field) (*ir.Sparse, *ir.Tensor, error) {
 	return s, Dense(s).Derive()[0], nil
 }
 
-// The limits of the dense form of a sparse tensor: its size, beyond which the ratio to the stored bytes counts. It costs memory or time in
-// proportion to the dense form, which the size of the file does not limit.
+// The limits of the dense form of a sparse tensor: its size, beyond which the ratio to the stored bytes counts. It
+// costs memory or time in proportion to the dense form, which the size of the file does not limit.
 const (
 	maxDense    = 1 << 30
 	maxSparsity = 1000

@@ -20,7 +20,8 @@ const (
 	formExternal
 )
 
-// A tensorOrigin has what writing a tensor back requires in addition to its Spec and payload; a tensor without one is raw_data.
+// A tensorOrigin has what writing a tensor back requires in addition to its Spec and payload; a tensor without one is
+// raw_data.
 type tensorOrigin struct {
 	form    form
 	rest    extra   // all fields but dims, data_type, name and the payload's

@@ -12,8 +12,8 @@ func unitOf(t *ir.Tensor) any {
 
 func newDataFile(name string) *dataFile { return &dataFile{name: name, at: map[*ir.Tensor]int64{}} }
 
-// divide divides the payloads of d into up to n files, by their units. Units are in the order of d and have about the same cost in each file: the bytes that
-// are written and read for them.
+// divide divides the payloads of d into up to n files, by their units. Units are in the order of d and have about the
+// same cost in each file: the bytes that are written and read for them.
 func (d *dataFile) divide(n int) map[any]int {
 	cost, total := map[any]int64{}, int64(0)
 	var order []any

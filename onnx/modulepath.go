@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// The keys in the metadata_props of nodes under which torch.onnx stores the modules that a node is part of, from the model down to the
-// operator. The newer one is a Python list of paths, the older one has "path: class" between slashes.
+// The keys in the metadata_props of nodes under which torch.onnx stores the modules that a node is part of, from the
+// model down to the operator. The newer one is a Python list of paths, the older one has "path: class" between slashes.
 const (
 	keyNameScopes = "pkg.torch.onnx.name_scopes" // ['', 'encoder', 'encoder.layer.0', 'linear_1']
 	keyNamespace  = "namespace"                  // : Model/encoder: Encoder/encoder.layer.0: Layer/linear_1: aten.linear.default
 )
 
-// readModule reads one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is malformed gives no
-// path.
+// readModule reads one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is
+// malformed gives no path.
 func readModule(d *decoder, p *protoNode, f field) {
 	e, err := d.entry(f)
 	if err != nil {

@@ -133,7 +133,8 @@ func (f *File) Size() int64 {
 	return n
 }
 
-// Metadata is the number of bytes of the doc_string and metadata_props of graphs, functions, nodes, attributes, values and tensors.
+// Metadata is the number of bytes of the doc_string and metadata_props of graphs, functions, nodes, attributes, values
+// and tensors.
 func (f *File) Metadata() int64 { return f.metadata }
 
 // External reports whether some payload is outside of the model file.

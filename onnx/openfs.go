@@ -9,14 +9,14 @@ import (
 	"io/fs"
 )
 
-// OpenFS opens the model called name in fsys, as Open does for a path on disk. External data is read from the folder of the model in
-// fsys. A file that does not implement io.ReaderAt is read into memory.
+// OpenFS opens the model called name in fsys, as Open does for a path on disk. External data is read from the folder of
+// the model in fsys. A file that does not implement io.ReaderAt is read into memory.
 func OpenFS(fsys fs.FS, name string) (*File, error) {
 	return OpenAt(context.Background(), fsys, name, name)
 }
 
-// OpenAt is OpenFS that returns the error of ctx soon after ctx ends. The model is known as path, which may be a URL, in messages and in the names of its
-// files.
+// OpenAt is OpenFS that returns the error of ctx soon after ctx ends. The model is known as path, which may be a URL,
+// in messages and in the names of its files.
 func OpenAt(ctx context.Context, fsys fs.FS, name, path string) (*File, error) {
 	main, err := openIn(fsys, name, path)
 	if err != nil {

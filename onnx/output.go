@@ -54,7 +54,8 @@ const (
 	elsewhere              // another process, later: the file has zeros
 )
 
-// create creates the files of p for the name path, and the data files before the model: that never refers to data that are not there.
+// create creates the files of p for the name path, and the data files before the model: that never refers to data that
+// are not there.
 func (w *writer) create(ctx context.Context, set *atomicfile.Set, p *Plan, path string) (files []*output, err error) {
 	paths, sizes := p.Paths(path), p.Sizes()
 	mine := ir.Mine(w.o.Journal, sizes[1:])

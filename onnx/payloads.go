@@ -25,8 +25,8 @@ func (f *File) Part(s ir.Span) int {
 	return -1
 }
 
-// Payloads are the constants whose bytes are in the files as raw_data has them, except for those of up to 1 KiB and those in varints.
-// Constants that share bytes have one Payload each.
+// Payloads are the constants whose bytes are in the files as raw_data has them, except for those of up to 1 KiB and
+// those in varints. Constants that share bytes have one Payload each.
 func (f *File) Payloads() []Payload {
 	numbers := map[*source]int{f.main: 0}
 	for i, s := range f.folder.seen {

@@ -20,8 +20,8 @@ import (
 // payloads is the number of recipes of the models below. The last one is the largest, and runs first.
 const payloads = 6
 
-// A run that is interrupted after some payloads computes only the others when it is repeated, and writes the same files; a payload that was lost is
-// computed again.
+// A run that is interrupted after some payloads computes only the others when it is repeated, and writes the same
+// files; a payload that was lost is computed again.
 func TestPayloadsAreKept(t *testing.T) {
 	const interruption = 4
 	for _, external := range []bool{false, true} {
@@ -144,8 +144,9 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Several processes write a data file each, with scales that are in the model file, and another one the model: the files are those of one process, and each
-// recipe runs once. A file that is lost is computed by the last process, also after an interruption.
+// Several processes write a data file each, with scales that are in the model file, and another one the model: the
+// files are those of one process, and each recipe runs once. A file that is lost is computed by the last process, also
+// after an interruption.
 func TestDataFilesOfSeveralProcesses(t *testing.T) {
 	const workers = 3
 	var computed atomic.Int64

@@ -64,15 +64,15 @@ type Plan struct {
 type LayoutOptions struct {
 	External bool // payloads go into a data file next to the model, whatever its size
 
-	// DataFiles is the number of data files, with about the same cost of computing their payloads; 0 for one where it is needed. Several
-	// are called NAME.data-00001-of-00004, and so on; a file has at least one payload.
+	// DataFiles is the number of data files, with about the same cost of computing their payloads; 0 for one where it
+	// is needed. Several are called NAME.data-00001-of-00004, and so on; a file has at least one payload.
 	DataFiles int
 
 	// DataSuffix is appended to the name of the model for that of its data file; ".data" if empty.
 	DataSuffix string
 
-	// Strip leaves out the doc_string and metadata_props of graphs, functions, nodes, attributes, values and tensors, such as the stack
-	// traces of exporters. Those of the model itself stay.
+	// Strip leaves out the doc_string and metadata_props of graphs, functions, nodes, attributes, values and tensors,
+	// such as the stack traces of exporters. Those of the model itself stay.
 	Strip bool
 }
 
@@ -184,11 +184,12 @@ type Staged struct {
 	done    func() error
 }
 
-// Fill writes the payloads of p into files of a set. They are a model in set.Folder then, in which values that are known late are zeros until Seal; meanwhile, the
-// files are digested and flushed in the background. If o.Journal divides the data files, it writes those of this process, and uses those of others.
+// Fill writes the payloads of p into files of a set. They are a model in set.Folder then, in which values that are
+// known late are zeros until Seal; meanwhile, the files are digested and flushed in the background. If o.Journal
+// divides the data files, it writes those of this process, and uses those of others.
 //
-// A model that breaks a rule is an error before any payload is computed. Every model that a command makes is written here or by Stage; copies, such as those of pack,
-// unpack and pull, have the bytes of their source.
+// A model that breaks a rule is an error before any payload is computed. Every model that a command makes is written
+// here or by Stage; copies, such as those of pack, unpack and pull, have the bytes of their source.
 func (p *Plan) Fill(ctx context.Context, set *atomicfile.Set, path string, rules Rules, o SaveOptions) (*Staged, error) {
 	if err := p.check(rules); err != nil {
 		return nil, err
@@ -288,8 +289,9 @@ func (s *Staged) write(ctx context.Context, p *Plan) (err error) {
 	return nil
 }
 
-// Seal completes the files: it writes the values that are known late, then digests, flushes and closes the files. Where data files of other processes are missing, it
-// returns those that this one has written and a *Missing; then the model has zeros in place of the missing payloads, and is not to be published.
+// Seal completes the files: it writes the values that are known late, then digests, flushes and closes the files. Where
+// data files of other processes are missing, it returns those that this one has written and a *Missing; then the model
+// has zeros in place of the missing payloads, and is not to be published.
 func (s *Staged) Seal(ctx context.Context) ([]Written, error) {
 	var ws []Written
 	for _, f := range s.files[1:] {

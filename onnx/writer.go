@@ -137,7 +137,8 @@ func (w *writer) once(ctx context.Context, j *job) error {
 	return err
 }
 
-// A Missing is the error of a model of which other processes write data files that are not known yet. It is an *ir.Elsewhere.
+// A Missing is the error of a model of which other processes write data files that are not known yet. It is an
+// *ir.Elsewhere.
 type Missing struct {
 	file  *ir.Elsewhere
 	holes map[*ir.Tensor]bool // of the plan, whose payloads in the model file are zeros
@@ -150,8 +151,8 @@ func (m *Missing) Unwrap() error { return m.file }
 // Has reports whether the payload of a tensor of the plan is not in the model file yet. A nil m has none.
 func (m *Missing) Has(t *ir.Tensor) bool { return m != nil && m.holes[t] }
 
-// divided leaves the payloads of this process, and writes those in the model file whose recipes another one has run. If a file is missing, recipes of
-// the model file alone do not run.
+// divided leaves the payloads of this process, and writes those in the model file whose recipes another one has run. If
+// a file is missing, recipes of the model file alone do not run.
 func (w *writer) divided(files []*output) (missing *Missing, err error) {
 	for _, f := range files[1:] {
 		if f.state == elsewhere {
@@ -196,7 +197,8 @@ func (j *job) file(model *output) *output {
 	return model
 }
 
-// seal completes a file. A journal has then the digest of a data file, and the payloads in the model file that are computed with it.
+// seal completes a file. A journal has then the digest of a data file, and the payloads in the model file that are
+// computed with it.
 func (w *writer) seal(ctx context.Context, f *output, data bool) (Written, error) {
 	if f.state == written {
 		sum := make([]byte, f.known[0].Size())

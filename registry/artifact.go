@@ -40,8 +40,8 @@ func (f File) key() string {
 	return f.SHA256[:32] + "-" + hex.EncodeToString(name[:4])
 }
 
-// An Artifact is the files that are pushed together: the model, its external data in order of first use, and then the others in the
-// order of the roles.
+// An Artifact is the files that are pushed together: the model, its external data in order of first use, and then the
+// others in the order of the roles.
 type Artifact struct {
 	Files []File
 }

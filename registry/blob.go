@@ -151,8 +151,8 @@ func (r *repository) cancel(ctx context.Context, at *url.URL) {
 	}
 }
 
-// An upload is the upload of one file in one request with PATCH, as Docker's, and in more requests after an interruption if the
-// registry still has the first part.
+// An upload is the upload of one file in one request with PATCH, as Docker's, and in more requests after an
+// interruption if the registry still has the first part.
 type upload struct {
 	*repository
 	f     File
@@ -248,8 +248,8 @@ func (u *upload) patch(ctx context.Context) error {
 	return u.failed(retry.Delay(responseError(resp), retry.After(resp)))
 }
 
-// An uploadBody is the bodies of the requests of one PATCH, of which the last one counts. A transport may read a body after the request
-// has failed.
+// An uploadBody is the bodies of the requests of one PATCH, of which the last one counts. A transport may read a body
+// after the request has failed.
 type uploadBody struct {
 	u     *upload
 	watch *watchdog
@@ -297,8 +297,9 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// resume requests the number of bytes of an interrupted upload that the registry has (OCI distribution specification, section "Pushing a blob in chunks").
-// It reports whether that is more than before; the upload begins anew if it is not known.
+// resume requests the number of bytes of an interrupted upload that the registry has (OCI distribution specification,
+// section "Pushing a blob in chunks"). It reports whether that is more than before; the upload begins anew if it is not
+// known.
 func (u *upload) resume(ctx context.Context) bool {
 	before, at := u.sent, u.at
 	u.at, u.sent = nil, 0

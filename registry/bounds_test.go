@@ -148,7 +148,8 @@ func TestRangesOfOCI(t *testing.T) {
 	}
 }
 
-// An interrupted upload continues after the bytes that the registry says it has, if the file has more, and begins anew otherwise.
+// An interrupted upload continues after the bytes that the registry says it has, if the file has more, and begins anew
+// otherwise.
 func TestInterruptedUploads(t *testing.T) {
 	const size = 100
 	for name, c := range map[string]struct {
@@ -193,7 +194,8 @@ func TestInterruptedUploads(t *testing.T) {
 	}
 }
 
-// An upload continues on the same host by the same scheme, with the port of the request where the registry leaves it out.
+// An upload continues on the same host by the same scheme, with the port of the request where the registry leaves it
+// out.
 func TestLocationsOfUploads(t *testing.T) {
 	r := &repository{ref: Reference{Scheme: schemeOCI, Host: "h:5000", Name: "m", Tag: "1"}, scheme: "https"}
 	for location, want := range map[string]string{
@@ -392,7 +394,8 @@ func TestCollectOfAPackedModel(t *testing.T) {
 	}
 }
 
-// Only the fields that are wanted are decoded, wherever they are, and a report that is cut or has another type there is an error.
+// Only the fields that are wanted are decoded, wherever they are, and a report that is cut or has another type there is
+// an error.
 func TestFieldsOfAReport(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"x": {"a": [1, {"b": []}], "c": "}"}, "a": 1, "y": [[], {}], "b": 2, "rest": }`: "1 2",

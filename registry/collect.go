@@ -48,9 +48,10 @@ type CollectOptions struct {
 	Progress  func(done, total int64) // bytes that are digested; may be nil
 }
 
-// Collect lists the files of an artifact: the model at path, its external data, and the files that belong to it: NAME.report.json,
-// NAME.report.md, NAME.report.html, NAME.cdx.json, NAME.intoto.json, NAME.sig and NAME.card.md. It reads every file once, for its digest. A report that
-// names other digests of the model's files is a *ContentError: it describes another model.
+// Collect lists the files of an artifact: the model at path, its external data, and the files that belong to it:
+// NAME.report.json, NAME.report.md, NAME.report.html, NAME.cdx.json, NAME.intoto.json, NAME.sig and NAME.card.md. It
+// reads every file once, for its digest. A report that names other digests of the model's files is a *ContentError: it
+// describes another model.
 func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, error) {
 	a := &Artifact{}
 	packed, err := a.addModel(ctx, path)
@@ -76,7 +77,8 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 	return a, a.checkReport(a.Files[:parts], packed)
 }
 
-// addModel adds the model and its external data. A packed model is one file; those in it are returned with their digests.
+// addModel adds the model and its external data. A packed model is one file; those in it are returned with their
+// digests.
 func (a *Artifact) addModel(ctx context.Context, path string) (packed []File, err error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
@@ -159,7 +161,8 @@ func (f *File) sum(ctx context.Context, m *meter) (err error) {
 	return err
 }
 
-// checkReport compares the digests of the model's files with those in the report, which may be of the files in a packed model.
+// checkReport compares the digests of the model's files with those in the report, which may be of the files in a packed
+// model.
 func (a *Artifact) checkReport(parts, packed []File) error {
 	report, ok := a.Find(ReportJSON)
 	if !ok {
@@ -184,7 +187,8 @@ func (a *Artifact) checkReport(parts, packed []File) error {
 	return nil
 }
 
-// reportedFiles are the files of the result in a report. Reports of large models have hundreds of megabytes: everything else is skipped.
+// reportedFiles are the files of the result in a report. Reports of large models have hundreds of megabytes: everything
+// else is skipped.
 func reportedFiles(path string) ([]File, error) {
 	r, err := os.Open(path)
 	if err != nil {

@@ -47,8 +47,8 @@ func (e *TransferError) Error() string { return fmt.Sprintf("%s: %v", e.Referenc
 // Unwrap returns the cause.
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// A ContentError is content that is not as declared: a wrong digest or size, an invalid manifest, or the name of a file that is not
-// inside the folder. A retry does not help.
+// A ContentError is content that is not as declared: a wrong digest or size, an invalid manifest, or the name of a file
+// that is not inside the folder. A retry does not help.
 type ContentError struct {
 	What string // the file, path or reference
 	Err  error

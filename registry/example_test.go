@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/registry"
 )
 
-// A model is pushed to a folder, and its list of files is read from there. References of OCI registries and MLflow work the same way.
+// A model is pushed to a folder, and its list of files is read from there. References of OCI registries and MLflow work
+// the same way.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "")

@@ -356,7 +356,8 @@ func TestOCIWrongPartIsDropped(t *testing.T) {
 	}
 }
 
-// HTTPS is not left by redirects, certificates are verified unless that is switched off, and plain HTTP is refused for other hosts.
+// HTTPS is not left by redirects, certificates are verified unless that is switched off, and plain HTTP is refused for
+// other hosts.
 func TestOCITransportSecurity(t *testing.T) {
 	plain := withReferrers(t)
 	tls := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

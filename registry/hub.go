@@ -17,14 +17,15 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// The layout of a repository of the Hugging Face Hub that Optimum and transformers.js load: models are in a folder, configuration is in the root.
+// The layout of a repository of the Hugging Face Hub that Optimum and transformers.js load: models are in a folder,
+// configuration is in the root.
 const (
 	hubFolder = "onnx"
 	hubModel  = "model.onnx"
 )
 
-// pushHub writes a folder for `hf upload`: the model card README.md, which is made from the report, configuration, and in "onnx" the model and its
-// reports.
+// pushHub writes a folder for `hf upload`: the model card README.md, which is made from the report, configuration, and
+// in "onnx" the model and its reports.
 func pushHub(ctx context.Context, ref Reference, a *Artifact, o Options) (_ *Pushed, err error) {
 	temporary, err := atomicfile.NewFolder("")
 	if err != nil {
@@ -48,8 +49,9 @@ func (h *hub) push(ctx context.Context, ref Reference, o Options) (*Pushed, erro
 	return &Pushed{ref, ref, p.Downloaded, p.Size, p.Files}, nil
 }
 
-// PushVariants writes a folder for `hf upload` from a folder whose folder "onnx" has models under the names that transformers.js loads: the sources, the
-// variants with their reports, the files of the folder itself, such as configuration, and a model card of all variants. o.Card has their dtypes.
+// PushVariants writes a folder for `hf upload` from a folder whose folder "onnx" has models under the names that
+// transformers.js loads: the sources, the variants with their reports, the files of the folder itself, such as
+// configuration, and a model card of all variants. o.Card has their dtypes.
 func PushVariants(ctx context.Context, ref Reference, dir string, sources, variants []string, o Options) (_ *Pushed, err error) {
 	if ref.Scheme != schemeHub {
 		return nil, &ReferenceError{ref.String(), errors.New("variants are pushed to hf:DIR")}
@@ -88,7 +90,8 @@ func PushVariants(ctx context.Context, ref Reference, dir string, sources, varia
 	return h.push(ctx, ref, o)
 }
 
-// configuration adds the files in a folder and those below it, such as those of modules, besides hidden ones, the models and the card of the source.
+// configuration adds the files in a folder and those below it, such as those of modules, besides hidden ones, the
+// models and the card of the source.
 func (h *hub) configuration(ctx context.Context, dir string) error {
 	root := os.DirFS(dir)
 	return fs.WalkDir(root, ".", func(name string, e fs.DirEntry, err error) error {
@@ -162,8 +165,8 @@ func (h *hub) files(ctx context.Context) error {
 	return h.addCard(ctx, r)
 }
 
-// renamed reports whether the model is to be called model.onnx. Names of variants stay; so do those of a packed model, of a model with external data,
-// which contains the names of its files, and of a signed one.
+// renamed reports whether the model is to be called model.onnx. Names of variants stay; so do those of a packed model,
+// of a model with external data, which contains the names of its files, and of a signed one.
 func (h *hub) renamed(name string) bool {
 	stem, unpacked := strings.CutSuffix(name, ".onnx")
 	return unpacked && stem != "model" && !strings.HasPrefix(stem, "model_") &&

@@ -42,7 +42,8 @@ func sortedNames(files []File) []string {
 	return list
 }
 
-// The model becomes model.onnx, and its reports are those of a run with that output. huggingface_hub uploads all files and reads the card.
+// The model becomes model.onnx, and its reports are those of a run with that output. huggingface_hub uploads all files
+// and reads the card.
 func TestHubOfAModel(t *testing.T) {
 	w := conform.Start(t)
 	ref := parse(t, "hf:"+filepath.Join(t.TempDir(), "repository"))
@@ -85,7 +86,8 @@ func TestHubOfAModel(t *testing.T) {
 	}
 }
 
-// Names that the model contains, that transformers.js loads or that are signed stay; the page with times is left out, and an existing card has the base model.
+// Names that the model contains, that transformers.js loads or that are signed stay; the page with times is left out,
+// and an existing card has the base model.
 func TestHubKeepsNames(t *testing.T) {
 	for _, c := range []struct{ fixture, output, want string }{
 		{"external.onnx", "e.onnx", "README.md onnx/e.onnx onnx/e.onnx.data onnx/e.report.json onnx/e.report.md"},
@@ -123,8 +125,8 @@ func TestHubKeepsNames(t *testing.T) {
 	}
 }
 
-// A repository of variants has the sources, the variants with their reports, the configuration and one card of all variants. What is hidden, the
-// source's card, and what else is next to the models is left out.
+// A repository of variants has the sources, the variants with their reports, the configuration and one card of all
+// variants. What is hidden, the source's card, and what else is next to the models is left out.
 func TestHubOfVariants(t *testing.T) {
 	dir := written(t, map[string]string{
 		"config.json": "{}", "tokenizer/vocab.txt": "a", "tokenizer/README.md": "of the tokenizer", ".gitattributes": "", ".git/config": "", "tokenizer/.cache/x": "", "README.md": "of the source",

@@ -29,7 +29,8 @@ var kinds = map[string]kind{
 	schemeDir: {artifact: complete, place: func(t *testing.T) Reference { return parse(t, "dir:"+filepath.Join(t.TempDir(), "models")) }},
 }
 
-// Each backend has a row here, and what is pushed to its registry is listed, pulled and promoted; a second push uploads nothing.
+// Each backend has a row here, and what is pushed to its registry is listed, pulled and promoted; a second push uploads
+// nothing.
 func TestEachKind(t *testing.T) {
 	for _, scheme := range slices.Sorted(maps.Keys(backends)) {
 		t.Run(scheme, func(t *testing.T) {

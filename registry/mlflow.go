@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// The names that mcompress gives tags in MLflow. The digest is that of the manifest: two versions with the same one have the same files.
+// The names that mcompress gives tags in MLflow. The digest is that of the manifest: two versions with the same one
+// have the same files.
 const (
 	tagDigest   = "mcompress.digest"
 	tagUploaded = "mcompress.uploaded" // of a logged model: files that are complete
@@ -30,8 +31,8 @@ var (
 	mlflowVersion = regexp.MustCompile(`^[vV][1-9][0-9]*$`) // MLflow reserves these names, so that they are no aliases
 )
 
-// parseMLflow parses //HOST/NAME, //HOST/NAME@ALIAS and //HOST/NAME@vVERSION. The host may have a port and a path: the prefix of the server at a
-// proxy. The rules for names are those of MLflow 3.
+// parseMLflow parses //HOST/NAME, //HOST/NAME@ALIAS and //HOST/NAME@vVERSION. The host may have a port and a path: the
+// prefix of the server at a proxy. The rules for names are those of MLflow 3.
 func parseMLflow(rest string) (Reference, error) {
 	rest, found := strings.CutPrefix(rest, "//")
 	slash := strings.LastIndex(rest, "/")
@@ -195,7 +196,8 @@ func number(version string) int {
 	return n
 }
 
-// checkMLflow reads the registered model and the experiment, as a push begins. Whether the user may write is known only by writing.
+// checkMLflow reads the registered model and the experiment, as a push begins. Whether the user may write is known only
+// by writing.
 func checkMLflow(ctx context.Context, ref Reference, o Options) error {
 	m, err := openMLflow(ref, o)
 	if err != nil {

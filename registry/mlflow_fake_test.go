@@ -24,8 +24,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// A tracking is an MLflow server in this process, as far as a client of models needs it: tests of each response take milliseconds. The other tests of MLflow, with
-// its own server, hold that it behaves like this one.
+// A tracking is an MLflow server in this process, as far as a client of models needs it: tests of each response take
+// milliseconds. The other tests of MLflow, with its own server, hold that it behaves like this one.
 type tracking struct {
 	host string
 
@@ -379,8 +379,8 @@ func TestMetricsOfMLflow(t *testing.T) {
 	}
 }
 
-// A push makes a run, a logged model and a version with all files, tags, figures and the recipe; the next one of the same files makes and sends nothing, unless it is
-// interrupted or the server has lost some of them.
+// A push makes a run, a logged model and a version with all files, tags, figures and the recipe; the next one of the
+// same files makes and sends nothing, unless it is interrupted or the server has lost some of them.
 func TestPushToMLflow(t *testing.T) {
 	s := newTracking(t)
 	a := reportedArtifact(t)
@@ -449,7 +449,8 @@ func TestPushToMLflow(t *testing.T) {
 	checkPull(t, s.ref(t, "a model"), a)
 }
 
-// Aliases name versions: one is moved by a push to it only if that is wanted, or by Move; references find versions by aliases, numbers, and the latest.
+// Aliases name versions: one is moved by a push to it only if that is wanted, or by Move; references find versions by
+// aliases, numbers, and the latest.
 func TestAliasesOfMLflow(t *testing.T) {
 	s := newTracking(t)
 	over := quick
@@ -528,7 +529,8 @@ func TestAliasesOfMLflow(t *testing.T) {
 	}
 }
 
-// Whichever request is refused, by the server or for want of one, a push, a list and a pull report it, and nothing that is not complete has a version.
+// Whichever request is refused, by the server or for want of one, a push, a list and a pull report it, and nothing that
+// is not complete has a version.
 func TestEachRefusedRequestOfMLflow(t *testing.T) {
 	calls := func(s *tracking) map[string]func() error {
 		return map[string]func() error{
@@ -625,7 +627,8 @@ func TestLostResponsesOfMLflow(t *testing.T) {
 	}
 }
 
-// Responses that are not as expected: each is one error that says what to do, and a version that is not ready is removed.
+// Responses that are not as expected: each is one error that says what to do, and a version that is not ready is
+// removed.
 func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 	s := newTracking(t)
 	s.experiments[defaultExperiment] = map[string]any{"experiment_id": "1", "artifact_location": "mlflow-artifacts:/1", "lifecycle_stage": "deleted"}
@@ -693,7 +696,8 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 	}
 }
 
-// A download continues where it was, from a server with ranges and one without, and takes no other bytes than those of the manifest.
+// A download continues where it was, from a server with ranges and one without, and takes no other bytes than those of
+// the manifest.
 func TestDownloadsOfMLflow(t *testing.T) {
 	s := newTracking(t)
 	s.files["f"] = []byte("0123456789")
@@ -754,7 +758,8 @@ func TestDownloadsOfMLflow(t *testing.T) {
 	}
 }
 
-// The description of a version is the report, or its head up to the end of a line within MLflow's limit; recipes above the limit of parameters are left out.
+// The description of a version is the report, or its head up to the end of a line within MLflow's limit; recipes above
+// the limit of parameters are left out.
 func TestDocumentsOfMLflow(t *testing.T) {
 	line := strings.Repeat("é", 99) + "\n"
 	p := &mlflowPush{artifact: &Artifact{Files: []File{{Name: "m.report.md", Role: ReportText}}}}

@@ -80,7 +80,8 @@ func TestMLflowWaits(t *testing.T) {
 	}
 }
 
-// Every request of a push fails twice in one way or another and is repeated: the state is that of a push without faults.
+// Every request of a push fails twice in one way or another and is repeated: the state is that of a push without
+// faults.
 func TestMLflowRetries(t *testing.T) {
 	host := trackingServer(t)
 	var mu sync.Mutex
@@ -122,7 +123,8 @@ func TestMLflowRetries(t *testing.T) {
 	}
 }
 
-// A push is killed at each kind of request, before the server has it and after, and repeated: the state is that of a push without interruption.
+// A push is killed at each kind of request, before the server has it and after, and repeated: the state is that of a
+// push without interruption.
 func TestMLflowOfAKilledPush(t *testing.T) {
 	host := trackingServer(t)
 	kinds := []string{

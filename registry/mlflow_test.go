@@ -102,7 +102,8 @@ func stateOf(t *testing.T, host, name string, a *Artifact) (s state) {
 // registered is the state after a push to an alias.
 const registered = `{[1 READY] [champion 1] [FINISHED] [LOGGED_MODEL_READY]}`
 
-// A quantized model with its reports is loaded by mlflow.pyfunc, has the accuracy of the report, and comes back as it was.
+// A quantized model with its reports is loaded by mlflow.pyfunc, has the accuracy of the report, and comes back as it
+// was.
 func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	host := trackingServer(t)
 	fixtures := filepath.Join("..", "fixtures")

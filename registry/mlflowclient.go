@@ -48,8 +48,8 @@ func isCode(err error, code string) bool {
 
 func (m *mlflow) refused(err error) error { return &TransferError{m.ref, err, true} }
 
-// call sends a request of the REST API and decodes the response into out, which may be nil. It is repeated where that may help, and must thus be one
-// that can be.
+// call sends a request of the REST API and decodes the response into out, which may be nil. It is repeated where that
+// may help, and must thus be one that can be.
 func (m *mlflow) call(ctx context.Context, method, path string, in fields, out any) error {
 	return m.o.repeat(ctx, func(ctx context.Context) error { return m.send(ctx, method, "mlflow/"+path, in, out) })
 }
@@ -177,7 +177,8 @@ func (m *mlflow) artifactURL(path string) string {
 	return m.base + "/api/2.0/mlflow-artifacts/artifacts/" + strings.Join(elements, "/")
 }
 
-// proxied returns the path on the server of a location of artifacts. Clients store artifacts of other locations themselves, with credentials of the store.
+// proxied returns the path on the server of a location of artifacts. Clients store artifacts of other locations
+// themselves, with credentials of the store.
 func (m *mlflow) proxied(location string) (string, error) {
 	at, err := url.Parse(location)
 	if err == nil && at.Scheme == "mlflow-artifacts" {
@@ -231,8 +232,8 @@ func (m *mlflow) put(ctx context.Context, path string, body *sentFile, size int6
 	return nil
 }
 
-// A sentFile is a body that counts its bytes, until its end: a connection may read more of it after the response. The watchdog rests when all is sent, as
-// the server may then store gigabytes elsewhere.
+// A sentFile is a body that counts its bytes, until its end: a connection may read more of it after the response. The
+// watchdog rests when all is sent, as the server may then store gigabytes elsewhere.
 type sentFile struct {
 	io.Reader
 	watch *watchdog

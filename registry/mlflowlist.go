@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// manifestName is the file of a logged model that lists the others with their digests, as MLflow does not. Its own digest is a tag of the version.
+// manifestName is the file of a logged model that lists the others with their digests, as MLflow does not. Its own
+// digest is a tag of the version.
 const manifestName = "mcompress-manifest.json"
 
 // An mlflowManifest lists files.

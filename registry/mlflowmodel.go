@@ -108,7 +108,8 @@ func (p *mlflowPush) prepare(ctx context.Context) error {
 	return err
 }
 
-// listed are the files of the manifest: all but the page, which has the time of the run. Equal runs thus have equal manifests.
+// listed are the files of the manifest: all but the page, which has the time of the run. Equal runs thus have equal
+// manifests.
 func (p *mlflowPush) listed() []File {
 	return slices.DeleteFunc(slices.Clone(p.artifact.Files), func(f File) bool { return f.Role == ReportPage })
 }
@@ -228,7 +229,8 @@ func reversed(text []rune) []rune {
 	return text
 }
 
-// texts are the files that make the artifacts a model of MLflow's flavor onnx (mlflow.models.Model and mlflow.onnx), and the manifest.
+// texts are the files that make the artifacts a model of MLflow's flavor onnx (mlflow.models.Model and mlflow.onnx),
+// and the manifest.
 func (p *mlflowPush) texts() map[string]string {
 	const requirements = "onnx\nonnxruntime\n"
 	model, _ := p.artifact.Model()
@@ -287,7 +289,8 @@ var numpyTypes = map[ir.DType]string{
 	ir.Complex64: "complex64", ir.Complex128: "complex128",
 }
 
-// signature reads the inputs and outputs of a model; nil if one of them has no type or rank, or a type that NumPy does not have.
+// signature reads the inputs and outputs of a model; nil if one of them has no type or rank, or a type that NumPy does
+// not have.
 func signature(ctx context.Context, path string) (*mlflowSignature, error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {

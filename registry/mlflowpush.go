@@ -15,8 +15,8 @@ import (
 	"github.com/mcompress/mcompress/internal/retry"
 )
 
-// pushMLflow logs the files in a run and as a logged model, and then registers that as a version, to which the alias points. A version that has
-// the same files is not made again.
+// pushMLflow logs the files in a run and as a logged model, and then registers that as a version, to which the alias
+// points. A version that has the same files is not made again.
 func pushMLflow(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
 	m, err := openMLflow(ref, o)
 	if err != nil {
@@ -120,7 +120,8 @@ func (p *mlflowPush) existing(ctx context.Context) (string, error) {
 	return found[i].Version, nil
 }
 
-// experiment returns the experiment of the runs; empty if there is none and it is not to be made. It is an error if clients store its artifacts.
+// experiment returns the experiment of the runs; empty if there is none and it is not to be made. It is an error if
+// clients store its artifacts.
 func (m *mlflow) experiment(ctx context.Context, make bool) (string, error) {
 	name := cmp.Or(os.Getenv("MLFLOW_EXPERIMENT_NAME"), defaultExperiment)
 	var out struct {
@@ -152,7 +153,8 @@ func (m *mlflow) experiment(ctx context.Context, make bool) (string, error) {
 	return out.Experiment.ID, err
 }
 
-// log makes the run and the logged model, or continues those of an interrupted push. After an error both are marked as failed.
+// log makes the run and the logged model, or continues those of an interrupted push. After an error both are marked as
+// failed.
 func (p *mlflowPush) log(ctx context.Context) error {
 	experiment, err := p.experiment(ctx, true)
 	if err != nil {
@@ -168,8 +170,8 @@ func (p *mlflowPush) log(ctx context.Context) error {
 	return err
 }
 
-// begin finds the logged model of the same files, or makes it with its run. Both are found by their tag before they are made, again after each failed
-// attempt: a request that makes something is repeated only if the server has not made it.
+// begin finds the logged model of the same files, or makes it with its run. Both are found by their tag before they are
+// made, again after each failed attempt: a request that makes something is repeated only if the server has not made it.
 func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
 	same := fields{
 		"experiment_ids": []string{experiment}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest), "max_results": 1,
@@ -362,7 +364,8 @@ func (p *mlflowPush) finalize(ctx context.Context, status string) error {
 // abandonTime is the time for marking an incomplete push.
 const abandonTime = 10 * time.Second
 
-// abandon marks the run and the logged model as failed, as far as the server responds. The next push of the same files continues them.
+// abandon marks the run and the logged model as failed, as far as the server responds. The next push of the same files
+// continues them.
 func (p *mlflowPush) abandon(ctx context.Context) {
 	if p.runID == "" || p.logged.Info.Status == loggedReady {
 		return
@@ -378,8 +381,8 @@ func (p *mlflowPush) abandon(ctx context.Context) {
 	}
 }
 
-// register makes the version, and the registered model if there is none. A registered model that was made for a version that cannot be made is
-// removed.
+// register makes the version, and the registered model if there is none. A registered model that was made for a version
+// that cannot be made is removed.
 func (p *mlflowPush) register(ctx context.Context, exists bool) (version string, err error) {
 	if !exists {
 		err := p.call(ctx, http.MethodPost, "registered-models/create", fields{"name": p.ref.Name}, nil)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// checkNames returns a *ContentError unless all names are portable paths inside a folder, and no two of them are the same file on a
-// file system that ignores case. An artifact of a registry is not trusted: a name must not leave the folder, and not be a hidden file,
-// such as .git/hooks/post-checkout.
+// checkNames returns a *ContentError unless all names are portable paths inside a folder, and no two of them are the
+// same file on a file system that ignores case. An artifact of a registry is not trusted: a name must not leave the
+// folder, and not be a hidden file, such as .git/hooks/post-checkout.
 func checkNames(files []File) error {
 	seen := map[string]string{} // names in lower case, and those of folders with a slash at the end
 	for _, f := range files {

@@ -23,8 +23,8 @@ import (
 	"github.com/mcompress/mcompress/internal/retry"
 )
 
-// A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens are those of
-// oras-go; blobs are transferred by blob.go.
+// A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens
+// are those of oras-go; blobs are transferred by blob.go.
 type repository struct {
 	*remote.Repository
 	auth   *auth.Client
@@ -256,8 +256,9 @@ func (p *pusher) put(ctx context.Context, b bytesBlob) error {
 	return p.Manifests().Push(ctx, b.Descriptor, b.reader())
 }
 
-// refer uploads the manifests of the referrers that the registry does not list yet. A registry without the referrers API, which a push
-// that was interrupted may have left with a manifest that is not listed, lists those under the fallback tag.
+// refer uploads the manifests of the referrers that the registry does not list yet. A registry without the referrers
+// API, which a push that was interrupted may have left with a manifest that is not listed, lists those under the
+// fallback tag.
 func (p *pusher) refer(ctx context.Context) error {
 	if len(p.referrers) == 0 {
 		return nil

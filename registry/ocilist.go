@@ -15,8 +15,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// maxManifest is the maximum size of manifests in bytes, which are read into memory (OCI distribution specification: registries limit
-// them to 4 MiB).
+// maxManifest is the maximum size of manifests in bytes, which are read into memory (OCI distribution specification:
+// registries limit them to 4 MiB).
 const maxManifest = 4 << 20
 
 // listOCI reads the manifest and those of its referrers.
@@ -107,8 +107,8 @@ func docRole(name string) Role {
 	return Other
 }
 
-// attached are the files of the referrers of known types, ordered by role, name and digest. Other tools attach files, too; those
-// without a name are theirs. Of reports it is the one that the manifest names, if it names one.
+// attached are the files of the referrers of known types, ordered by role, name and digest. Other tools attach files,
+// too; those without a name are theirs. Of reports it is the one that the manifest names, if it names one.
 func (r *repository) attached(ctx context.Context, model ocispec.Descriptor, report string) ([]File, error) {
 	var files []File
 	err := r.Referrers(ctx, model, "", func(list []ocispec.Descriptor) error {

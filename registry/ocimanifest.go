@@ -28,7 +28,8 @@ const (
 // annotationReport has the SHA-256 of the report on the manifest of a model: it is part of the model's digest.
 const annotationReport = "dev.mcompress.report.sha256"
 
-// Media types of referrers. Each is that of the config as well as the artifact type, because some registries drop the latter.
+// Media types of referrers. Each is that of the config as well as the artifact type, because some registries drop the
+// latter.
 const (
 	mediaReport    = "application/vnd.mcompress.report.v1+json"
 	mediaBOM       = "application/vnd.cyclonedx+json"
@@ -41,7 +42,8 @@ var layerTypes = map[Role]string{
 	Model: mediaWeight, Data: mediaWeight, Config: mediaSettings, ReportText: mediaDoc, Card: mediaDoc,
 }
 
-// referrerTypes are the media types of files that refer to the model's manifest. The page is not pushed: it has a time, and the report its facts.
+// referrerTypes are the media types of files that refer to the model's manifest. The page is not pushed: it has a time,
+// and the report its facts.
 var referrerTypes = map[Role]string{ReportJSON: mediaReport, BOM: mediaBOM, Provenance: mediaStatement, Signature: mediaSignature}
 
 // A bytesBlob is a blob in memory.

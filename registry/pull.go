@@ -28,9 +28,10 @@ type Pulled struct {
 	Files      []File    // with their paths
 }
 
-// Pull downloads the files into a folder, which it makes if necessary. Files that are there with the same content are not downloaded
-// again. All files are verified before the first has its name, so that after an error no file has changed; what was downloaded of
-// unfinished files is kept in hidden files of the folder, from which the next Pull of the same content resumes.
+// Pull downloads the files into a folder, which it makes if necessary. Files that are there with the same content are
+// not downloaded again. All files are verified before the first has its name, so that after an error no file has
+// changed; what was downloaded of unfinished files is kept in hidden files of the folder, from which the next Pull of
+// the same content resumes.
 func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, err error) {
 	p := &puller{Stored: s, dir: dir, o: o, set: &atomicfile.Set{Sync: true}, meter: newMeter(size(s.Files), o.Progress)}
 	defer func() { err = errors.Join(err, p.set.Close()) }()
@@ -100,7 +101,8 @@ func (p *puller) model() string {
 
 func (p *puller) path(f File) string { return filepath.Join(p.dir, filepath.FromSlash(f.Name)) }
 
-// missing makes the folders of the files and returns those that are not there already. It is an error if other content is there.
+// missing makes the folders of the files and returns those that are not there already. It is an error if other content
+// is there.
 func (p *puller) missing(ctx context.Context) ([]File, error) {
 	var list []File
 	for _, f := range p.Files {
@@ -147,7 +149,8 @@ func (p *puller) isThere(ctx context.Context, f File) (bool, error) {
 	return same, nil
 }
 
-// makeFolder makes the folder of a name in the target, and its parents. None of them is a symbolic link, which could lead out of it.
+// makeFolder makes the folder of a name in the target, and its parents. None of them is a symbolic link, which could
+// lead out of it.
 func (p *puller) makeFolder(name string) error {
 	if name == "." {
 		return nil
@@ -180,7 +183,8 @@ func (p *puller) download(ctx context.Context, f File) error {
 	return errors.Join(d.run(ctx), out.Close())
 }
 
-// discard removes the downloaded parts if a later pull will not continue from it: the disk is full, or the content is wrong.
+// discard removes the downloaded parts if a later pull will not continue from it: the disk is full, or the content is
+// wrong.
 func (p *puller) discard(err error, files []File) error {
 	if isTransfer(err) {
 		return err

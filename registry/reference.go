@@ -17,8 +17,8 @@ type Reference struct {
 	Digest string // "sha256:" and 64 hexadecimal digits, of the manifest; empty if there is none
 }
 
-// Parse parses a reference: oci://HOST/REPOSITORY:TAG, oci://HOST/REPOSITORY@sha256:DIGEST, mlflow://HOST/NAME[@ALIAS], hf:DIR or dir:DIR.
-// HOST may have a port. Errors are *ReferenceError.
+// Parse parses a reference: oci://HOST/REPOSITORY:TAG, oci://HOST/REPOSITORY@sha256:DIGEST, mlflow://HOST/NAME[@ALIAS],
+// hf:DIR or dir:DIR. HOST may have a port. Errors are *ReferenceError.
 func Parse(text string) (Reference, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
 	b, known := backends[scheme]

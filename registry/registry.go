@@ -17,7 +17,8 @@ type Options struct {
 	Overwrite bool // replace a tag, alias or file that exists with other content
 	Parallel  int  // files that are transferred at a time; 0 for 4
 
-	// MountFrom are repositories of the same OCI registry from which files that they have are mounted instead of uploaded.
+	// MountFrom are repositories of the same OCI registry from which files that they have are mounted instead of
+	// uploaded.
 	MountFrom []string
 
 	// Card is the content of the model card of a folder for the Hugging Face Hub that is not in the report.
@@ -45,11 +46,13 @@ type Pushed struct {
 type backend struct {
 	parse func(rest string) (Reference, error) // the text after SCHEME:
 
-	// check returns an error if ref cannot be pushed to, as far as that is known without the files: host, credentials, permission.
+	// check returns an error if ref cannot be pushed to, as far as that is known without the files: host, credentials,
+	// permission.
 	check func(ctx context.Context, ref Reference, o Options) error
 
-	// push uploads the files that the registry does not have. What makes them visible as ref, such as the tag, is last, so that a push
-	// can be repeated after an interruption. *ConflictError unless o.Overwrite if ref exists with other content.
+	// push uploads the files that the registry does not have. What makes them visible as ref, such as the tag, is last,
+	// so that a push can be repeated after an interruption. *ConflictError unless o.Overwrite if ref exists with other
+	// content.
 	push func(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error)
 
 	// list returns the files of ref without reading them.
@@ -80,8 +83,8 @@ func Check(ctx context.Context, ref Reference, o Options) error {
 	return backends[ref.Scheme].check(ctx, ref, o)
 }
 
-// Push uploads an artifact, and repeats nothing that is there already. After an error or an interruption ref is as before; files that
-// were uploaded are not uploaded again by the next push.
+// Push uploads an artifact, and repeats nothing that is there already. After an error or an interruption ref is as
+// before; files that were uploaded are not uploaded again by the next push.
 func Push(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
 	if _, err := a.Model(); err != nil {
 		return nil, err
@@ -90,7 +93,8 @@ func Push(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, 
 	return backends[ref.Scheme].push(ctx, ref, a, o)
 }
 
-// Move lets a tag or alias of the registry name what ref names, and returns the reference with it. Content is not transferred.
+// Move lets a tag or alias of the registry name what ref names, and returns the reference with it. Content is not
+// transferred.
 func Move(ctx context.Context, ref Reference, alias string, o Options) (Reference, error) {
 	b := backends[ref.Scheme]
 	if b.move == nil {
@@ -105,7 +109,8 @@ type Stored struct {
 	Digest    Reference // the registry's own name of the content: with the digest, version or path
 	Files     []File    // without paths
 
-	// open returns the content of a file from the byte start, which is at most from: a registry may not support parts of files.
+	// open returns the content of a file from the byte start, which is at most from: a registry may not support parts
+	// of files.
 	open func(ctx context.Context, f File, from int64) (content io.ReadCloser, start int64, err error)
 }
 
@@ -122,7 +127,8 @@ func List(ctx context.Context, ref Reference, o Options) (*Stored, error) {
 // Find returns the first file of the role. It reports false if there is none.
 func (s *Stored) Find(r Role) (File, bool) { return find(s.Files, r) }
 
-// Open returns the content of a file as a stream. A content of another size or digest than f's is a *ContentError at its end.
+// Open returns the content of a file as a stream. A content of another size or digest than f's is a *ContentError at
+// its end.
 func (s *Stored) Open(ctx context.Context, f File) (io.ReadCloser, error) {
 	content, _, err := s.open(ctx, f, 0)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 // stepKey is the key of contexts of a step that is repeated as a whole.
 type stepKey struct{}
 
-// inStep returns the context of such a step: its requests are sent once. Otherwise attempts of requests within attempts of the step would multiply.
+// inStep returns the context of such a step: its requests are sent once. Otherwise attempts of requests within attempts
+// of the step would multiply.
 func inStep(ctx context.Context) context.Context { return context.WithValue(ctx, stepKey{}, true) }
 
 func isInStep(ctx context.Context) bool { return ctx.Value(stepKey{}) != nil }

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Read and Open return content that is verified to the end: other bytes, fewer and more are errors, however the reader is used.
+// Read and Open return content that is verified to the end: other bytes, fewer and more are errors, however the reader
+// is used.
 func TestStoredContentIsVerified(t *testing.T) {
 	content := []byte("content of a file")
 	sum := sha256.Sum256(content)

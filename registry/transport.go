@@ -16,11 +16,13 @@ import (
 	"github.com/mcompress/mcompress/internal/retry"
 )
 
-// headerTimeout is the time that a registry has to answer after it has received a request: one may first store gigabytes elsewhere.
+// headerTimeout is the time that a registry has to answer after it has received a request: one may first store
+// gigabytes elsewhere.
 const headerTimeout = 5 * time.Minute
 
-// client returns an HTTP client for the host of ref: TLS by the options, and requests that are repeated as package retry defines. Those of a step that
-// is repeated as a whole, those with PATCH, which continue an upload, and bodies without GetBody are sent once. A redirect from HTTPS to HTTP is refused.
+// client returns an HTTP client for the host of ref: TLS by the options, and requests that are repeated as package
+// retry defines. Those of a step that is repeated as a whole, those with PATCH, which continue an upload, and bodies
+// without GetBody are sent once. A redirect from HTTPS to HTTP is refused.
 func (o Options) client() *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTimeout
@@ -67,8 +69,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// scheme is that of requests to the host of ref. Plain HTTP is for loopback addresses: elsewhere it would send credentials and models
-// that others on the network can read and change.
+// scheme is that of requests to the host of ref. Plain HTTP is for loopback addresses: elsewhere it would send
+// credentials and models that others on the network can read and change.
 func (o Options) scheme(ref Reference) (string, error) {
 	switch {
 	case !o.PlainHTTP:
@@ -79,7 +81,8 @@ func (o Options) scheme(ref Reference) (string, error) {
 	return "http", nil
 }
 
-// isLoopback reports whether host, which may have a port, is this computer: localhost, names below it, 127.0.0.0/8 and ::1.
+// isLoopback reports whether host, which may have a port, is this computer: localhost, names below it, 127.0.0.0/8 and
+// ::1.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// A Baseline is the figures of an earlier result, such as the model that is deployed, which gates compare a result with.
+// A Baseline is the figures of an earlier result, such as the model that is deployed, which gates compare a result
+// with.
 type Baseline struct {
 	Name    string          `json:"name"`                      // of its report, or the reference of a registry
 	None    bool            `json:"none,omitempty"`            // there is none yet: gates relative to it are not evaluated, and the rest is empty
@@ -132,8 +133,8 @@ func (r *Report) baselineDrop() (float64, string) {
 	return math.Round(1e9*drop) / 1e9, ""
 }
 
-// baselineLatency is the time of a run by that of the baseline. Both are relative to the source if it is the same one, as they were
-// measured at different times and maybe on different machines.
+// baselineLatency is the time of a run by that of the baseline. Both are relative to the source if it is the same one,
+// as they were measured at different times and maybe on different machines.
 func (r *Report) baselineLatency() (float64, string) {
 	switch {
 	case r.Baseline == nil:

@@ -60,7 +60,8 @@ func TestInABrowser(t *testing.T) {
 	}
 }
 
-// Pages have no errors, violate no policy, execute no name, and are accessible, on screens and phones in both color schemes.
+// Pages have no errors, violate no policy, execute no name, and are accessible, on screens and phones in both color
+// schemes.
 func pagesInABrowser(t *testing.T, b *browser) {
 	for name, page := range samplePages(t) {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +186,8 @@ func pageWithoutScripts(t *testing.T, b *browser) {
 	}
 }
 
-// The rows of a long table that are outside of the window are filtered and sorted, too; columns have one width in all rows, and links lead to pages.
+// The rows of a long table that are outside of the window are filtered and sorted, too; columns have one width in all
+// rows, and links lead to pages.
 func longTableIsFilteredAndSorted(t *testing.T, b *browser) {
 	b.show(1200, "light")
 	b.open(indexOf(t, 3000).HTML)

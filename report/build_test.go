@@ -77,7 +77,8 @@ func TestBuildMeasuresTheResult(t *testing.T) {
 	}
 }
 
-// The files of a run whose digests are known late make the same report, and they are requested once the weights are measured.
+// The files of a run whose digests are known late make the same report, and they are requested once the weights are
+// measured.
 func TestBuildTakesLateFiles(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true}}).input(t)
 	want, err := Build(t.Context(), in)
@@ -151,7 +152,8 @@ func TestBuildTotals(t *testing.T) {
 	}
 }
 
-// Of a weight that does not fit into what the process has free, the copies of folding count, and the report says which form makes them.
+// Of a weight that does not fit into what the process has free, the copies of folding count, and the report says which
+// form makes them.
 func TestBuildEstimatesFoldedMemory(t *testing.T) {
 	w := weight("w", []int64{1 << 20, 2}, make([]float32, 2<<20)...)
 	r := (&job{model: network(w), methods: []*pass.Method{rounding}}).build(t)

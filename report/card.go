@@ -38,8 +38,9 @@ func (c Card) Check() error {
 	return nil
 }
 
-// Write writes the model card of the results of reports on one source, of which there is at least one: metadata in YAML, with the figures that were
-// measured on samples from files, and text in Markdown. https://huggingface.co/docs/hub/model-cards
+// Write writes the model card of the results of reports on one source, of which there is at least one: metadata in
+// YAML, with the figures that were measured on samples from files, and text in Markdown.
+// https://huggingface.co/docs/hub/model-cards
 func (c Card) Write(w io.Writer, reports ...*Report) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -143,7 +144,8 @@ func methodsOf(r *Report) []string {
 	return names
 }
 
-// evaluations are the results on each data set: those of the model, and of its worst output. Figures on random inputs are none.
+// evaluations are the results on each data set: those of the model, and of its worst output. Figures on random inputs
+// are none.
 func (c Card) evaluations(reports []*Report) []cardResult {
 	var results []cardResult
 	for _, r := range reports {

@@ -21,10 +21,12 @@ type Error struct {
 	Max    *float32 `json:"max_abs,omitempty"`
 }
 
-// compareBlock is the number of elements that are compared at a time: one block of float32 of each tensor fits into a core's second-level cache.
+// compareBlock is the number of elements that are compared at a time: one block of float32 of each tensor fits into a
+// core's second-level cache.
 const compareBlock = 1 << 15
 
-// compare streams both tensors of p once, holding four blocks of compareBlock elements. It adds their elements to bins, if there are any.
+// compare streams both tensors of p once, holding four blocks of compareBlock elements. It adds their elements to bins,
+// if there are any.
 func compare(ctx context.Context, e *ir.Eval, p pair, bins *binners) (Figures, error) {
 	if !slices.Equal(p.ref.Shape, p.got.Shape) {
 		return Figures{}, fmt.Errorf("%s cannot be compared with %s", p.got.Spec, p.ref.Spec)
@@ -153,7 +155,8 @@ func (c *comparer) add(got []byte, n int) error {
 	return nil
 }
 
-// nonZero is the number of elements of raw, a part of b, that are not zero: -0.0, as symmetric quantization gives for negative weights, is.
+// nonZero is the number of elements of raw, a part of b, that are not zero: -0.0, as symmetric quantization gives for
+// negative weights, is.
 func nonZero(mask, raw []byte, b *block) int64 {
 	n := len(raw) / b.size
 	ones := kernel.NonZero(mask[:(n+7)/8], raw, b.size)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Inconsistencies compares figures of r that follow from others, one line for each that does not: totals of files, coverage of weights, verdict, and
-// values and results of gates. A report that Build made and Read has read has none.
+// Inconsistencies compares figures of r that follow from others, one line for each that does not: totals of files,
+// coverage of weights, verdict, and values and results of gates. A report that Build made and Read has read has none.
 func (r *Report) Inconsistencies() []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -69,7 +69,8 @@ func (r *Report) inconsistency(g Gate) string {
 	return ""
 }
 
-// gateRounding is the maximum relative difference of a gate's value, which is that before rounding, and the rounded figure of the report.
+// gateRounding is the maximum relative difference of a gate's value, which is that before rounding, and the rounded
+// figure of the report.
 const gateRounding = 1e-3
 
 // text is whether g has a value.

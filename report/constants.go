@@ -20,8 +20,8 @@ type expression struct {
 	matrix []int64 // shape, nil if it is not the cast or transpose of a constant matrix
 }
 
-// stepsPerNode bounds how often each node is followed from constants: with many constants in one expression, time would grow with the
-// square of their number. Sparse forms follow each node from up to four.
+// stepsPerNode bounds how often each node is followed from constants: with many constants in one expression, time would
+// grow with the square of their number. Sparse forms follow each node from up to four.
 const stepsPerNode = 16
 
 // newConstants finds the expressions of m from the constants on, without recursion: chains may have millions of nodes.
@@ -36,7 +36,8 @@ func newConstants(m *ir.Model) *constants {
 	return c
 }
 
-// constantNodes ranges over the accepted nodes of which all inputs are constants or outputs of such nodes, producers before consumers.
+// constantNodes ranges over the accepted nodes of which all inputs are constants or outputs of such nodes, producers
+// before consumers.
 func constantNodes(m *ir.Model, accepted func(*ir.Node) bool) iter.Seq[*ir.Node] {
 	return func(yield func(*ir.Node) bool) {
 		missing := map[*ir.Node]int{} // inputs of consumers of these nodes
@@ -143,7 +144,8 @@ func arithmetic(n *ir.Node, f *operator.Facts) bool {
 	return f.Elementwise == operator.Broadcasts && !f.Predicate && len(n.Inputs()) == 2
 }
 
-// isolated reports whether n, which has a float16 kernel, is between nodes without one: then the runtime computes it in float32, too.
+// isolated reports whether n, which has a float16 kernel, is between nodes without one: then the runtime computes it in
+// float32, too.
 func (c *constants) isolated(n *ir.Node) bool {
 	between, known := c.between[n]
 	if !known {

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// chainOfConstants is a model of n nodes that each read the output of the one before twice, from a constant of 4 floats on: 2^n paths.
+// chainOfConstants is a model of n nodes that each read the output of the one before twice, from a constant of 4 floats
+// on: 2^n paths.
 func chainOfConstants(op string, n int) *ir.Value {
 	g := ir.NewModel().Graph
 	w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)})

@@ -13,7 +13,8 @@ type subtree struct {
 	nodes  []*ir.Node
 }
 
-// walk reports whether v depends on constants alone. An expression may be as long as the graph, so that it does not recurse.
+// walk reports whether v depends on constants alone. An expression may be as long as the graph, so that it does not
+// recurse.
 func (s *subtree) walk(v *ir.Value) bool {
 	if v == nil {
 		return false

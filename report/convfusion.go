@@ -5,12 +5,12 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// channelBlock is the number of channels in a block of the runtime's convolutions on CPUs with AVX2. With AVX-512 it is 16: filters
-// whose output channels are no multiple of it are larger then.
+// channelBlock is the number of channels in a block of the runtime's convolutions on CPUs with AVX2. With AVX-512 it is
+// 16: filters whose output channels are no multiple of it are larger then.
 const channelBlock = 8
 
-// padded is the bytes of a filter of the Conv n once the runtime has padded the output channels of a two-dimensional one to blocks; n
-// is nil for other weights.
+// padded is the bytes of a filter of the Conv n once the runtime has padded the output channels of a two-dimensional
+// one to blocks; n is nil for other weights.
 func padded(bytes int64, n *ir.Node, shape []int64) int64 {
 	if n == nil || len(shape) != 4 || n.Int("group", 1) != 1 || shape[0] == 0 {
 		return bytes
@@ -22,8 +22,8 @@ func padded(bytes int64, n *ir.Node, shape []int64) int64 {
 	return bytes / out * ((out + channelBlock - 1) / channelBlock * channelBlock)
 }
 
-// absorbed reports whether the runtime removes n with its constant input i, or fuses n into the Conv before it: of BatchNormalization
-// a bias is left, which takes the place of that of Conv.
+// absorbed reports whether the runtime removes n with its constant input i, or fuses n into the Conv before it: of
+// BatchNormalization a bias is left, which takes the place of that of Conv.
 func (c *constants) absorbed(n *ir.Node, i int) bool {
 	if n.Op.Is("Dropout") {
 		return i > 0

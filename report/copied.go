@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Copied is the files of the model's folder that the result's folder has too, by name: configuration, tokenizer, other models.
+// Copied is the files of the model's folder that the result's folder has too, by name: configuration, tokenizer, other
+// models.
 type Copied struct {
 	Files   []string `json:"files"`
 	Omitted []string `json:"omitted,omitempty"` // folders, and files that are too large

@@ -15,9 +15,9 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// CycloneDX writes r as a bill of materials of a machine-learning model (ML-BOM), in CycloneDX 1.7 as JSON: the result with its source as ancestor, what was
-// measured, and the data. It is a function of the report: the serial number follows from the digest, and there is no time.
-// https://cyclonedx.org/docs/1.7/json/
+// CycloneDX writes r as a bill of materials of a machine-learning model (ML-BOM), in CycloneDX 1.7 as JSON: the result
+// with its source as ancestor, what was measured, and the data. It is a function of the report: the serial number
+// follows from the digest, and there is no time. https://cyclonedx.org/docs/1.7/json/
 func (r *Report) CycloneDX(w io.Writer, card Card) error {
 	sum := r.Digest
 	if sum == "" {
@@ -182,7 +182,8 @@ const (
 	typeData  = "data"
 )
 
-// The objects of CycloneDX 1.7 that a bill of a model has, with their properties in the order in which cyclonedx-go writes them.
+// The objects of CycloneDX 1.7 that a bill of a model has, with their properties in the order in which cyclonedx-go
+// writes them.
 type (
 	bom struct {
 		Schema   string `json:"$schema"`

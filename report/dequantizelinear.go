@@ -60,8 +60,8 @@ func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
 	return nil, false
 }
 
-// clip is the Relu or Clip that is the only consumer of n, and has one consumer itself. The runtime does not fuse a product before it
-// into MatMulNBits: it expects QuantizeLinear after it.
+// clip is the Relu or Clip that is the only consumer of n, and has one consumer itself. The runtime does not fuse a
+// product before it into MatMulNBits: it expects QuantizeLinear after it.
 func clip(n *ir.Node) *ir.Node {
 	next := n.Outputs[0].OnlyConsumer()
 	if next == nil || !operator.Of(next).Clamps || next.Outputs[0].OnlyConsumer() == nil {

@@ -39,7 +39,8 @@ func (r *Report) digest(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Renamed is the report of the same result with another name of its only file, as a run with that output would write it.
+// Renamed is the report of the same result with another name of its only file, as a run with that output would write
+// it.
 func (r *Report) Renamed(ctx context.Context, name string) (*Report, error) {
 	if len(r.Result.Files) != 1 {
 		return nil, fmt.Errorf("report: a result of %d files has no other name", len(r.Result.Files))
@@ -52,9 +53,9 @@ func (r *Report) Renamed(ctx context.Context, name string) (*Report, error) {
 	return &renamed, err
 }
 
-// Digest is the digest of a report in its JSON form, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of the document without
-// its member "digest". It covers members that this version does not know. A document that is not an object, has a name twice in one
-// object or is nested deeper than 10,000 levels is an error.
+// Digest is the digest of a report in its JSON form, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of
+// the document without its member "digest". It covers members that this version does not know. A document that is not
+// an object, has a name twice in one object or is nested deeper than 10,000 levels is an error.
 func Digest(document []byte) (string, error) { return digestWithout(document, "digest") }
 
 // Open reads the JSON form of a report and compares it with its digest; one without a digest is not compared.

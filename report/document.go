@@ -21,7 +21,8 @@ var (
 	pageScript string
 )
 
-// A document is an HTML page that loads nothing: style and script are in it, and its policy allows these by their hashes and nothing else.
+// A document is an HTML page that loads nothing: style and script are in it, and its policy allows these by their
+// hashes and nothing else.
 type document struct {
 	Title  string
 	Style  template.CSS

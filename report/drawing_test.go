@@ -110,8 +110,8 @@ func (l label) box() (from, to point) {
 	return point{x, l.at.Y - 0.7*l.size}, point{x + w, l.at.Y}
 }
 
-// legible checks that the horizontal labels are inside of the image and apart from one another, and that those of ticks below an axis
-// are not on an area.
+// legible checks that the horizontal labels are inside of the image and apart from one another, and that those of ticks
+// below an axis are not on an area.
 func (m *image) legible(t *testing.T) {
 	t.Helper()
 	for i, l := range m.labels {
@@ -150,8 +150,8 @@ type scale struct{ at, value, perUnit float64 }
 
 func (s scale) of(at float64) float64 { return s.value + (at-s.at)*s.perUnit }
 
-// scaleOf is the scale that the labelled lines of the grid show: vertical lines for quantities along X, with labels centered below them, or
-// horizontal lines with labels before them.
+// scaleOf is the scale that the labelled lines of the grid show: vertical lines for quantities along X, with labels
+// centered below them, or horizontal lines with labels before them.
 func (m *image) scaleOf(t *testing.T, vertical bool, value func(string) (float64, error)) scale {
 	t.Helper()
 	var at, values []float64

@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// The engine keeps sparse weights sparse, which ONNX Runtime expands: the report has the bytes that a session adds to the heap, and a plan of
-// sparse forms, which reads no weights, is close to them.
+// The engine keeps sparse weights sparse, which ONNX Runtime expands: the report has the bytes that a session adds to
+// the heap, and a plan of sparse forms, which reads no weights, is close to them.
 func TestEngineMemory(t *testing.T) {
 	for steps, fraction := range map[string]float64{"l1 amount=0.9|delta": 0.25, "l1 amount=0.9|coo": 0.25, "float16": 1.1} {
 		out := filepath.Join(t.TempDir(), "out.onnx")

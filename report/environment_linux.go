@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Resident returns the resident memory of the process in bytes, now and at its peak; 0 if it is not known. The peak is the high-water mark of this
-// program's own memory: getrusage would include that of the process which started it.
+// Resident returns the resident memory of the process in bytes, now and at its peak; 0 if it is not known. The peak is
+// the high-water mark of this program's own memory: getrusage would include that of the process which started it.
 func Resident() (now, peak int64) {
 	return statusBytes("VmRSS"), statusBytes("VmHWM")
 }

@@ -71,7 +71,8 @@ func TestCycloneDX(t *testing.T) {
 		if err := cdx.NewBOMDecoder(bytes.NewReader(got), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		// The library would write the same: it has read every property, and no other order is more canonical than its own.
+		// The library would write the same: it has read every property, and no other order is more canonical than its
+		// own.
 		library := written(t, func(w io.Writer) error {
 			return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(&bom, cdx.SpecVersion1_7)
 		})

@@ -26,15 +26,16 @@ type WeightHistogram struct {
 	Error  Histogram `json:"error"` // of after - before
 }
 
-// A Histogram is the numbers of elements in bins of equal width, which is a power of two. NaN and infinite elements are in none.
+// A Histogram is the numbers of elements in bins of equal width, which is a power of two. NaN and infinite elements are
+// in none.
 type Histogram struct {
 	Start  float64 `json:"start"` // of the first bin, which contains it
 	Width  float64 `json:"width"`
 	Counts []int64 `json:"counts"`
 }
 
-// A binner counts elements in bins from -halfBins to halfBins-1 times a width that doubles until all elements fit. Bins of half the width are
-// merged exactly, so that the counts depend on the elements alone and not on their order.
+// A binner counts elements in bins from -halfBins to halfBins-1 times a width that doubles until all elements fit. Bins
+// of half the width are merged exactly, so that the counts depend on the elements alone and not on their order.
 type binner struct {
 	exponent int // of the width
 	counts   [2 * halfBins]int64

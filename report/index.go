@@ -30,7 +30,8 @@ const (
 	Unlisted = "unlisted" // a report of no model of the list
 )
 
-// An Index is the headline figures of the models of a list, the worst first. Its JSON form is described by docs/index-schema.json.
+// An Index is the headline figures of the models of a list, the worst first. Its JSON form is described by
+// docs/index-schema.json.
 type Index struct {
 	Totals  IndexTotals
 	Entries []Entry

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// Data is the samples that a step, or the search of --auto, ran a model on. Those of the verification are in its result.
+// Data is the samples that a step, or the search of --auto, ran a model on. Those of the verification are in its
+// result.
 type Data struct {
 	Use     string       `json:"use"`              // calibration, training, validation or search
 	Method  string       `json:"method,omitempty"` // of the step; empty for the search

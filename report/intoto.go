@@ -52,7 +52,8 @@ type provenance struct {
 	} `json:"runDetails"`
 }
 
-// InToto writes r as an unsigned in-toto statement about the files of the result, with their SLSA provenance v1, as JSON. A report without digests is an error.
+// InToto writes r as an unsigned in-toto statement about the files of the result, with their SLSA provenance v1, as
+// JSON. A report without digests is an error.
 func (r *Report) InToto(w io.Writer) error {
 	s := provenanceStatement{Type: statementType, PredicateType: provenanceType}
 	for _, f := range r.Result.Files {

@@ -119,8 +119,8 @@ func entries(m Model) iter.Seq[entry] {
 	}
 }
 
-// entry is the entry of v, whose parts are the stored tensors: an opened model computes
-// only dense tensors from sparse ones, and so does one that is to be written from those that are written back as they came.
+// entry is the entry of v, whose parts are the stored tensors: an opened model computes only dense tensors from sparse
+// ones, and so does one that is to be written from those that are written back as they came.
 func (c *constants) entry(v *ir.Value, planned bool) entry {
 	t := v.Const
 	e := entry{t, []*ir.Tensor{t}, c.loadedBytes(v)}

@@ -13,7 +13,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// awkward is a report with what canonical forms differ in: names outside of ASCII, control characters, small and large numbers.
+// awkward is a report with what canonical forms differ in: names outside of ASCII, control characters, small and large
+// numbers.
 func awkward(t *testing.T) *Report {
 	t.Helper()
 	w := weight("é\u2028\U0001f600\x01<&>\"\\/\xff", []int64{8}, 1e-7, 2e21, 3, 0.1, -0.25, 5e-5, 7, 8)
@@ -38,7 +39,8 @@ func TestJSONIsIndented(t *testing.T) {
 	}
 }
 
-// The digest that is computed while a report is encoded is that of its JSON form, however it is formatted, and of nothing else.
+// The digest that is computed while a report is encoded is that of its JSON form, however it is formatted, and of
+// nothing else.
 func TestDigest(t *testing.T) {
 	r := awkward(t)
 	var text, compact bytes.Buffer

@@ -145,8 +145,9 @@ func (c *chain) held(i int, p pass.Part, t *ir.Tensor) int64 {
 	return c.rows[i].Form.RuntimeBytes(t)
 }
 
-// dense is the runtime memory of the weight of row i that is folded from its payload and others: in the type that its consumers read, or in its
-// own where none of its parts is known to be the payload, as in expressions of a model that another run wrote.
+// dense is the runtime memory of the weight of row i that is folded from its payload and others: in the type that its
+// consumers read, or in its own where none of its parts is known to be the payload, as in expressions of a model that
+// another run wrote.
 func (c *chain) dense(i int) int64 {
 	r, n, payload := c.rows[i], int64(0), false
 	for _, p := range r.After {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// LoadedBytes is the bytes of the constants of m, of which there is no ledger, once the runtime of Totals.Runtime has loaded it: sparse forms
-// and most quantized ones are expanded.
+// LoadedBytes is the bytes of the constants of m, of which there is no ledger, once the runtime of Totals.Runtime has
+// loaded it: sparse forms and most quantized ones are expanded.
 func LoadedBytes(ctx context.Context, m *ir.Model) (int64, error) {
 	_, held, err := sizes(ctx, Model{IR: m})
 	if err != nil {

@@ -90,8 +90,8 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 	return err
 }
 
-// smaller is the stored weight that has fewer elements since row i, such as without pruned channels, after later rows; nil for others, and
-// where it is not stored as a float.
+// smaller is the stored weight that has fewer elements since row i, such as without pruned channels, after later rows;
+// nil for others, and where it is not stored as a float.
 func (c *chain) smaller(i int) *ir.Tensor {
 	row := c.rows[i]
 	if row.Status != pass.Changed || len(row.After) != 1 || row.Restore != nil && row.Form != pass.Smaller {

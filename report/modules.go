@@ -9,8 +9,8 @@ import (
 // minModules is the number of modules from which a level of the tree of modules is detailed enough for a page.
 const minModules = 10
 
-// A Module is the weights of one module, those of the modules in it included. All modules of a report are on one level of
-// the tree: encoder.layer.0 rather than encoder.
+// A Module is the weights of one module, those of the modules in it included. All modules of a report are on one level
+// of the tree: encoder.layer.0 rather than encoder.
 type Module struct {
 	Path    string  `json:"path"`            // empty for weights whose module is not known
 	Weights int     `json:"weights"`         // number of tensors
@@ -43,7 +43,8 @@ func modules(ws []Weight) []Module {
 	return ms
 }
 
-// atLevel groups weights by the first parts of their paths, in the order of their first weights; those without a path are last.
+// atLevel groups weights by the first parts of their paths, in the order of their first weights; those without a path
+// are last.
 func atLevel(ws []Weight, level int) []Module {
 	var ms []Module
 	index := map[string]int{}

@@ -17,8 +17,8 @@ const (
 	maxNeighborLen = 78 // characters of a name
 )
 
-// neighborhood draws the nodes around the layer with the largest drop as a graph, from the top down in the order of execution: an edge to the
-// next row is straight, and one that skips rows is bent.
+// neighborhood draws the nodes around the layer with the largest drop as a graph, from the top down in the order of
+// execution: an edge to the next row is straight, and one that skips rows is bent.
 func neighborhood(v *verification.Result) (figure, error) {
 	if v == nil || v.Breaks == nil || len(v.Breaks.Nodes) == 0 {
 		return figure{}, nil

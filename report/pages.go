@@ -81,8 +81,8 @@ type reason struct {
 	Weights []*Weight
 }
 
-// reasons groups the unchanged weights by reason without its details, the most bytes first. The reason of a single weight has
-// its details.
+// reasons groups the unchanged weights by reason without its details, the most bytes first. The reason of a single
+// weight has its details.
 func (r *Report) reasons() []reason {
 	var rs []reason
 	index := map[Reason]int{}
@@ -126,7 +126,8 @@ func (n remark) Text() string {
 	return n.Reason.String()
 }
 
-// notes are the rows that are not about a change of a weight. Those about nodes of one operator, for one reason, are one remark.
+// notes are the rows that are not about a change of a weight. Those about nodes of one operator, for one reason, are
+// one remark.
 func (r *Report) notes() []remark {
 	type kind struct {
 		method string

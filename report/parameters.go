@@ -10,12 +10,13 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// countParameters is the number of parameters of m: elements of its float constants of rank 1 or more, each constant once, quantized and
-// sparse weights as the dense weights that operators compute with. Settings of operators, such as the factors of Resize, are no parameters,
-// nor are scales, zero points, indices and other integers.
+// countParameters is the number of parameters of m: elements of its float constants of rank 1 or more, each constant
+// once, quantized and sparse weights as the dense weights that operators compute with. Settings of operators, such as
+// the factors of Resize, are no parameters, nor are scales, zero points, indices and other integers.
 //
-// It follows constants through the nodes that decode them: DequantizeLinear, Cast and Mul, nodes that unpack bytes, scatter or gather. What
-// such nodes compute counts in place of the constants. Integers that operators read directly count where the operator has quantized weights.
+// It follows constants through the nodes that decode them: DequantizeLinear, Cast and Mul, nodes that unpack bytes,
+// scatter or gather. What such nodes compute counts in place of the constants. Integers that operators read directly
+// count where the operator has quantized weights.
 func countParameters(ctx context.Context, m *ir.Model) (int64, error) {
 	c := newParameterCounter(m)
 	for n := range m.Nodes() {
@@ -179,7 +180,8 @@ var decoders = map[string]func(*parameterCounter, *ir.Node, *decoded){
 			d.elems = x.elems
 		}
 	},
-	// Values of a sparse weight are gathered by positions that are computed from a mask, and those of packed bytes by the bytes, which are the weight.
+	// Values of a sparse weight are gathered by positions that are computed from a mask, and those of packed bytes by
+	// the bytes, which are the weight.
 	"Gather": func(c *parameterCounter, n *ir.Node, d *decoded) {
 		values, positions := n.Input(0), n.Input(1)
 		table, packed := c.of(values), c.of(positions)
@@ -208,7 +210,8 @@ func scattered(c *parameterCounter, n *ir.Node, d *decoded) {
 	d.becomes(n)
 }
 
-// becomes makes d a weight of its own: constants of sparse forms, such as an empty list of values, may be part of several.
+// becomes makes d a weight of its own: constants of sparse forms, such as an empty list of values, may be part of
+// several.
 func (d *decoded) becomes(n *ir.Node) {
 	d.decodes = true
 	if d.elems >= 0 {
@@ -228,8 +231,9 @@ func product(v *ir.Value) int64 {
 	return (ir.Spec{Shape: shape}).Elems()
 }
 
-// noteScales notes the constants that n reads as scales and zero points, also if lookups of a tied table gather them too, and those by which the
-// results of n are multiplied, if they are integers: of a product, or gathered from a table.
+// noteScales notes the constants that n reads as scales and zero points, also if lookups of a tied table gather them
+// too, and those by which the results of n are multiplied, if they are integers: of a product, or gathered from a
+// table.
 func (c *parameterCounter) noteScales(n *ir.Node) {
 	facts := operator.Of(n)
 	for i, v := range n.Inputs() {
@@ -292,7 +296,8 @@ func reader(v *ir.Value) *ir.Node {
 	return only
 }
 
-// A lookup is elements that are found in a table of quantized values for one index: stored ones, each of which stands for times/per others.
+// A lookup is elements that are found in a table of quantized values for one index: stored ones, each of which stands
+// for times/per others.
 type lookup struct {
 	base              *ir.Value
 	elems, times, per int64
@@ -317,8 +322,8 @@ func elemsOf(shape []ir.Dim) int64 {
 	return n
 }
 
-// unpack reports whether u makes others of the numbers v that l finds: it looks them up in a constant, of what bytes or entries of a codebook stand for,
-// or is arithmetic with constants.
+// unpack reports whether u makes others of the numbers v that l finds: it looks them up in a constant, of what bytes or
+// entries of a codebook stand for, or is arithmetic with constants.
 func (c *parameterCounter) unpack(u *ir.Node, v *ir.Value, l *lookup) bool {
 	if l == nil {
 		return false
@@ -347,7 +352,8 @@ func (c *parameterCounter) unpack(u *ir.Node, v *ir.Value, l *lookup) bool {
 	return true
 }
 
-// noteIndices notes the tables whose rows scale those of other ones, which have more elements: they are indices in a list of scales.
+// noteIndices notes the tables whose rows scale those of other ones, which have more elements: they are indices in a
+// list of scales.
 func (c *parameterCounter) noteIndices() {
 	for _, ls := range c.factors {
 		for _, l := range ls {
@@ -402,7 +408,8 @@ func (c *parameterCounter) noteScale(v *ir.Value, steps int) {
 	}
 }
 
-// operands counts the weights that n reads as results of other nodes or as integers, and notes the nodes whose results it reads.
+// operands counts the weights that n reads as results of other nodes or as integers, and notes the nodes whose results
+// it reads.
 func (c *parameterCounter) operands(n *ir.Node) {
 	facts := operator.Of(n)
 	for i, v := range n.Inputs() {
@@ -475,8 +482,8 @@ func holdsParameters(u ir.Use) bool {
 	return !param && facts.Input(u.Index).Role != operator.Setting
 }
 
-// reach finds the nodes of constant inputs whose results operators read, through others of them that do not decode weights. It counts the
-// weights that graphs return.
+// reach finds the nodes of constant inputs whose results operators read, through others of them that do not decode
+// weights. It counts the weights that graphs return.
 func (c *parameterCounter) reach() {
 	for _, n := range slices.Backward(c.order) {
 		d, v := c.decoded[n], n.Outputs[0]

@@ -161,8 +161,8 @@ func (r Reason) String() string {
 	return text + ": " + r.Detail
 }
 
-// General is r without the name of the node and figures, which differ by weight; reasons with equal results are of one kind. A limit of sizes and a
-// data type are the same for many weights.
+// General is r without the name of the node and figures, which differ by weight; reasons with equal results are of one
+// kind. A limit of sizes and a data type are the same for many weights.
 func (r Reason) General() Reason {
 	g := Reason{Code: r.Code, Operator: r.Operator}
 	if r.Code == pass.Small || r.Code == pass.DType {

@@ -76,7 +76,8 @@ type RecipeInput struct {
 	SHA256 string `json:"sha256,omitempty"` // of the file, or of the list of several as sha256sum prints it; absent without digests
 }
 
-// Sum is the digest of r, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of its JSON form without "sha256".
+// Sum is the digest of r, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of its JSON form without
+// "sha256".
 func (r *Recipe) Sum() (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -129,23 +130,25 @@ type Input struct {
 	Baseline       *Baseline
 	Environment    *Environment
 
-	// Files are those of Source and Result, called once the weights are measured: their digests may be known later than the models are. Nil if Source and Result
-	// have them.
+	// Files are those of Source and Result, called once the weights are measured: their digests may be known later than
+	// the models are. Nil if Source and Result have them.
 	Files func(context.Context) (source, result []File, err error)
 
 	Eval    *ir.Eval
 	Workers int
 
-	// Expression, for two files of unknown history, is the weight of the given type that a constant expression of Result computes, such as a dequantized or
-	// expanded one; nil if it cannot be computed. Without it such weights have neither errors nor sparsity.
+	// Expression, for two files of unknown history, is the weight of the given type that a constant expression of
+	// Result computes, such as a dequantized or expanded one; nil if it cannot be computed. Without it such weights
+	// have neither errors nor sparsity.
 	Expression func(v *ir.Value, as ir.Spec) *ir.Tensor
 
 	// Errors measures the error and the sparsity of every weight, which reads all of
 	// both models; the rest reads only their graphs.
 	Errors bool
 
-	// Journal has figures that other processes measured, and keeps those of this one; nil for none. Mine reports whether this process measures a tensor of the
-	// result; nil if it measures all. If figures are missing in the end, Build returns an *ir.Elsewhere.
+	// Journal has figures that other processes measured, and keeps those of this one; nil for none. Mine reports
+	// whether this process measures a tensor of the result; nil if it measures all. If figures are missing in the end,
+	// Build returns an *ir.Elsewhere.
 	Journal ir.Journal
 	Mine    func(*ir.Tensor) bool
 

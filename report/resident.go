@@ -9,19 +9,21 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// A resident is an estimate of the memory by which a process of the runtime grows while it loads a model: of weights, without its own code and
-// activations. The runtime keeps what folded nodes compute until it has folded all of them, and then packs weights for its kernels, each next to
-// the one it replaces. What it frees then stays in the process, and is used again where it fits.
+// A resident is an estimate of the memory by which a process of the runtime grows while it loads a model: of weights,
+// without its own code and activations. The runtime keeps what folded nodes compute until it has folded all of them,
+// and then packs weights for its kernels, each next to the one it replaces. What it frees then stays in the process,
+// and is used again where it fits.
 type resident struct {
 	loaded int64 // once the model is loaded
 	peak   int64
 }
 
-// spare is what the heap of a process of the runtime has free when it loads a model, in bytes: models of 0.1 to 8 MB grow it by that much less than
-// larger ones of the same layers.
+// spare is what the heap of a process of the runtime has free when it loads a model, in bytes: models of 0.1 to 8 MB
+// grow it by that much less than larger ones of the same layers.
 const spare = 4 << 20
 
-// largestKept is the size in bytes up to which glibc keeps freed buffers in the process: M_MMAP_THRESHOLD_MAX of mallopt(3).
+// largestKept is the size in bytes up to which glibc keeps freed buffers in the process: M_MMAP_THRESHOLD_MAX of
+// mallopt(3).
 const largestKept = 32 << 20
 
 // A packer is a kind of layer, by how the runtime packs its weights for its kernels.
@@ -35,8 +37,9 @@ const (
 	packedIntegers // products of quantized weights
 )
 
-// packers are the copies of weights, in buffers that the process keeps, as fractions of their bytes: those without folded nodes, at least, and
-// by how much those of folded nodes lower them, per byte. Fitted to the measurements in docs/compatibility.md of the runtime's version.
+// packers are the copies of weights, in buffers that the process keeps, as fractions of their bytes: those without
+// folded nodes, at least, and by how much those of folded nodes lower them, per byte. Fitted to the measurements in
+// docs/compatibility.md of the runtime's version.
 var packers = [...]struct{ copies, least, reused float64 }{
 	packedProduct:     {0.65, 0.35, 0.3},
 	packedConvolution: {2, 0, 0.6},

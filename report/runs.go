@@ -13,7 +13,8 @@ import (
 //go:embed runs.html
 var runsText string
 
-// Runs are the headline figures of several reports, side by side. Their JSON form is described by docs/runs-schema.json.
+// Runs are the headline figures of several reports, side by side. Their JSON form is described by
+// docs/runs-schema.json.
 type Runs struct {
 	SchemaVersion int      `json:"schema_version"`
 	Quality       string   `json:"quality,omitempty"` // the quantity of the Pareto front besides the file size; empty where no one is common to all

@@ -20,8 +20,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// loadedSteps returns pipelines, their steps separated by "|", each a method with options: all methods with default options whose forms
-// ONNX Runtime has kernels for, and combinations.
+// loadedSteps returns pipelines, their steps separated by "|", each a method with options: all methods with default
+// options whose forms ONNX Runtime has kernels for, and combinations.
 func loadedSteps() []string {
 	list := []string{
 		"float16 compute=float16",
@@ -63,7 +63,8 @@ type loadedCase struct {
 	target *pass.Target
 }
 
-// loadedCases are all pipelines for the default target, and those with forms that differ by target for the newest runtime.
+// loadedCases are all pipelines for the default target, and those with forms that differ by target for the newest
+// runtime.
 func loadedCases(newest *pass.Target) (list []loadedCase) {
 	for _, steps := range loadedSteps() {
 		list = append(list, loadedCase{steps, nil})
@@ -77,10 +78,12 @@ func loadedCases(newest *pass.Target) (list []loadedCase) {
 // loadedFixtures have weights of float32, of float16 (half), of float64 and uint8 (typed), and operators of old opsets.
 var loadedFixtures = []string{"mlp", "cnn", "transformer", "half", "gemm", "typed", "opset7", "opset10", "recurrent", "convtranspose"}
 
-// convolutional are those with convolutions, whose filters take more on CPUs with AVX-512: blocks have 16 channels there, the estimate has 8.
+// convolutional are those with convolutions, whose filters take more on CPUs with AVX-512: blocks have 16 channels
+// there, the estimate has 8.
 var convolutional = []string{"cnn", "opset7", "opset10", "convtranspose"}
 
-// The loaded bytes of a report are the bytes of constants in ONNX Runtime's optimised graph, for every form and type of the source.
+// The loaded bytes of a report are the bytes of constants in ONNX Runtime's optimised graph, for every form and type of
+// the source.
 func TestLoadedBytesAreThoseOfONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	before := map[string]int64{}
@@ -120,8 +123,9 @@ func withoutKernel(r report.Row) bool {
 	return slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
 }
 
-// agrees requires got within 1 % and 64 bytes of want: fusions remove scalars (bounds of Clip, scales of Resize), 24 bytes at most, and the
-// shapes and offsets of sparse forms, whose folded size is unknown, add up to 204 bytes in csr. Other cases are within 0.4 %.
+// agrees requires got within 1 % and 64 bytes of want: fusions remove scalars (bounds of Clip, scales of Resize), 24
+// bytes at most, and the shapes and offsets of sparse forms, whose folded size is unknown, add up to 204 bytes in csr.
+// Other cases are within 0.4 %.
 func agrees(t *testing.T, what string, got, want int64) {
 	t.Helper()
 	if math.Abs(float64(got-want)) > 0.01*float64(want)+64 {

@@ -15,7 +15,8 @@ const (
 	markGap    = 8 // between the center of a mark and its label
 )
 
-// paretoPlot draws marks by file size and quality and the Pareto front, which it sets in them. It has no drawing for fewer than two.
+// paretoPlot draws marks by file size and quality and the Pareto front, which it sets in them. It has no drawing for
+// fewer than two.
 func paretoPlot(f figure, quality string, ticksOf func(lo, hi float64) []tick, ms []mark) (template.HTML, error) {
 	if len(ms) < 2 {
 		return "", nil
@@ -49,8 +50,8 @@ func (a box) overlaps(b box) bool {
 	return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }
 
-// scatter draws marks: full ones on the Pareto front, hollow others, a ring around the chosen one. Each has its label on the first side that
-// is free.
+// scatter draws marks: full ones on the Pareto front, hollow others, a ring around the chosen one. Each has its label
+// on the first side that is free.
 func (d *drawing) scatter(f frame, ms []mark) {
 	var taken []box
 	for _, m := range ms {

@@ -123,8 +123,8 @@ func signed(v float64) string {
 	return fmt.Sprintf("%+.4g", v)
 }
 
-// pareto are the points to which no other is better in one coordinate and not worse in the other, by X ascending. Less X and
-// more Y are better.
+// pareto are the points to which no other is better in one coordinate and not worse in the other, by X ascending. Less
+// X and more Y are better.
 func pareto(all []point) []point {
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, func(a, b point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(b.Y, a.Y)) })
@@ -153,7 +153,8 @@ func MeasureName(measure string) string {
 	return measure
 }
 
-// SensitivityText is the sensitivity of the outputs to v with its unit: output SQNR in decibels for noise, nats for divergences.
+// SensitivityText is the sensitivity of the outputs to v with its unit: output SQNR in decibels for noise, nats for
+// divergences.
 func SensitivityText(measure string, v pass.Variant) string {
 	switch {
 	case v.Error != "":

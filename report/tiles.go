@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// A tile is one headline figure. Bar is a percentage; Class is "failed" for a figure that became worse where its gate does not hold.
+// A tile is one headline figure. Bar is a percentage; Class is "failed" for a figure that became worse where its gate
+// does not hold.
 type tile struct{ Name, Big, Small, Bar, Class string }
 
 func tiles(r *Report) []tile {

@@ -101,11 +101,12 @@ func totals(ctx context.Context, source, result Model, r *Report) (Totals, error
 	return t, nil
 }
 
-// memoryNoted is the ratio from which a result that takes more runtime memory than the source is noted: estimates differ from measurements by more,
-// but those of two forms of one model much less.
+// memoryNoted is the ratio from which a result that takes more runtime memory than the source is noted: estimates
+// differ from measurements by more, but those of two forms of one model much less.
 const memoryNoted = 1.05
 
-// MemoryNote says that the result takes more memory than the source in Runtime, with the forms that Runtime expands; "" if it does not.
+// MemoryNote says that the result takes more memory than the source in Runtime, with the forms that Runtime expands; ""
+// if it does not.
 func (r *Report) MemoryNote() string {
 	t := &r.Totals
 	more := func(c Change) bool { return float64(c.After) > memoryNoted*float64(c.Before) }

@@ -77,8 +77,8 @@ func trainingText(t pass.Training) string {
 	return s + fmt.Sprintf(". Planned memory: %s (%s).", size(t.Total()), t.Layout)
 }
 
-// TrainingMemoryTexts are lines about the planned memory of training: the peak by kind, its largest values, and the effect of each memory
-// saving.
+// TrainingMemoryTexts are lines about the planned memory of training: the peak by kind, its largest values, and the
+// effect of each memory saving.
 func TrainingMemoryTexts(m *pass.TrainingMemory) []string {
 	var kinds, live []string
 	for _, k := range m.Peak {
@@ -107,7 +107,8 @@ func TrainingMemoryTexts(m *pass.TrainingMemory) []string {
 	return lines
 }
 
-// TrainingText is a summary of a training in a line: steps, learning rate, and the change of the validation accuracy, metric or loss.
+// TrainingText is a summary of a training in a line: steps, learning rate, and the change of the validation accuracy,
+// metric or loss.
 func TrainingText(t pass.Training) string {
 	s := fmt.Sprintf("%s steps", count(int64(t.Steps)))
 	if n := len(t.Pruning); n > 0 {

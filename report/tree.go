@@ -45,7 +45,8 @@ func (e treeEntry) size() int64 {
 	return e.weight.Bytes.Before
 }
 
-// tree groups weights by module, in the order of the model. It has maxRows rows at most: the branches with most bytes are expanded.
+// tree groups weights by module, in the order of the model. It has maxRows rows at most: the branches with most bytes
+// are expanded.
 func tree(ws []Weight) *branch {
 	root := &branch{}
 	for i := range ws {

@@ -41,7 +41,8 @@ func NewVerdict(gates []Gate, v *verification.Result) Verdict {
 	return d
 }
 
-// Qualifier follows a word for the result; it is empty where gates on outputs were evaluated on samples of no other use, or where there are none.
+// Qualifier follows a word for the result; it is empty where gates on outputs were evaluated on samples of no other
+// use, or where there are none.
 func (d Verdict) Qualifier() string {
 	switch {
 	case d.RandomInputs:

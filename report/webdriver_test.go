@@ -18,7 +18,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// A browser is Chromium without a window, driven through chromedriver: W3C WebDriver 2, and commands of the DevTools protocol.
+// A browser is Chromium without a window, driven through chromedriver: W3C WebDriver 2, and commands of the DevTools
+// protocol.
 type browser struct {
 	t       *testing.T
 	session string // URL

@@ -16,9 +16,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// CheckWritten evaluates the bounds of all weights on the result, which was opened from its files. A weight that breaks one is an *ir.Bug that
-// names it. It returns the rows with notes on what the checks find. Memory is a few blocks of elements for each worker, and a scale group's range each. If
-// other processes check weights and their results are not known yet, it returns an *ir.Elsewhere.
+// CheckWritten evaluates the bounds of all weights on the result, which was opened from its files. A weight that breaks
+// one is an *ir.Bug that names it. It returns the rows with notes on what the checks find. Memory is a few blocks of
+// elements for each worker, and a scale group's range each. If other processes check weights and their results are not
+// known yet, it returns an *ir.Elsewhere.
 func CheckWritten(ctx context.Context, in Input) ([]pass.Row, error) {
 	c, err := newChain(ctx, in.Rows, in.Result.IR)
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package s3 adds object storage to the library: where it is imported, s3://BUCKET/KEY is accepted as the path of a model, of data and of a result.
+// Package s3 adds object storage to the library: where it is imported, s3://BUCKET/KEY is accepted as the path of a
+// model, of data and of a result.
 //
 //	import _ "github.com/mcompress/mcompress/s3"
 //
-// Credentials, region and server are those of the environment, as AWS's tools read it. The program mcompress imports it; without it, a program links neither
-// signatures nor the search for credentials.
+// Credentials, region and server are those of the environment, as AWS's tools read it. The program mcompress imports
+// it; without it, a program links neither signatures nor the search for credentials.
 package s3
 
 import (
@@ -28,7 +29,8 @@ func init() {
 // A chain signs with the first credentials that are found.
 type chain struct{ *credentials.Credentials }
 
-// found are the credentials as AWS's tools find them: in the environment, in the credentials file, by the role of a container, pod or machine.
+// found are the credentials as AWS's tools find them: in the environment, in the credentials file, by the role of a
+// container, pod or machine.
 func found(t *http.Transport) *credentials.Credentials {
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	role := cmp.Or(
@@ -42,8 +44,8 @@ func found(t *http.Transport) *credentials.Credentials {
 	return credentials.NewChainCredentials(providers)
 }
 
-// metadataClient requests the credentials of roles. Its dial is short, as the address of a machine's metadata does not exist elsewhere, where a run without
-// credentials would wait for it.
+// metadataClient requests the credentials of roles. Its dial is short, as the address of a machine's metadata does not
+// exist elsewhere, where a run without credentials would wait for it.
 func metadataClient(t *http.Transport) *http.Client {
 	t = t.Clone()
 	t.DialContext = (&net.Dialer{Timeout: time.Second}).DialContext

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Folders in use are not removed by others that are made at the same time in the same place. Locks belong to open files, so goroutines are
-// like processes.
+// Folders in use are not removed by others that are made at the same time in the same place. Locks belong to open
+// files, so goroutines are like processes.
 func TestConcurrentFolders(t *testing.T) {
 	parent := t.TempDir()
 	var all sync.WaitGroup

@@ -24,7 +24,8 @@ type Folder struct {
 	lock *os.File
 }
 
-// NewFolder makes a temporary folder in parent, which is os.TempDir if empty. It first removes those of killed processes.
+// NewFolder makes a temporary folder in parent, which is os.TempDir if empty. It first removes those of killed
+// processes.
 func NewFolder(parent string) (*Folder, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -45,8 +46,8 @@ func NewFolder(parent string) (*Folder, error) {
 	}
 }
 
-// lock locks a new folder. File systems without locks are no error: nothing is removed on them. Another process may have removed the folder
-// before it was locked: then the lock is that of a file without a name.
+// lock locks a new folder. File systems without locks are no error: nothing is removed on them. Another process may
+// have removed the folder before it was locked: then the lock is that of a file without a name.
 func lock(path string) (*Folder, error) {
 	l, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -70,8 +71,8 @@ func (f *Folder) Close() error {
 	return errors.Join(f.lock.Close(), remove(f.Path))
 }
 
-// remove removes the lock last: a folder without it is not recognized. Another process may remove the folder at the same time, as its lock
-// is free.
+// remove removes the lock last: a folder without it is not recognized. Another process may remove the folder at the
+// same time, as its lock is free.
 func remove(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -91,8 +92,8 @@ func remove(path string) error {
 	return os.RemoveAll(path)
 }
 
-// Sweep removes the temporary folders of killed processes: their locks are free. Spools remain where open files cannot be
-// unlinked, and there those in use cannot be removed either.
+// Sweep removes the temporary folders of killed processes: their locks are free. Spools remain where open files cannot
+// be unlinked, and there those in use cannot be removed either.
 func Sweep(parent string) {
 	entries, _ := os.ReadDir(parent) // what cannot be read cannot be removed
 	for _, e := range entries {

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// MakeDir makes the folder path and missing parents. undo removes those that it made and that are empty, so that a failed run leaves none.
+// MakeDir makes the folder path and missing parents. undo removes those that it made and that are empty, so that a
+// failed run leaves none.
 func MakeDir(path string) (undo func(), err error) {
 	var made []string // parents last
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {

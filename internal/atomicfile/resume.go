@@ -9,9 +9,10 @@ import (
 // resumed begins the names of the files of Resume. No sweep removes them.
 const resumed = ".mcompress-resume-"
 
-// Resume is Create of a file whose content survives an interruption: Close of the set does not remove it, and the next call with the
-// same key opens it with the content that it had. The key identifies the final content, such as by its digest, and is part of a file
-// name in the folder of path. The file is locked: it is an error if another process has it open. Remove removes it.
+// Resume is Create of a file whose content survives an interruption: Close of the set does not remove it, and the next
+// call with the same key opens it with the content that it had. The key identifies the final content, such as by its
+// digest, and is part of a file name in the folder of path. The file is locked: it is an error if another process has
+// it open. Remove removes it.
 func (s *Set) Resume(path, key string) (_ *File, err error) {
 	if err := s.Access.check(path); err != nil {
 		return nil, err
@@ -31,8 +32,9 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 	return s.add(f, path, folder), nil
 }
 
-// CreateKept is Create of a file that is also at another path, kept: Close of the set does not remove it there, and the next call opens it with the
-// content that it had. It is like Create on file systems without hard links. The caller locks kept by a file of OpenLocked.
+// CreateKept is Create of a file that is also at another path, kept: Close of the set does not remove it there, and the
+// next call opens it with the content that it had. It is like Create on file systems without hard links. The caller
+// locks kept by a file of OpenLocked.
 func (s *Set) CreateKept(path, kept string) (*File, error) {
 	if err := s.Access.check(path); err != nil {
 		return nil, err
@@ -68,8 +70,8 @@ func linked(path, name string, perm os.FileMode) error {
 	return errors.Join(f.Close(), os.Link(path, name))
 }
 
-// OpenLocked opens a file for reading and writing, or creates it with these permissions. It is locked until it is closed: it is an error if
-// another process has it open in this way.
+// OpenLocked opens a file for reading and writing, or creates it with these permissions. It is locked until it is
+// closed: it is an error if another process has it open in this way.
 func OpenLocked(path string, perm os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {

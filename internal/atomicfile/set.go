@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// A Set is files that are published together: they are complete before the first one has its name. Each is in a temporary folder
-// next to its final place until then.
+// A Set is files that are published together: they are complete before the first one has its name. Each is in a
+// temporary folder next to its final place until then.
 type Set struct {
 	Access Access
 	Sync   bool // flush files to the disk before they are renamed
@@ -156,7 +156,8 @@ func (s *Set) index(path string) int {
 	return slices.IndexFunc(s.files, func(f *File) bool { return f.Path == path })
 }
 
-// publish renames the file. A file that it replaces keeps a name in the temporary folder, if the file system has hard links.
+// publish renames the file. A file that it replaces keeps a name in the temporary folder, if the file system has hard
+// links.
 func (f *File) publish(i int) error {
 	backup := filepath.Join(f.folder, "mcompress.replaced."+strconv.Itoa(i))
 	if os.Link(f.Path, backup) == nil {

@@ -137,14 +137,15 @@ func TestGroupOfTheSource(t *testing.T) {
 	}
 }
 
-// childFolder is the environment variable by which a child process finds its folder, childSteps the number of steps before it is killed.
+// childFolder is the environment variable by which a child process finds its folder, childSteps the number of steps
+// before it is killed.
 const (
 	childFolder = "ATOMICFILE_TEST_FOLDER"
 	childSteps  = "ATOMICFILE_TEST_STEPS"
 )
 
-// A process is killed before each file is written and before each is renamed: whenever the last file is there, the others are,
-// and the next process removes what is left.
+// A process is killed before each file is written and before each is renamed: whenever the last file is there, the
+// others are, and the next process removes what is left.
 func TestKilledAtEachStep(t *testing.T) {
 	seen := map[string]bool{}
 	for steps := 0; ; steps++ {

@@ -12,8 +12,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// File is the SHA-256 of a regular file at a path or URL, in hexadecimal, and its size in bytes. It reads the file in blocks of ir.CopyBuffer, which it also writes
-// to progress unless that is nil, and returns the cause of ctx once that is done.
+// File is the SHA-256 of a regular file at a path or URL, in hexadecimal, and its size in bytes. It reads the file in
+// blocks of ir.CopyBuffer, which it also writes to progress unless that is nil, and returns the cause of ctx once that
+// is done.
 func File(ctx context.Context, path string, progress io.Writer) (sum string, size int64, err error) {
 	f, size, err := remote.OpenFile(ctx, path)
 	if err != nil {
@@ -22,8 +23,8 @@ func File(ctx context.Context, path string, progress io.Writer) (sum string, siz
 	return read(ctx, f, size, path, progress)
 }
 
-// Known is File for a file that is expected to have a size: one of another size is not read, and its digest is empty. That of an object in storage is the one that
-// was stored with it, if there is one.
+// Known is File for a file that is expected to have a size: one of another size is not read, and its digest is empty.
+// That of an object in storage is the one that was stored with it, if there is one.
 func Known(ctx context.Context, path string, expected int64) (sum string, size int64, err error) {
 	f, size, err := remote.OpenFile(ctx, path)
 	if err != nil {

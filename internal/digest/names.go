@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Names are the names of the regular files below a folder, with slashes, in the order in which digests of folders list them. Hidden folders, such as .git, are
-// left out.
+// Names are the names of the regular files below a folder, with slashes, in the order in which digests of folders list
+// them. Hidden folders, such as .git, are left out.
 func Names(ctx context.Context, folder string) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(folder, func(p string, e fs.DirEntry, err error) error {

@@ -64,7 +64,8 @@ func reported(t *testing.T) (known, []byte) {
 	return k, text
 }
 
-// Every edit of a report is a mismatch or an error, and none ends the program, also if the digest is that of the edited report.
+// Every edit of a report is a mismatch or an error, and none ends the program, also if the digest is that of the edited
+// report.
 func TestEveryEditOfAReport(t *testing.T) {
 	files, text := reported(t)
 	verify := func(text []byte) []string {
@@ -103,7 +104,8 @@ func TestEveryEditOfAReport(t *testing.T) {
 	}
 }
 
-// edit calls try with the document after one change: each value that is not in a long list is removed, or replaced by others.
+// edit calls try with the document after one change: each value that is not in a long list is removed, or replaced by
+// others.
 func edit(t *testing.T, text []byte, try func(path string, edited []byte)) {
 	t.Helper()
 	var document any

@@ -13,8 +13,9 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Rendered compares the other forms of a report, such as its Markdown, with those that follow from text, its JSON form: people read the forms, and
-// digests are of the JSON form only. Forms of another version, and those with options of their own, are not compared.
+// Rendered compares the other forms of a report, such as its Markdown, with those that follow from text, its JSON form:
+// people read the forms, and digests are of the JSON form only. Forms of another version, and those with options of
+// their own, are not compared.
 func (res *Result) Rendered(ctx context.Context, documents Files, text []byte) error {
 	r, err := report.Read(bytes.NewReader(text))
 	if err != nil || !res.Matches() {
@@ -66,7 +67,8 @@ func (res *Result) Rendered(ctx context.Context, documents Files, text []byte) e
 	return nil
 }
 
-// difference is the number of the first line that differs, 0 if none does. A checkout may have changed the ends of lines.
+// difference is the number of the first line that differs, 0 if none does. A checkout may have changed the ends of
+// lines.
 func difference(got, want []byte) int {
 	if bytes.Equal(got, want) {
 		return 0

@@ -13,7 +13,8 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// A folder of samples is an input of a recipe: it is compared by the digest of the list of its files, without hidden folders.
+// A folder of samples is an input of a recipe: it is compared by the digest of the list of its files, without hidden
+// folders.
 func TestFolderOfSamples(t *testing.T) {
 	dir := t.TempDir()
 	model, err := os.ReadFile("../../fixtures/mlp.onnx")

@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A teacher with external data is an input of a recipe: it is compared by the digest of the list of its files, where all of them are there, and so are
-// the other inputs, a file or a folder.
+// A teacher with external data is an input of a recipe: it is compared by the digest of the list of its files, where
+// all of them are there, and so are the other inputs, a file or a folder.
 func TestTeacherWithExternalData(t *testing.T) {
 	for _, data := range []string{"x.npy", "samples"} {
 		t.Run(data, func(t *testing.T) { testTeacher(t, data) })

@@ -44,7 +44,8 @@ func Reports(names []string) []string {
 	return found
 }
 
-// ReportOf is the name of the report that names the model: NAME.report.json, or another report next to it. It is "" if there is none.
+// ReportOf is the name of the report that names the model: NAME.report.json, or another report next to it. It is "" if
+// there is none.
 func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 	names, err := files.Names(ctx)
 	if err != nil {
@@ -81,8 +82,8 @@ type Limits struct {
 	AllowRandomInputs bool // gates on outputs hold for reports whose models were compared on random inputs
 }
 
-// Verify compares a report, of which text is the JSON form, with the files that it names in the folder of name, with their metadata and with
-// itself. An error is one of reading; a report that is not valid is a mismatch.
+// Verify compares a report, of which text is the JSON form, with the files that it names in the folder of name, with
+// their metadata and with itself. An error is one of reading; a report that is not valid is a mismatch.
 func Verify(ctx context.Context, files Files, name string, text []byte, limits Limits) (*Result, error) {
 	res := &Result{Report: name}
 	r, err := report.Read(bytes.NewReader(text))
@@ -224,7 +225,8 @@ func (v *verifier) files(r *report.Report) error {
 	return nil
 }
 
-// partsOf are the files of an input that is a teacher with external data, whose digest is that of their list; nil for other inputs.
+// partsOf are the files of an input that is a teacher with external data, whose digest is that of their list; nil for
+// other inputs.
 func partsOf(r *report.Report, in report.RecipeInput) []report.File {
 	for _, t := range r.Teachers {
 		if len(t.Files) > 1 && combined(t.Files) == in.SHA256 {
@@ -263,7 +265,8 @@ func (v *verifier) model(f report.File, parts []report.File) error {
 	return nil
 }
 
-// folder compares a folder of samples, whose digest is that of the list of its files. It reports whether names, those of all files, has some in it.
+// folder compares a folder of samples, whose digest is that of the list of its files. It reports whether names, those
+// of all files, has some in it.
 func (v *verifier) folder(f report.File, names []string) (bool, error) {
 	var inside, sums []string
 	for _, name := range names {
@@ -285,7 +288,8 @@ func (v *verifier) folder(f report.File, names []string) (bool, error) {
 	return true, nil
 }
 
-// packed compares files with those in the packed model of names, NAME.mcz for the model NAME.onnx. It reports whether there is one.
+// packed compares files with those in the packed model of names, NAME.mcz for the model NAME.onnx. It reports whether
+// there is one.
 func (v *verifier) packed(files []report.File, names []string) (bool, error) {
 	name := report.Stem(v.res.Model) + ".mcz"
 	if len(files) == 0 || name == v.res.Model || !slices.Contains(names, name) {

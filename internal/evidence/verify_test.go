@@ -133,8 +133,8 @@ func compressed(t *testing.T) (*listed, []byte) {
 	return l, text
 }
 
-// A report is compared with everything that it states of files. Each change of one of them, or of the report with a digest that is right, is found by its own
-// comparison, and an error of reading is one of Verify.
+// A report is compared with everything that it states of files. Each change of one of them, or of the report with a
+// digest that is right, is found by its own comparison, and an error of reading is one of Verify.
 func TestEachComparison(t *testing.T) {
 	broken := errors.New("broken disk")
 	const other = "0000000000000000000000000000000000000000000000000000000000000000"
@@ -327,7 +327,8 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// A pointer of Git LFS represents a file: its digest and size are known, its content is elsewhere. Anything else is a file of its own.
+// A pointer of Git LFS represents a file: its digest and size are known, its content is elsewhere. Anything else is a
+// file of its own.
 func TestFolderOfPointers(t *testing.T) {
 	dir := t.TempDir()
 	oid := strings.Repeat("ab", 32)

@@ -79,7 +79,8 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// Appended items change no assignment, every item has a shard, and no shard has more than the mean and the largest item.
+// Appended items change no assignment, every item has a shard, and no shard has more than the mean and the largest
+// item.
 func TestAssign(t *testing.T) {
 	sizes := make([]int64, 500)
 	var sum, largest int64

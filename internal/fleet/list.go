@@ -14,7 +14,8 @@ import (
 // MaxList is the maximum size of a list of models in bytes: that of a million paths.
 const MaxList = 128 << 20
 
-// ReadList returns the paths of a list, separated by NUL if it has one, as find -print0 writes them, else by newlines. Empty lines are left out.
+// ReadList returns the paths of a list, separated by NUL if it has one, as find -print0 writes them, else by newlines.
+// Empty lines are left out.
 func ReadList(r io.Reader) ([]string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxList+1))
 	switch {
@@ -36,8 +37,8 @@ func ReadList(r io.Reader) ([]string, error) {
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" }), nil
 }
 
-// Expand replaces patterns, such as models/**/*.onnx, by the files that match them, sorted. A path of a file is none, and neither is a URL, even if it has characters of
-// patterns; a pattern that no file matches is an error.
+// Expand replaces patterns, such as models/**/*.onnx, by the files that match them, sorted. A path of a file is none,
+// and neither is a URL, even if it has characters of patterns; a pattern that no file matches is an error.
 func Expand(paths []string) ([]string, error) {
 	var all []string
 	for _, path := range paths {

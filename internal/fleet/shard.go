@@ -32,8 +32,8 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Index: i, Count: n}, nil
 }
 
-// A scheduler is the environment variables that give a task its index and the number of tasks. The index begins at base, or at the value
-// of first, and counts in steps of the value of step.
+// A scheduler is the environment variables that give a task its index and the number of tasks. The index begins at
+// base, or at the value of first, and counts in steps of the value of step.
 type scheduler struct {
 	index, count string
 	base         int
@@ -55,7 +55,8 @@ var schedulers = []scheduler{
 	{index: "BATCH_TASK_INDEX", count: "BATCH_TASK_COUNT"}, // Google Batch
 }
 
-// FromEnvironment returns the shard of the scheduler that runs this process, Whole if there is none. getenv is os.Getenv.
+// FromEnvironment returns the shard of the scheduler that runs this process, Whole if there is none. getenv is
+// os.Getenv.
 func FromEnvironment(getenv func(string) string) (Shard, error) {
 	for _, s := range schedulers {
 		if getenv(s.index) != "" && getenv(s.count) != "" {
@@ -88,8 +89,9 @@ func (s scheduler) shard(getenv func(string) string) (Shard, error) {
 	return Shard{Index: (id - first) / step, Count: count, From: s.index}, nil
 }
 
-// Assign returns the shard of each item of a list, by the bytes of the items: each is assigned to the shard of fewest bytes so far, of equal ones to the
-// first. Items that are appended to the list change no assignment. No shard has more bytes than the mean and the largest item together.
+// Assign returns the shard of each item of a list, by the bytes of the items: each is assigned to the shard of fewest
+// bytes so far, of equal ones to the first. Items that are appended to the list change no assignment. No shard has more
+// bytes than the mean and the largest item together.
 func Assign(bytes []int64, shards int) []int {
 	loads := make(loads, shards)
 	for i := range loads {

@@ -16,15 +16,17 @@ import (
 // fileName is the key of a model's file in genai_config.json.
 const fileName = "filename"
 
-// layerNumbers are keys of lists of numbers of layers: layers without experts, with experts, with cross-attention, with attention in a recurrent model,
-// and with shared attention.
+// layerNumbers are keys of lists of numbers of layers: layers without experts, with experts, with cross-attention, with
+// attention in a recurrent model, and with shared attention.
 var layerNumbers = []string{"mlp_only_layers", "moe_layers", "cross_attention_layers", "attn_layer_indices", "hybrid_layer_ids"}
 
-// layerThresholds are keys of a number of first layers that differ from the rest: those without a sliding window, and those without experts.
+// layerThresholds are keys of a number of first layers that differ from the rest: those without a sliding window, and
+// those without experts.
 var layerThresholds = []string{"max_window_layers", "first_k_dense_replace"}
 
-// layerIntervals are keys of a number n of which every n-th layer differs from the others, and of the list of layers that counts instead where
-// it is given. They do not follow removed layers, after which such layers are seldom at equal distances.
+// layerIntervals are keys of a number n of which every n-th layer differs from the others, and of the list of layers
+// that counts instead where it is given. They do not follow removed layers, after which such layers are seldom at equal
+// distances.
 var layerIntervals = map[string]string{
 	"attn_layer_period":          "",
 	"decoder_sparse_step":        "",
@@ -37,8 +39,8 @@ var layerIntervals = map[string]string{
 	"sliding_window_pattern":     "layer_types",
 }
 
-// A jsonFile is the text of a configuration with the places of its values: edits leave everything else alone, the order of keys, spaces
-// and numbers that float64 does not hold.
+// A jsonFile is the text of a configuration with the places of its values: edits leave everything else alone, the order
+// of keys, spaces and numbers that float64 does not hold.
 type jsonFile struct {
 	text   []byte
 	values []value // in the order of their ends
@@ -168,7 +170,8 @@ func (c *jsonFile) replaced(change func(v value) ([]byte, bool)) []byte {
 	return append(out, c.text[at:]...)
 }
 
-// section is the path of the part about a model: that of genai_config.json with its file, such as model.decoder. Nil where no file is named.
+// section is the path of the part about a model: that of genai_config.json with its file, such as model.decoder. Nil
+// where no file is named.
 func (c *jsonFile) section(model string) []string {
 	for _, v := range c.values {
 		if v.key() == fileName && bytes.Equal(v.raw(c.text), quoted(model)) {
@@ -204,8 +207,8 @@ func quoted(text string) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// equal reports whether the values of two configurations are the same, except those that follow from compression: names of files of
-// models, numbers and lists of layers, and numbers of heads and neurons.
+// equal reports whether the values of two configurations are the same, except those that follow from compression: names
+// of files of models, numbers and lists of layers, and numbers of heads and neurons.
 func (c *jsonFile) equal(o *jsonFile) bool {
 	return bytes.Equal(c.common(), o.common())
 }

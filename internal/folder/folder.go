@@ -14,14 +14,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The files of configuration. A folder with one of them is opened as a whole: by onnxruntime-genai, or by transformers and Optimum.
+// The files of configuration. A folder with one of them is opened as a whole: by onnxruntime-genai, or by transformers
+// and Optimum.
 const (
 	genaiConfig = "genai_config.json"
 	config      = "config.json"
 )
 
-// maxSize is the size in bytes above which a file is not copied unless a copied model needs it: weights of other frameworks are larger,
-// tokenizers and configuration are not.
+// maxSize is the size in bytes above which a file is not copied unless a copied model needs it: weights of other
+// frameworks are larger, tokenizers and configuration are not.
 const maxSize = 64 << 20
 
 // A Folder is the files that are copied with a model.
@@ -38,10 +39,12 @@ type Folder struct {
 	there         map[string]bool // names in to
 }
 
-// onnxFolder is the name of the folder of models in a folder with configuration, as transformers.js and the Hub have it.
+// onnxFolder is the name of the folder of models in a folder with configuration, as transformers.js and the Hub have
+// it.
 const onnxFolder = "onnx"
 
-// Root is the folder with the configuration of a model: its own, or the one above its folder "onnx"; "" where neither has configuration.
+// Root is the folder with the configuration of a model: its own, or the one above its folder "onnx"; "" where neither
+// has configuration.
 func Root(model string) string {
 	dir := filepath.Dir(model)
 	if hasConfig(dir) {
@@ -62,10 +65,11 @@ func hasConfig(dir string) bool {
 	return false
 }
 
-// Open lists the files of the model's Root that are copied to the folder of result, the compressed model, or to the one above it if both are in a folder
-// "onnx": regular files, and links to them, which are not hidden, too large, or part of a model; the files of modules that modules.json names; and models next
-// to the configuration that are not among the compressed ones. It is an error if a different file of the name exists there. Nil if there is no configuration,
-// or if it is in that folder.
+// Open lists the files of the model's Root that are copied to the folder of result, the compressed model, or to the one
+// above it if both are in a folder "onnx": regular files, and links to them, which are not hidden, too large, or part
+// of a model; the files of modules that modules.json names; and models next to the configuration that are not among the
+// compressed ones. It is an error if a different file of the name exists there. Nil if there is no configuration, or if
+// it is in that folder.
 func Open(model, result string, compressed []string) (*Folder, error) {
 	root, to := Root(model), filepath.Dir(result)
 	if root == "" {
@@ -144,7 +148,8 @@ func alone(dir, model string) (bool, error) {
 // variants are the ends of the names of a model's variants, as transformers.js has them.
 var variants = []string{"_fp16", "_q4", "_q4f16", "_int8", "_uint8", "_quantized", "_bnb4", "_q2", "_q2f16", "_q1", "_q1f16", "_merged"}
 
-// withoutVariant is the name of the model of which stem may be a variant, such as model_q4, or a result, such as model.weight-int4.
+// withoutVariant is the name of the model of which stem may be a variant, such as model_q4, or a result, such as
+// model.weight-int4.
 func withoutVariant(stem string) string {
 	stem, _, _ = strings.Cut(stem, ".")
 	for again := true; again; {
@@ -158,8 +163,8 @@ func withoutVariant(stem string) string {
 	return stem
 }
 
-// Files lists the files of root, the Root of a model, that the model needs besides its own: those that Open would copy, and other models
-// only if the configuration names them together with this one. None where there is no root.
+// Files lists the files of root, the Root of a model, that the model needs besides its own: those that Open would copy,
+// and other models only if the configuration names them together with this one. None where there is no root.
 func Files(root, model string) ([]string, error) {
 	if root == "" {
 		return nil, nil
@@ -243,7 +248,8 @@ func (f *Folder) check(name string) error {
 	return nil
 }
 
-// equal reports whether the file equals the one at the given path, configuration also except for what follows from compression.
+// equal reports whether the file equals the one at the given path, configuration also except for what follows from
+// compression.
 func (f *Folder) equal(name, at string) (bool, error) {
 	if isConfig(name) {
 		want, err := readConfig(f.path(name))
@@ -282,7 +288,8 @@ func (f *Folder) Paths() []string {
 
 func (f *Folder) path(name string) string { return filepath.Join(f.from, name) }
 
-// Write adds the files to a set. Configuration names the result, and its numbers follow the removed layers and the changed values.
+// Write adds the files to a set. Configuration names the result, and its numbers follow the removed layers and the
+// changed values.
 func (f *Folder) Write(set *atomicfile.Set, removed []pass.RemovedLayers, values []pass.ConfigValue) error {
 	for _, name := range f.Copied {
 		var err error
@@ -316,8 +323,8 @@ func (f *Folder) copy(set *atomicfile.Set, name string) error {
 	})
 }
 
-// writeConfig edits the configuration. If it is there already, because another model of the folder was compressed, only the section of
-// this model changes.
+// writeConfig edits the configuration. If it is there already, because another model of the folder was compressed, only
+// the section of this model changes.
 func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.RemovedLayers, values []pass.ConfigValue) error {
 	c, err := readConfig(f.path(name))
 	if err != nil {

@@ -99,7 +99,8 @@ func TestFilesOfTheFolderAreCopied(t *testing.T) {
 	}
 }
 
-// Each model of a folder has a section of the configuration; a second result of the same model would replace the first one.
+// Each model of a folder has a section of the configuration; a second result of the same model would replace the first
+// one.
 func TestModelsOfAFolder(t *testing.T) {
 	from, to := write(t, map[string]string{genaiConfig: genai, config: hidden, "text.onnx": "", "vision.onnx": ""}), t.TempDir()
 	text, vision := filepath.Join(from, "text.onnx"), filepath.Join(from, "vision.onnx")
@@ -143,7 +144,8 @@ func TestConfigurationFollowsRemovedLayers(t *testing.T) {
 	}
 }
 
-// Numbers of layers, and numbers of first layers, follow the layers that stay; lists with an item for each layer lose those of removed ones.
+// Numbers of layers, and numbers of first layers, follow the layers that stay; lists with an item for each layer lose
+// those of removed ones.
 func TestNumbersOfLayersFollowRemovedLayers(t *testing.T) {
 	removed := pass.RemovedLayers{Layers: 6, Removed: []int{1, 3}}
 	for text, want := range map[string]string{
@@ -173,7 +175,8 @@ func TestNumbersOfLayersFollowRemovedLayers(t *testing.T) {
 	}
 }
 
-// Keys about every n-th layer are reported, as they may not hold without the removed layers, unless a list of layers counts instead.
+// Keys about every n-th layer are reported, as they may not hold without the removed layers, unless a list of layers
+// counts instead.
 func TestIntervalsOfLayersAreReported(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"num_hidden_layers":4,"no_rope_layer_interval":4}`:                                            {"no_rope_layer_interval"},
@@ -251,7 +254,8 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-// Numbers that pruning changes follow, with the size of a head where it would be computed from their number. The same again changes nothing.
+// Numbers that pruning changes follow, with the size of a head where it would be computed from their number. The same
+// again changes nothing.
 func TestNumbersOfHeads(t *testing.T) {
 	const before = `{"num_attention_heads": 8, "hidden_size": 64, "intermediate_size": 256, "num_key_value_heads": 2
 }`
@@ -279,8 +283,8 @@ func TestNumbersOfHeads(t *testing.T) {
 	}
 }
 
-// Each number of a configuration follows what was changed of the submodel that it describes, or is reported: numbers that differ by layer, that
-// were others before, that may be those of another submodel, or that have no key.
+// Each number of a configuration follows what was changed of the submodel that it describes, or is reported: numbers
+// that differ by layer, that were others before, that may be those of another submodel, or that have no key.
 func TestNumbersFollowTheirSubmodel(t *testing.T) {
 	heads := func(of pass.Submodel, from, size int, to ...int) pass.ConfigValue {
 		return pass.ConfigValue{Name: pass.AttentionHeads, Submodel: of, From: from, To: to, HeadSize: size}
@@ -367,8 +371,8 @@ func TestNumbersOfSeveralModelsAreReported(t *testing.T) {
 	}
 }
 
-// The configuration of a model in a folder "onnx" is that of the folder above: its files, and those of the modules of a sentence encoder, come with the
-// model, next to it or above a folder "onnx" of the result.
+// The configuration of a model in a folder "onnx" is that of the folder above: its files, and those of the modules of a
+// sentence encoder, come with the model, next to it or above a folder "onnx" of the result.
 func TestConfigurationAboveTheFolderOfModels(t *testing.T) {
 	from := t.TempDir()
 	for name, text := range map[string]string{

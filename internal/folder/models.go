@@ -19,8 +19,8 @@ type models struct {
 	copied int
 }
 
-// models reads the structure of the models. Those that are copied are those that genai_config.json names; without that file all others
-// that are not variants of a compressed model, such as NAME.METHOD.onnx of NAME.onnx.
+// models reads the structure of the models. Those that are copied are those that genai_config.json names; without that
+// file all others that are not variants of a compressed model, such as NAME.METHOD.onnx of NAME.onnx.
 func (f *Folder) models(entries []fs.DirEntry, compressed []string) (*models, error) {
 	m := &models{parts: map[string]bool{}, needed: map[string]bool{}}
 	var replaced []string

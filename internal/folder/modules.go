@@ -15,7 +15,8 @@ import (
 // modulesFile lists the modules of sentence-transformers, each with the folder of its configuration, such as 1_Pooling.
 const modulesFile = "modules.json"
 
-// modules adds the files of the folders that modules.json names, which then are not among those that are omitted, and returns their names.
+// modules adds the files of the folders that modules.json names, which then are not among those that are omitted, and
+// returns their names.
 func (f *Folder) modules() ([]string, error) {
 	if !slices.Contains(f.Copied, modulesFile) {
 		return nil, nil
@@ -47,8 +48,8 @@ func (f *Folder) modules() ([]string, error) {
 	return names, nil
 }
 
-// within are the files of a folder and those below it, by their paths. Those that are hidden or models are left out, too large ones are omitted. A folder
-// that does not exist has none.
+// within are the files of a folder and those below it, by their paths. Those that are hidden or models are left out,
+// too large ones are omitted. A folder that does not exist has none.
 func (f *Folder) within(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(f.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {

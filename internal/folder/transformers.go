@@ -13,8 +13,9 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 )
 
-// OfTransformers lists the files that are copied with the variants of a model to root, a folder with a folder "onnx" of models, as transformers.js
-// requires: those of the model's Root. Models are not copied. Nil if there is no configuration, or if it is in root.
+// OfTransformers lists the files that are copied with the variants of a model to root, a folder with a folder "onnx" of
+// models, as transformers.js requires: those of the model's Root. Models are not copied. Nil if there is no
+// configuration, or if it is in root.
 func OfTransformers(model, root string) (*Folder, error) {
 	from := Root(model)
 	if from == "" {
@@ -31,15 +32,15 @@ func OfTransformers(model, root string) (*Folder, error) {
 	return f, err
 }
 
-// The keys of config.json about external data: the configuration of transformers.js, and in it the number of files of external data, for all models or
-// by the name of a model.
+// The keys of config.json about external data: the configuration of transformers.js, and in it the number of files of
+// external data, for all models or by the name of a model.
 const (
 	transformersConfig = "transformers.js_config"
 	externalData       = "use_external_data_format"
 )
 
-// NameExternalData lists models that have one file of external data, NAME_data, in transformers.js_config of config.json in a folder. Without that file it
-// does nothing.
+// NameExternalData lists models that have one file of external data, NAME_data, in transformers.js_config of
+// config.json in a folder. Without that file it does nothing.
 func NameExternalData(dir string, models []string, a atomicfile.Access) error {
 	path := filepath.Join(dir, config)
 	if len(models) == 0 {

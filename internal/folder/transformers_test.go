@@ -32,7 +32,8 @@ func TestNameExternalData(t *testing.T) {
 	}
 }
 
-// Files are those next to the model, or next to its folder "onnx"; configuration that differs only in external data is the same.
+// Files are those next to the model, or next to its folder "onnx"; configuration that differs only in external data is
+// the same.
 func TestOfTransformers(t *testing.T) {
 	hub := write(t, map[string]string{config: `{"z": 1}`, "tokenizer.json": "{}", "other.onnx": "x"})
 	for _, model := range []string{filepath.Join(hub, "m.onnx"), filepath.Join(hub, "onnx", "m.onnx")} {

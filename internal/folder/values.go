@@ -13,8 +13,8 @@ import (
 // layerCount is the name of the number of layers, as those of pass.ConfigValue.
 const layerCount = "num_hidden_layers"
 
-// valueKeys are the keys of the numbers that pruning changes in the configurations of several architectures; some have a list, of a number for each stage.
-// A ratio stands for a number, too, and cannot follow.
+// valueKeys are the keys of the numbers that pruning changes in the configurations of several architectures; some have
+// a list, of a number for each stage. A ratio stands for a number, too, and cannot follow.
 var valueKeys = []struct {
 	name string
 	keys []string
@@ -90,8 +90,8 @@ type adaptation struct {
 	stale   []string          // keys whose values may not describe the result
 }
 
-// adapt finds the edits that follow from a change, and the keys that cannot follow: since layers differ, since the number was another one before, or
-// since it may be that of another part of the model.
+// adapt finds the edits that follow from a change, and the keys that cannot follow: since layers differ, since the
+// number was another one before, or since it may be that of another part of the model.
 func (c *jsonFile) adapt(section []string, model string, of change) *adaptation {
 	a := &adaptation{jsonFile: c, of: of, section: section, model: model, edits: map[[2]int][]byte{}}
 	for _, k := range valueKeys {
@@ -225,7 +225,8 @@ func (a *adaptation) sidesOf(v value) []int {
 	return list
 }
 
-// concerns reports whether v is a number of a submodel. Of one that is not known every number may be, unless there are numbers of one alone.
+// concerns reports whether v is a number of a submodel. Of one that is not known every number may be, unless there are
+// numbers of one alone.
 func (a *adaptation) concerns(v value, of pass.Submodel) int {
 	if strings.Contains(a.model, "decoder") {
 		of = pass.Decoder
@@ -278,8 +279,8 @@ func (a *adaptation) layers() {
 	}
 }
 
-// stack is the one stack of layers that v is about: by the length of a list, or by the number of layers next to v. It is the last one and not ok where
-// there are several, and zero where there is none.
+// stack is the one stack of layers that v is about: by the length of a list, or by the number of layers next to v. It
+// is the last one and not ok where there are several, and zero where there is none.
 func (a *adaptation) stack(v value, isList bool) (stack pass.RemovedLayers, ok bool) {
 	counts := []string{strconv.Itoa(len(v.items))}
 	if !isList {

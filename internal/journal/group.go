@@ -16,8 +16,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Group is the journal of one of several processes that divide the units of a job, each with a log of its own in one folder: it has the results of all. Its
-// methods may be called concurrently, but for Refresh.
+// A Group is the journal of one of several processes that divide the units of a job, each with a log of its own in one
+// folder: it has the results of all. Its methods may be called concurrently, but for Refresh.
 type Group struct {
 	*Journal
 	ctx    context.Context // of what is sent in the background
@@ -35,8 +35,9 @@ type log struct {
 	sound bool // it is that of the same job
 }
 
-// Join returns the journal of worker number index of count workers, from 0, or with index count that of the process that uses all their results and computes
-// what is missing. The folder is that of this process alone if there is a mirror; a nil one is none. An error is a *ForeignError if folder has results of another job.
+// Join returns the journal of worker number index of count workers, from 0, or with index count that of the process
+// that uses all their results and computes what is missing. The folder is that of this process alone if there is a
+// mirror; a nil one is none. An error is a *ForeignError if folder has results of another job.
 func Join(ctx context.Context, folder string, index, count int, id Identity, m Mirror) (*Group, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
@@ -154,7 +155,8 @@ func (g *Group) owner(unit string) int {
 	})
 }
 
-// File is the path of the file of the process that has the result of a unit of the same name, or of this process. Workers receive only their own.
+// File is the path of the file of the process that has the result of a unit of the same name, or of this process.
+// Workers receive only their own.
 func (g *Group) File(ctx context.Context, name string) (string, error) {
 	index := g.owner(name)
 	if index < 0 {
@@ -213,7 +215,8 @@ func (e *PatienceError) Error() string {
 	return fmt.Sprintf("no new result of another process for %v", e.patience)
 }
 
-// Wait waits until done is true of the results of all processes. It is a *PatienceError if there is no new result for so long.
+// Wait waits until done is true of the results of all processes. It is a *PatienceError if there is no new result for
+// so long.
 func (g *Group) Wait(ctx context.Context, patience time.Duration, done func() bool) error {
 	if err := g.push(ctx); err != nil {
 		return err

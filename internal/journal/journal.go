@@ -59,9 +59,9 @@ type Journal struct {
 	found sync.WaitGroup // the identity of a new log
 }
 
-// New returns the journal of the job with an output at path. If an interrupted run left results, it opens them: an error is a *ForeignError if they are those of
-// another job. Otherwise the folder is made for the first result, and identify is called in the background then; results without an identity are
-// of no use to another run.
+// New returns the journal of the job with an output at path. If an interrupted run left results, it opens them: an
+// error is a *ForeignError if they are those of another job. Otherwise the folder is made for the first result, and
+// identify is called in the background then; results without an identity are of no use to another run.
 func New(ctx context.Context, path string, identify func(context.Context) (Identity, error)) (*Journal, error) {
 	return at(ctx, Folder(path), identify)
 }
@@ -101,8 +101,8 @@ func (j *Journal) Result(unit string) (parts []*io.SectionReader, ok bool) {
 	return parts, ok
 }
 
-// Add keeps the result of a unit and returns its parts, which may be read until Close. A second result is an error: it would have been computed in
-// vain.
+// Add keeps the result of a unit and returns its parts, which may be read until Close. A second result is an error: it
+// would have been computed in vain.
 func (j *Journal) Add(ctx context.Context, unit string, parts ...[]byte) ([]*io.SectionReader, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,7 +145,8 @@ func (j *Journal) open(ctx context.Context) (err error) {
 // identity is the unit whose result is the identity of the job.
 const identity = ""
 
-// read reads the results of an interrupted run of the same job. A run that ended before its identity was computed left none.
+// read reads the results of an interrupted run of the same job. A run that ended before its identity was computed left
+// none.
 func (j *Journal) read(ctx context.Context) error {
 	err := j.scan(ctx)
 	if errors.Is(err, errTorn) {

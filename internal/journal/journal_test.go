@@ -230,7 +230,8 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// Processes of a group have the results of all, and divide units; a log that is torn, of another job or started anew counts as far as it is sound.
+// Processes of a group have the results of all, and divide units; a log that is torn, of another job or started anew
+// counts as far as it is sound.
 func TestGroup(t *testing.T) {
 	folder := t.TempDir()
 	join := func(i int) *Group {

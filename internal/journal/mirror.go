@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// A Mirror exchanges the files in the folder of a group with those that its other processes have on other machines. Names are paths of slashes in the folder.
+// A Mirror exchanges the files in the folder of a group with those that its other processes have on other machines.
+// Names are paths of slashes in the folder.
 type Mirror interface {
 	// Pull appends to a log what has been pushed since. If there is any, it replaces what was not pushed here.
 	Pull(ctx context.Context, log string) error

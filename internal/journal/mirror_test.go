@@ -194,7 +194,8 @@ func testMirroredGroup(t *testing.T) {
 	}
 }
 
-// Logs of other processes are read the less often the longer nothing is new, but a new result is seen within maxInterval.
+// Logs of other processes are read the less often the longer nothing is new, but a new result is seen within
+// maxInterval.
 func TestResultsAreSeenInTime(t *testing.T) {
 	for _, quiet := range []time.Duration{0, minInterval, 5 * time.Second, 40 * time.Second, 5 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -270,7 +271,8 @@ func TestMirroredLock(t *testing.T) {
 	}
 }
 
-// Results that cannot be sent are an error of the next one, and are sent by the next process. A process that is interrupted sends them too; many are sent at once.
+// Results that cannot be sent are an error of the next one, and are sent by the next process. A process that is
+// interrupted sends them too; many are sent at once.
 func TestSending(t *testing.T) {
 	s := newStore()
 	folder, known := t.TempDir(), map[string]int{}

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A record of the log is a header, the name of a unit and the parts of its result. The header is the CRC-32C of all that follows it, the length of the
-// name, the number of parts and their lengths, little-endian.
+// A record of the log is a header, the name of a unit and the parts of its result. The header is the CRC-32C of all
+// that follows it, the length of the name, the number of parts and their lengths, little-endian.
 const fixedHeader = 4 + 4 + 4
 
 // Limits of a record, so that a broken header allocates little.

@@ -27,7 +27,8 @@ const (
 	backlog = 64 << 20
 )
 
-// Add keeps the result of a unit, as that of a Journal does. If results could not be sent, they are sent with the next one, or that is an error.
+// Add keeps the result of a unit, as that of a Journal does. If results could not be sent, they are sent with the next
+// one, or that is an error.
 func (g *Group) Add(ctx context.Context, unit string, parts ...[]byte) ([]*io.SectionReader, error) {
 	made, err := g.Journal.Add(ctx, unit, parts...)
 	if err != nil {
@@ -87,8 +88,8 @@ func (g *Group) push(ctx context.Context) error {
 	return err
 }
 
-// Lock keeps other processes of the same index from computing units. An error is an *atomicfile.BusyError if one does. With a mirror this process succeeds the
-// others, which cannot add results from then on, nor call Lock again.
+// Lock keeps other processes of the same index from computing units. An error is an *atomicfile.BusyError if one does.
+// With a mirror this process succeeds the others, which cannot add results from then on, nor call Lock again.
 func (g *Group) Lock(ctx context.Context) error {
 	if _, err := g.Add(ctx, "lock "+rand.Text()); err != nil {
 		return err
@@ -138,7 +139,8 @@ func (g *Group) kept() (names []string, err error) {
 // closing limits the time in which Close sends results.
 const closing = 20 * time.Second
 
-// Close closes the journals. It sends the results that this process has, also after its context ended, unless an error of sending them was returned.
+// Close closes the journals. It sends the results that this process has, also after its context ended, unless an error
+// of sending them was returned.
 func (g *Group) Close() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), closing)
 	defer cancel()

@@ -52,7 +52,8 @@ const margin = 5 * time.Second
 // unnamed matches what the name of a Kubernetes object may not have.
 var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
 
-// maxName bounds a name so that it is a DNS label with the suffixes of the jobs and those that Kubernetes adds to the names of pods.
+// maxName bounds a name so that it is a DNS label with the suffixes of the jobs and those that Kubernetes adds to the
+// names of pods.
 const maxName = 30
 
 // Name is the name of the jobs of a plan, a DNS label: that of its folder, and the beginning of an identity.
@@ -90,7 +91,8 @@ func quote(text string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// arguments is a list of arguments of a container, in which Kubernetes replaces $(NAME) by an environment variable unless the $ is doubled.
+// arguments is a list of arguments of a container, in which Kubernetes replaces $(NAME) by an environment variable
+// unless the $ is doubled.
 func arguments(args []string) (string, error) {
 	quoted := make([]string, len(args))
 	for i, a := range args {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A Member is a file in an archive, read at random: its chunks are decoded when they are read, and a few are kept in memory.
+// A Member is a file in an archive, read at random: its chunks are decoded when they are read, and a few are kept in
+// memory.
 type Member struct {
 	a      *Archive
 	number int

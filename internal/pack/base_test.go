@@ -24,7 +24,8 @@ func model(t ir.DType, content map[string][]byte, names ...string) []File {
 	return []File{{Name: "m.onnx", Size: int64(len(b)), R: bytes.NewReader(b), Tensors: tensors}}
 }
 
-// A model takes only what changed since its base: a tensor of the same name by its differences, one of another name by its content.
+// A model takes only what changed since its base: a tensor of the same name by its differences, one of another name by
+// its content.
 func TestDifferencesFromBase(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, dtype := range []ir.DType{ir.Float, ir.Float16, ir.Int8, ir.Double} {

@@ -125,7 +125,8 @@ func TestFilesOfAContainer(t *testing.T) {
 	}
 }
 
-// Records that do not fit the files are rejected, by readers of a stream and of an archive alike, and those that just fit are not.
+// Records that do not fit the files are rejected, by readers of a stream and of an archive alike, and those that just
+// fit are not.
 func TestRecordsThatDoNotFit(t *testing.T) {
 	data := func(raw, gap int) chunkRecord { return chunkRecord{dataRecord, raw, raw, gap} }
 	skeleton := func(raw int) chunkRecord { return chunkRecord{skeletonRecord, raw, raw, 0} }
@@ -249,7 +250,8 @@ func TestHeadersOfAnArchive(t *testing.T) {
 	}
 }
 
-// A reference is the content of an earlier record of its size and digest, or an error, whether a stream or an archive is read.
+// A reference is the content of an earlier record of its size and digest, or an error, whether a stream or an archive
+// is read.
 func TestReferences(t *testing.T) {
 	first, content := []byte("efgh"), []byte("abcd")
 	for name, c := range map[string]struct {
@@ -459,7 +461,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// Elements of each width are restored from differences: those to the element before are small for small changes, those to a base are 0 for the same and 1 for zero.
+// Elements of each width are restored from differences: those to the element before are small for small changes, those
+// to a base are 0 for the same and 1 for zero.
 func TestDifferencesOfEachWidth(t *testing.T) {
 	for _, width := range []int{1, 2, 4, 8} {
 		top := uint64(1)<<(8*width-1) - 1
@@ -577,7 +580,8 @@ func (f *failing) Write(b []byte) (int, error) {
 	return f.out.Write(b)
 }
 
-// Whichever access of a file fails, writing, unpacking and random access report it, and none reports success with other content.
+// Whichever access of a file fails, writing, unpacking and random access report it, and none reports success with other
+// content.
 func TestEachFailingAccess(t *testing.T) {
 	zeros := File{Name: "zeros", Size: smallSize + 1, R: bytes.NewReader(make([]byte, smallSize+1))}
 	files := append(stable(2<<10), zeros)

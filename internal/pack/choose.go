@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Bytes that a codec is chosen on: all of a small tensor, a part of a larger one in pieces from all over it. Samples of integers are
-// as long as a block, so that tables cost as much as in the result; for floats they are small next to what exponents save.
+// Bytes that a codec is chosen on: all of a small tensor, a part of a larger one in pieces from all over it. Samples of
+// integers are as long as a block, so that tables cost as much as in the result; for floats they are small next to what
+// exponents save.
 const (
 	minSample = 32 << 10
 	maxSample = 128 << 10
@@ -66,7 +67,8 @@ func (c *chunker) try(f form, sample []byte, float bool) (codec, int) {
 	return k, total
 }
 
-// coderOf returns the coder for a plane, the fastest within worth bytes of the smallest result, and the size of its result.
+// coderOf returns the coder for a plane, the fastest within worth bytes of the smallest result, and the size of its
+// result.
 func (c *chunker) coderOf(plane []byte, worth int, float bool) (coder, int) {
 	best, least := stored, len(plane)
 	if float && random(plane) {
@@ -83,8 +85,8 @@ func (c *chunker) coderOf(plane []byte, worth int, float bool) (coder, int) {
 	return best, least
 }
 
-// random reports whether an order-0 code saves less than 1 % of the plane of a float. The entropy of few values is too small by half a nat for each
-// symbol but one (Miller, Note on the bias of information estimates, 1955).
+// random reports whether an order-0 code saves less than 1 % of the plane of a float. The entropy of few values is too
+// small by half a nat for each symbol but one (Miller, Note on the bias of information estimates, 1955).
 func random(plane []byte) bool {
 	var count [256]int
 	for _, b := range plane {

@@ -75,7 +75,8 @@ func newEntropy(small bool) *entropy {
 	return e
 }
 
-// code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until the next call.
+// code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until
+// the next call.
 func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 	if c != stored && same(in) {
 		return fill, in[:1]
@@ -133,8 +134,8 @@ func (e *entropy) appendPlane(dst []byte, c coder, plane []byte) []byte {
 	return dst
 }
 
-// appendBlock appends the header of a block: the coder, the number of symbols unless they are all that are left, and the size of the payload
-// unless the coder implies it.
+// appendBlock appends the header of a block: the coder, the number of symbols unless they are all that are left, and
+// the size of the payload unless the coder implies it.
 func appendBlock(dst []byte, c coder, symbols, size int, rest bool) []byte {
 	if rest {
 		dst = append(dst, byte(c)+last)
@@ -184,8 +185,8 @@ func block(payload []byte, n int) (c coder, symbols, size int, rest []byte, err 
 // A plane that is one stored block needs no copy: it is a part of the payload.
 var errBlock = errors.New("malformed block")
 
-// plane decodes a plane of n symbols from the front of payload, into dst unless it is stored as a whole, and returns it with the
-// rest of payload.
+// plane decodes a plane of n symbols from the front of payload, into dst unless it is stored as a whole, and returns it
+// with the rest of payload.
 func (e *entropy) plane(dst, payload []byte, n int) (plane, rest []byte, err error) {
 	dst = dst[:n]
 	for done := 0; done < n; {

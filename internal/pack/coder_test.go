@@ -2,7 +2,8 @@ package pack
 
 import "testing"
 
-// In small containers repetitions are coded by the better one of two levels of Zstandard, which is not always the same one.
+// In small containers repetitions are coded by the better one of two levels of Zstandard, which is not always the same
+// one.
 func TestSlowLevelIsUsedWhereItIsSmaller(t *testing.T) {
 	e, better := newEntropy(true), [2]int{}
 	for _, f := range stable(20 << 10) {

@@ -2,8 +2,8 @@ package pack
 
 import "encoding/binary"
 
-// differences writes the elements of src minus the ones before them into dst, as unsigned numbers that are small for small differences
-// of either sign (zigzag). Elements have width bytes.
+// differences writes the elements of src minus the ones before them into dst, as unsigned numbers that are small for
+// small differences of either sign (zigzag). Elements have width bytes.
 func differences(dst, src []byte, width int) {
 	each(width, len(src), func(i int, mask, sign uint64) {
 		put(dst, i, width, zigzag(element(src, i, width)-prediction(src, i, width), mask, sign))
@@ -26,8 +26,9 @@ func restore(b []byte, width int) {
 	})
 }
 
-// differencesFrom writes the elements of src as differences from those of base into dst, as differences does, but for zero: it becomes 1, and the
-// numbers up to its difference move up by one. The elements of a pruned weight are thus 0, unchanged, and 1, pruned.
+// differencesFrom writes the elements of src as differences from those of base into dst, as differences does, but for
+// zero: it becomes 1, and the numbers up to its difference move up by one. The elements of a pruned weight are thus 0,
+// unchanged, and 1, pruned.
 func differencesFrom(dst, src, base []byte, width int) {
 	if width == 4 { // without calls for each element
 		for i := 0; i < len(src); i += 4 {

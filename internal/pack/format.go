@@ -118,8 +118,8 @@ type Index struct {
 	Chunks  []chunkRecord `json:"chunks"`
 }
 
-// A TensorInfo is a tensor with chunks of its own. Smaller ones are in the skeleton. What follows from the table of records is not repeated: the
-// index is a part of small containers that counts.
+// A TensorInfo is a tensor with chunks of its own. Smaller ones are in the skeleton. What follows from the table of
+// records is not repeated: the index is a part of small containers that counts.
 type TensorInfo struct {
 	Name  string  `json:"name"`
 	Type  string  `json:"type"`

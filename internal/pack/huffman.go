@@ -103,8 +103,9 @@ func (h *huffmanCoder) count(in []byte) *[256]uint32 {
 	return a
 }
 
-// lengths returns the bits of the codes of symbols, which are sorted by their count: the least total with at most maxBits bits, by the
-// package-merge algorithm (Larmore and Hirschberg, A fast algorithm for optimal length-limited Huffman codes, 1990).
+// lengths returns the bits of the codes of symbols, which are sorted by their count: the least total with at most
+// maxBits bits, by the package-merge algorithm (Larmore and Hirschberg, A fast algorithm for optimal length-limited
+// Huffman codes, 1990).
 func (h *huffmanCoder) lengths(symbols []byte, count *[256]uint32) (lengths [256]byte) {
 	n := len(symbols)
 	var items []uint32
@@ -165,7 +166,8 @@ func (h *huffmanCoder) appendWeights(dst []byte, last int) ([]byte, bool) {
 	return dst, true
 }
 
-// pair fills the table of the codes of pairs of symbols, for n symbols in all. It reports false if that takes more time than it saves.
+// pair fills the table of the codes of pairs of symbols, for n symbols in all. It reports false if that takes more time
+// than it saves.
 func (h *huffmanCoder) pair(symbols []byte, n int) bool {
 	if len(symbols)*len(symbols) > n {
 		return false

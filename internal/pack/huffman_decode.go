@@ -69,7 +69,8 @@ func (h *huffmanCoder) tables(last int) error {
 	return nil
 }
 
-// join fills the table of several symbols: of one or two first, and then of two of those if both fit. Conditions are moves, not jumps.
+// join fills the table of several symbols: of one or two first, and then of two of those if both fit. Conditions are
+// moves, not jumps.
 func (h *huffmanCoder) join() {
 	const mask = 1<<maxBits - 1
 	for i, code := range &h.single {

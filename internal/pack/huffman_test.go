@@ -58,7 +58,8 @@ func TestHuffmanAgreesWithZstandard(t *testing.T) {
 	}
 }
 
-// Each entry of the table has as many symbols as its bits are codes of, up to four: fewer are decoded slower, more are wrong.
+// Each entry of the table has as many symbols as its bits are codes of, up to four: fewer are decoded slower, more are
+// wrong.
 func TestEntriesHaveAllSymbolsOfTheirBits(t *testing.T) {
 	h := &huffmanCoder{}
 	for _, p := range []float64{0.9, 0.5, 0.2, 0.02} {

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// A mixer codes bytes bit by bit: the predictions of several contexts are averaged in the logistic domain by weights that follow the
-// prediction error, and the bit is coded arithmetically (Mahoney, Adaptive weighing of context models for lossless data compression, Florida
-// Tech. 2005). It is slow, needs no tables in the data, and finds structure in little data. All of it is integers.
+// A mixer codes bytes bit by bit: the predictions of several contexts are averaged in the logistic domain by weights
+// that follow the prediction error, and the bit is coded arithmetically (Mahoney, Adaptive weighing of context models
+// for lossless data compression, Florida Tech. 2005). It is slow, needs no tables in the data, and finds structure in
+// little data. All of it is integers.
 type mixer struct {
 	data     []byte // so far
 	partial  uint32 // the bits of the current byte after a leading 1
@@ -32,8 +33,8 @@ type mixer struct {
 	matched  *counter    // the current one, nil without a match
 }
 
-// contexts is the number of contexts, each with a hash table of lines. The inputs after them are of the match model and of a constant, and none: a
-// power of two, so that indexes need no check.
+// contexts is the number of contexts, each with a hash table of lines. The inputs after them are of the match model and
+// of a constant, and none: a power of two, so that indexes need no check.
 const (
 	contexts = 9
 	matching = contexts
@@ -41,7 +42,8 @@ const (
 	columns  = 16
 )
 
-// A line has the counters of a half of a byte in a context, by the bits before, in one cache line. Number 0 is the hash of the context instead.
+// A line has the counters of a half of a byte in a context, by the bits before, in one cache line. Number 0 is the hash
+// of the context instead.
 type line [16]counter
 
 // A counter is the probability of a 1, minus a half, in 22 bits, and the number of bits that it has seen, in 10 bits.
@@ -209,8 +211,9 @@ func (m *mixer) update(bit, p uint32) {
 	}
 }
 
-// drop adds up the effects of the contexts on the last bit of bytes, and at times drops those with little: less than 1/16 of all if the bytes are
-// noisy, as exponents are; and else, as structure may follow that only long contexts have, 1/64.
+// drop adds up the effects of the contexts on the last bit of bytes, and at times drops those with little: less than
+// 1/16 of all if the bytes are noisy, as exponents are; and else, as structure may follow that only long contexts have,
+// 1/64.
 func (m *mixer) drop() {
 	for _, i := range m.active {
 		x := int64(m.inputs[i]) * int64(m.weights[m.set][i])

@@ -102,8 +102,9 @@ func TestSetsOfWeights(t *testing.T) {
 	}
 }
 
-// Contexts of little effect are dropped, at the end of 1024 bytes: those of less than 1/16 of all effects if the bytes are noisy, else of less than
-// 1/64. Writers and readers of all versions have to drop the same ones, or other bytes are restored.
+// Contexts of little effect are dropped, at the end of 1024 bytes: those of less than 1/16 of all effects if the bytes
+// are noisy, else of less than 1/64. Writers and readers of all versions have to drop the same ones, or other bytes are
+// restored.
 func TestContextsOfLittleEffectAreDropped(t *testing.T) {
 	const noisy = checkEvery * 8 << 16 / 16
 	for name, c := range map[string]struct {

@@ -155,8 +155,8 @@ func TestArchiveReadsAtRandom(t *testing.T) {
 	}
 }
 
-// A change of any bit and every truncation are errors, unless the bits have no meaning: then the content is the same. Small containers have the coders of
-// bytes, and large ones those of tensors.
+// A change of any bit and every truncation are errors, unless the bits have no meaning: then the content is the same.
+// Small containers have the coders of bytes, and large ones those of tensors.
 func TestChangedContainersAreErrors(t *testing.T) {
 	text := sample()[:1]
 	text[0].R = bytes.NewReader(content(t, text[0])[2_410_000:2_440_000])
@@ -263,8 +263,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A small container is never larger than its bytes in one stream of zstd, but for the index, whatever its tensors: here they are alike across tensors, which coders
-// of one tensor do not see.
+// A small container is never larger than its bytes in one stream of zstd, but for the index, whatever its tensors: here
+// they are alike across tensors, which coders of one tensor do not see.
 func TestSmallContainersAreCodedAsBytesWhereThatIsSmaller(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	content := make([]byte, 8*4096)

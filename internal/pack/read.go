@@ -51,8 +51,8 @@ type reader struct {
 	done    int64
 }
 
-// Read unpacks the stream r, which name denotes in errors. It calls open for each file, in order; files are incomplete unless the
-// error is nil. Errors of content are *FormatError.
+// Read unpacks the stream r, which name denotes in errors. It calls open for each file, in order; files are incomplete
+// unless the error is nil. Errors of content are *FormatError.
 func Read(ctx context.Context, r io.Reader, name string, open func(FileInfo) (Output, error), o Options) (*Index, error) {
 	u := &reader{Options: o, in: bufio.NewReaderSize(r, 64<<10), name: name, open: open}
 	if err := u.begin(); err != nil {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the containers in testdata anew")
 
-// stable are files of every kind of content, the same on every platform: floats of few exponents, sorted positions, small integers, halves of bytes, noise, text,
-// repeated tensors and long zeros.
+// stable are files of every kind of content, the same on every platform: floats of few exponents, sorted positions,
+// small integers, halves of bytes, noise, text, repeated tensors and long zeros.
 func stable(size int) []File {
 	r := rand.New(rand.NewPCG(31, 32))
 	bell := func(n int) (sum int) { // of a binomial distribution
@@ -85,8 +85,9 @@ func tuned(files []File) []File {
 	return files
 }
 
-// A container that was written before is read: coders that learn from the content, such as mix, would restore other bytes after any change that both directions
-// have in common. Equal files have equal containers: after a change of the coders that is meant, -update writes them anew, next to what the readers must keep.
+// A container that was written before is read: coders that learn from the content, such as mix, would restore other
+// bytes after any change that both directions have in common. Equal files have equal containers: after a change of the
+// coders that is meant, -update writes them anew, next to what the readers must keep.
 func TestContainersAreStable(t *testing.T) {
 	zeros := File{Name: "zeros", Size: smallSize + 1, R: bytes.NewReader(make([]byte, smallSize+1))}
 	for name, c := range map[string]struct {

@@ -34,9 +34,10 @@ type writer struct {
 	done   int64
 }
 
-// Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second time. Small files are packed in two
-// ways, by tensors and as bytes, in memory, and the smaller result is written: nothing else tells whether the structure that a coder of bytes finds in all of a
-// file, such as tensors that differ little, is worth more than elements of one type.
+// Write packs files into w and returns the index. It reads every byte of the files once, and repeated content a second
+// time. Small files are packed in two ways, by tensors and as bytes, in memory, and the smaller result is written:
+// nothing else tells whether the structure that a coder of bytes finds in all of a file, such as tensors that differ
+// little, is worth more than elements of one type.
 func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, error) {
 	size := int64(0)
 	for _, f := range files {

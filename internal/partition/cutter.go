@@ -88,7 +88,8 @@ func (c *cutter) crossings(l *line) {
 	}
 }
 
-// makes finds the last producer before each cut: hops are in order of their producers, so the last one that covers a cut counts.
+// makes finds the last producer before each cut: hops are in order of their producers, so the last one that covers a
+// cut counts.
 func (c *cutter) makes(l *line, hops []hop) {
 	next := make([]int, len(l.makes)+1) // the next cut, from each, that no later hop covers
 	for at := range next {

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The operations of products, convolutions, recurrent and elementwise layers are counted by hand: two for each multiply-add.
+// The operations of products, convolutions, recurrent and elementwise layers are counted by hand: two for each
+// multiply-add.
 func TestFLOPs(t *testing.T) {
 	spec := func(shape ...int64) ir.Spec { return ir.Spec{DType: ir.Float, Shape: shape} }
 	for _, c := range []struct {

@@ -83,7 +83,8 @@ func everyPartition(l *line, n int) (largest, bytes int64) {
 	return largest, bytes
 }
 
-// The time should grow with the number of nodes, not with its square: four times as many nodes must not take 16 times as long.
+// The time should grow with the number of nodes, not with its square: four times as many nodes must not take 16 times
+// as long.
 func BenchmarkNew(b *testing.B) {
 	for _, n := range []int{12_500, 50_000, 200_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

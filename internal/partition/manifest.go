@@ -15,8 +15,9 @@ import (
 // maxManifest is the maximum size in bytes of a manifest: 48 layers on 8 ranks take 1 MB.
 const maxManifest = 64 << 20
 
-// ReadManifest reads NAME.stages.json or NAME.shards.json. Stages are returned as segments of one shard each. Files are in the folder of the
-// manifest, and each input comes from the model's inputs, an earlier file of the same rank, or an earlier reduction: others are errors.
+// ReadManifest reads NAME.stages.json or NAME.shards.json. Stages are returned as segments of one shard each. Files are
+// in the folder of the manifest, and each input comes from the model's inputs, an earlier file of the same rank, or an
+// earlier reduction: others are errors.
 func ReadManifest(path string) (*ShardManifest, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -157,8 +158,8 @@ func (c *checker) output(o Result) error {
 	return nil
 }
 
-// Compare returns an error if a file in the folder has another size than in the manifest, or another digest if digests are compared and
-// the manifest has them.
+// Compare returns an error if a file in the folder has another size than in the manifest, or another digest if digests
+// are compared and the manifest has them.
 func (m *ShardManifest) Compare(ctx context.Context, folder string, digests bool) error {
 	for _, s := range m.Segments {
 		for _, shard := range s.Shards {

@@ -33,7 +33,8 @@ func manifest() *ShardManifest {
 	}
 }
 
-// A manifest names files of its folder, ranks that there are, and values that exist when they are read: one that does not is an error.
+// A manifest names files of its folder, ranks that there are, and values that exist when they are read: one that does
+// not is an error.
 func TestCheckOfManifests(t *testing.T) {
 	for want, change := range map[string]func(m *ShardManifest){
 		"":                                                     func(*ShardManifest) {},
@@ -193,7 +194,8 @@ func TestCompareWithFiles(t *testing.T) {
 	}
 }
 
-// Progress of all files ends at the bytes of their weights, but for a few that are part of the graph; the total of shards is a bound. After an error or an interruption there are no files.
+// Progress of all files ends at the bytes of their weights, but for a few that are part of the graph; the total of
+// shards is a bound. After an error or an interruption there are no files.
 func TestProgressAndErrorsOfWriting(t *testing.T) {
 	fixture := filepath.Join("..", "..", "fixtures", "transformer.onnx")
 	for name, write := range map[string]func(ctx context.Context, path, dir string, s onnx.SaveOptions) (int64, error){

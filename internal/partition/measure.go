@@ -20,8 +20,8 @@ const (
 	minTime = 200 * time.Millisecond
 )
 
-// Measure runs the stages of the model at path, of which p is the plan, one after the other on one random batch in this process, and sets
-// their Seconds. One stage is in memory at a time.
+// Measure runs the stages of the model at path, of which p is the plan, one after the other on one random batch in this
+// process, and sets their Seconds. One stage is in memory at a time.
 func (p *Plan) Measure(ctx context.Context, path string, o Options, workers int, limits memory.Limits) error {
 	values, err := p.inputs(ctx, path, o)
 	if err != nil {

@@ -42,8 +42,8 @@ func newOutline(g *ir.Graph) (*outline, error) {
 	return o, nil
 }
 
-// maxAside is the maximum number of nodes of an expression of constants that is duplicated. Those after it are partitioned like others:
-// lists of all constants in a long expression would have the square of its length.
+// maxAside is the maximum number of nodes of an expression of constants that is duplicated. Those after it are
+// partitioned like others: lists of all constants in a long expression would have the square of its length.
 const maxAside = 100
 
 // constants records the constants that n needs, and reports whether n needs only constants.

@@ -9,10 +9,10 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A Pair is the unit of tensor parallelism (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3): products with
-// column-parallel weights, followed by a product with a row-parallel weight. Between them devices do not communicate;
-// the partial sums of the second are all-reduced. A feed-forward block has one column-parallel weight, or a gate and an up
-// projection; attention has the query, key and value projections, split by heads.
+// A Pair is the unit of tensor parallelism (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3): products
+// with column-parallel weights, followed by a product with a row-parallel weight. Between them devices do not
+// communicate; the partial sums of the second are all-reduced. A feed-forward block has one column-parallel weight, or
+// a gate and an up projection; attention has the query, key and value projections, split by heads.
 type Pair struct {
 	Columns   []Cut  `json:"column_parallel"`
 	Row       Cut    `json:"row_parallel"`
@@ -32,8 +32,8 @@ type Cut struct {
 	Even      bool   `json:"even"`             // equal on all devices
 }
 
-// A split is the division of an axis of a value: blocks that follow one another on the axis, such as packed queries, keys and values, each of
-// which is divided over the devices in the same proportions.
+// A split is the division of an axis of a value: blocks that follow one another on the axis, such as packed queries,
+// keys and values, each of which is divided over the devices in the same proportions.
 type split struct {
 	axis   int
 	blocks []int64
@@ -48,7 +48,8 @@ func (s split) length() (n int64) {
 	return n
 }
 
-// A division is a pair with its nodes: the products, and the nodes between them, each of which computes a part on each device.
+// A division is a pair with its nodes: the products, and the nodes between them, each of which computes a part on each
+// device.
 type division struct {
 	*cutter
 	row     *ir.Node
@@ -150,12 +151,14 @@ func (d *division) parts() int64 {
 	return max(1, parts)
 }
 
-// maxBetween is the number of nodes between the products of a pair, beyond which they are none: attention has about 100.
+// maxBetween is the number of nodes between the products of a pair, beyond which they are none: attention has about
+// 100.
 const maxBetween = 1000
 
-// divide walks back from the activation input of row, divided along the reduction axis, through operators that keep the parts separate, to the
-// products before it. Consumers are visited before producers: a value is divided if all its consumers read it so, and otherwise each device
-// has the whole value and takes its part of it. The result is nil if there is no product whose columns are divided.
+// divide walks back from the activation input of row, divided along the reduction axis, through operators that keep the
+// parts separate, to the products before it. Consumers are visited before producers: a value is divided if all its
+// consumers read it so, and otherwise each device has the whole value and takes its part of it. The result is nil if
+// there is no product whose columns are divided.
 func (c *cutter) divide(row *ir.Node, taken map[*ir.Node]bool) *division {
 	d := &division{cutter: c, row: row, values: map[*ir.Value]split{}, reads: map[*ir.Node][]split{}, queued: map[*ir.Node]bool{}}
 	x := row.Input(0)
@@ -269,8 +272,8 @@ func (d *division) demand(v *ir.Value) (split, bool) {
 	return split{}, false
 }
 
-// agreed reports whether v can be divided by s: all consumers read it so. Exceptions are nodes that read the shape of v only, and outputs of
-// the model, whose parts are concatenated.
+// agreed reports whether v can be divided by s: all consumers read it so. Exceptions are nodes that read the shape of v
+// only, and outputs of the model, whose parts are concatenated.
 func (d *division) agreed(v *ir.Value, s split) bool {
 	if v.Ambiguous {
 		return false

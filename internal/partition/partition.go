@@ -23,8 +23,9 @@ type line struct {
 // line. It minimizes the cost of the largest stage, then the bytes across cuts; a value that crosses
 // several cuts counts at each. Every stage produces something that is needed after it.
 //
-// The bytes are minimized by dynamic programming over the ends of stages, in time proportional to n times the number of nodes and its
-// logarithm: as nodes share weights, the cost of a stage is not a sum, but it does not shrink with the stage.
+// The bytes are minimized by dynamic programming over the ends of stages, in time proportional to n times the number of
+// nodes and its logarithm: as nodes share weights, the cost of a stage is not a sum, but it does not shrink with the
+// stage.
 func (l *line) partition(n int) ([]int, error) {
 	l.relate()
 	if len(l.own) == 0 {

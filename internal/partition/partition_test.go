@@ -107,7 +107,8 @@ func TestMoreStagesThanCuts(t *testing.T) {
 	}
 }
 
-// Where the best cut leaves a stage without outputs that are needed, it is the next best one, though another one hands on fewer bytes.
+// Where the best cut leaves a stage without outputs that are needed, it is the next best one, though another one hands
+// on fewer bytes.
 func TestNextBestPartition(t *testing.T) {
 	for worse := range int64(10) { // than the best cut, which is before the last node
 		l := &line{own: []int64{9, 1, 1 + worse, 20}, needs: make([][]int, 4), cross: []int64{0, 1, 10, 0, 0}, makes: []int{0, 0, 1, 2, 2}}

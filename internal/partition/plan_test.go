@@ -77,7 +77,8 @@ func TestCrossingsAreWhatLaterStagesAreGiven(t *testing.T) {
 	}
 }
 
-// The outputs of a stage are what later stages are given from it, and the outputs of the model that it produces, each once and of the same type.
+// The outputs of a stage are what later stages are given from it, and the outputs of the model that it produces, each
+// once and of the same type.
 func TestOutputsOfStages(t *testing.T) {
 	for _, path := range conform.Fixtures(t) {
 		m := open(t, path)

@@ -82,7 +82,8 @@ func (r *rule) broadcasts() bool {
 	return true
 }
 
-// broadcast is the division of operand v of an output that is divided by s: axes count from the last one, and an axis of length 1 is not divided.
+// broadcast is the division of operand v of an output that is divided by s: axes count from the last one, and an axis
+// of length 1 is not divided.
 func (d *division) broadcast(out, v *ir.Value, s split) (split, bool) {
 	a, b, ok := d.shapes(v)
 	if !ok {
@@ -129,7 +130,8 @@ func (r *rule) transpose() bool {
 	return true
 }
 
-// view finds the axis of the input that holds the divided axis of the output. It has to be the same whatever the dynamic axes.
+// view finds the axis of the input that holds the divided axis of the output. It has to be the same whatever the
+// dynamic axes.
 func (r *rule) view() bool {
 	in, in2, known := r.shapes(r.n.Input(0))
 	out, out2, also := r.shapes(r.n.Outputs[0])
@@ -145,14 +147,15 @@ func (r *rule) view() bool {
 	return true
 }
 
-// copiesNone reports whether no 0 in the shape of a Reshape copies the divided axis of the input to an axis that is not divided.
+// copiesNone reports whether no 0 in the shape of a Reshape copies the divided axis of the input to an axis that is not
+// divided.
 func (r *rule) copiesNone(in split) bool {
 	shape, ok := r.n.Input(1).Ints()
 	return !r.n.Op.Is("Reshape") || !ok || in.axis == r.out().axis || in.axis >= len(shape) || shape[in.axis] != 0
 }
 
-// reshaped is the division of a tensor of shape in whose elements in shape out are divided by s. An axis that holds several times the
-// elements before the divided axis, such as packed queries, keys and values, has as many blocks.
+// reshaped is the division of a tensor of shape in whose elements in shape out are divided by s. An axis that holds
+// several times the elements before the divided axis, such as packed queries, keys and values, has as many blocks.
 func reshaped(in, out []int64, s split) (split, bool) {
 	before, at := ir.Spec{Shape: out[:s.axis]}.Elems(), int64(1)
 	for axis, n := range in {
@@ -278,7 +281,8 @@ func (r *rule) reduction() bool {
 	return from < rank && !reduced(from)
 }
 
-// matMul multiplies matrices of activations: batches of both are divided, or the rows of the first, or the columns of the second.
+// matMul multiplies matrices of activations: batches of both are divided, or the rows of the first, or the columns of
+// the second.
 func (r *rule) matMul() bool {
 	a, b, rank := r.n.Input(0), r.n.Input(1), r.rank(r.n.Outputs[0])
 	if r.rank(a) < 2 || r.rank(b) < 2 {
@@ -309,7 +313,8 @@ func (r *rule) headed(heads ...int64) bool {
 	return !slices.Contains(heads, 0)
 }
 
-// An attentionLayout is the inputs and outputs of an attention operator besides queries, keys and values, which are the first three.
+// An attentionLayout is the inputs and outputs of an attention operator besides queries, keys and values, which are the
+// first three.
 type attentionLayout struct {
 	heads, keyHeads int64
 	caches          []int // inputs of heads of keys on axis 1
@@ -381,8 +386,8 @@ func (r *rule) whenSet(i int, s split) {
 	}
 }
 
-// projected divides queries, keys and values: batch × heads × positions × size, batch × positions × columns, or all three packed in the
-// columns of the first input.
+// projected divides queries, keys and values: batch × heads × positions × size, batch × positions × columns, or all
+// three packed in the columns of the first input.
 func (r *rule) projected(l attentionLayout) bool {
 	q, k, v := r.n.Input(0), r.n.Input(1), r.n.Input(2)
 	if k == nil && v == nil {

@@ -11,7 +11,8 @@ import (
 // dynamic is the length of axes that are longer in the wider run.
 const dynamic = 10
 
-// A given is an input: an activation of a shape, or a constant of integers. The zero value is an input that is left out.
+// A given is an input: an activation of a shape, or a constant of integers. The zero value is an input that is left
+// out.
 type given struct {
 	shape []int64
 	ints  []int64
@@ -59,7 +60,8 @@ func ruleOf(version int64, op string, ins []given, outs [][]int64, divided []spl
 	return &rule{division: &division{cutter: &cutter{types: t}}, n: n, outs: slices.Clone(divided), ins: make([]split, len(inputs))}
 }
 
-// Each rule divides the inputs that a device needs parts of for its part of the outputs, and refuses where it would need more than a part.
+// Each rule divides the inputs that a device needs parts of for its part of the outputs, and refuses where it would
+// need more than a part.
 func TestRules(t *testing.T) {
 	i, is := ir.IntAttr, ir.IntsAttr
 	type A = []*ir.Attr

@@ -14,7 +14,8 @@ type sharder struct {
 	origin      map[*ir.Value]*ir.Value // of parts of constants: the constant in the whole model
 }
 
-// bounds is the range of an axis or block of that length on the rank: parts that cannot be divided evenly are given to the first ranks.
+// bounds is the range of an axis or block of that length on the rank: parts that cannot be divided evenly are given to
+// the first ranks.
 func (s *sharder) bounds(length int64) (from, to int64) {
 	parts := s.parts()
 	at := func(rank int64) int64 { return (rank*(parts/s.ranks) + min(rank, parts%s.ranks)) * (length / parts) }
@@ -44,8 +45,8 @@ func (s *sharder) indices(of split) []int64 {
 	return list
 }
 
-// apply rewrites the graph: weights and other inputs of divided nodes become parts, and sizes in attributes and shapes those of the rank.
-// The bias of the row-parallel product is added on rank 0 only.
+// apply rewrites the graph: weights and other inputs of divided nodes become parts, and sizes in attributes and shapes
+// those of the rank. The bias of the row-parallel product is added on rank 0 only.
 func (s *sharder) apply() {
 	s.readParts(s.row)
 	if s.rank > 0 && s.row.Input(2) != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A ShardManifest describes the files of tensor-parallel shards. Every rank runs its files of one segment after another; after a segment, the
-// values of its reductions are summed over the ranks, and later segments read the sums.
+// A ShardManifest describes the files of tensor-parallel shards. Every rank runs its files of one segment after
+// another; after a segment, the values of its reductions are summed over the ranks, and later segments read the sums.
 type ShardManifest struct {
 	Version  int             `json:"version"` // of this schema: ManifestVersion
 	Model    string          `json:"model"`
@@ -66,7 +66,8 @@ type Result struct {
 	Axis    int      `json:"axis,omitempty"`
 }
 
-// A DividedWeight is a constant of which every rank has a part: of each block, which follow one another along the axis, the next piece.
+// A DividedWeight is a constant of which every rank has a part: of each block, which follow one another along the axis,
+// the next piece.
 type DividedWeight struct {
 	Name    string  `json:"name"`
 	Axis    int     `json:"axis"`
@@ -96,8 +97,9 @@ type ShardsWritten struct {
 	Shards   *ShardManifest `json:"shards"`
 }
 
-// WriteShards divides the pairs of weights of the model at path over a number of ranks, and writes NAME.rank0.segment1.onnx etc. and
-// NAME.shards.json into dir, atomically like Write, with memory that does not depend on the size of weights.
+// WriteShards divides the pairs of weights of the model at path over a number of ranks, and writes
+// NAME.rank0.segment1.onnx etc. and NAME.shards.json into dir, atomically like Write, with memory that does not depend
+// on the size of weights.
 func WriteShards(ctx context.Context, path, dir string, ranks int, s onnx.SaveOptions) (_ *ShardsWritten, err error) {
 	w, err := newWriter(ctx, path, dir, s)
 	if err != nil {
@@ -292,7 +294,8 @@ func (w *shardWriter) producer(name string, rank int) string {
 	return ""
 }
 
-// shard writes the file of one rank and segment, from its own reading of the model; it returns nil if the rank has no nodes there.
+// shard writes the file of one rank and segment, from its own reading of the model; it returns nil if the rank has no
+// nodes there.
 func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, err error) {
 	f, err := onnx.OpenContext(ctx, w.source.Path)
 	if err != nil {
@@ -369,8 +372,8 @@ func (w *shardWriter) extract(m *ir.Model, k int, rank int64) (origin map[*ir.Va
 // unlistedConstants is the first IR version in which initializers need not be inputs of the graph.
 const unlistedConstants = 4
 
-// results makes the partial sums outputs of the graph. Ranks other than 0 have no other outputs but those that are concatenated, and nodes
-// that compute none of them are removed.
+// results makes the partial sums outputs of the graph. Ranks other than 0 have no other outputs but those that are
+// concatenated, and nodes that compute none of them are removed.
 func (w *shardWriter) results(g *ir.Graph, rows []*ir.Node, rank int64) {
 	var out ordered[*ir.Value]
 	for _, v := range g.Outputs {

@@ -142,7 +142,8 @@ func almost(got, want map[string]*ir.Array) error {
 	return nil
 }
 
-// Shards combined by the manifest compute the outputs of the whole model up to the order of sums; onnx.checker accepts them.
+// Shards combined by the manifest compute the outputs of the whole model up to the order of sums; onnx.checker accepts
+// them.
 func TestShardsComputeTheModel(t *testing.T) {
 	w := conform.Start(t)
 	lib, err := ort.Load(conform.ORTLibrary(t))

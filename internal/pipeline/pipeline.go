@@ -26,8 +26,8 @@ type Options struct {
 	Start func(context.Context, Settings) (Device, error)
 }
 
-// A Pipeline is a session of the stages or shards of a model. Several goroutines may use it: each stage runs one micro-batch at a time, so
-// that n concurrent runs keep n stages busy.
+// A Pipeline is a session of the stages or shards of a model. Several goroutines may use it: each stage runs one
+// micro-batch at a time, so that n concurrent runs keep n stages busy.
 type Pipeline struct {
 	manifest *partition.ShardManifest
 	devices  []*worker
@@ -297,7 +297,8 @@ func (b *microBatch) output(o partition.Result) (*ir.Array, error) {
 	return allGather(parts, o.Axis)
 }
 
-// allReduce is the sum of tensors of one type. Elements are added in float64, in the order of the ranks, and rounded once.
+// allReduce is the sum of tensors of one type. Elements are added in float64, in the order of the ranks, and rounded
+// once.
 func allReduce(parts []*ir.Array) (*ir.Array, error) {
 	first := parts[0]
 	for _, p := range parts {

@@ -16,15 +16,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A request is a run of one file in a process. The first message to a process is its Settings; its first reply is empty, when all files are
-// open.
+// A request is a run of one file in a process. The first message to a process is its Settings; its first reply is
+// empty, when all files are open.
 type request struct {
 	File   string
 	Inputs map[string]*ir.Array
 }
 
-// A Process is a device in a process of its own, with requests on its standard input and replies on its standard output, in the encoding of
-// encoding/gob. It ends when its input is closed, so also when the parent ends in any way.
+// A Process is a device in a process of its own, with requests on its standard input and replies on its standard
+// output, in the encoding of encoding/gob. It ends when its input is closed, so also when the parent ends in any way.
 type Process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
@@ -98,7 +98,8 @@ func (p *Process) exchange(ctx context.Context, message any) (*Reply, error) {
 	return r, nil
 }
 
-// end ends a process that does not reply, waits for it, and returns the reason: ctx has ended, or the process, or a message is not valid.
+// end ends a process that does not reply, waits for it, and returns the reason: ctx has ended, or the process, or a
+// message is not valid.
 func (p *Process) end(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) {
@@ -129,7 +130,8 @@ func (p *Process) Close() error {
 	return err
 }
 
-// Serve is the other side of a Process: it opens the files and runs them until in ends. An error before a reply is in the reply.
+// Serve is the other side of a Process: it opens the files and runs them until in ends. An error before a reply is in
+// the reply.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -99,7 +99,8 @@ func (f *webFile) get(ctx context.Context, off, n int64, match tag) (*http.Respo
 // maxRedirects limits the redirects of a request.
 const maxRedirects = 5
 
-// checkRedirect refuses redirects to what a URL of another host may not reach: plain HTTP, and addresses of this computer and its network.
+// checkRedirect refuses redirects to what a URL of another host may not reach: plain HTTP, and addresses of this
+// computer and its network.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	ip := net.ParseIP(r.URL.Hostname())
@@ -145,7 +146,8 @@ func (f *s3File) emptyRange(ctx context.Context) (*http.Response, error) {
 // amazon is the endpoint of S3 without AWS_ENDPOINT_URL.
 const amazon = "https://s3.amazonaws.com"
 
-// client is the client of S3 for the environment of this process. The region of a bucket of Amazon's is that of its responses if none is set.
+// client is the client of S3 for the environment of this process. The region of a bucket of Amazon's is that of its
+// responses if none is set.
 func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 	endpoint := firstOf("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 	if endpoint == "" {

@@ -11,7 +11,8 @@ import (
 // errExists is the cause of an *Error of an object that is there already, with other content.
 var errExists = errors.New("the object exists already")
 
-// Create writes an object unless there is one, by a conditional request (If-None-Match). One of the same content is no error.
+// Create writes an object unless there is one, by a conditional request (If-None-Match). One of the same content is no
+// error.
 func Create(ctx context.Context, url string, content []byte) error {
 	loc, err := parse(url)
 	if err != nil {

@@ -87,11 +87,12 @@ func withoutURL(err error) error {
 	return err
 }
 
-// errRange is a response that is not the requested range. The same request may have another response from a server that is not faulty.
+// errRange is a response that is not the requested range. The same request may have another response from a server that
+// is not faulty.
 var errRange = errors.New("the server sent another range than the requested one")
 
-// transientCodes are errors of S3 that pass, though their statuses are those of wrong requests: a body that arrived too slowly, a limit of requests, and a
-// conditional request at the same time.
+// transientCodes are errors of S3 that pass, though their statuses are those of wrong requests: a body that arrived too
+// slowly, a limit of requests, and a conditional request at the same time.
 var transientCodes = map[string]bool{
 	"RequestTimeout": true, "SlowDown": true, "Throttling": true, "ThrottlingException": true, "RequestLimitExceeded": true, "RequestThrottled": true,
 	"ConditionalRequestConflict": true,

@@ -42,7 +42,8 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Unix(1000, 0), bytes.NewReader(s.content))
 }
 
-// at starts the server, and returns the URL of its object and settings with short pauses. S3 is requested by AWS_ENDPOINT_URL.
+// at starts the server, and returns the URL of its object and settings with short pauses. S3 is requested by
+// AWS_ENDPOINT_URL.
 func (s *store) at(t *testing.T, scheme string) (string, *settings) {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -228,7 +229,8 @@ func TestTransientFaults(t *testing.T) {
 	}
 }
 
-// Faults that stay, or that no other attempt changes: an error within bounded attempts, without the signature of the URL.
+// Faults that stay, or that no other attempt changes: an error within bounded attempts, without the signature of the
+// URL.
 func TestFaults(t *testing.T) {
 	changed := func(s *store, w http.ResponseWriter, r *http.Request) {
 		other := &store{content: s.content, etag: `"two"`}

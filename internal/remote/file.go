@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// firstRead is the number of bytes of the first request of a file, and the least number of those that follow: headers of models and data fit.
+// firstRead is the number of bytes of the first request of a file, and the least number of those that follow: headers
+// of models and data fit.
 const firstRead = 64 << 10
 
 // requestTimeout limits the time of a request with its response, which has at most segment bytes.
@@ -42,7 +43,8 @@ type File struct {
 	requests, received atomic.Int64 // requests and bytes of their responses
 }
 
-// Open opens the object of a URL. Its first bytes are read, which also returns its size and ETag. Requests end with ctx.
+// Open opens the object of a URL. Its first bytes are read, which also returns its size and ETag. Requests end with
+// ctx.
 func Open(ctx context.Context, path string) (*File, error) {
 	loc, err := parse(path)
 	if err != nil {
@@ -123,7 +125,8 @@ func cut(err error) error {
 
 var rangeHeader = regexp.MustCompile(`^bytes (?:(\d+)-(\d+)|\*)/(\d+)$`)
 
-// contentRange is the range of a response, with end after its last byte, and the size of the object. An empty object has no range.
+// contentRange is the range of a response, with end after its last byte, and the size of the object. An empty object
+// has no range.
 func contentRange(r *http.Response) (start, end, total int64, err error) {
 	if r.Header.Get("Content-Range") == "" && r.Header.Get("Content-Length") == "0" {
 		return 0, 0, 0, nil
@@ -146,7 +149,8 @@ func contentRange(r *http.Response) (start, end, total int64, err error) {
 	return start, end, total, nil
 }
 
-// fetch reads a range of the object, with attempts after errors that may pass. After a lost connection it continues where that ended.
+// fetch reads a range of the object, with attempts after errors that may pass. After a lost connection it continues
+// where that ended.
 func (f *File) fetch(p []byte, off int64) error {
 	done := 0
 	return f.settings.retry(f.ctx, func() error {
@@ -178,8 +182,8 @@ func (f *File) fetchOnce(p []byte, off int64) (int, error) {
 // Size is the number of bytes of the object.
 func (f *File) Size() int64 { return f.size }
 
-// ReadAt implements io.ReaderAt. A reader that continues where one ended, or at the start of a payload of Plan, gets its bytes from read-ahead: larger ranges,
-// several at a time.
+// ReadAt implements io.ReaderAt. A reader that continues where one ended, or at the start of a payload of Plan, gets
+// its bytes from read-ahead: larger ranges, several at a time.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, &Error{f.path, errors.New("negative offset")}
@@ -268,7 +272,8 @@ func (f *File) sequential(off int64) bool {
 	return payload || slices.Contains(f.ends[:], off)
 }
 
-// Plan sets the payloads of the object, as pairs of offset and size. They are read from their start, and read-ahead does not exceed them.
+// Plan sets the payloads of the object, as pairs of offset and size. They are read from their start, and read-ahead
+// does not exceed them.
 func (f *File) Plan(payloads [][2]int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

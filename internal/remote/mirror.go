@@ -18,10 +18,12 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 )
 
-// A Mirror is a folder on disk with the files of a folder in a bucket, as far as this process needs them. Names are paths of slashes in the folder.
+// A Mirror is a folder on disk with the files of a folder in a bucket, as far as this process needs them. Names are
+// paths of slashes in the folder.
 //
-// A log, to which one process appends, is in the bucket as objects that are never replaced. Each has the bytes from the offset that is its name, so that a
-// process that continues the log elsewhere and one that continues it here do not both succeed.
+// A log, to which one process appends, is in the bucket as objects that are never replaced. Each has the bytes from the
+// offset that is its name, so that a process that continues the log elsewhere and one that continues it here do not
+// both succeed.
 type Mirror struct {
 	settings *settings
 	dir, url string
@@ -92,8 +94,8 @@ func written(path string, write func(io.Writer) error) (err error) {
 	return set.Publish(path)
 }
 
-// Pull appends to a log on disk what is in the bucket since the last Pull or Push. If there is any, another process has continued the log: it replaces what is on
-// disk and not in the bucket.
+// Pull appends to a log on disk what is in the bucket since the last Pull or Push. If there is any, another process has
+// continued the log: it replaces what is on disk and not in the bucket.
 func (m *Mirror) Pull(ctx context.Context, log string) error {
 	for {
 		if n, err := m.pullSegment(ctx, log); n == 0 || err != nil {
@@ -134,7 +136,8 @@ func (m *Mirror) pullSegment(ctx context.Context, log string) (n int64, err erro
 	return in.size, m.setKnown(log, off+in.size)
 }
 
-// Push sends what the first bytes of a log have since the last Pull or Push. It is an error if another process has continued the log.
+// Push sends what the first bytes of a log have since the last Pull or Push. It is an error if another process has
+// continued the log.
 func (m *Mirror) Push(ctx context.Context, log string, content io.ReaderAt, end int64) error {
 	off := m.known(log)
 	loc, err := m.segment(log, off)

@@ -94,7 +94,8 @@ func TestMirroredLog(t *testing.T) {
 	pulls(t, m[2], "1/log", "")
 }
 
-// Of two processes that continue a log, one succeeds. The other one receives what that has pushed, in place of its own, when it starts again.
+// Of two processes that continue a log, one succeeds. The other one receives what that has pushed, in place of its own,
+// when it starts again.
 func TestMirroredLogOfTwoProcesses(t *testing.T) {
 	settings, _ := faulty(t, none)
 	m := mirrors(t, settings, 2)
@@ -129,7 +130,8 @@ func TestMirroredLogOfTwoProcesses(t *testing.T) {
 	pulls(t, again(m[0]), "log", "begin second third")
 }
 
-// Files are received as they were stored, stored once, and copied in the bucket in parts; what all processes sent is removed.
+// Files are received as they were stored, stored once, and copied in the bucket in parts; what all processes sent is
+// removed.
 func TestMirroredFiles(t *testing.T) {
 	var copied, sent atomic.Int64
 	settings, folder := faulty(t, func(_ http.ResponseWriter, r *http.Request) bool {

@@ -31,7 +31,8 @@ func (s *settings) openModel(ctx context.Context, loc location, b *buffers) (*on
 	return (&folder{ctx: ctx, settings: s, buffers: b, model: loc}).openModel(ctx)
 }
 
-// ModelTag identifies the files of a model at a URL by their names, sizes and ETags, without reading payloads. It is empty if a file has no strong ETag.
+// ModelTag identifies the files of a model at a URL by their names, sizes and ETags, without reading payloads. It is
+// empty if a file has no strong ETag.
 func ModelTag(ctx context.Context, url string) (string, error) {
 	loc, err := parse(url)
 	if err != nil {

@@ -43,7 +43,8 @@ func web(t *testing.T, etag func(name string) string) (string, *atomic.Int64) {
 
 func strong(name string) string { return `"` + name + `"` }
 
-// A model at a URL is read with the data files next to it, and is that of the disk; its tag changes with any of its files.
+// A model at a URL is read with the data files next to it, and is that of the disk; its tag changes with any of its
+// files.
 func TestOpenModel(t *testing.T) {
 	tags := map[string]string{}
 	base, _ := web(t, func(name string) string { return strong(name + tags[name]) })
@@ -204,7 +205,8 @@ func TestContentRanges(t *testing.T) {
 	}
 }
 
-// Small reads are answered from the last one, large ones exactly, and reads of payloads by read-ahead that ends with them.
+// Small reads are answered from the last one, large ones exactly, and reads of payloads by read-ahead that ends with
+// them.
 func TestRequestsOfReads(t *testing.T) {
 	content := randomBytes(6 * firstRead)
 	for _, c := range []struct {
@@ -268,7 +270,8 @@ func TestRequestsOfReads(t *testing.T) {
 	}
 }
 
-// The buffers of read-ahead are those of the process: a file whose reader stopped loses its segment after a number of reads of others, and not before.
+// The buffers of read-ahead are those of the process: a file whose reader stopped loses its segment after a number of
+// reads of others, and not before.
 func TestStaleSegments(t *testing.T) {
 	b := &buffers{made: number}
 	idle := &segmentOf{file: &File{}, buffer: make([]byte, 1), last: 0}

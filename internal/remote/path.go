@@ -81,7 +81,8 @@ func parse(path string) (location, error) {
 	return loc, nil
 }
 
-// next is the location of a file next to this one. The query of a URL, such as a shared access signature, is that of both.
+// next is the location of a file next to this one. The query of a URL, such as a shared access signature, is that of
+// both.
 func (l location) next(name string) location {
 	if l.url == nil {
 		l.key = l.key[:strings.LastIndex(l.key, "/")+1] + name
@@ -104,7 +105,8 @@ func isLoopback(host string) bool {
 // query matches the query and fragment of a URL in a text.
 var query = regexp.MustCompile(`(https?://[^\s?#"']*)[?#][^\s"']*`)
 
-// Shown is a text without the queries of its URLs, which have signatures: for messages and reports. A path is returned as it is.
+// Shown is a text without the queries of its URLs, which have signatures: for messages and reports. A path is returned
+// as it is.
 func Shown(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
@@ -138,7 +140,8 @@ func Join(folder, name string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + name
 }
 
-// Name is the path of a URL without scheme, port and query, such as BUCKET/KEY, by which files made of it are named; another path is returned as it is.
+// Name is the path of a URL without scheme, port and query, such as BUCKET/KEY, by which files made of it are named;
+// another path is returned as it is.
 func Name(path string) string {
 	if !Is(path) {
 		return path

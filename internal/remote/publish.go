@@ -72,8 +72,9 @@ func (s *settings) checkWritable(ctx context.Context, url string) error {
 	return u.abort(ctx)
 }
 
-// Publish writes the files of a result. All are sent before the first one appears; they appear in this order. After an error nothing is left of those that
-// have not appeared, and uploads of the same names that a killed process left are removed.
+// Publish writes the files of a result. All are sent before the first one appears; they appear in this order. After an
+// error nothing is left of those that have not appeared, and uploads of the same names that a killed process left are
+// removed.
 func Publish(ctx context.Context, files []Upload) error { return shared().publish(ctx, files) }
 
 func (s *settings) publish(ctx context.Context, files []Upload) (err error) {
@@ -184,7 +185,8 @@ func (u *upload) send(ctx context.Context) error {
 	return g.Wait()
 }
 
-// partsOf is the number of parts of a file, and the size of each but the last one: size, or more for at most maxParts. An empty file has one part.
+// partsOf is the number of parts of a file, and the size of each but the last one: size, or more for at most maxParts.
+// An empty file has one part.
 func partsOf(total, size int64) (number, each int64) {
 	each = max(size, (total+maxParts-1)/maxParts)
 	return max(1, (total+each-1)/each), each
@@ -229,7 +231,8 @@ func (u *upload) complete(ctx context.Context) error {
 // aborts is the number of times that an upload is aborted while the server still adds parts to it.
 const aborts = 4
 
-// abort removes the parts that were sent, also after ctx ended. A part that a server still receives may be there after an abort, which is repeated then.
+// abort removes the parts that were sent, also after ctx ended. A part that a server still receives may be there after
+// an abort, which is repeated then.
 func (u *upload) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

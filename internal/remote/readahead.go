@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Read-ahead: segments of files are requested before they are read, ahead of a reader by depth of them, in buffers of the process, which all files have in common.
+// Read-ahead: segments of files are requested before they are read, ahead of a reader by depth of them, in buffers of
+// the process, which all files have in common.
 const (
 	segment = 2 << 20
 	number  = 6 // of buffers

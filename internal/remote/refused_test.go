@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// A server that refuses what changes objects: nothing that was not stored counts as stored, and each error names the object.
+// A server that refuses what changes objects: nothing that was not stored counts as stored, and each error names the
+// object.
 func TestRefusedChanges(t *testing.T) {
 	s := &store{content: []byte("old")}
 	s.fault = func(_ int64, w http.ResponseWriter, r *http.Request) bool {
@@ -57,7 +58,8 @@ func TestRefusedChanges(t *testing.T) {
 	}
 }
 
-// Requests are signed for the region of the environment, and for us-east-1, as other servers than Amazon's have it, where none is set.
+// Requests are signed for the region of the environment, and for us-east-1, as other servers than Amazon's have it,
+// where none is set.
 func TestRegionOfSignatures(t *testing.T) {
 	var mu sync.Mutex
 	var signed []string
@@ -89,7 +91,8 @@ func TestRegionOfSignatures(t *testing.T) {
 	}
 }
 
-// What an upload that fails has sent is removed, again while the server still adds parts to it. An upload without parts is removed once.
+// What an upload that fails has sent is removed, again while the server still adds parts to it. An upload without parts
+// is removed once.
 func TestAbortedUploads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
@@ -145,7 +148,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// An upload whose completion was answered by a lost response, so that a later attempt finds no upload, is complete if the object is there.
+// An upload whose completion was answered by a lost response, so that a later attempt finds no upload, is complete if
+// the object is there.
 func TestLostCompletion(t *testing.T) {
 	sum := strings.Repeat("a", 64)
 	for stored, complete := range map[string]bool{sum: true, strings.Repeat("b", 64): false, "": false} {

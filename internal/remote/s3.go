@@ -58,7 +58,8 @@ func (c *s3Client) do(ctx context.Context, r s3Request) (*http.Response, error) 
 func (c *s3Client) attempt(ctx context.Context, r s3Request) (*http.Response, error) {
 	region := c.regionOf(r.bucket)
 	var body io.Reader = http.NoBody
-	// The signature has the digest of the body, so that a server stores no other content than that of the file, without a checksum of its own kind.
+	// The signature has the digest of the body, so that a server stores no other content than that of the file, without
+	// a checksum of its own kind.
 	sum := sha256.New()
 	if r.body != nil && r.body.Size() > 0 {
 		if _, err := io.Copy(sum, io.NewSectionReader(r.body, 0, r.body.Size())); err != nil {
@@ -95,8 +96,9 @@ func (c *s3Client) attempt(ctx context.Context, r s3Request) (*http.Response, er
 	return nil, responseError(resp)
 }
 
-// url is the address of an object. The servers of Amazon, Google and Alibaba have a host for each bucket, and Amazon's one for each region; Alibaba's
-// refuse other addresses. A certificate for *.HOST does not hold for a bucket whose name has dots; it is in the path, as for other servers.
+// url is the address of an object. The servers of Amazon, Google and Alibaba have a host for each bucket, and Amazon's
+// one for each region; Alibaba's refuse other addresses. A certificate for *.HOST does not hold for a bucket whose name
+// has dots; it is in the path, as for other servers.
 func (c *s3Client) url(o object, region string) *url.URL {
 	u := &url.URL{Scheme: c.endpoint.Scheme, Host: c.endpoint.Host}
 	if c.endpoint.String() == amazon {
@@ -115,7 +117,8 @@ func (c *s3Client) url(o object, region string) *url.URL {
 	return u
 }
 
-// escaped is a path in the form that signatures have: all bytes but those of letters, digits, "-._~" and "/" are escaped. net/url leaves more of them.
+// escaped is a path in the form that signatures have: all bytes but those of letters, digits, "-._~" and "/" are
+// escaped. net/url leaves more of them.
 func escaped(path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -142,7 +145,8 @@ func (c *s3Client) learn(bucket, region string) bool {
 	return true
 }
 
-// xml sends a request and decodes the response. S3 begins some responses before it knows the result, so that an error may have the status of a success.
+// xml sends a request and decodes the response. S3 begins some responses before it knows the result, so that an error
+// may have the status of a success.
 func (c *s3Client) xml(ctx context.Context, r s3Request, out any) error {
 	resp, err := c.do(ctx, r)
 	if err != nil {
@@ -231,7 +235,8 @@ func decoded(key, encoding string) (string, error) {
 	return url.QueryUnescape(key)
 }
 
-// incomplete are the multipart uploads of an object that are neither complete nor aborted. One page has them: keys that only begin with its key are after it.
+// incomplete are the multipart uploads of an object that are neither complete nor aborted. One page has them: keys that
+// only begin with its key are after it.
 func (c *s3Client) incomplete(ctx context.Context, o object) (ids []string, err error) {
 	query := url.Values{"uploads": {""}, "prefix": {o.key}, "encoding-type": {"url"}}
 	var out struct {

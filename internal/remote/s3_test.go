@@ -22,7 +22,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// faulty starts an S3 server and a proxy with faults, which the environment names: fault returns true if it has answered.
+// faulty starts an S3 server and a proxy with faults, which the environment names: fault returns true if it has
+// answered.
 func faulty(t *testing.T, fault func(http.ResponseWriter, *http.Request) bool) (*settings, string) {
 	t.Helper()
 	endpoint, folder := conform.S3(t, "bucket")
@@ -108,7 +109,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Published files have their contents and digests, in spite of 503 and connections that are cut, and leave no incomplete upload.
+// Published files have their contents and digests, in spite of 503 and connections that are cut, and leave no
+// incomplete upload.
 func TestPublish(t *testing.T) {
 	var n atomic.Int64
 	settings, folder := faulty(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -147,7 +149,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// After an upload that fails nothing has appeared and nothing is left, and an upload that a killed process left is removed by the next one.
+// After an upload that fails nothing has appeared and nothing is left, and an upload that a killed process left is
+// removed by the next one.
 func TestFailedPublish(t *testing.T) {
 	failing := atomic.Bool{}
 	settings, folder := faulty(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -202,7 +205,8 @@ func TestInterruptedPublish(t *testing.T) {
 	}
 }
 
-// A real server refuses to continue with a replaced object, with wrong credentials, and in a bucket that is not there; signed URLs are read.
+// A real server refuses to continue with a replaced object, with wrong credentials, and in a bucket that is not there;
+// signed URLs are read.
 func TestServer(t *testing.T) {
 	settings, _ := faulty(t, none)
 	publish := func(content []byte) {

@@ -37,7 +37,8 @@ func clientOf(t *testing.T, endpoint, region string, f responses) *s3Client {
 	return &s3Client{http: &http.Client{Transport: f}, endpoint: u, signer: c.signer, region: region, regions: map[string]string{}}
 }
 
-// Amazon's buckets have hosts of their own, unless the certificate would not hold for them; those of other servers are in the path.
+// Amazon's buckets have hosts of their own, unless the certificate would not hold for them; those of other servers are
+// in the path.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ endpoint, region, bucket, key, want string }{
 		{"https://oss-cn-hangzhou.aliyuncs.com", "us-east-1", "b", "k", "https://b.oss-cn-hangzhou.aliyuncs.com/k"},
@@ -54,7 +55,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// The region of a bucket is that of the first response, in its header or its body, and is not requested again. One that is set stays.
+// The region of a bucket is that of the first response, in its header or its body, and is not requested again. One that
+// is set stays.
 func TestRegionOfABucket(t *testing.T) {
 	malformed := "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>"
 	for name, refusal := range map[string]struct {

@@ -1,6 +1,6 @@
-// Package retry decides whether a failed request is sent again, and when: it has the table of transient statuses and errors, and the waits between
-// attempts. It sends nothing and knows no protocol above HTTP: the caller repeats a whole step, such as a request with the reading of its response, and
-// only one that may be repeated.
+// Package retry decides whether a failed request is sent again, and when: it has the table of transient statuses and
+// errors, and the waits between attempts. It sends nothing and knows no protocol above HTTP: the caller repeats a whole
+// step, such as a request with the reading of its response, and only one that may be repeated.
 package retry
 
 import (
@@ -14,20 +14,23 @@ import (
 	"time"
 )
 
-// Attempts is the number of attempts of a step without progress between them: with the waits below they take at least 12 s and at most 24 s, in which
-// a server restarts or a bucket gets more partitions.
+// Attempts is the number of attempts of a step without progress between them: with the waits below they take at least
+// 12 s and at most 24 s, in which a server restarts or a bucket gets more partitions.
 const Attempts = 8
 
-// The wait before the second attempt is First, unless the caller has another; it doubles with every attempt, up to maxWait.
+// The wait before the second attempt is First, unless the caller has another; it doubles with every attempt, up to
+// maxWait.
 const (
 	First   = 250 * time.Millisecond
 	maxWait = 8 * time.Second
 )
 
-// maxRequested limits the wait that a server requests: a wrong one, such as a date in the next year, must not stop a run.
+// maxRequested limits the wait that a server requests: a wrong one, such as a date in the next year, must not stop a
+// run.
 const maxRequested = 5 * time.Minute
 
-// Status reports whether the same request may have another response later. 501 and 505 state what the server does not support at any time.
+// Status reports whether the same request may have another response later. 501 and 505 state what the server does not
+// support at any time.
 func Status(code int) bool {
 	switch code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -38,8 +41,9 @@ func Status(code int) bool {
 	return code >= http.StatusInternalServerError
 }
 
-// Unanswered reports whether a request that ended in err, without a response or within it, may succeed later: after a timeout, a reset, the end of a
-// connection, a server that does not listen yet. A name that does not exist, and a server that does not speak TLS or has another certificate, remain so.
+// Unanswered reports whether a request that ended in err, without a response or within it, may succeed later: after a
+// timeout, a reset, the end of a connection, a server that does not listen yet. A name that does not exist, and a
+// server that does not speak TLS or has another certificate, remain so.
 func Unanswered(err error) bool {
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
@@ -51,8 +55,8 @@ func Unanswered(err error) bool {
 	return true
 }
 
-// After is the wait that a response requests (Retry-After; RFC 9110, section 10.2.3): seconds, or a date, which is compared with the server's clock,
-// as that of this computer may differ. 0 if it requests none.
+// After is the wait that a response requests (Retry-After; RFC 9110, section 10.2.3): seconds, or a date, which is
+// compared with the server's clock, as that of this computer may differ. 0 if it requests none.
 func After(resp *http.Response) time.Duration {
 	value := resp.Header.Get("Retry-After")
 	if n, err := strconv.Atoi(value); err == nil {
@@ -112,7 +116,8 @@ func NewSeries(first time.Duration) *Series {
 // Progress begins the count anew: a transfer of any size ends only if its attempts get no further.
 func (s *Series) Progress() { s.failed = 0 }
 
-// Wait waits before the attempt after one that ended in err, and reports whether there is one: there is none after Attempts of them, or the end of ctx.
+// Wait waits before the attempt after one that ended in err, and reports whether there is one: there is none after
+// Attempts of them, or the end of ctx.
 func (s *Series) Wait(ctx context.Context, err error) bool {
 	if s.failed++; s.failed >= Attempts {
 		return false
@@ -120,8 +125,8 @@ func (s *Series) Wait(ctx context.Context, err error) bool {
 	return Sleep(ctx, max(Backoff(s.first, s.failed-1), Requested(err))) == nil
 }
 
-// Backoff is the wait before the attempt that follows n others after the first one: between half of first·2ⁿ, which is at most maxWait, and all of it.
-// Without the jitter, clients that a server refused together would all return together.
+// Backoff is the wait before the attempt that follows n others after the first one: between half of first·2ⁿ, which is
+// at most maxWait, and all of it. Without the jitter, clients that a server refused together would all return together.
 func Backoff(first time.Duration, n int) time.Duration {
 	d := min(first<<n, maxWait)
 	return d/2 + rand.N(d/2+1)

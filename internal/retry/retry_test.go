@@ -57,7 +57,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprint("status ", int(e)) }
 
-// Faults of a server that pass: the content is that of the attempt without one, after the wait that the server requests.
+// Faults of a server that pass: the content is that of the attempt without one, after the wait that the server
+// requests.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	cut := func(w http.ResponseWriter) {

@@ -15,7 +15,8 @@ import (
 )
 
 // The types of the formats: https://github.com/sigstore/model-transparency (predicate),
-// https://github.com/in-toto/attestation/tree/main/spec/v1 (statement), https://docs.sigstore.dev/about/bundle (bundle).
+// https://github.com/in-toto/attestation/tree/main/spec/v1 (statement), https://docs.sigstore.dev/about/bundle
+// (bundle).
 const (
 	BundleType    = "application/vnd.dev.sigstore.bundle.v0.3+json"
 	StatementType = "https://in-toto.io/Statement/v1"

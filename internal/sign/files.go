@@ -22,7 +22,8 @@ import (
 // Suffix is that of signatures: NAME.sig is that of NAME.onnx.
 const Suffix = ".sig"
 
-// DefaultPath is where the signature of a model is by default, NAME.sig next to it, or that of a folder, model.sig in it.
+// DefaultPath is where the signature of a model is by default, NAME.sig next to it, or that of a folder, model.sig in
+// it.
 func DefaultPath(path string) string {
 	if isFolder(path) {
 		return filepath.Join(path, "model"+Suffix)
@@ -36,8 +37,8 @@ type Files struct {
 	Names []string // paths in it, with slashes; nil for all files of the folder
 }
 
-// FilesOf are the files of a folder, or those of a model: the model, its external data, the files that it needs from a folder with configuration,
-// and its reports next to it but for those with times of the run.
+// FilesOf are the files of a folder, or those of a model: the model, its external data, the files that it needs from a
+// folder with configuration, and its reports next to it but for those with times of the run.
 func FilesOf(ctx context.Context, path string) (Files, error) {
 	if isFolder(path) {
 		return Files{Root: path}, nil
@@ -97,8 +98,8 @@ func ofModel(model string, paths []string) (Files, error) {
 // gitPaths are the paths that model-signing ignores in a folder by default.
 func gitPaths() []string { return []string{".git", ".gitattributes", ".github", ".gitignore"} }
 
-// list returns the names of the files that a signature covers. As in model-signing, these are all files of a folder that are neither ignored
-// paths nor below one.
+// list returns the names of the files that a signature covers. As in model-signing, these are all files of a folder
+// that are neither ignored paths nor below one.
 func (f Files) list(ignored []string) ([]string, error) {
 	if f.Names != nil {
 		return slices.DeleteFunc(slices.Clone(f.Names), func(name string) bool { return covers(ignored, name) }), nil

@@ -12,8 +12,8 @@ import (
 	"github.com/youmark/pkcs8"
 )
 
-// PrivateKey reads a private key from source, a file or env:NAME: an EC key as PEM, in SEC 1 (EC PRIVATE KEY) or PKCS #8. It calls passphrase for an
-// encrypted one only.
+// PrivateKey reads a private key from source, a file or env:NAME: an EC key as PEM, in SEC 1 (EC PRIVATE KEY) or PKCS
+// #8. It calls passphrase for an encrypted one only.
 func PrivateKey(source string, passphrase func() ([]byte, error)) (*ecdsa.PrivateKey, error) {
 	block, err := readPEM(source, "EC PRIVATE KEY", "PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
 	if err != nil {
@@ -85,8 +85,8 @@ func withSource(source string, err error) error {
 	return fmt.Errorf("%s: %w", source, err)
 }
 
-// readPEM returns the first block of one of the types in a file or environment variable. Other blocks, such as the parameters that
-// openssl ecparam writes, are skipped.
+// readPEM returns the first block of one of the types in a file or environment variable. Other blocks, such as the
+// parameters that openssl ecparam writes, are skipped.
 func readPEM(source string, types ...string) (*pem.Block, error) {
 	text, err := readSource(source)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// The encrypted key is openssl's: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -aes-256-cbc -pass pass:secret
+// The encrypted key is openssl's: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -aes-256-cbc -pass
+// pass:secret
 const encryptedKey = `-----BEGIN ENCRYPTED PRIVATE KEY-----
 MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAju4yEbQpzJJgICCAAw
 DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEGvMAnijq+wW9PA1/OT2RPgEgZBo

@@ -21,7 +21,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Sign returns the bundle of a signature over files that is to be written to path, which it does not cover, and the files. It reads all of them.
+// Sign returns the bundle of a signature over files that is to be written to path, which it does not cover, and the
+// files. It reads all of them.
 func Sign(ctx context.Context, key *ecdsa.PrivateKey, files Files, path string, o Options) ([]byte, []File, error) {
 	ignored := append(files.ownName(path), gitPaths()...)
 	names, err := files.list(ignored)

@@ -184,7 +184,8 @@ func link(t *testing.T, path string) {
 	}
 }
 
-// A model is verified in a folder with other things: the signature covers its files, and all of its files have to be covered.
+// A model is verified in a folder with other things: the signature covers its files, and all of its files have to be
+// covered.
 func TestModelInAFolder(t *testing.T) {
 	oracle := conform.Start(t)
 	private, public := newKey(t, elliptic.P256())

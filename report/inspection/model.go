@@ -62,7 +62,8 @@ type Tensor struct {
 	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements that are zero
 }
 
-// A Runtime is the bytes of the model's weights in the memory of a runtime that has loaded it: which forms stay sparse or quantized differs.
+// A Runtime is the bytes of the model's weights in the memory of a runtime that has loaded it: which forms stay sparse
+// or quantized differs.
 type Runtime struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`

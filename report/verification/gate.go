@@ -121,7 +121,8 @@ func (o Output) noSQNR() string {
 	return fmt.Sprintf("output %q: the reference is zero", o.Name)
 }
 
-// Lost is why a result fails whatever the gates: an output has NaN or infinities where that of the source is finite; empty if none has.
+// Lost is why a result fails whatever the gates: an output has NaN or infinities where that of the source is finite;
+// empty if none has.
 func (r *Result) Lost() string {
 	for _, o := range r.Outputs {
 		e := o.Errors

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A Drop is by how much the accuracy of the second model is lower than that of the first one on the same samples, as far as their number
-// determines it: the interval of 95 % confidence for the drop on other samples of the same kind.
+// A Drop is by how much the accuracy of the second model is lower than that of the first one on the same samples, as
+// far as their number determines it: the interval of 95 % confidence for the drop on other samples of the same kind.
 type Drop struct {
 	Samples int64   `json:"samples"` // with a label
 	Lost    int64   `json:"lost"`    // that only the first model classifies correctly
@@ -25,9 +25,10 @@ func NewDrop(samples, before, lost, gained int64) *Drop {
 	return d
 }
 
-// pairedInterval is the interval of the difference of two proportions of the same samples: Newcombe, Improved confidence intervals for the
-// difference between binomial proportions based on paired data, Statistics in Medicine 17, 1998, method 10. It combines Wilson's intervals of
-// both, so that it is right near 0 and 1 and without a discordant sample.
+// pairedInterval is the interval of the difference of two proportions of the same samples: Newcombe, Improved
+// confidence intervals for the difference between binomial proportions based on paired data, Statistics in Medicine 17,
+// 1998, method 10. It combines Wilson's intervals of both, so that it is right near 0 and 1 and without a discordant
+// sample.
 func pairedInterval(n, before, lost, gained float64) (low, high float64) {
 	after := before - lost + gained
 	both, neither := before-lost, n-before-gained
@@ -56,7 +57,8 @@ func wilson(k, n float64) (low, high float64) {
 	return max(0, (center-half)/(1+z2)), min(1, (center+half)/(1+z2))
 }
 
-// Consistent reports whether the accuracies are those of the numbers of samples in a.Drop, and its interval follows from them.
+// Consistent reports whether the accuracies are those of the numbers of samples in a.Drop, and its interval follows
+// from them.
 func (a *Accuracy) Consistent() bool {
 	d := a.Drop
 	if d == nil {

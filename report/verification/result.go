@@ -42,9 +42,9 @@ type File struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// An Output compares one output of the second model with the first one's. Errors are
-// of floats. Agreement is the fraction of equal integers or strings, and of rows of scores with
-// the same largest one (top-1). An output with Sizes has no Errors, and an Agreement only if it holds integers or strings.
+// An Output compares one output of the second model with the first one's. Errors are of floats. Agreement is the
+// fraction of equal integers or strings, and of rows of scores with the same largest one (top-1). An output with Sizes
+// has no Errors, and an Agreement only if it holds integers or strings.
 type Output struct {
 	Name      string   `json:"name"`
 	Errors    *Errors  `json:"errors,omitempty"`
@@ -63,14 +63,15 @@ type Accuracy struct {
 	Likelihood *Likelihood `json:"-"` // nil without scores
 }
 
-// A Likelihood is the drop of the probabilities of the correct classes. It is more sensitive than accuracy, and on few samples a better
-// estimate of the loss on others.
+// A Likelihood is the drop of the probabilities of the correct classes. It is more sensitive than accuracy, and on few
+// samples a better estimate of the loss on others.
 type Likelihood struct {
 	Drop  float64 // mean
 	Error float64 // standard error of Drop
 }
 
-// A Metric is a measure of both models on the samples, of which the report has the digest. A single model has no Before.
+// A Metric is a measure of both models on the samples, of which the report has the digest. A single model has no
+// Before.
 type Metric struct {
 	Name           string   `json:"name"`
 	Before         *float64 `json:"before,omitempty"` // absent where it is undefined
@@ -105,13 +106,15 @@ type Activations struct {
 	After  int64 `json:"after"`
 }
 
-// Weights are the bytes of weights of each model in the memory of the embedded engine, in its own forms: packed for kernels, sparse or quantized.
+// Weights are the bytes of weights of each model in the memory of the embedded engine, in its own forms: packed for
+// kernels, sparse or quantized.
 type Weights struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
 }
 
-// Worst is an output whose size differs, else that with the lowest SQNR, else the lowest agreement; nil if there is no output.
+// Worst is an output whose size differs, else that with the lowest SQNR, else the lowest agreement; nil if there is no
+// output.
 func (r *Result) Worst() *Output {
 	var worst *Output
 	for i := range r.Outputs {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz, which also trained the result".
+// Text is the number of samples and their origin, as "8 random samples, seed 0" or "500 samples of digits.npz, which
+// also trained the result".
 func (d *Data) Text() string {
 	kind := ""
 	if d.Generated {
@@ -30,7 +31,8 @@ func (d *Data) Text() string {
 	return text + d.reuse()
 }
 
-// reuse states what else the samples were used for, as ", which also calibrated the result"; empty for samples of no other use.
+// reuse states what else the samples were used for, as ", which also calibrated the result"; empty for samples of no
+// other use.
 func (d *Data) reuse() string {
 	if len(d.Uses) == 0 {
 		return ""
@@ -46,8 +48,8 @@ func (d *Data) reuse() string {
 	return ", which also " + did[0] + " the result"
 }
 
-// Evidence describes the samples that the models were run on, with their digest, other uses of them, and the interval of the drop of accuracy; r may be
-// nil for models that were not run.
+// Evidence describes the samples that the models were run on, with their digest, other uses of them, and the interval
+// of the drop of accuracy; r may be nil for models that were not run.
 func (r *Result) Evidence() string {
 	switch {
 	case r == nil:

@@ -1,4 +1,5 @@
-// Package signing is where package s3 registers what signs requests to object storage, so that programs without object storage do not link it.
+// Package signing is where package s3 registers what signs requests to object storage, so that programs without object
+// storage do not link it.
 package signing
 
 import (
@@ -17,7 +18,8 @@ type Signer interface {
 
 var registered atomic.Pointer[func(*http.Transport) Signer]
 
-// Register registers the function that makes signers: of the credentials that the environment has then, those of roles by requests with a transport.
+// Register registers the function that makes signers: of the credentials that the environment has then, those of roles
+// by requests with a transport.
 func Register(signer func(*http.Transport) Signer) { registered.Store(&signer) }
 
 // New returns a signer, or nil if package s3 is not imported.
