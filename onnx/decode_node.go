@@ -220,7 +220,10 @@ func (p *protoNode) lift() *ir.Tensor {
 }
 
 func words(shape []int64, text ...string) *ir.Tensor {
-	return &ir.Tensor{Spec: ir.Spec{DType: ir.String, Shape: shape}, Source: ir.Text(func() ([]string, error) { return text, nil })}
+	return &ir.Tensor{
+		Spec:   ir.Spec{DType: ir.String, Shape: shape},
+		Source: ir.Text(func() ([]string, error) { return text, nil }),
+	}
 }
 
 // list is nil for a list that was too long to decode.

@@ -54,7 +54,16 @@ func (d *decoder) sparse(pieces []field) (*ir.Sparse, *ir.Tensor, error) {
 		return nil, nil, d.fail(off, err.Error())
 	}
 	if stored := s.Values.Bytes() + s.Indices.Bytes(); dense.Bytes() > max(maxDense, maxSparsity*stored) {
-		return nil, nil, d.fail(off, fmt.Sprintf("sparse tensor %q of %d bytes expands to %d bytes, more than %d times as many", dense.Name, stored, dense.Bytes(), maxSparsity))
+		return nil, nil, d.fail(
+			off,
+			fmt.Sprintf(
+				"sparse tensor %q of %d bytes expands to %d bytes, more than %d times as many",
+				dense.Name,
+				stored,
+				dense.Bytes(),
+				maxSparsity,
+			),
+		)
 	}
 	return s, Dense(s).Derive()[0], nil
 }

@@ -122,7 +122,13 @@ func (d *folder) span(e external, s ir.Spec) (ir.Span, error) {
 		return ir.Span{}, err
 	}
 	if e.offset > f.size || n > f.size-e.offset {
-		return ir.Span{}, fmt.Errorf("external data %q has %d bytes, but the tensor refers to bytes %d to %d", e.location, f.size, e.offset, e.offset+n)
+		return ir.Span{}, fmt.Errorf(
+			"external data %q has %d bytes, but the tensor refers to bytes %d to %d",
+			e.location,
+			f.size,
+			e.offset,
+			e.offset+n,
+		)
 	}
 	return ir.Span{R: f, Off: e.offset}, nil
 }

@@ -28,8 +28,9 @@ type SaveOptions struct {
 	Digest   bool  // compute SHA-256 of the written files
 	Sync     bool  // flush the files to the disk before they are renamed; not of Stage, whose set has that option
 
-	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
-	Journal  ir.Journal              // keeps written payloads across interruptions, and divides data files between processes; nil for none
+	Eval *ir.Eval // computes intermediate results; nil for one of its own
+	// Keeps written payloads across interruptions, and divides data files between processes; nil for none.
+	Journal  ir.Journal
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
 }
 
@@ -159,7 +160,13 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 }
 
 // Stage writes the files of p into a set, which publishes them later: it is Fill, then Seal.
-func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, rules Rules, o SaveOptions) (_ []Written, err error) {
+func (p *Plan) Stage(
+	ctx context.Context,
+	set *atomicfile.Set,
+	path string,
+	rules Rules,
+	o SaveOptions,
+) (_ []Written, err error) {
 	if err := p.check(rules); err != nil {
 		return nil, err
 	}
@@ -190,7 +197,13 @@ type Staged struct {
 //
 // A model that breaks a rule is an error before any payload is computed. Every model that a command makes is written
 // here or by Stage; copies, such as those of pack, unpack and pull, have the bytes of their source.
-func (p *Plan) Fill(ctx context.Context, set *atomicfile.Set, path string, rules Rules, o SaveOptions) (*Staged, error) {
+func (p *Plan) Fill(
+	ctx context.Context,
+	set *atomicfile.Set,
+	path string,
+	rules Rules,
+	o SaveOptions,
+) (*Staged, error) {
 	if err := p.check(rules); err != nil {
 		return nil, err
 	}
@@ -211,7 +224,12 @@ func (p *Plan) check(rules Rules) error {
 
 func (p *Plan) fill(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ *Staged, err error) {
 	if p.skel.n > inlineLimit {
-		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
+		return nil, fmt.Errorf(
+			"%s: %d bytes cannot go into a data file, and a protobuf message holds %d",
+			path,
+			p.skel.n,
+			inlineLimit,
+		)
 	}
 	dir, err := set.Folder(path)
 	if err != nil {

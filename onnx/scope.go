@@ -62,7 +62,13 @@ func (s *scope) resolve(name string) *ir.Value {
 func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) error {
 	x := &graphExtra{inputs: map[string]info{}, outputs: map[string]info{}, rest: g.rest}
 	into.Extra = x
-	s := &scope{g: into, outer: outer, first: make(map[string]*ir.Value, g.definitions()), now: map[string]*ir.Value{}, loose: map[string]*ir.Value{}}
+	s := &scope{
+		g:     into,
+		outer: outer,
+		first: make(map[string]*ir.Value, g.definitions()),
+		now:   map[string]*ir.Value{},
+		loose: map[string]*ir.Value{},
+	}
 	if err := d.buildInputs(s, g, x, at); err != nil {
 		return err
 	}

@@ -132,7 +132,12 @@ func (d *valueDecoder) valueOf(f field, kind ValueKind) (*ir.Array, error) {
 
 // held are the values that a SequenceProto or OptionalProto holds.
 func (d *valueDecoder) held(f field) ([]*ir.Array, error) {
-	kinds := map[num]ValueKind{holdsTensor: TensorValue, holdsSequence: SequenceValue, holdsMap: MapValue, holdsOptional: OptionalValue}
+	kinds := map[num]ValueKind{
+		holdsTensor:   TensorValue,
+		holdsSequence: SequenceValue,
+		holdsMap:      MapValue,
+		holdsOptional: OptionalValue,
+	}
 	var items []*ir.Array
 	err := d.each(f.off, f.end, func(f field) error {
 		kind, ok := kinds[f.num]

@@ -81,7 +81,10 @@ func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadClos
 		return nil, 0, errors.Join(r.refused(fmt.Errorf("%s: the registry sent %q instead of the bytes from %d", f.Name, got, from)), content.Close())
 	}
 	if n := resp.ContentLength; n >= 0 && from+n != f.Size {
-		return nil, 0, errors.Join(&ContentError{f.Name, fmt.Errorf("%d bytes, but the registry lists %d", from+n, f.Size)}, content.Close())
+		return nil, 0, errors.Join(
+			&ContentError{f.Name, fmt.Errorf("%d bytes, but the registry lists %d", from+n, f.Size)},
+			content.Close(),
+		)
 	}
 	return content, from, nil
 }
@@ -97,9 +100,14 @@ func (r *repository) begin(ctx context.Context, f *File) (*url.URL, error) {
 		scoped := auth.AppendRepositoryScope(ctx, r.Reference, auth.ActionPull, auth.ActionPush)
 		if from != "" {
 			address += "?" + url.Values{"mount": {"sha256:" + f.SHA256}, "from": {from}}.Encode()
-			scoped = auth.AppendRepositoryScope(scoped, registry.Reference{Registry: r.ref.Host, Repository: from}, auth.ActionPull)
+			scoped = auth.AppendRepositoryScope(
+				scoped,
+				registry.Reference{Registry: r.ref.Host, Repository: from},
+				auth.ActionPull,
+			)
 		}
-		req, err := http.NewRequestWithContext(scoped, http.MethodPost, address, nil) // an empty body that is not nil is not sent again
+		// An empty body that is not nil is not sent again.
+		req, err := http.NewRequestWithContext(scoped, http.MethodPost, address, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +247,8 @@ func (u *upload) patch(ctx context.Context) error {
 		return u.failed(watch.cause(err))
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent { // that of Docker's specification
+	// That of Docker's specification.
+	if resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent {
 		u.sent = u.f.Size
 		u.at, err = u.location(resp)
 		return err

@@ -179,9 +179,20 @@ func (a *Artifact) checkReport(parts, packed []File) error {
 		i := slices.IndexFunc(listed, func(l File) bool { return l.Name == f.Name })
 		switch {
 		case i < 0:
-			return &ContentError{report.Path, fmt.Errorf("the report does not name %s: it describes another model", f.Name)}
+			return &ContentError{
+				report.Path,
+				fmt.Errorf("the report does not name %s: it describes another model", f.Name),
+			}
 		case listed[i].SHA256 != "" && listed[i].SHA256 != f.SHA256:
-			return &ContentError{report.Path, fmt.Errorf("the report names SHA-256 %.12s… for %s, which has %.12s…: it describes another model", listed[i].SHA256, f.Name, f.SHA256)}
+			return &ContentError{
+				report.Path,
+				fmt.Errorf(
+					"the report names SHA-256 %.12s… for %s, which has %.12s…: it describes another model",
+					listed[i].SHA256,
+					f.Name,
+					f.SHA256,
+				),
+			}
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ func checkDir(_ context.Context, ref Reference, _ Options) error {
 
 // pushDir copies the files: it is a pull from where they are.
 func pushDir(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
-	files := slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role == ReportPage }) // it has a time
+	// It has a time.
+	files := slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role == ReportPage })
 	local := &Stored{Reference: ref, Digest: ref, Files: files, open: openPath}
 	p, err := local.Pull(ctx, ref.Name, o)
 	if err != nil {

@@ -27,7 +27,11 @@ type ConflictError struct {
 
 // Error names the option that replaces it.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s exists with other content (%s); choose another name, or replace it with --overwrite", e.What, e.There)
+	return fmt.Sprintf(
+		"%s exists with other content (%s); choose another name, or replace it with --overwrite",
+		e.What,
+		e.There,
+	)
 }
 
 // ErrNotFound is the cause of a *TransferError for a tag, alias or repository that the registry does not have.

@@ -52,7 +52,13 @@ func (h *hub) push(ctx context.Context, ref Reference, o Options) (*Pushed, erro
 // PushVariants writes a folder for `hf upload` from a folder whose folder "onnx" has models under the names that
 // transformers.js loads: the sources, the variants with their reports, the files of the folder itself, such as
 // configuration, and a model card of all variants. o.Card has their dtypes.
-func PushVariants(ctx context.Context, ref Reference, dir string, sources, variants []string, o Options) (_ *Pushed, err error) {
+func PushVariants(
+	ctx context.Context,
+	ref Reference,
+	dir string,
+	sources, variants []string,
+	o Options,
+) (_ *Pushed, err error) {
 	if ref.Scheme != schemeHub {
 		return nil, &ReferenceError{ref.String(), errors.New("variants are pushed to hf:DIR")}
 	}
@@ -71,7 +77,8 @@ func PushVariants(ctx context.Context, ref Reference, dir string, sources, varia
 			return nil, err
 		}
 		for _, f := range h.artifact.Files {
-			if f.Role != Card && f.Role != ReportPage && filepath.Dir(f.Path) == filepath.Dir(model) { // others are in h.list already
+			// Others are in h.list already.
+			if f.Role != Card && f.Role != ReportPage && filepath.Dir(f.Path) == filepath.Dir(model) {
 				f.Name = hubFolder + "/" + f.Name
 				h.list = append(h.list, f)
 			}

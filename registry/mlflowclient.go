@@ -118,7 +118,13 @@ func (m *mlflow) answer(req *http.Request, out any) error {
 		out = &struct{}{}
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return m.refused(fmt.Errorf("%s is no MLflow server, or its path is missing before the name of the model: the response is %s", m.ref.Host, contentType(resp)))
+		return m.refused(
+			fmt.Errorf(
+				"%s is no MLflow server, or its path is missing before the name of the model: the response is %s",
+				m.ref.Host,
+				contentType(resp),
+			),
+		)
 	}
 	return nil
 }
@@ -157,13 +163,23 @@ func (m *mlflow) status(resp *http.Response) error {
 func (m *mlflow) explained(e *mlflowError) error {
 	switch {
 	case e.Status == http.StatusUnauthorized && m.auth == "":
-		return fmt.Errorf("%s requires credentials: set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD", m.ref.Host)
+		return fmt.Errorf(
+			"%s requires credentials: set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
+			m.ref.Host,
+		)
 	case e.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%s refuses the credentials of MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD", m.ref.Host)
+		return fmt.Errorf(
+			"%s refuses the credentials of MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
+			m.ref.Host,
+		)
 	case e.Status == http.StatusForbidden:
 		return fmt.Errorf("%s denies access: %w", m.ref.Host, e)
 	case e.Status == http.StatusNotFound && e.Code == "":
-		return fmt.Errorf("%s is no MLflow server of version 3, or its path is missing before the name of the model: %w", m.ref.Host, e)
+		return fmt.Errorf(
+			"%s is no MLflow server of version 3, or its path is missing before the name of the model: %w",
+			m.ref.Host,
+			e,
+		)
 	}
 	return fmt.Errorf("the server responds with status %d: %w", e.Status, e)
 }
@@ -184,7 +200,12 @@ func (m *mlflow) proxied(location string) (string, error) {
 	if err == nil && at.Scheme == "mlflow-artifacts" {
 		return strings.Trim(at.Path, "/"), nil
 	}
-	return "", m.refused(fmt.Errorf("the server does not store artifacts: those of the experiment are at %q; start it with --serve-artifacts, and name a new experiment by MLFLOW_EXPERIMENT_NAME", location))
+	return "", m.refused(
+		fmt.Errorf(
+			"the server does not store artifacts: those of the experiment are at %q; start it with --serve-artifacts, and name a new experiment by MLFLOW_EXPERIMENT_NAME",
+			location,
+		),
+	)
 }
 
 // upload stores a file at a path on the server, and repeats that after errors. MLflow has no uploads that resume.
@@ -292,10 +313,23 @@ func (m *mlflow) download(ctx context.Context, path string, f File, from int64) 
 	case resp.StatusCode != http.StatusPartialContent || from == 0:
 		return nil, 0, errors.Join(m.status(resp), content.Close())
 	case !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from)):
-		return nil, 0, errors.Join(m.refused(fmt.Errorf("%s: the server sent %q instead of the bytes from %d", f.Name, resp.Header.Get("Content-Range"), from)), content.Close())
+		return nil, 0, errors.Join(
+			m.refused(
+				fmt.Errorf(
+					"%s: the server sent %q instead of the bytes from %d",
+					f.Name,
+					resp.Header.Get("Content-Range"),
+					from,
+				),
+			),
+			content.Close(),
+		)
 	}
 	if n := resp.ContentLength; n >= 0 && f.Size >= 0 && from+n != f.Size {
-		return nil, 0, errors.Join(&ContentError{f.Name, fmt.Errorf("%d bytes, but the manifest lists %d", from+n, f.Size)}, content.Close())
+		return nil, 0, errors.Join(
+			&ContentError{f.Name, fmt.Errorf("%d bytes, but the manifest lists %d", from+n, f.Size)},
+			content.Close(),
+		)
 	}
 	return content, from, nil
 }

@@ -33,15 +33,20 @@ func listMLflow(ctx context.Context, ref Reference, o Options) (*Stored, error) 
 	}
 	digest := v.tag(tagDigest)
 	if digest == "" {
-		return nil, m.refused(fmt.Errorf("version %s was not pushed by mcompress: it has no tag %s", v.Version, tagDigest))
+		return nil, m.refused(
+			fmt.Errorf("version %s was not pushed by mcompress: it has no tag %s", v.Version, tagDigest),
+		)
 	}
 	folder, err := m.folder(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stored{Digest: m.numbered(v.Version), open: func(ctx context.Context, f File, from int64) (io.ReadCloser, int64, error) {
-		return m.download(ctx, folder+"/"+f.Name, f, from)
-	}}
+	s := &Stored{
+		Digest: m.numbered(v.Version),
+		open: func(ctx context.Context, f File, from int64) (io.ReadCloser, int64, error) {
+			return m.download(ctx, folder+"/"+f.Name, f, from)
+		},
+	}
 	text, err := m.read(ctx, folder+"/"+manifestName, digest)
 	if err != nil {
 		return nil, err
@@ -82,7 +87,10 @@ func (m *mlflow) read(ctx context.Context, path, digest string) ([]byte, error) 
 		return nil, m.failed(ctx, err)
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != digest {
-		return nil, &ContentError{manifestName, fmt.Errorf("SHA-256 is %x…, but the tag %s is %.12s…", sum[:6], tagDigest, digest)}
+		return nil, &ContentError{
+			manifestName,
+			fmt.Errorf("SHA-256 is %x…, but the tag %s is %.12s…", sum[:6], tagDigest, digest),
+		}
 	}
 	return text, nil
 }

@@ -119,7 +119,11 @@ func (p *mlflowPush) tags() []mlflowTag {
 	model, _ := p.artifact.Model()
 	tags := []mlflowTag{{tagDigest, p.digest}, {"mcompress.model.sha256", model.SHA256}}
 	if x := p.facts; x != nil {
-		tags = append(tags, mlflowTag{"mcompress.report.digest", x.digest}, mlflowTag{"mcompress.version", x.tool.Version})
+		tags = append(
+			tags,
+			mlflowTag{"mcompress.report.digest", x.digest},
+			mlflowTag{"mcompress.version", x.tool.Version},
+		)
 		if len(x.source.Files) > 0 && x.source.Files[0].SHA256 != "" {
 			tags = append(tags, mlflowTag{"mcompress.source.sha256", x.source.Files[0].SHA256})
 		}
@@ -195,13 +199,16 @@ func ptr(x float64) *float64 { return &x }
 
 // modelSize is the number of bytes of the model and its external data.
 func (a *Artifact) modelSize() int64 {
-	return size(slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role != Model && f.Role != Data }))
+	return size(
+		slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role != Model && f.Role != Data }),
+	)
 }
 
 // metricKey is a name with the characters that MLflow accepts.
 func metricKey(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+		if r < 0x80 &&
+			(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
 			return r
 		}
 		return '_'
@@ -252,7 +259,11 @@ model_uuid: %[2]s
 run_id: %[4]s
 `, name, p.logged.Info.ID, p.artifact.modelSize(), p.runID)
 	if p.signature != nil {
-		mlmodel += fmt.Sprintf("signature:\n  inputs: %s\n  outputs: %s\n  params: null\n", yamlText(p.signature.Inputs), yamlText(p.signature.Outputs))
+		mlmodel += fmt.Sprintf(
+			"signature:\n  inputs: %s\n  outputs: %s\n  params: null\n",
+			yamlText(p.signature.Inputs),
+			yamlText(p.signature.Outputs),
+		)
 	}
 	return map[string]string{
 		mlmodelName:        mlmodel,

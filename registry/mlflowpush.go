@@ -113,7 +113,10 @@ func (p *mlflowPush) existing(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(found, func(v modelVersion) bool { return v.Status == "READY" && v.tag(tagDigest) == p.digest })
+	i := slices.IndexFunc(
+		found,
+		func(v modelVersion) bool { return v.Status == "READY" && v.tag(tagDigest) == p.digest },
+	)
 	if i < 0 {
 		return "", nil
 	}
@@ -139,7 +142,8 @@ func (m *mlflow) experiment(ctx context.Context, make bool) (string, error) {
 		if !make {
 			return "", nil
 		}
-		if err = m.call(ctx, http.MethodPost, "experiments/create", fields{"name": name}, nil); err == nil || isCode(err, alreadyExists) {
+		if err = m.call(ctx, http.MethodPost, "experiments/create", fields{"name": name}, nil); err == nil ||
+			isCode(err, alreadyExists) {
 			err = get()
 		}
 	}
@@ -147,7 +151,9 @@ func (m *mlflow) experiment(ctx context.Context, make bool) (string, error) {
 		return "", err
 	}
 	if out.Experiment.Stage == "deleted" {
-		return "", m.refused(fmt.Errorf("the experiment %q is deleted; restore it, or name another one by MLFLOW_EXPERIMENT_NAME", name))
+		return "", m.refused(
+			fmt.Errorf("the experiment %q is deleted; restore it, or name another one by MLFLOW_EXPERIMENT_NAME", name),
+		)
 	}
 	_, err = m.proxied(out.Experiment.Location)
 	return out.Experiment.ID, err
@@ -174,7 +180,9 @@ func (p *mlflowPush) log(ctx context.Context) error {
 // made, again after each failed attempt: a request that makes something is repeated only if the server has not made it.
 func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
 	same := fields{
-		"experiment_ids": []string{experiment}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest), "max_results": 1,
+		"experiment_ids": []string{
+			experiment,
+		}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest), "max_results": 1,
 	}
 	found := false
 	find := func(ctx context.Context) error {
@@ -299,7 +307,12 @@ func (p *mlflowPush) link(ctx context.Context) error {
 			return nil
 		}
 	}
-	return p.create(ctx, "runs/outputs", fields{"run_id": p.runID, "models": []fields{{"model_id": p.logged.Info.ID, "step": 0}}}, nil)
+	return p.create(
+		ctx,
+		"runs/outputs",
+		fields{"run_id": p.runID, "models": []fields{{"model_id": p.logged.Info.ID, "step": 0}}},
+		nil,
+	)
 }
 
 // uploadFiles uploads several files at a time. Those that are complete are marked, for a push that continues this one.
@@ -333,7 +346,13 @@ func (p *mlflowPush) uploadFiles(ctx context.Context, folder string, stored map[
 		if len(list) > 5000 { // the limit of a tag; a push that continues this one uploads the rest again
 			return nil
 		}
-		return p.call(ctx, http.MethodPatch, "logged-models/"+info.ID+"/tags", fields{"tags": []mlflowTag{{tagUploaded, list}}}, nil)
+		return p.call(
+			ctx,
+			http.MethodPatch,
+			"logged-models/"+info.ID+"/tags",
+			fields{"tags": []mlflowTag{{tagUploaded, list}}},
+			nil,
+		)
 	})
 }
 
@@ -353,12 +372,24 @@ func (p *mlflowPush) checkStored(ctx context.Context, folder string) error {
 
 // finish ends the run.
 func (p *mlflowPush) finish(ctx context.Context, status string) error {
-	return p.call(ctx, http.MethodPost, "runs/update", fields{"run_id": p.runID, "status": status, "end_time": milliseconds()}, nil)
+	return p.call(
+		ctx,
+		http.MethodPost,
+		"runs/update",
+		fields{"run_id": p.runID, "status": status, "end_time": milliseconds()},
+		nil,
+	)
 }
 
 // finalize sets the status of the logged model.
 func (p *mlflowPush) finalize(ctx context.Context, status string) error {
-	return p.call(ctx, http.MethodPatch, "logged-models/"+p.logged.Info.ID, fields{"model_id": p.logged.Info.ID, "status": status}, nil)
+	return p.call(
+		ctx,
+		http.MethodPatch,
+		"logged-models/"+p.logged.Info.ID,
+		fields{"model_id": p.logged.Info.ID, "status": status},
+		nil,
+	)
 }
 
 // abandonTime is the time for marking an incomplete push.

@@ -18,14 +18,20 @@ func checkNames(files []File) error {
 		}
 		key := strings.ToLower(f.Name)
 		if other, ok := seen[key]; ok {
-			return &ContentError{fmt.Sprintf("file name %q", f.Name), fmt.Errorf("%q is a name of the same artifact", other)}
+			return &ContentError{
+				fmt.Sprintf("file name %q", f.Name),
+				fmt.Errorf("%q is a name of the same artifact", other),
+			}
 		}
 		seen[key] = f.Name
 	}
 	for _, f := range files {
 		for dir := path.Dir(strings.ToLower(f.Name)); dir != "."; dir = path.Dir(dir) {
 			if other, ok := seen[dir]; ok {
-				return &ContentError{fmt.Sprintf("file name %q", f.Name), fmt.Errorf("%q is a file of the same artifact", other)}
+				return &ContentError{
+					fmt.Sprintf("file name %q", f.Name),
+					fmt.Errorf("%q is a file of the same artifact", other),
+				}
 			}
 		}
 	}

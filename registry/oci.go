@@ -76,7 +76,8 @@ func (r *repository) failed(err error) error {
 	var transfer *TransferError
 	var conflict *ConflictError
 	switch {
-	case err == nil || errors.Is(err, context.Canceled) || errors.As(err, &content) || errors.As(err, &transfer), errors.As(err, &conflict):
+	case err == nil || errors.Is(err, context.Canceled) || errors.As(err, &content) || errors.As(err, &transfer),
+		errors.As(err, &conflict):
 		return err
 	case errors.Is(err, errdef.ErrNotFound):
 		return r.refused(ErrNotFound)
@@ -95,7 +96,9 @@ func (r *repository) failed(err error) error {
 // isMismatch reports whether content differs from its descriptor or the response's header.
 func isMismatch(err error) bool {
 	return errors.Is(err, content.ErrTrailingData) || errors.Is(err, content.ErrInvalidDescriptorSize) || errors.Is(err, errdef.ErrInvalidDigest) ||
-		errors.Is(err, errdef.ErrSizeExceedsLimit) || strings.Contains(err.Error(), "mismatch") // oras-go has no type for it
+		// For that oras-go has no type.
+		errors.Is(err, errdef.ErrSizeExceedsLimit) ||
+		strings.Contains(err.Error(), "mismatch")
 }
 
 func (r *repository) refused(err error) error { return &TransferError{r.ref, err, true} }

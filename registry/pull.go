@@ -33,7 +33,13 @@ type Pulled struct {
 // changed; what was downloaded of unfinished files is kept in hidden files of the folder, from which the next Pull of
 // the same content resumes.
 func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, err error) {
-	p := &puller{Stored: s, dir: dir, o: o, set: &atomicfile.Set{Sync: true}, meter: newMeter(size(s.Files), o.Progress)}
+	p := &puller{
+		Stored: s,
+		dir:    dir,
+		o:      o,
+		set:    &atomicfile.Set{Sync: true},
+		meter:  newMeter(size(s.Files), o.Progress),
+	}
 	defer func() { err = errors.Join(err, p.set.Close()) }()
 	if err := checkNames(s.Files); err != nil {
 		return nil, err
@@ -278,7 +284,10 @@ func (d *download) transfer(ctx context.Context) error {
 		d.downloaded.Add(int64(n))
 		switch {
 		case errors.Is(err, io.EOF) && d.v.read < d.f.Size:
-			return &TransferError{Reference: d.Reference, Err: fmt.Errorf("%s: the registry sent %d of %d bytes", d.f.Name, d.v.read, d.f.Size)}
+			return &TransferError{
+				Reference: d.Reference,
+				Err:       fmt.Errorf("%s: the registry sent %d of %d bytes", d.f.Name, d.v.read, d.f.Size),
+			}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil && context.Cause(ctx) != nil:

@@ -23,7 +23,10 @@ func Parse(text string) (Reference, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
 	b, known := backends[scheme]
 	if !known {
-		return Reference{}, &ReferenceError{text, errors.New("use oci://HOST/REPOSITORY:TAG, mlflow://HOST/NAME, hf:DIR or dir:DIR")}
+		return Reference{}, &ReferenceError{
+			text,
+			errors.New("use oci://HOST/REPOSITORY:TAG, mlflow://HOST/NAME, hf:DIR or dir:DIR"),
+		}
 	}
 	ref, err := b.parse(rest)
 	if err != nil {
@@ -69,7 +72,9 @@ func parseOCI(rest string) (Reference, error) {
 	r, err := registry.ParseReference(rest)
 	switch {
 	case !found || err != nil:
-		return Reference{}, errors.New("use oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:DIGEST; a repository is in lower case")
+		return Reference{}, errors.New(
+			"use oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:DIGEST; a repository is in lower case",
+		)
 	case r.Reference == "":
 		return Reference{}, errors.New("the tag is missing: use oci://HOST/REPOSITORY:TAG")
 	}

@@ -39,7 +39,9 @@ type policy struct{ first time.Duration }
 // Retry returns the wait before the attempt after the given one, from 0; negative for none.
 func (p policy) Retry(attempt int, resp *http.Response, err error) (time.Duration, error) {
 	switch {
-	case attempt >= retry.Attempts-1, err != nil && !retry.Unanswered(err), err == nil && !retry.Status(resp.StatusCode):
+	case attempt >= retry.Attempts-1,
+		err != nil && !retry.Unanswered(err),
+		err == nil && !retry.Status(resp.StatusCode):
 		return -1, nil
 	case err != nil:
 		return retry.Backoff(p.first, attempt), nil
@@ -76,7 +78,10 @@ func (o Options) scheme(ref Reference) (string, error) {
 	case !o.PlainHTTP:
 		return "https", nil
 	case !isLoopback(ref.Host):
-		return "", &ReferenceError{ref.String(), fmt.Errorf("plain HTTP is allowed for loopback addresses only, not for %s", ref.Host)}
+		return "", &ReferenceError{
+			ref.String(),
+			fmt.Errorf("plain HTTP is allowed for loopback addresses only, not for %s", ref.Host),
+		}
 	}
 	return "http", nil
 }

@@ -94,10 +94,24 @@ func baselineRules() []rule {
 	return []rule{
 		{name: "max-baseline-size-ratio", unit: inFactor, value: (*Report).baselineSize, atMost: true, relative: true,
 			doc: "maximum size of the files divided by that of --baseline, a `factor`"},
-		{name: "max-baseline-metric-drop", unit: inNumber, value: (*Report).baselineDrop, atMost: true, relative: true, kind: OnOutputs,
-			doc: "maximum drop of --metric, --evaluator or else accuracy below --baseline, a `number` in its unit, on the same samples"},
-		{name: "max-baseline-latency-ratio", unit: inFactor, value: (*Report).baselineLatency, atMost: true, relative: true, kind: OnTime,
-			doc: "maximum time of a run divided by that of --baseline, a `factor`; both relative to the source if it is the same"},
+		{
+			name:     "max-baseline-metric-drop",
+			unit:     inNumber,
+			value:    (*Report).baselineDrop,
+			atMost:   true,
+			relative: true,
+			kind:     OnOutputs,
+			doc:      "maximum drop of --metric, --evaluator or else accuracy below --baseline, a `number` in its unit, on the same samples",
+		},
+		{
+			name:     "max-baseline-latency-ratio",
+			unit:     inFactor,
+			value:    (*Report).baselineLatency,
+			atMost:   true,
+			relative: true,
+			kind:     OnTime,
+			doc:      "maximum time of a run divided by that of --baseline, a `factor`; both relative to the source if it is the same",
+		},
 	}
 }
 

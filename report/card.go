@@ -33,7 +33,10 @@ func (c Card) Check() error {
 		return fmt.Errorf("base model %q is no name of the Hugging Face Hub: OWNER/NAME is", c.BaseModel)
 	}
 	if c.PipelineTag != "" && !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(c.PipelineTag) {
-		return fmt.Errorf("task %q is no pipeline tag of the Hugging Face Hub, such as image-classification", c.PipelineTag)
+		return fmt.Errorf(
+			"task %q is no pipeline tag of the Hugging Face Hub, such as image-classification",
+			c.PipelineTag,
+		)
 	}
 	return nil
 }
@@ -104,7 +107,12 @@ type cardMetric struct {
 }
 
 func (c Card) metadata(reports []*Report) cardMetadata {
-	m := cardMetadata{BaseModel: c.BaseModel, Library: cmp.Or(c.Library, "onnx"), PipelineTag: c.PipelineTag, Tags: []string{"onnx", "mcompress"}}
+	m := cardMetadata{
+		BaseModel:   c.BaseModel,
+		Library:     cmp.Or(c.Library, "onnx"),
+		PipelineTag: c.PipelineTag,
+		Tags:        []string{"onnx", "mcompress"},
+	}
 	if c.BaseModel != "" {
 		m.Relation = relation(reports)
 	}
@@ -155,7 +163,10 @@ func (c Card) evaluations(reports []*Report) []cardResult {
 		}
 		name := visible(samplesName(v.Data))
 		d := cardDataset{Name: name, Type: name, Revision: v.Data.SHA256}
-		i := slices.IndexFunc(results, func(x cardResult) bool { return x.Dataset.Name == d.Name && x.Dataset.Revision == d.Revision })
+		i := slices.IndexFunc(
+			results,
+			func(x cardResult) bool { return x.Dataset.Name == d.Name && x.Dataset.Revision == d.Revision },
+		)
 		if i < 0 {
 			i = len(results)
 			results = append(results, cardResult{Task: cardTask{cmp.Or(c.PipelineTag, "other")}, Dataset: d})
@@ -163,7 +174,10 @@ func (c Card) evaluations(reports []*Report) []cardResult {
 		worst := v.Worst()
 		for _, q := range measured(v) {
 			if q.Output == "" || q.Output == worst.Name {
-				results[i].Metrics = append(results[i].Metrics, cardMetric{q.ID, *q.After, visible(q.Name + ", " + main(r.Result))})
+				results[i].Metrics = append(
+					results[i].Metrics,
+					cardMetric{q.ID, *q.After, visible(q.Name + ", " + main(r.Result))},
+				)
 			}
 		}
 	}
@@ -180,7 +194,20 @@ func (c Card) introduction(m *markdown, r *Report) {
 
 // results writes a table of sizes and errors, the source first.
 func (c Card) results(m *markdown, reports []*Report) {
-	head := []string{"file", "methods", "size:", "ratio:", "coverage:", "output SQNR:", "cosine:", "max abs error:", "top-1 agreement:", "accuracy:", "metric:", "gates"}
+	head := []string{
+		"file",
+		"methods",
+		"size:",
+		"ratio:",
+		"coverage:",
+		"output SQNR:",
+		"cosine:",
+		"max abs error:",
+		"top-1 agreement:",
+		"accuracy:",
+		"metric:",
+		"gates",
+	}
 	if c.DTypes != nil {
 		head = slices.Insert(head, 1, "dtype")
 	}
@@ -190,14 +217,31 @@ func (c Card) results(m *markdown, reports []*Report) {
 	}
 	m.line("## Results")
 	m.table(withoutEmpty(head, rows))
-	m.line("Errors are of outputs, compared with those of the %s, on %s.", reports[0].reference(), prose(reports[0].Verdict.Evidence))
+	m.line(
+		"Errors are of outputs, compared with those of the %s, on %s.",
+		reports[0].reference(),
+		prose(reports[0].Verdict.Evidence),
+	)
 	if v := view(reports[0].Verification); v != nil && v.Caveat != "" {
 		m.line("**%s**", prose(v.Caveat))
 	}
 }
 
 func (c Card) sourceRow(r *Report) []string {
-	row := []string{r.reference() + ": " + code(main(r.before())), "", size(r.Totals.FileBytes.Before), "", "", "", "", "", "", "", "", ""}
+	row := []string{
+		r.reference() + ": " + code(main(r.before())),
+		"",
+		size(r.Totals.FileBytes.Before),
+		"",
+		"",
+		"",
+		"",
+		"",
+		"",
+		"",
+		"",
+		"",
+	}
 	if v := r.Verification; v != nil {
 		if a := v.Accuracy; a != nil && a.Before != nil {
 			row[9] = agreement(a.Before)
@@ -214,7 +258,20 @@ func (c Card) sourceRow(r *Report) []string {
 
 func (c Card) row(i int, r *Report) []string {
 	t := r.Totals.FileBytes
-	row := []string{code(main(r.Result)), prose(strings.Join(methodsOf(r), ", ")), size(t.After), times(ratio(t)), percent(r.Coverage.Fraction), "", "", "", "", "", "", ""}
+	row := []string{
+		code(main(r.Result)),
+		prose(strings.Join(methodsOf(r), ", ")),
+		size(t.After),
+		times(ratio(t)),
+		percent(r.Coverage.Fraction),
+		"",
+		"",
+		"",
+		"",
+		"",
+		"",
+		"",
+	}
 	if v := r.Verification; v != nil {
 		if o := v.Worst(); o != nil {
 			if e := o.Errors; e != nil {
@@ -263,10 +320,23 @@ func (c Card) usage(m *markdown, reports []*Report) {
 	name := c.file(main(reports[0].Result))
 	if c.DTypes != nil && c.PipelineTag != "" {
 		m.line("In JavaScript, with transformers.js and the name of this repository:")
-		m.code("js", fmt.Sprintf("import { pipeline } from \"@huggingface/transformers\";\n\nconst run = await pipeline(%q, \"OWNER/NAME\", { dtype: %q });", c.PipelineTag, c.DTypes[0]))
+		m.code(
+			"js",
+			fmt.Sprintf(
+				"import { pipeline } from \"@huggingface/transformers\";\n\nconst run = await pipeline(%q, \"OWNER/NAME\", { dtype: %q });",
+				c.PipelineTag,
+				c.DTypes[0],
+			),
+		)
 	}
 	m.line("In Python, with ONNX Runtime, on a dictionary of arrays by the names of inputs:")
-	m.code("python", fmt.Sprintf("import onnxruntime\n\nsession = onnxruntime.InferenceSession(%s)\nprint([(i.name, i.type, i.shape) for i in session.get_inputs()])\noutputs = session.run(None, inputs)", literal(name)))
+	m.code(
+		"python",
+		fmt.Sprintf(
+			"import onnxruntime\n\nsession = onnxruntime.InferenceSession(%s)\nprint([(i.name, i.type, i.shape) for i in session.get_inputs()])\noutputs = session.run(None, inputs)",
+			literal(name),
+		),
+	)
 	for _, h := range reports[0].Hints {
 		m.line("> **Note:** %s.", prose(h))
 	}
@@ -287,7 +357,10 @@ func (c Card) making(m *markdown, reports []*Report) {
 	m.table([]string{"", "file", "size:", "SHA-256"}, files)
 	for _, r := range reports {
 		if r.Recipe != nil {
-			m.line("Recipe of %s: `mcompress apply RECIPE.yaml MODEL` on the source writes the same bytes.", code(main(r.Result)))
+			m.line(
+				"Recipe of %s: `mcompress apply RECIPE.yaml MODEL` on the source writes the same bytes.",
+				code(main(r.Result)),
+			)
 			m.WriteString(fenced("yaml", r.Recipe.Text) + "\n")
 		}
 	}

@@ -36,7 +36,14 @@ func compare(ctx context.Context, e *ir.Eval, p pair, bins *binners) (Figures, e
 		return Figures{}, err
 	}
 	n := min(p.ref.Elems(), compareBlock)
-	c := &comparer{pair: p, bins: bins, file: ref, same: true, mask: make([]byte, (n+7)/8), gots: newBlock(p.got.DType, n)}
+	c := &comparer{
+		pair: p,
+		bins: bins,
+		file: ref,
+		same: true,
+		mask: make([]byte, (n+7)/8),
+		gots: newBlock(p.got.DType, n),
+	}
 	if p.ref != p.got {
 		c.refs = newBlock(p.ref.DType, n)
 	}

@@ -13,9 +13,16 @@ func (r *Report) Inconsistencies() []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if want := (Change{fileBytes(r.before()), fileBytes(r.Result)}); r.Totals.FileBytes != want {
-		add("totals.file_bytes is %d → %d, its files have %d → %d bytes", r.Totals.FileBytes.Before, r.Totals.FileBytes.After, want.Before, want.After)
+		add(
+			"totals.file_bytes is %d → %d, its files have %d → %d bytes",
+			r.Totals.FileBytes.Before,
+			r.Totals.FileBytes.After,
+			want.Before,
+			want.After,
+		)
 	}
-	if r.Reference != nil && !slices.ContainsFunc(r.Teachers, func(t Teacher) bool { return reflect.DeepEqual(t.Side, *r.Reference) }) {
+	if r.Reference != nil &&
+		!slices.ContainsFunc(r.Teachers, func(t Teacher) bool { return reflect.DeepEqual(t.Side, *r.Reference) }) {
 		add("the reference %s is none of the teachers", main(*r.Reference))
 	}
 	if want := round(ratio(r.Totals.FileBytes), 4); r.Totals.Ratio != want {
@@ -25,7 +32,13 @@ func (r *Report) Inconsistencies() []string {
 		add("coverage is %s, the weights have %s", r.Coverage.text(), want.text())
 	}
 	if want := NewVerdict(r.Gates, r.Verification); !reflect.DeepEqual(r.Verdict, want) {
-		add("the verdict is %s on %s, its gates and samples give %s on %s", r.Verdict.Text(), r.Verdict.Evidence, want.Text(), want.Evidence)
+		add(
+			"the verdict is %s on %s, its gates and samples give %s on %s",
+			r.Verdict.Text(),
+			r.Verdict.Evidence,
+			want.Text(),
+			want.Evidence,
+		)
 	}
 	if v := r.Verification; v != nil && v.Accuracy != nil && !v.Accuracy.Consistent() {
 		add("the accuracy %s is not that of its numbers of samples", v.Accuracy.Text())
@@ -62,9 +75,18 @@ func (r *Report) inconsistency(g Gate) string {
 	case g.Value == nil:
 		return ""
 	case math.Abs(*g.Value-*want.Value) > gateRounding*max(1, math.Abs(*want.Value)):
-		return fmt.Sprintf("the value is %s, the figures of the report give %s", rule.unit.show(*g.Value), rule.unit.show(*want.Value))
+		return fmt.Sprintf(
+			"the value is %s, the figures of the report give %s",
+			rule.unit.show(*g.Value),
+			rule.unit.show(*want.Value),
+		)
 	case math.Abs(*g.Value-g.Bound) > gateRounding*max(1, math.Abs(g.Bound)) && (*g.Value > g.Bound == rule.atMost) == g.Held:
-		return fmt.Sprintf("recorded as %s with %s against the bound %s", g.class(), rule.unit.show(*g.Value), rule.unit.show(g.Bound))
+		return fmt.Sprintf(
+			"recorded as %s with %s against the bound %s",
+			g.class(),
+			rule.unit.show(*g.Value),
+			rule.unit.show(g.Bound),
+		)
 	}
 	return ""
 }

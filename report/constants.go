@@ -11,7 +11,8 @@ import (
 type constants struct {
 	folded  map[*ir.Node]expression // that the runtime folds
 	between map[*ir.Node]bool       // isolated nodes
-	steps   int                     // folded nodes that change the number of elements and may still be followed, over all constants
+	// Folded nodes that change the number of elements and may still be followed, over all constants.
+	steps int
 }
 
 // An expression is the output of a folded node.
@@ -81,7 +82,9 @@ func variables(n *ir.Node) int {
 
 // mayFold reports whether the runtime folds n if all inputs are constant.
 func mayFold(n *ir.Node) bool {
-	return len(n.Inputs()) > 0 && ir.DefaultDomain(n.Op.Domain) && !operator.Of(n).HoldsQuantized() && len(n.Outputs) == 1 && n.Outputs[0] != nil
+	return len(n.Inputs()) > 0 && ir.DefaultDomain(n.Op.Domain) && !operator.Of(n).HoldsQuantized() &&
+		len(n.Outputs) == 1 &&
+		n.Outputs[0] != nil
 }
 
 // folds reports whether all inputs of n are constant expressions, and the runtime folds n.

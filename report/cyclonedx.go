@@ -81,7 +81,10 @@ func modelComponent(ref string, s Side) component {
 		{"onnx:ir_version", strconv.FormatInt(s.IRVersion, 10)},
 	}
 	for _, o := range s.Opsets {
-		c.Properties = append(c.Properties, property{"onnx:opset:" + cmp.Or(o.Domain, "ai.onnx"), strconv.FormatInt(o.Version, 10)})
+		c.Properties = append(
+			c.Properties,
+			property{"onnx:opset:" + cmp.Or(o.Domain, "ai.onnx"), strconv.FormatInt(o.Version, 10)},
+		)
 	}
 	for i, f := range s.Files[1:] {
 		c.Components = append(c.Components, component{
@@ -153,11 +156,27 @@ func (m materials) limitations() []string {
 func (m materials) data() []component {
 	var all []component
 	if v := m.Verification; v != nil && v.Data != nil && !v.Data.Generated {
-		all = append(all, dataComponent("data-verification", samplesName(v.Data), v.Data.SHA256, "samples that both models were run on; the hash is that of the samples"))
+		all = append(
+			all,
+			dataComponent(
+				"data-verification",
+				samplesName(v.Data),
+				v.Data.SHA256,
+				"samples that both models were run on; the hash is that of the samples",
+			),
+		)
 	}
 	if m.Recipe != nil {
 		for i, in := range m.Recipe.Inputs {
-			all = append(all, dataComponent(fmt.Sprintf("data-recipe-%d", i+1), in.Name, in.SHA256, "input of the recipe; the hash is that of the file, or of a list of several as sha256sum prints it"))
+			all = append(
+				all,
+				dataComponent(
+					fmt.Sprintf("data-recipe-%d", i+1),
+					in.Name,
+					in.SHA256,
+					"input of the recipe; the hash is that of the file, or of a list of several as sha256sum prints it",
+				),
+			)
 		}
 	}
 	return all

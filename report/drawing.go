@@ -80,7 +80,10 @@ func (d *drawing) svg() (template.HTML, error) {
 }
 
 func (d *drawing) rectangle(x0, y0, x1, y1 float64, fill color) {
-	d.Elements = append(d.Elements, element{Path: path([]point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}}) + "Z", Fill: fill})
+	d.Elements = append(
+		d.Elements,
+		element{Path: path([]point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}}) + "Z", Fill: fill},
+	)
 }
 
 // rule draws a straight line of the grid.
@@ -90,7 +93,10 @@ func (d *drawing) rule(x0, y0, x1, y1 float64) {
 
 // text draws s with its baseline at y.
 func (d *drawing) text(s string, x, y, size float64, anchor string, fill color) *element {
-	d.Elements = append(d.Elements, element{Text: s, X: number(x), Y: number(y), Size: number(size), Anchor: anchor, Fill: fill})
+	d.Elements = append(
+		d.Elements,
+		element{Text: s, X: number(x), Y: number(y), Size: number(size), Anchor: anchor, Fill: fill},
+	)
 	return &d.Elements[len(d.Elements)-1]
 }
 

@@ -11,9 +11,10 @@ type Format struct {
 	Name   string // as users choose it
 	Suffix string // of the file, after the name of the model without its own
 	Doc    string // content
-	Local  bool   // it has times of the run: equal runs write other bytes, so that it is neither signed nor pushed with a model
-	Own    bool   // it follows from the report and its environment alone, not from options of a card
-	Write  func(*Report, io.Writer, Card) error
+	// It has times of the run: equal runs write other bytes, so that it is neither signed nor pushed with a model.
+	Local bool
+	Own   bool // it follows from the report and its environment alone, not from options of a card
+	Write func(*Report, io.Writer, Card) error
 }
 
 // JSONSuffix ends the names of reports in the JSON form: NAME.report.json is that of NAME.onnx.
@@ -22,12 +23,47 @@ const JSONSuffix = ".report.json"
 // Formats are the forms of reports.
 func Formats() []Format {
 	return []Format{
-		{"json", JSONSuffix, "every figure", false, true, func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) }},
-		{"md", ".report.md", "tables for a pull request", false, true, func(r *Report, w io.Writer, _ Card) error { return r.Markdown(w) }},
-		{"html", ".report.html", "a page with charts", true, true, func(r *Report, w io.Writer, _ Card) error { return r.HTML(w) }},
+		{
+			"json",
+			JSONSuffix,
+			"every figure",
+			false,
+			true,
+			func(r *Report, w io.Writer, _ Card) error { return r.JSON(w) },
+		},
+		{
+			"md",
+			".report.md",
+			"tables for a pull request",
+			false,
+			true,
+			func(r *Report, w io.Writer, _ Card) error { return r.Markdown(w) },
+		},
+		{
+			"html",
+			".report.html",
+			"a page with charts",
+			true,
+			true,
+			func(r *Report, w io.Writer, _ Card) error { return r.HTML(w) },
+		},
 		{"cyclonedx", ".cdx.json", "a CycloneDX ML-BOM", false, false, (*Report).CycloneDX},
-		{"intoto", ".intoto.json", "an in-toto statement with SLSA provenance", false, true, func(r *Report, w io.Writer, _ Card) error { return r.InToto(w) }},
-		{"card", ".card.md", "a model card of the Hugging Face Hub", false, false, func(r *Report, w io.Writer, c Card) error { return c.Write(w, r) }},
+		{
+			"intoto",
+			".intoto.json",
+			"an in-toto statement with SLSA provenance",
+			false,
+			true,
+			func(r *Report, w io.Writer, _ Card) error { return r.InToto(w) },
+		},
+		{
+			"card",
+			".card.md",
+			"a model card of the Hugging Face Hub",
+			false,
+			false,
+			func(r *Report, w io.Writer, c Card) error { return c.Write(w, r) },
+		},
 	}
 }
 

@@ -32,9 +32,10 @@ type Gate struct {
 
 // A rule is all that is known of a gate: the table rules has one for each, and nothing else lists gates.
 type rule struct {
-	name     string
-	unit     unit                                  // of the bound and the value
-	doc      string                                // a line for help, in which a word in backquotes stands for the bound
+	name string
+	unit unit // of the bound and the value
+	// A line for help, in which a word in backquotes stands for the bound.
+	doc      string
 	value    func(*Report) (v float64, why string) // as verification.Rule's
 	atMost   bool
 	kind     GateKind
@@ -60,18 +61,31 @@ var (
 // rules are the rules of all gates in the order of help: those on files, on runs, and relative to a baseline.
 func rules() []rule {
 	rs := []rule{
-		{name: "require-coverage", unit: inFraction, value: known(func(r *Report) float64 { return r.Coverage.fraction() }),
-			doc: "minimum `fraction` of the bytes of weights that is compressed, from 0 to 1"},
+		{
+			name:  "require-coverage",
+			unit:  inFraction,
+			value: known(func(r *Report) float64 { return r.Coverage.fraction() }),
+			doc:   "minimum `fraction` of the bytes of weights that is compressed, from 0 to 1",
+		},
 		{name: "min-ratio", unit: inFactor, value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }),
 			doc: "minimum compression ratio, a `factor`"},
-		{name: "max-size", unit: inBytes, atMost: true, value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }),
-			doc: "maximum `size` of the files of the result"},
+		{
+			name:   "max-size",
+			unit:   inBytes,
+			atMost: true,
+			value:  known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }),
+			doc:    "maximum `size` of the files of the result",
+		},
 		{name: "min-sqnr", unit: inDecibels, doc: "minimum output SQNR in `decibels`, of every float output"},
 		{name: "min-cosine", unit: inCosine, doc: "minimum `cosine` similarity of every float output"},
 		{name: "min-agreement", unit: inFraction, doc: "minimum top-1 agreement, a `fraction` of the samples"},
 		{name: "max-accuracy-drop", unit: inPoints,
 			doc: "maximum accuracy drop, a `fraction` of the samples (0.01 is 1 point); requires data with labels"},
-		{name: "max-metric-drop", unit: inNumber, doc: "maximum drop of --metric or --evaluator, a `number` in its unit"},
+		{
+			name: "max-metric-drop",
+			unit: inNumber,
+			doc:  "maximum drop of --metric or --evaluator, a `number` in its unit",
+		},
 		{name: "max-latency-ratio", unit: inFactor,
 			doc: "maximum time of a run divided by that of the source, a `factor`: minimum of interleaved runs by --backend"},
 	}

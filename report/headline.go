@@ -113,7 +113,8 @@ func withContent[R any](columns []column[R], rows []R) []column[R] {
 // A table is a table of a page, which is sorted and filtered.
 type table struct {
 	ID, Label string
-	Long      bool          // of thousands of rows: those outside of the window are not laid out, and widths of columns do not follow from texts
+	// Of thousands of rows: those outside of the window are not laid out, and widths of columns do not follow from texts.
+	Long      bool
 	Columns   []column[any] // their names and classes
 	Rows      [][]cell
 }

@@ -107,7 +107,11 @@ func (b *binner) histogram() Histogram {
 		last--
 	}
 	width := math.Ldexp(1, exponent)
-	return Histogram{Start: float64(first-halfBins)*width + 0, Width: width, Counts: slices.Clone(counts[first : last+1])}
+	return Histogram{
+		Start:  float64(first-halfBins)*width + 0,
+		Width:  width,
+		Counts: slices.Clone(counts[first : last+1]),
+	}
 }
 
 // binners count the elements of both tensors of a pair, and their differences.
@@ -141,9 +145,13 @@ func (b *binners) align() {
 func histograms(ctx context.Context, in Input, ws []Weight, pairs []pair) ([]WeightHistogram, error) {
 	var worst []int
 	for i, w := range ws {
-		if w.Error != nil && w.Error.SQNR != nil && !w.Error.Exact && !slices.ContainsFunc(worst, func(k int) bool { return pairs[k] == pairs[i] }) {
+		if w.Error != nil && w.Error.SQNR != nil && !w.Error.Exact &&
+			!slices.ContainsFunc(worst, func(k int) bool { return pairs[k] == pairs[i] }) {
 			worst = append(worst, i)
-			slices.SortStableFunc(worst, func(a, b int) int { return cmp.Compare(*ws[a].Error.SQNR, *ws[b].Error.SQNR) })
+			slices.SortStableFunc(
+				worst,
+				func(a, b int) int { return cmp.Compare(*ws[a].Error.SQNR, *ws[b].Error.SQNR) },
+			)
 			worst = worst[:min(len(worst), maxHistograms)]
 		}
 	}
@@ -154,7 +162,14 @@ func histograms(ctx context.Context, in Input, ws []Weight, pairs []pair) ([]Wei
 			return fmt.Errorf("report: tensor %q: %w", w.Tensor, err)
 		}
 		b.align()
-		hs[i] = WeightHistogram{w.Tensor, w.Scope, w.Module, b.before.histogram(), b.after.histogram(), b.error.histogram()}
+		hs[i] = WeightHistogram{
+			w.Tensor,
+			w.Scope,
+			w.Module,
+			b.before.histogram(),
+			b.after.histogram(),
+			b.error.histogram(),
+		}
 		return nil
 	})
 	return hs, err

@@ -21,10 +21,21 @@ func histogramViews(hs []WeightHistogram) ([]histogramView, error) {
 	var views []histogramView
 	for _, h := range hs {
 		v := histogramView{Name: visible(Weight{Tensor: h.Tensor, Module: h.Module}.named())}
-		values := histogramPlot(caption{"Values of " + v.Name, "Elements by value: gray area before, blue line after."}, "value", "elements", h.Before, h.After)
+		values := histogramPlot(
+			caption{"Values of " + v.Name, "Elements by value: gray area before, blue line after."},
+			"value",
+			"elements",
+			h.Before,
+			h.After,
+		)
 		values.area(h.Before, before)
 		values.line(h.After.outline(), after)
-		errors := histogramPlot(caption{"Error of " + v.Name, "Elements by error, which is the value after minus the value before."}, "error", "elements", h.Error)
+		errors := histogramPlot(
+			caption{"Error of " + v.Name, "Elements by error, which is the value after minus the value before."},
+			"error",
+			"elements",
+			h.Error,
+		)
 		errors.area(h.Error, after)
 		var err error
 		if v.Values, err = values.svg(); err != nil {
@@ -43,7 +54,13 @@ func logarithm(n int64) float64 { return math.Log10(1 + float64(n)) }
 
 // histogramPlot has the axes of histograms: a quantity, and the number of things that have it.
 func histogramPlot(c caption, quantity, things string, hs ...Histogram) *plot {
-	p := &plot{caption: c, width: histogramWidth, height: histogramHeight, x: axis{name: quantity}, y: axis{name: things}}
+	p := &plot{
+		caption: c,
+		width:   histogramWidth,
+		height:  histogramHeight,
+		x:       axis{name: quantity},
+		y:       axis{name: things},
+	}
 	p.x.min, p.x.max = hs[0].Start, hs[0].end()
 	for _, h := range hs {
 		p.x.min, p.x.max = min(p.x.min, h.Start), max(p.x.max, h.end())

@@ -163,7 +163,12 @@ func (e Entry) quality() (sqnr, agreement float64) {
 func (e Entry) worse(f Entry) int {
 	a, b := e.quality()
 	c, d := f.quality()
-	return cmp.Or(cmp.Compare(e.rank(), f.rank()), cmp.Compare(a, c), cmp.Compare(b, d), cmp.Compare(e.name(), f.name()))
+	return cmp.Or(
+		cmp.Compare(e.rank(), f.rank()),
+		cmp.Compare(a, c),
+		cmp.Compare(b, d),
+		cmp.Compare(e.name(), f.name()),
+	)
 }
 
 // name is that of the model, or of the result without a list.

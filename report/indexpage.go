@@ -59,14 +59,34 @@ func (x *Index) tiles() []tile {
 	number := func(n int) string { return count(int64(n)) }
 	sizes, without := Change{t.BytesBefore, t.BytesAfter}, t.Failed+t.Missing+t.Invalid
 	ts := []tile{
-		{Name: "Models", Big: number(t.Models), Small: number(t.Written) + " written, " + number(t.UpToDate) + " up-to-date"},
-		{Name: "Without result", Big: number(without), Small: number(t.Failed) + " failed, " + number(t.Missing) + " missing, " + number(t.Invalid) + " invalid", Class: alarm(without)},
+		{
+			Name:  "Models",
+			Big:   number(t.Models),
+			Small: number(t.Written) + " written, " + number(t.UpToDate) + " up-to-date",
+		},
+		{
+			Name:  "Without result",
+			Big:   number(without),
+			Small: number(t.Failed) + " failed, " + number(t.Missing) + " missing, " + number(t.Invalid) + " invalid",
+			Class: alarm(without),
+		},
 		{Name: "Rejected", Big: number(t.Rejected), Small: "by a gate", Class: alarm(t.Rejected)},
 		{Name: "File size", Big: smaller(sizes), Small: size(sizes.Before) + " → " + size(sizes.After)},
-		{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After)},
+		{
+			Name:  "Runtime memory",
+			Big:   smaller(t.RuntimeBytes),
+			Small: size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After),
+		},
 	}
 	if known := x.errors(); len(known) > 0 {
-		ts = append(ts, tile{Name: "Lowest output SQNR", Big: known[0].Text(), Small: "median " + known[len(known)/2].Text() + " of " + plural(int64(len(known)), "result")})
+		ts = append(
+			ts,
+			tile{
+				Name:  "Lowest output SQNR",
+				Big:   known[0].Text(),
+				Small: "median " + known[len(known)/2].Text() + " of " + plural(int64(len(known)), "result"),
+			},
+		)
 	}
 	return ts
 }
@@ -126,7 +146,11 @@ func (x *Index) distributions() ([]figure, error) {
 // entryColumns are the columns of the table of models.
 func entryColumns() []column[Entry] {
 	cs := []column[Entry]{
-		{"Model", "name", func(e Entry) cell { return cell{Text: visible(e.name()), Small: e.methods(), Link: link(e.Page)} }},
+		{
+			"Model",
+			"name",
+			func(e Entry) cell { return cell{Text: visible(e.name()), Small: e.methods(), Link: link(e.Page)} },
+		},
 		{"Status", "text", Entry.statusCell},
 		{"Verdict", "text", Entry.verdict},
 	}

@@ -69,7 +69,15 @@ func (r *Report) provenance() []origin {
 	}
 	list = append(list, origins("Result", r.Result.Files)...)
 	for _, d := range r.Data {
-		list = append(list, origin{usesOfData[d.Use], nameOfSamples(d.Name, d.Random, d.Seed), count(int64(d.Samples)) + " samples", d.SHA256})
+		list = append(
+			list,
+			origin{
+				usesOfData[d.Use],
+				nameOfSamples(d.Name, d.Random, d.Seed),
+				count(int64(d.Samples)) + " samples",
+				d.SHA256,
+			},
+		)
 		if d.Labels != nil {
 			list = append(list, origin{"Labels", d.Labels.Name, "", d.Labels.SHA256})
 		}
@@ -79,7 +87,15 @@ func (r *Report) provenance() []origin {
 	}
 	if v := r.Verification; v != nil && v.Data != nil {
 		d := v.Data
-		list = append(list, origin{"Verification data", nameOfSamples(d.Name, d.Generated, d.Seed), count(int64(d.Samples)) + " samples", d.SHA256})
+		list = append(
+			list,
+			origin{
+				"Verification data",
+				nameOfSamples(d.Name, d.Generated, d.Seed),
+				count(int64(d.Samples)) + " samples",
+				d.SHA256,
+			},
+		)
 		if d.Labels != nil {
 			list = append(list, origin{"Labels", d.Labels.Name, "", d.Labels.SHA256})
 		}
@@ -91,7 +107,12 @@ func (r *Report) provenance() []origin {
 }
 
 // usesOfData are the names of rows by the use of data.
-var usesOfData = map[string]string{"calibration": "Calibration data", "training": "Training data", "validation": "Validation data", "search": "Data of --auto"}
+var usesOfData = map[string]string{
+	"calibration": "Calibration data",
+	"training":    "Training data",
+	"validation":  "Validation data",
+	"search":      "Data of --auto",
+}
 
 func origins(what string, files []File) []origin {
 	var list []origin

@@ -33,7 +33,10 @@ func newIndex(ctx context.Context, m *ir.Model) (*index, error) {
 		n += len(g.Consts())
 	}
 	x := &index{
-		consts: make(map[place]*ir.Tensor, n), scoped: make(map[scoped]*ir.Tensor, n), loaded: make(map[*ir.Tensor]*folding, n),
+		consts: make(
+			map[place]*ir.Tensor,
+			n,
+		), scoped: make(map[scoped]*ir.Tensor, n), loaded: make(map[*ir.Tensor]*folding, n),
 		ordinal: map[*ir.Graph]int{},
 	}
 	all := newConstants(m)
@@ -126,7 +129,8 @@ func (c *constants) entry(v *ir.Value, planned bool) entry {
 	e := entry{t, []*ir.Tensor{t}, c.loadedBytes(v)}
 	file, ok := v.Extra.(interface{ Keeps(*ir.Tensor) bool })
 	kept := ok && file.Keeps(t)
-	if o, ok := t.Source.(ir.Output); ok && len(o.Of.In) > 0 && (!planned || kept) { // values in a typed field are decoded from no tensor
+	// Values in a typed field are decoded from no tensor.
+	if o, ok := t.Source.(ir.Output); ok && len(o.Of.In) > 0 && (!planned || kept) {
 		e.parts = o.Of.In
 	}
 	return e

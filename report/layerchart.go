@@ -19,7 +19,10 @@ func sqnrByLayer(v *verification.Result) (figure, error) {
 	if v == nil || len(worstLayers(v.Layers)) == 0 {
 		return figure{}, nil
 	}
-	f := figure{Title: "SQNR by layer", Note: "Signal-to-noise ratio of each value inside the graph, in the order of execution; higher is better. Exact layers are gaps in the line."}
+	f := figure{
+		Title: "SQNR by layer",
+		Note:  "Signal-to-noise ratio of each value inside the graph, in the order of execution; higher is better. Exact layers are gaps in the line.",
+	}
 	p := plot{caption: f.caption(), height: layerHeight, x: layerAxis(v.Layers), y: axis{name: "SQNR"}}
 	for _, part := range inexact(v.Layers) {
 		p.line(part, after)
@@ -80,7 +83,11 @@ func markBreak(p *plot, v *verification.Result) {
 			continue
 		}
 		x := float64(i) + 0.5
-		p.mark(point{x, p.y.max}, point{x, 0}, note{label: named(pass.Named(l.Value, l.Module), 60), downward: true, leftward: i > len(v.Layers)/2})
+		p.mark(
+			point{x, p.y.max},
+			point{x, 0},
+			note{label: named(pass.Named(l.Value, l.Module), 60), downward: true, leftward: i > len(v.Layers)/2},
+		)
 		return
 	}
 }

@@ -117,7 +117,12 @@ func (m *Memory) peak(line *memory.Timeline) string {
 	if len(line.Peaks) == 0 || len(m.Steps) == 0 {
 		return "no live bytes"
 	}
-	text := fmt.Sprintf("at %s, step %s of %s", shorten(m.step(line.Peaks[0]), 40), count(int64(line.Peaks[0]+1)), count(int64(len(m.Steps))))
+	text := fmt.Sprintf(
+		"at %s, step %s of %s",
+		shorten(m.step(line.Peaks[0]), 40),
+		count(int64(line.Peaks[0]+1)),
+		count(int64(len(m.Steps))),
+	)
 	if more := len(line.Peaks) - 1; more > 0 {
 		text += fmt.Sprintf(", and at %s more steps", count(int64(more)))
 	}
@@ -161,7 +166,12 @@ func (m *Memory) liveTable(line *memory.Timeline) []liveRow {
 	var sums, blocks [len(kindColors)]int64
 	var rows []liveRow
 	row := func(name string, k memory.Kind, bytes int64) liveRow {
-		return liveRow{Name: name, Kind: k.String(), Bytes: bytes, Fraction: percent(float64(bytes) / float64(line.Peak))}
+		return liveRow{
+			Name:     name,
+			Kind:     k.String(),
+			Bytes:    bytes,
+			Fraction: percent(float64(bytes) / float64(line.Peak)),
+		}
 	}
 	for _, b := range line.At(line.Peaks[0]) {
 		if b.Kind == memory.Weight || b.Kind == memory.State {

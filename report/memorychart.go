@@ -141,5 +141,9 @@ func (m *Memory) markPeak(p *plot, line *memory.Timeline) {
 	if name := m.step(step); name != "" {
 		text += " at " + shorten(name, 40)
 	}
-	p.mark(point{x, p.y.max}, point{x, 0}, note{label: tick{label: text}, downward: true, leftward: step > len(line.Live)/2})
+	p.mark(
+		point{x, p.y.max},
+		point{x, 0},
+		note{label: tick{label: text}, downward: true, leftward: step > len(line.Live)/2},
+	)
 }

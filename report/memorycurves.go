@@ -43,7 +43,11 @@ func (m *Memory) compared() (template.HTML, error) {
 	if len(m.Compared) == 0 {
 		return "", nil
 	}
-	p := &plot{caption: caption{title: "Memory over time of each combination"}, height: timelineHeight, x: axis{name: "executed nodes of the step", max: 1}}
+	p := &plot{
+		caption: caption{title: "Memory over time of each combination"},
+		height:  timelineHeight,
+		x:       axis{name: "executed nodes of the step", max: 1},
+	}
 	p.x.ticks = ticks(0, 1, 1, 0, func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) })
 	most := int64(1)
 	for _, c := range m.curves() {

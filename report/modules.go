@@ -59,7 +59,10 @@ func atLevel(ws []Weight, level int) []Module {
 		}
 		ms[i].add(w)
 	}
-	slices.SortStableFunc(ms, func(a, b Module) int { return cmp.Compare(len(b.Path), 0) - cmp.Compare(len(a.Path), 0) })
+	slices.SortStableFunc(
+		ms,
+		func(a, b Module) int { return cmp.Compare(len(b.Path), 0) - cmp.Compare(len(a.Path), 0) },
+	)
 	for i := range ms {
 		ms[i].Ratio = round(ratio(ms[i].Bytes), 4)
 	}
@@ -90,7 +93,17 @@ func (m *markdown) modules(ms []Module) {
 	}
 	var cells [][]string
 	for _, x := range ms[:rows(len(ms))] {
-		cells = append(cells, []string{code(x.Name()), count(int64(x.Weights)), size(x.Bytes.Before), size(x.Bytes.After), times(x.Ratio), sqnr(x.Error)})
+		cells = append(
+			cells,
+			[]string{
+				code(x.Name()),
+				count(int64(x.Weights)),
+				size(x.Bytes.Before),
+				size(x.Bytes.After),
+				times(x.Ratio),
+				sqnr(x.Error),
+			},
+		)
 	}
 	m.line("### Modules (%d)", len(ms))
 	m.folded([]string{"module", "weights:", "before:", "after:", "ratio:", "lowest SQNR:"}, cells, shown)

@@ -24,8 +24,16 @@ func neighborhood(v *verification.Result) (figure, error) {
 		return figure{}, nil
 	}
 	nodes := v.Breaks.Nodes
-	f := figure{Title: "Nodes around the largest drop", Note: "The nodes before and after the layer with the largest drop of SQNR, in the order of execution, with the SQNR of the value that each computes."}
-	d := &drawing{Title: f.Title, Description: neighborText(v.Breaks), Width: chartWidth, Height: number(neighborHeight * len(nodes))}
+	f := figure{
+		Title: "Nodes around the largest drop",
+		Note:  "The nodes before and after the layer with the largest drop of SQNR, in the order of execution, with the SQNR of the value that each computes.",
+	}
+	d := &drawing{
+		Title:       f.Title,
+		Description: neighborText(v.Breaks),
+		Width:       chartWidth,
+		Height:      number(neighborHeight * len(nodes)),
+	}
 	middle := func(i int) float64 { return neighborHeight * (float64(i) + 0.5) }
 	for i, n := range nodes {
 		if n.Worst(v.Breaks) {
@@ -57,7 +65,17 @@ func (d *drawing) edge(from, to, rows float64) {
 	p := path([]point{{neighborDot, from}, {neighborDot, to}})
 	if rows > 1 {
 		x := number(neighborDot - min(maxEdgeBend, 10*rows))
-		p = fmt.Sprintf("M%v %vC%v %v %v %v %v %v", number(neighborDot), number(from), x, number(from), x, number(to), number(neighborDot), number(to))
+		p = fmt.Sprintf(
+			"M%v %vC%v %v %v %v %v %v",
+			number(neighborDot),
+			number(from),
+			x,
+			number(from),
+			x,
+			number(to),
+			number(neighborDot),
+			number(to),
+		)
 	}
 	d.Elements = append(d.Elements, element{Path: p, Stroke: muted, StrokeWidth: 1})
 }

@@ -11,7 +11,13 @@ import (
 type outcome struct{ Class, Mark, Word, Text, Evidence, Caveat string }
 
 func (d Verdict) outcome() outcome {
-	o := outcome{Class: "open", Mark: "–", Word: "No gates", Text: "Nothing was required of this result.", Evidence: d.Evidence}
+	o := outcome{
+		Class:    "open",
+		Mark:     "–",
+		Word:     "No gates",
+		Text:     "Nothing was required of this result.",
+		Evidence: d.Evidence,
+	}
 	switch {
 	case d.Gates == 0:
 	case d.Passed == nil:
@@ -22,7 +28,10 @@ func (d Verdict) outcome() outcome {
 		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), notHeld(d.Failed, d.Gates)
 	}
 	if d.First > 0 {
-		o.Text += fmt.Sprintf(" There is no baseline yet (first champion): %s not evaluated.", plural(int64(d.First), "gate"))
+		o.Text += fmt.Sprintf(
+			" There is no baseline yet (first champion): %s not evaluated.",
+			plural(int64(d.First), "gate"),
+		)
 	}
 	if d.Qualifier() != "" && o.Class == "passed" {
 		o.Class = "passed qualified" // neither green nor red
@@ -60,7 +69,18 @@ func gateViews(gs []Gate) []gateView {
 	var views []gateView
 	for _, g := range gs {
 		v, relation, bound := g.Shown()
-		views = append(views, gateView{g.Name, visible(v), relation, bound, g.class(), g.mark(), map[string]string{"passed": "holds", "failed": "does not hold", "open": "not evaluated"}[g.class()]})
+		views = append(
+			views,
+			gateView{
+				g.Name,
+				visible(v),
+				relation,
+				bound,
+				g.class(),
+				g.mark(),
+				map[string]string{"passed": "holds", "failed": "does not hold", "open": "not evaluated"}[g.class()],
+			},
+		)
 	}
 	return views
 }
@@ -75,7 +95,14 @@ func facts(r *Report) []fact {
 		fs = append(fs, fact{Name: "Target", Text: r.Target.Name})
 	}
 	for _, d := range r.Data {
-		fs = append(fs, fact{usesOfData[d.Use], visible(nameOfSamples(d.Name, d.Random, d.Seed)) + ", " + plural(int64(d.Samples), "sample"), d.SHA256})
+		fs = append(
+			fs,
+			fact{
+				usesOfData[d.Use],
+				visible(nameOfSamples(d.Name, d.Random, d.Seed)) + ", " + plural(int64(d.Samples), "sample"),
+				d.SHA256,
+			},
+		)
 	}
 	if b := r.Baseline; b != nil {
 		fs = append(fs, fact{"Baseline", visible(b.text()), b.Digest})
@@ -151,19 +178,46 @@ type cost struct {
 func running(r *Report) []cost {
 	t := r.Totals
 	cs := []cost{
-		{Name: "Memory in " + visible(t.Runtime), Before: size(t.RuntimeBytes.Before), After: size(t.RuntimeBytes.After), Change: smaller(t.RuntimeBytes)},
-		{Name: "Its peak while loading", Before: size(t.RuntimePeak.Before), After: size(t.RuntimePeak.After), Change: smaller(t.RuntimePeak)},
+		{
+			Name:   "Memory in " + visible(t.Runtime),
+			Before: size(t.RuntimeBytes.Before),
+			After:  size(t.RuntimeBytes.After),
+			Change: smaller(t.RuntimeBytes),
+		},
+		{
+			Name:   "Its peak while loading",
+			Before: size(t.RuntimePeak.Before),
+			After:  size(t.RuntimePeak.After),
+			Change: smaller(t.RuntimePeak),
+		},
 	}
 	if e := t.Engine; e != nil {
-		cs = append(cs, cost{Name: "Memory of weights in " + engineName, Before: size(e.Before), After: size(e.After), Change: smaller(*e)})
+		cs = append(
+			cs,
+			cost{
+				Name:   "Memory of weights in " + engineName,
+				Before: size(e.Before),
+				After:  size(e.After),
+				Change: smaller(*e),
+			},
+		)
 	}
 	if a := t.Activations; a != nil {
-		cs = append(cs, cost{Name: "Peak memory of activations", Before: size(a.Before), After: size(a.After), Change: smaller(*a)})
+		cs = append(
+			cs,
+			cost{Name: "Peak memory of activations", Before: size(a.Before), After: size(a.After), Change: smaller(*a)},
+		)
 	}
 	c := cost{Name: "Latency", Change: "not measured: --max-latency-ratio measures it"}
 	if v := r.Verification; v != nil && v.Latency != nil {
 		l := v.Latency
-		c = cost{fmt.Sprintf("Latency, minimum of %s", plural(int64(l.Runs), "run")), seconds(l.Before), seconds(l.After), faster(l), nil}
+		c = cost{
+			fmt.Sprintf("Latency, minimum of %s", plural(int64(l.Runs), "run")),
+			seconds(l.Before),
+			seconds(l.After),
+			faster(l),
+			nil,
+		}
 	}
 	for _, g := range gateViews(r.Gates) {
 		if g.Name == "max-latency-ratio" {

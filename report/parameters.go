@@ -63,7 +63,15 @@ type parameterCounter struct {
 
 // newParameterCounter finds what the constant expressions of m decode.
 func newParameterCounter(m *ir.Model) *parameterCounter {
-	c := &parameterCounter{decoded: map[*ir.Node]decoded{}, used: map[*ir.Node]bool{}, scales: map[*ir.Value]bool{}, elems: map[*ir.Value]int64{}, shapes: opset.NewShapes(), lookups: map[*ir.Value]*lookup{}, factors: map[*ir.Node][]*lookup{}}
+	c := &parameterCounter{
+		decoded: map[*ir.Node]decoded{},
+		used:    map[*ir.Node]bool{},
+		scales:  map[*ir.Value]bool{},
+		elems:   map[*ir.Value]int64{},
+		shapes:  opset.NewShapes(),
+		lookups: map[*ir.Value]*lookup{},
+		factors: map[*ir.Node][]*lookup{},
+	}
 	for n := range constantNodes(m, mayDecode) {
 		c.decoded[n] = c.decode(n)
 		c.order = append(c.order, n)
@@ -186,7 +194,8 @@ var decoders = map[string]func(*parameterCounter, *ir.Node, *decoded){
 		values, positions := n.Input(0), n.Input(1)
 		table, packed := c.of(values), c.of(positions)
 		codebook := values.Const != nil && values.Const.DType.IsFloat()
-		if !codebook && packed.base != nil && packed.stored.DType == ir.Uint8 && table.elems > byteValues && table.elems%byteValues == 0 {
+		if !codebook && packed.base != nil && packed.stored.DType == ir.Uint8 && table.elems > byteValues &&
+			table.elems%byteValues == 0 {
 			d.base, d.stored, d.elems = packed.base, packed.stored, -1
 			if packed.elems >= 0 {
 				d.elems = packed.elems * (table.elems / byteValues)
@@ -383,7 +392,8 @@ func (c *parameterCounter) isTable(n *ir.Node, facts *operator.Facts) bool {
 // unpacks reports whether n looks bytes up in a table, stored as it is, of what each one stands for.
 func unpacks(n *ir.Node, table ir.Spec) bool {
 	cast := n.Input(1).Producer()
-	return len(table.Shape) == 2 && table.Shape[0] == byteValues && cast != nil && cast.Op.Is("Cast") && opset.Elem(cast.Input(0)) == ir.Uint8
+	return len(table.Shape) == 2 && table.Shape[0] == byteValues && cast != nil && cast.Op.Is("Cast") &&
+		opset.Elem(cast.Input(0)) == ir.Uint8
 }
 
 // noteScale notes the constants that v is computed from, by products, views, casts and lookups.

@@ -80,7 +80,14 @@ func (p *plot) across() float64 {
 
 // frame leaves space for the labels and the titles of both axes.
 func (p *plot) frame() frame {
-	f := frame{left: widest(p.y.ticks, tickSize) + labelGap, top: 6, right: p.across() - 4, bottom: p.height - tickSize - labelGap - 4, x: p.x, y: p.y}
+	f := frame{
+		left:   widest(p.y.ticks, tickSize) + labelGap,
+		top:    6,
+		right:  p.across() - 4,
+		bottom: p.height - tickSize - labelGap - 4,
+		x:      p.x,
+		y:      p.y,
+	}
 	if p.y.name != "" {
 		f.left += textSize + labelGap
 	}
@@ -152,14 +159,23 @@ func (l layer) draw(d *drawing, f frame) {
 		return
 	case l.radius > 0:
 		for _, p := range points {
-			d.Elements = append(d.Elements, element{X: number(p.X), Y: number(p.Y), Radius: number(l.radius), Fill: l.fill})
+			d.Elements = append(
+				d.Elements,
+				element{X: number(p.X), Y: number(p.Y), Radius: number(l.radius), Fill: l.fill},
+			)
 		}
 		return
 	case l.fill != "":
-		d.Elements = append(d.Elements, element{Path: path(points) + "Z", Fill: l.fill, Stroke: l.stroke, StrokeWidth: number(l.width)})
+		d.Elements = append(
+			d.Elements,
+			element{Path: path(points) + "Z", Fill: l.fill, Stroke: l.stroke, StrokeWidth: number(l.width)},
+		)
 		return
 	}
-	d.Elements = append(d.Elements, element{Path: path(points), Stroke: l.stroke, StrokeWidth: number(l.width), Dashed: l.dashed})
+	d.Elements = append(
+		d.Elements,
+		element{Path: path(points), Stroke: l.stroke, StrokeWidth: number(l.width), Dashed: l.dashed},
+	)
 	if l.text != nil {
 		l.text.draw(d, points[0])
 	}

@@ -21,7 +21,13 @@ func RemovedText(l pass.RemovedLayers) string {
 		}
 		words, i = append(words, word), last+1
 	}
-	return fmt.Sprintf("%d of %d layers%s removed: %s", len(l.Removed), l.Layers, ofPart(l.Submodel), strings.Join(words, ", "))
+	return fmt.Sprintf(
+		"%d of %d layers%s removed: %s",
+		len(l.Removed),
+		l.Layers,
+		ofPart(l.Submodel),
+		strings.Join(words, ", "),
+	)
 }
 
 // removed writes the removed layers.

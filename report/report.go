@@ -195,14 +195,17 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Verification:  markUses(ranOnly(in.Verification), in.Data),
 		Copied:        in.Copied,
 		Removed:       in.Removed,
-		Config:        slices.DeleteFunc(slices.Clone(in.Config), func(v pass.ConfigValue) bool { return !v.Changed() }),
-		Training:      in.Training,
-		Data:          in.Data,
-		Search:        in.Search,
-		Target:        in.Target,
-		Hints:         in.Hints,
-		Baseline:      in.Baseline,
-		Environment:   in.Environment,
+		Config: slices.DeleteFunc(
+			slices.Clone(in.Config),
+			func(v pass.ConfigValue) bool { return !v.Changed() },
+		),
+		Training:    in.Training,
+		Data:        in.Data,
+		Search:      in.Search,
+		Target:      in.Target,
+		Hints:       in.Hints,
+		Baseline:    in.Baseline,
+		Environment: in.Environment,
 	}
 	if in.Errors {
 		if err := r.measure(ctx, in, c); err != nil {

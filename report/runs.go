@@ -79,7 +79,10 @@ func (rs *Runs) compare() {
 		}
 		return cmp.Or(r.Data.SHA256, r.Data.Text())
 	}) {
-		rs.Notes = append(rs.Notes, "The models were run on different samples: their errors and accuracies cannot be compared.")
+		rs.Notes = append(
+			rs.Notes,
+			"The models were run on different samples: their errors and accuracies cannot be compared.",
+		)
 	}
 	for _, r := range rs.Runs {
 		if r.Data.Caveat() != "" {
@@ -106,7 +109,14 @@ func (rs *Runs) marks() []mark {
 	var ms []mark
 	for _, r := range rs.Runs {
 		y, _ := r.quality(rs.Quality)
-		ms = append(ms, mark{at: point{float64(r.FileBytes.After), y}, label: r.Label, full: fmt.Sprintf("%s: %s, %s", r.Label, visible(r.Report), size(r.FileBytes.After))})
+		ms = append(
+			ms,
+			mark{
+				at:    point{float64(r.FileBytes.After), y},
+				label: r.Label,
+				full:  fmt.Sprintf("%s: %s, %s", r.Label, visible(r.Report), size(r.FileBytes.After)),
+			},
+		)
 	}
 	return ms
 }
@@ -148,7 +158,10 @@ func (rs *Runs) Markdown(w io.Writer) error {
 
 // HTML writes rs as a self-contained page.
 func (rs *Runs) HTML(w io.Writer) error {
-	f := figure{Title: "File size and " + rs.Quality, Note: "Each point is a run, by its label in the table. The line and the full points are the Pareto front: no other run is both smaller and better."}
+	f := figure{
+		Title: "File size and " + rs.Quality,
+		Note:  "Each point is a run, by its label in the table. The line and the full points are the Pareto front: no other run is both smaller and better.",
+	}
 	axis, ticksOf := rs.Quality, decibelsOf
 	switch rs.Quality {
 	case "accuracy":
@@ -179,7 +192,10 @@ func runColumns() []column[Run] {
 		{"Verdict", "", func(r Run) cell { return r.Verdict.cell() }},
 	}
 	all = append(all, figureColumns(func(r Run) *Headline { return &r.Headline })...)
-	return append(all, column[Run]{"Pareto front", "", func(r Run) cell { return cell{Text: map[bool]string{true: "yes"}[r.Pareto]} }})
+	return append(
+		all,
+		column[Run]{"Pareto front", "", func(r Run) cell { return cell{Text: map[bool]string{true: "yes"}[r.Pareto]} }},
+	)
 }
 
 // name is the name of the report without its suffix.

@@ -170,7 +170,8 @@ func (f *folding) fold(n *ir.Node, i int, dtype ir.DType) (ir.DType, bool) {
 		if other := f.constants.elems(n.Input(1 - i)); other >= 0 && !f.unknown {
 			return dtype, other < f.elems || other == f.elems && i == 0
 		}
-	case n.Op.Is("Gather") && i == 1 && n.Input(0).Const == nil: // of a table that was cast to the type in which the weight is computed
+	// Of a table that was cast to the type in which the weight is computed.
+	case n.Op.Is("Gather") && i == 1 && n.Input(0).Const == nil:
 		dtype = opset.Elem(n.Input(0))
 	}
 	f.unknown = true

@@ -57,7 +57,15 @@ func (d *drawing) scatter(f frame, ms []mark) {
 	for _, m := range ms {
 		p := f.at(m.at)
 		taken = append(taken, box{p.X - markRadius, p.Y - markRadius, p.X + markRadius, p.Y + markRadius})
-		e := element{X: number(p.X), Y: number(p.Y), Radius: markRadius, Fill: paper, Stroke: muted, StrokeWidth: 1.5, Full: m.full}
+		e := element{
+			X:           number(p.X),
+			Y:           number(p.Y),
+			Radius:      markRadius,
+			Fill:        paper,
+			Stroke:      muted,
+			StrokeWidth: 1.5,
+			Full:        m.full,
+		}
 		if m.front {
 			e.Fill, e.Stroke = after, after
 		}
@@ -68,7 +76,17 @@ func (d *drawing) scatter(f frame, ms []mark) {
 		gap := float64(markGap)
 		if m.chosen {
 			gap += 4
-			d.Elements = append(d.Elements, element{X: number(p.X), Y: number(p.Y), Radius: markRadius + 4, Fill: "none", Stroke: strong, StrokeWidth: 1.5})
+			d.Elements = append(
+				d.Elements,
+				element{
+					X:           number(p.X),
+					Y:           number(p.Y),
+					Radius:      markRadius + 4,
+					Fill:        "none",
+					Stroke:      strong,
+					StrokeWidth: 1.5,
+				},
+			)
 		}
 		sides := []struct {
 			center point
@@ -92,7 +110,15 @@ func (d *drawing) scatter(f frame, ms []mark) {
 				break
 			}
 		}
-		taken = append(taken, box{best.center.X - width/2, best.center.Y - textSize/2, best.center.X + width/2, best.center.Y + textSize/2})
+		taken = append(
+			taken,
+			box{
+				best.center.X - width/2,
+				best.center.Y - textSize/2,
+				best.center.X + width/2,
+				best.center.Y + textSize/2,
+			},
+		)
 		d.text(m.label, best.x, baseline(best.center.Y, textSize), textSize, best.anchor, strong).Full = m.full
 	}
 }

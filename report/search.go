@@ -28,7 +28,11 @@ func (r *Report) searched() (*searched, error) {
 
 // searchText is a search in a sentence or two.
 func searchText(s *pass.Search) string {
-	text := fmt.Sprintf("Sensitivity of %s weights, each measured alone in several forms on %s samples", count(int64(len(s.Layers))), count(int64(s.Samples)))
+	text := fmt.Sprintf(
+		"Sensitivity of %s weights, each measured alone in several forms on %s samples",
+		count(int64(len(s.Layers))),
+		count(int64(s.Samples)),
+	)
 	if n := len(s.Failures()); n > 0 {
 		text += fmt.Sprintf("; %s measurements failed and were left out", count(int64(n)))
 	}
@@ -72,12 +76,21 @@ type trialRow struct {
 
 // paretoChart draws file size and accuracy of all trials, and their Pareto front.
 func paretoChart(s *pass.Search) (figure, []trialRow, error) {
-	f := figure{Title: "File size and accuracy", Note: "Each point is a combination of methods that was measured, by its number in the table. The line and the full points are the Pareto front: no other combination is both smaller and more accurate. The ring is the chosen one."}
+	f := figure{
+		Title: "File size and accuracy",
+		Note:  "Each point is a combination of methods that was measured, by its number in the table. The line and the full points are the Pareto front: no other combination is both smaller and more accurate. The ring is the chosen one.",
+	}
 	var rows []trialRow
 	var marks []mark
 	var row []int // of the marks
 	for i, t := range s.Trials {
-		r := trialRow{Label: fmt.Sprint(i + 1), What: visible(t.What), Bytes: t.Bytes, Accepted: t.Accepted, Chosen: i == s.Chosen}
+		r := trialRow{
+			Label:    fmt.Sprint(i + 1),
+			What:     visible(t.What),
+			Bytes:    t.Bytes,
+			Accepted: t.Accepted,
+			Chosen:   i == s.Chosen,
+		}
 		if t.Error != "" {
 			r.What += ": " + visible(t.Error)
 		}
@@ -95,7 +108,15 @@ func paretoChart(s *pass.Search) (figure, []trialRow, error) {
 		}
 		rows = append(rows, r)
 		if y, ok := quality(t); ok {
-			marks = append(marks, mark{at: point{float64(t.Bytes), y}, label: r.Label, full: fmt.Sprintf("%s: %s, %s", r.Label, r.What, size(t.Bytes)), chosen: r.Chosen})
+			marks = append(
+				marks,
+				mark{
+					at:     point{float64(t.Bytes), y},
+					label:  r.Label,
+					full:   fmt.Sprintf("%s: %s, %s", r.Label, r.What, size(t.Bytes)),
+					chosen: r.Chosen,
+				},
+			)
 			row = append(row, i)
 		}
 	}
@@ -181,7 +202,16 @@ func (m *markdown) search(s *pass.Search) {
 			if v.Method == l.Method {
 				chosen = "chosen"
 			}
-			rows = append(rows, []string{prose(pass.Named(l.Tensors[0], l.Module)), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v), chosen})
+			rows = append(
+				rows,
+				[]string{
+					prose(pass.Named(l.Tensors[0], l.Module)),
+					prose(v.Method),
+					count(v.Bytes),
+					SensitivityText(s.Measure, v),
+					chosen,
+				},
+			)
 		}
 	}
 	m.table([]string{"weight", "method", "bytes:", MeasureName(s.Measure) + ":", ""}, rows)

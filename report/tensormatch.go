@@ -20,8 +20,9 @@ type matcher struct {
 
 	expression func(v *ir.Value, as ir.Spec) *ir.Tensor // of Input; may be nil
 
-	extensions map[scoped][]*ir.Value // constants that only the result has, by the constant of the source that their name begins with
-	taken      map[*ir.Value]string   // weights that they were matched to
+	// Constants that only the result has, by the constant of the source that their name begins with.
+	extensions map[scoped][]*ir.Value
+	taken      map[*ir.Value]string // weights that they were matched to
 }
 
 // match makes a row for each weight of the source, in file order: by the tensor's
@@ -143,7 +144,8 @@ func (m *matcher) trace(r *pass.Row, v *ir.Value) {
 // restore makes v, which has the subtree, the weight of the row if it has its shape.
 func (m *matcher) restore(r *pass.Row, v *ir.Value, s *subtree) {
 	shape, known := opset.Shape(v)
-	if m.expression == nil || r.Restore != nil || len(s.nodes) == 0 || !known || !slices.EqualFunc(shape, r.Before.Shape, func(d ir.Dim, n int64) bool { return d.N == n }) {
+	if m.expression == nil || r.Restore != nil || len(s.nodes) == 0 || !known ||
+		!slices.EqualFunc(shape, r.Before.Shape, func(d ir.Dim, n int64) bool { return d.N == n }) {
 		return
 	}
 	if t := m.expression(v, ir.Spec{Name: r.Tensor, DType: cmp.Or(opset.Elem(v), r.Before.DType), Shape: r.Before.Shape}); t != nil {
@@ -195,8 +197,16 @@ func settle(ctx context.Context, in Input, rows []pass.Row) error {
 		}
 		same, err := equal(ctx, in.Eval, r.Before, r.After[0].Tensor)
 		if same {
-			*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Module: r.Module, Before: r.Before, Counted: true,
-				Status: pass.Skipped, Reason: pass.Reason{Code: pass.Identical}}
+			*r = pass.Row{
+				Tensor:    r.Tensor,
+				Scope:     r.Scope,
+				Consumers: r.Consumers,
+				Module:    r.Module,
+				Before:    r.Before,
+				Counted:   true,
+				Status:    pass.Skipped,
+				Reason:    pass.Reason{Code: pass.Identical},
+			}
 		}
 		return err
 	})

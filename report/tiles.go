@@ -12,21 +12,55 @@ type tile struct{ Name, Big, Small, Bar, Class string }
 
 func tiles(r *Report) []tile {
 	t := r.Totals
-	ts := []tile{{Name: "File size", Big: smaller(t.FileBytes), Small: size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), Class: classOf(r.Gates, "min-ratio", "max-size")}}
+	ts := []tile{
+		{
+			Name:  "File size",
+			Big:   smaller(t.FileBytes),
+			Small: size(t.FileBytes.Before) + " → " + size(t.FileBytes.After),
+			Class: classOf(r.Gates, "min-ratio", "max-size"),
+		},
+	}
 	if s := t.Sparsity; s.prunes() {
-		ts = append(ts, tile{Name: "Sparsity", Big: percent(s.Prunable.After), Small: "of the weights of layers are zero, " + percent(s.Prunable.Before) + " before; " + percent(s.All.After) + " of all weights", Bar: fmt.Sprintf("%.2f", 100*s.Prunable.After)})
+		ts = append(
+			ts,
+			tile{
+				Name: "Sparsity",
+				Big:  percent(s.Prunable.After),
+				Small: "of the weights of layers are zero, " + percent(
+					s.Prunable.Before,
+				) + " before; " + percent(
+					s.All.After,
+				) + " of all weights",
+				Bar: fmt.Sprintf("%.2f", 100*s.Prunable.After),
+			},
+		)
 	}
 	ts = append(ts, verificationTiles(r)...)
-	held := size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " in " + t.Runtime + ", at its peak " + size(t.RuntimePeak.Before) + " → " + size(t.RuntimePeak.After)
+	held := size(
+		t.RuntimeBytes.Before,
+	) + " → " + size(
+		t.RuntimeBytes.After,
+	) + " in " + t.Runtime + ", at its peak " + size(
+		t.RuntimePeak.Before,
+	) + " → " + size(
+		t.RuntimePeak.After,
+	)
 	if note := r.MemoryNote(); note != "" {
 		held += ", " + visible(note)
 	}
 	if e := t.Engine; e != nil {
 		held += "; weights " + size(e.Before) + " → " + size(e.After) + " in " + engineName
 	}
-	ts = append(ts,
+	ts = append(
+		ts,
 		tile{Name: "Runtime memory", Big: smaller(t.RuntimeBytes), Small: held},
-		tile{Name: "Coverage", Big: percent(r.Coverage.Fraction), Small: r.Coverage.text(), Bar: fmt.Sprintf("%.2f", 100*r.Coverage.Fraction), Class: classOf(r.Gates, "require-coverage")},
+		tile{
+			Name:  "Coverage",
+			Big:   percent(r.Coverage.Fraction),
+			Small: r.Coverage.text(),
+			Bar:   fmt.Sprintf("%.2f", 100*r.Coverage.Fraction),
+			Class: classOf(r.Gates, "require-coverage"),
+		},
 	)
 	if w := r.worst(); w != nil {
 		ts = append(ts, tile{Name: "Lowest SQNR of a weight", Big: sqnr(w.Error), Small: visible(w.named())})
@@ -67,7 +101,12 @@ func verificationTiles(r *Report) []tile {
 		ts = append(ts, t)
 	}
 	if m := v.Metric; m != nil {
-		t := tile{Name: "Metric " + visible(m.Name), Big: "undefined", Small: m.Text(), Class: classOf(r.Gates, "max-metric-drop")}
+		t := tile{
+			Name:  "Metric " + visible(m.Name),
+			Big:   "undefined",
+			Small: m.Text(),
+			Class: classOf(r.Gates, "max-metric-drop"),
+		}
 		if m.After != nil {
 			t.Big = fmt.Sprintf("%.4g", *m.After)
 		}
@@ -77,7 +116,12 @@ func verificationTiles(r *Report) []tile {
 		ts = append(ts, outputTile(v, o, classOf(r.Gates, "min-sqnr", "min-cosine", "min-agreement")))
 	}
 	if l := v.Latency; l != nil {
-		t := tile{Name: "Latency", Big: faster(l), Small: seconds(l.Before) + " → " + seconds(l.After), Class: classOf(r.Gates, "max-latency-ratio")}
+		t := tile{
+			Name:  "Latency",
+			Big:   faster(l),
+			Small: seconds(l.Before) + " → " + seconds(l.After),
+			Class: classOf(r.Gates, "max-latency-ratio"),
+		}
 		ts = append(ts, t)
 	}
 	return ts

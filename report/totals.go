@@ -119,8 +119,12 @@ func (r *Report) MemoryNote() string {
 			forms = append(forms, row.Form)
 		}
 	}
-	text := fmt.Sprintf("%s is estimated to take more memory than for the source: %s after loading, %s at its peak",
-		t.Runtime, times(float64(t.RuntimeBytes.After)/float64(t.RuntimeBytes.Before)), times(float64(t.RuntimePeak.After)/float64(t.RuntimePeak.Before)))
+	text := fmt.Sprintf(
+		"%s is estimated to take more memory than for the source: %s after loading, %s at its peak",
+		t.Runtime,
+		times(float64(t.RuntimeBytes.After)/float64(t.RuntimeBytes.Before)),
+		times(float64(t.RuntimePeak.After)/float64(t.RuntimePeak.Before)),
+	)
 	if len(forms) > 0 {
 		text += ", as it expands " + strings.Join(forms, ", ")
 	}

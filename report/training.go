@@ -23,7 +23,15 @@ type trained struct {
 func (trained) PruningHead() []string { return pruningHead }
 
 // pruningHead is the head of the rows of pruningRows.
-var pruningHead = []string{"Pruned after step", "Amount", "Learning rate", "Step kept", "Validation loss", "Validation accuracy", "Metric"}
+var pruningHead = []string{
+	"Pruned after step",
+	"Amount",
+	"Learning rate",
+	"Step kept",
+	"Validation loss",
+	"Validation accuracy",
+	"Metric",
+}
 
 // pruningRows are the pruning steps of a training, with the result of the training after each.
 func pruningRows(t pass.Training) [][]string {
@@ -51,14 +59,29 @@ func (r *Report) trainings() ([]trained, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, trained{t, trainingText(t), pruningRows(t), slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why), c})
+		out = append(
+			out,
+			trained{
+				t,
+				trainingText(t),
+				pruningRows(t),
+				slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why),
+				c,
+			},
+		)
 	}
 	return out, nil
 }
 
 // trainingText summarizes a training in a sentence or two.
 func trainingText(t pass.Training) string {
-	s := fmt.Sprintf("%s steps on %s samples", count(int64(t.Steps)), count(int64(t.Samples))) + trainedOutputs(t.Outputs)
+	s := fmt.Sprintf(
+		"%s steps on %s samples",
+		count(int64(t.Steps)),
+		count(int64(t.Samples)),
+	) + trainedOutputs(
+		t.Outputs,
+	)
 	if n := len(t.Loss); n > 0 {
 		s += fmt.Sprintf("; training loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
 	}
@@ -95,7 +118,11 @@ func TrainingMemoryTexts(m *pass.TrainingMemory) []string {
 	}
 	var lines []string
 	if len(kinds) > 0 {
-		lines = append(lines, "peak: "+strings.Join(kinds, ", "), "largest values at the peak: "+strings.Join(live, ", "))
+		lines = append(
+			lines,
+			"peak: "+strings.Join(kinds, ", "),
+			"largest values at the peak: "+strings.Join(live, ", "),
+		)
 	}
 	for _, r := range m.Trades {
 		effect := "saves " + size(r.Saved)
@@ -191,12 +218,19 @@ func percentages(ps []pass.Point) []pass.Point {
 
 // lossCurve draws the loss over the steps, of training and on the validation set.
 func lossCurve(t pass.Training) (figure, error) {
-	f := figure{Title: "Loss by step", Note: "Blue line: training loss. Dark line with dots: loss on the validation set."}
+	f := figure{
+		Title: "Loss by step",
+		Note:  "Blue line: training loss. Dark line with dots: loss on the validation set.",
+	}
 	if len(t.Loss) < 2 {
 		return f, nil
 	}
 	p := plot{caption: f.caption(), height: curveHeight}
-	p.x = axis{name: "step", max: float64(t.Steps), ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return count(int64(v)) })}
+	p.x = axis{
+		name:  "step",
+		max:   float64(t.Steps),
+		ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return count(int64(v)) }),
+	}
 	for _, q := range slices.Concat(t.Loss, t.ValidationLoss) {
 		p.y.max = max(p.y.max, q.Y*1.08)
 	}
@@ -232,7 +266,18 @@ func (m *markdown) training(ts []pass.Training) {
 			m.table([]string{"option", "chosen:", "reason"}, rows)
 		}
 		if rows := pruningRows(t); len(rows) > 0 {
-			m.table([]string{"pruned after step", "amount:", "learning rate:", "step kept:", "validation loss:", "validation accuracy:", "metric:"}, rows)
+			m.table(
+				[]string{
+					"pruned after step",
+					"amount:",
+					"learning rate:",
+					"step kept:",
+					"validation loss:",
+					"validation accuracy:",
+					"metric:",
+				},
+				rows,
+			)
 		}
 		rows = nil
 		for _, s := range t.Memory {

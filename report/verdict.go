@@ -56,7 +56,11 @@ func (d Verdict) Qualifier() string {
 // Text is the verdict in words, without the evidence.
 func (d Verdict) Text() string {
 	if d.First > 0 {
-		return fmt.Sprintf("%s; %s not evaluated, as there is no baseline yet (first champion)", d.evaluated(), plural(int64(d.First), "gate"))
+		return fmt.Sprintf(
+			"%s; %s not evaluated, as there is no baseline yet (first champion)",
+			d.evaluated(),
+			plural(int64(d.First), "gate"),
+		)
 	}
 	return d.evaluated()
 }

@@ -116,7 +116,13 @@ func (m *markdown) verification(r *verification.Result) {
 		m.line("Metric %s: **%s**.", prose(a.Name), a.Text())
 	}
 	if b := v.Breaks; b != nil {
-		m.line("Largest drop: %s at %s, output of %s %s.", b.Text(), code(pass.Named(b.Value, b.Module)), prose(b.Op), code(b.Node))
+		m.line(
+			"Largest drop: %s at %s, output of %s %s.",
+			b.Text(),
+			code(pass.Named(b.Value, b.Module)),
+			prose(b.Op),
+			code(b.Node),
+		)
 	}
 	m.layers(v)
 }
@@ -124,7 +130,16 @@ func (m *markdown) verification(r *verification.Result) {
 func (m *markdown) layers(v *verificationView) {
 	var rows [][]string
 	for _, l := range v.Worst {
-		rows = append(rows, []string{code(pass.Named(l.Value, l.Module)), prose(l.Op), l.Errors.Text(), closeness(&l.Errors), largestError(&l.Errors)})
+		rows = append(
+			rows,
+			[]string{
+				code(pass.Named(l.Value, l.Module)),
+				prose(l.Op),
+				l.Errors.Text(),
+				closeness(&l.Errors),
+				largestError(&l.Errors),
+			},
+		)
 	}
 	if len(rows) > 0 {
 		m.line("The %d of %s layers with the lowest SQNR:", len(rows), count(int64(len(v.Layers))))

@@ -109,9 +109,15 @@ func errorByLayer(r *Report) (figure, barChart) {
 		s.values = append(s.values, max(0, *x.err.SQNR))
 		s.notes = append(s.notes, sqnr(x.err))
 	}
-	f := figure{Title: "SQNR by weight", Note: "SQNR (signal-to-quantization-noise ratio) of each changed weight, the lowest first; higher is better."}
+	f := figure{
+		Title: "SQNR by weight",
+		Note:  "SQNR (signal-to-quantization-noise ratio) of each changed weight, the lowest first; higher is better.",
+	}
 	if kind == "module" {
-		f = figure{Title: "Lowest SQNR by module", Note: "Lowest SQNR (signal-to-quantization-noise ratio) of the changed weights of each module, the lowest first; higher is better."}
+		f = figure{
+			Title: "Lowest SQNR by module",
+			Note:  "Lowest SQNR (signal-to-quantization-noise ratio) of the changed weights of each module, the lowest first; higher is better.",
+		}
 	}
 	if len(items) > n {
 		f.Note += fmt.Sprintf(" The %d lowest of %s.", n, count(int64(len(items))))

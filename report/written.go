@@ -44,16 +44,25 @@ func CheckWritten(ctx context.Context, in Input) ([]pass.Row, error) {
 		seen[key].rows = append(seen[key].rows, i)
 	}
 	// Large ones first, so that no worker is left alone with one in the end.
-	slices.SortStableFunc(checks, func(a, b *writtenWeight) int { return int(b.row.Bound.Of.Elems() - a.row.Bound.Of.Elems()) })
+	slices.SortStableFunc(
+		checks,
+		func(a, b *writtenWeight) int { return int(b.row.Bound.Of.Elems() - a.row.Bound.Of.Elems()) },
+	)
 	missing := make([]error, len(checks))
 	err = pass.Parallel(ctx, in.Workers, len(checks), func(ctx context.Context, i int) error {
 		w := checks[i]
-		text, err := ir.Once(ctx, in.Journal, w.unit, in.Mine == nil || in.Mine(w.row.Bound.Tensors(w.parts)[0]), func() ([]byte, error) {
-			if err := w.check(ctx, in.Eval); err != nil {
-				return nil, err
-			}
-			return json.Marshal(w.notes)
-		})
+		text, err := ir.Once(
+			ctx,
+			in.Journal,
+			w.unit,
+			in.Mine == nil || in.Mine(w.row.Bound.Tensors(w.parts)[0]),
+			func() ([]byte, error) {
+				if err := w.check(ctx, in.Eval); err != nil {
+					return nil, err
+				}
+				return json.Marshal(w.notes)
+			},
+		)
 		if _, ok := ir.ElsewhereIn(err); ok {
 			missing[i] = err
 			return nil
@@ -153,13 +162,23 @@ func (w *writtenWeight) unread(err error) error {
 	_, elsewhere := ir.ElsewhereIn(err)
 	var bug *ir.Bug
 	switch {
-	case err == nil, elsewhere, errors.As(err, new(syscall.Errno)), errors.As(err, new(*fs.PathError)), errors.Is(err, io.ErrClosedPipe),
-		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &bug):
+	case err == nil,
+		elsewhere,
+		errors.As(err, new(syscall.Errno)),
+		errors.As(err, new(*fs.PathError)),
+		errors.Is(err, io.ErrClosedPipe),
+		errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &bug):
 		return err
 	}
 	return w.broken(err.Error())
 }
 
 func (w *writtenWeight) broken(why string) error {
-	return fmt.Errorf("%s: %w", w.row.Method, ir.Bugf("tensor %q is not what was written for it: %s", w.row.Tensor, why))
+	return fmt.Errorf(
+		"%s: %w",
+		w.row.Method,
+		ir.Bugf("tensor %q is not what was written for it: %s", w.row.Tensor, why),
+	)
 }

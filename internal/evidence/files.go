@@ -133,7 +133,9 @@ type pointer struct {
 // maxPointer is the maximum size of a pointer in bytes.
 const maxPointer = 1024
 
-var pointerText = regexp.MustCompile(`\Aversion https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]+)\n\z`)
+var pointerText = regexp.MustCompile(
+	`\Aversion https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]+)\n\z`,
+)
 
 // IsPointer reports whether the file at path is a pointer of Git LFS.
 func IsPointer(path string) bool {

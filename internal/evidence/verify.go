@@ -67,7 +67,11 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 			return "", err
 		}
 		r, err := report.Read(bytes.NewReader(text))
-		if err == nil && slices.ContainsFunc(slices.Concat(r.Result.Files, r.Source.Files), func(f report.File) bool { return f.Name == path.Base(model) }) {
+		if err == nil &&
+			slices.ContainsFunc(
+				slices.Concat(r.Result.Files, r.Source.Files),
+				func(f report.File) bool { return f.Name == path.Base(model) },
+			) {
 			return name, nil
 		}
 	}
@@ -112,7 +116,10 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	var wanted []report.Limit
 	for _, l := range limits.Gates {
 		if baseline == nil && report.Relative(l.Name) {
-			res.Unchecked = append(res.Unchecked, "gate "+l.Name+": the report has no baseline; name one with --baseline")
+			res.Unchecked = append(
+				res.Unchecked,
+				"gate "+l.Name+": the report has no baseline; name one with --baseline",
+			)
 			continue
 		}
 		wanted = append(wanted, l)
@@ -123,9 +130,13 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	}
 	random := report.NewVerdict(gates, r.Verification).RandomInputs
 	if random && !limits.AllowRandomInputs {
-		res.mismatch(name, "its models were compared on random inputs, which are no evidence of accuracy: compare them on samples, or add --allow-random-inputs")
+		res.mismatch(
+			name,
+			"its models were compared on random inputs, which are no evidence of accuracy: compare them on samples, or add --allow-random-inputs",
+		)
 	}
-	gates = slices.DeleteFunc(gates, func(g report.Gate) bool { return slices.Contains(r.Gates, g) }) // that nobody asked for
+	// That nobody asked for.
+	gates = slices.DeleteFunc(gates, func(g report.Gate) bool { return slices.Contains(r.Gates, g) })
 	gates = append(gates, r.Gates...)
 	for _, g := range gates {
 		if !g.Held && !g.Open {

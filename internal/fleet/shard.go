@@ -45,8 +45,14 @@ const KubernetesCount = "JOB_COMPLETIONS"
 
 // schedulers are those that run a task many times, each with an index of its own.
 var schedulers = []scheduler{
-	{index: "JOB_COMPLETION_INDEX", count: KubernetesCount}, // Kubernetes, Indexed Job: the manifest has to set the count
-	{index: "SLURM_ARRAY_TASK_ID", count: "SLURM_ARRAY_TASK_COUNT", first: "SLURM_ARRAY_TASK_MIN", step: "SLURM_ARRAY_TASK_STEP"},
+	// Kubernetes, Indexed Job: the manifest has to set the count.
+	{index: "JOB_COMPLETION_INDEX", count: KubernetesCount},
+	{
+		index: "SLURM_ARRAY_TASK_ID",
+		count: "SLURM_ARRAY_TASK_COUNT",
+		first: "SLURM_ARRAY_TASK_MIN",
+		step:  "SLURM_ARRAY_TASK_STEP",
+	},
 	{index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", base: 1}, // GitLab; without "parallel" it sets the count only
 	{index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL"},
 	{index: "BUILDKITE_PARALLEL_JOB", count: "BUILDKITE_PARALLEL_JOB_COUNT"},
@@ -84,7 +90,15 @@ func (s scheduler) shard(getenv func(string) string) (Shard, error) {
 		return Shard{}, errs[0]
 	}
 	if step < 1 || id < first || (id-first)%step != 0 || (id-first)/step >= count {
-		return Shard{}, fmt.Errorf("environment variables: %s=%d is none of %s=%d indexes from %d in steps of %d; give --shard", s.index, id, s.count, count, first, step)
+		return Shard{}, fmt.Errorf(
+			"environment variables: %s=%d is none of %s=%d indexes from %d in steps of %d; give --shard",
+			s.index,
+			id,
+			s.count,
+			count,
+			first,
+			step,
+		)
 	}
 	return Shard{Index: (id - first) / step, Count: count, From: s.index}, nil
 }

@@ -116,7 +116,8 @@ func (c *jsonFile) read(d *json.Decoder, path []string) (value, error) {
 	if _, ok := t.(json.Delim); err == nil && ok {
 		_, err = d.Token()
 	}
-	v.end = v.start + len(bytes.TrimRight(c.text[v.start:d.InputOffset()], " \t\r\n")) // the decoder may count spaces after a number
+	// The decoder may count spaces after a number.
+	v.end = v.start + len(bytes.TrimRight(c.text[v.start:d.InputOffset()], " \t\r\n"))
 	c.values = append(c.values, v)
 	return v, err
 }

@@ -75,7 +75,8 @@ func Open(model, result string, compressed []string) (*Folder, error) {
 	if root == "" {
 		return nil, nil
 	}
-	if abs, err := filepath.Abs(to); err == nil && !sameFile(root, filepath.Dir(model)) && filepath.Base(abs) == onnxFolder {
+	if abs, err := filepath.Abs(to); err == nil && !sameFile(root, filepath.Dir(model)) &&
+		filepath.Base(abs) == onnxFolder {
 		to = filepath.Dir(abs)
 	}
 	return openFrom(root, to, model, result, compressed)
@@ -83,7 +84,13 @@ func Open(model, result string, compressed []string) (*Folder, error) {
 
 // openFrom lists the files that are copied from one folder to another.
 func openFrom(from, to, model, result string, compressed []string) (*Folder, error) {
-	f := &Folder{from: from, to: to, model: filepath.Base(model), result: filepath.Base(result), there: map[string]bool{}}
+	f := &Folder{
+		from:   from,
+		to:     to,
+		model:  filepath.Base(model),
+		result: filepath.Base(result),
+		there:  map[string]bool{},
+	}
 	if sameFile(f.from, f.to) {
 		return nil, nil
 	}
@@ -146,7 +153,20 @@ func alone(dir, model string) (bool, error) {
 }
 
 // variants are the ends of the names of a model's variants, as transformers.js has them.
-var variants = []string{"_fp16", "_q4", "_q4f16", "_int8", "_uint8", "_quantized", "_bnb4", "_q2", "_q2f16", "_q1", "_q1f16", "_merged"}
+var variants = []string{
+	"_fp16",
+	"_q4",
+	"_q4f16",
+	"_int8",
+	"_uint8",
+	"_quantized",
+	"_bnb4",
+	"_q2",
+	"_q2f16",
+	"_q1",
+	"_q1f16",
+	"_merged",
+}
 
 // withoutVariant is the name of the model of which stem may be a variant, such as model_q4, or a result, such as
 // model.weight-int4.
@@ -229,7 +249,10 @@ func (f *Folder) check(name string) error {
 	at := filepath.Join(f.to, name)
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		if st, err := os.Lstat(filepath.Join(f.to, dir)); err == nil && !st.IsDir() {
-			return pass.OptionErrorf("%s: exists and is not a folder; name another folder with --output", filepath.Join(f.to, dir))
+			return pass.OptionErrorf(
+				"%s: exists and is not a folder; name another folder with --output",
+				filepath.Join(f.to, dir),
+			)
 		}
 	}
 	if err := atomicfile.Check(at); err != nil {
@@ -242,7 +265,10 @@ func (f *Folder) check(name string) error {
 	case err != nil:
 		return err
 	case !same:
-		return pass.OptionErrorf("%s: exists and is not that of the model's folder; name another folder with --output", at)
+		return pass.OptionErrorf(
+			"%s: exists and is not that of the model's folder; name another folder with --output",
+			at,
+		)
 	}
 	f.there[name] = true
 	return nil
@@ -325,7 +351,12 @@ func (f *Folder) copy(set *atomicfile.Set, name string) error {
 
 // writeConfig edits the configuration. If it is there already, because another model of the folder was compressed, only
 // the section of this model changes.
-func (f *Folder) writeConfig(set *atomicfile.Set, name string, removed []pass.RemovedLayers, values []pass.ConfigValue) error {
+func (f *Folder) writeConfig(
+	set *atomicfile.Set,
+	name string,
+	removed []pass.RemovedLayers,
+	values []pass.ConfigValue,
+) error {
 	c, err := readConfig(f.path(name))
 	if err != nil {
 		return err

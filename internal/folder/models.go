@@ -43,7 +43,8 @@ func (f *Folder) models(entries []fs.DirEntry, compressed []string) (*models, er
 		variant := func(of string) bool {
 			return name == of || strings.HasPrefix(name, strings.TrimSuffix(of, ".onnx")+".")
 		}
-		copied := !slices.Contains(replaced, name) && (named != nil && slices.Contains(named, name) || named == nil && !slices.ContainsFunc(replaced, variant))
+		copied := !slices.Contains(replaced, name) &&
+			(named != nil && slices.Contains(named, name) || named == nil && !slices.ContainsFunc(replaced, variant))
 		if copied {
 			m.copied++
 		}

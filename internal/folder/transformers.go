@@ -25,7 +25,13 @@ func OfTransformers(model, root string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFrom(from, root, filepath.Join(from, filepath.Base(model)), filepath.Join(root, filepath.Base(model)), models)
+	f, err := openFrom(
+		from,
+		root,
+		filepath.Join(from, filepath.Base(model)),
+		filepath.Join(root, filepath.Base(model)),
+		models,
+	)
 	if f != nil {
 		f.alone = false // configuration that is there stays
 	}
@@ -82,7 +88,8 @@ func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if json.Unmarshal(settings[externalData], &counts) != nil && string(settings[externalData]) != "false" && settings[externalData] != nil {
+	if json.Unmarshal(settings[externalData], &counts) != nil && string(settings[externalData]) != "false" &&
+		settings[externalData] != nil {
 		return nil, nil
 	}
 	for _, name := range models {

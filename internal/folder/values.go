@@ -19,7 +19,20 @@ var valueKeys = []struct {
 	name string
 	keys []string
 }{
-	{layerCount, []string{layerCount, "num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers", "num_encoder_layers", "num_decoder_layers", "depths"}},
+	{
+		layerCount,
+		[]string{
+			layerCount,
+			"num_layers",
+			"n_layer",
+			"n_layers",
+			"encoder_layers",
+			"decoder_layers",
+			"num_encoder_layers",
+			"num_decoder_layers",
+			"depths",
+		},
+	},
 	{pass.AttentionHeads, []string{
 		pass.AttentionHeads, "num_heads", "n_head", "n_heads", "attention_heads", "encoder_attention_heads", "decoder_attention_heads",
 		"num_encoder_attention_heads", "num_decoder_attention_heads",
@@ -65,7 +78,15 @@ func changes(removed []pass.RemovedLayers, values []pass.ConfigValue) []change {
 	for _, l := range removed {
 		c := at(l.Change)
 		c.removed = append(c.removed, l)
-		c.values = append(c.values, pass.ConfigValue{Name: layerCount, Submodel: l.Submodel, From: l.Layers, To: []int{l.Layers - len(l.Removed)}})
+		c.values = append(
+			c.values,
+			pass.ConfigValue{
+				Name:     layerCount,
+				Submodel: l.Submodel,
+				From:     l.Layers,
+				To:       []int{l.Layers - len(l.Removed)},
+			},
+		)
 	}
 	for _, v := range values {
 		c := at(v.Change)
@@ -163,7 +184,10 @@ func (a *adaptation) numbers(name string, keys []string) (found bool) {
 			continue
 		}
 		text := strconv.Itoa(to[0])
-		if object := fmt.Sprint(v.path[:len(v.path)-1]); name == pass.AttentionHeads && slices.Contains(valueKeys[1].keys, key) && !sized[object] && !a.hasHeadSize(v) {
+		if object := fmt.Sprint(v.path[:len(v.path)-1]); name == pass.AttentionHeads &&
+			slices.Contains(valueKeys[1].keys, key) &&
+			!sized[object] &&
+			!a.hasHeadSize(v) {
 			if sized[object] = true; size > 0 && v.key() == key {
 				text += fmt.Sprintf(`, "%s": %d`, headSizes[0], size)
 			} else {
@@ -213,7 +237,8 @@ var sides = []struct {
 // sidesOf are the positions in sides of what v, by its path in the section, is a number of.
 func (a *adaptation) sidesOf(v value) []int {
 	names := slices.Clone(v.path[len(a.section):])
-	if key := v.key(); (key == layerCount || key == "num_layers") && (a.sibling(v, "decoder_layers") != nil || a.sibling(v, "num_decoder_layers") != nil) {
+	if key := v.key(); (key == layerCount || key == "num_layers") &&
+		(a.sibling(v, "decoder_layers") != nil || a.sibling(v, "num_decoder_layers") != nil) {
 		names = append(names, "encoder_layers")
 	}
 	var list []int

@@ -47,7 +47,9 @@ func Join(ctx context.Context, folder string, index, count int, id Identity, m M
 	g := &Group{ctx: ctx, folder: folder, mirror: m, index: index, others: make([]*log, count)}
 	for i := range g.others {
 		g.others[i] = &log{Journal: &Journal{
-			dir: g.dir(i), identify: func() (Identity, error) { return id, nil }, known: map[string][]*io.SectionReader{},
+			dir: g.dir(
+				i,
+			), identify: func() (Identity, error) { return id, nil }, known: map[string][]*io.SectionReader{},
 		}}
 	}
 	if err := m.Pull(ctx, g.entry(index, logName)); err != nil {

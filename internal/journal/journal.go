@@ -43,7 +43,11 @@ type ForeignError struct{ Path, Difference string }
 
 // Error names the folder and the difference.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s has the results of an interrupted run with %s; remove it, or start anew with --restart", e.Path, e.Difference)
+	return fmt.Sprintf(
+		"%s has the results of an interrupted run with %s; remove it, or start anew with --restart",
+		e.Path,
+		e.Difference,
+	)
 }
 
 // A Journal has the results of a job. Its methods may be called concurrently.

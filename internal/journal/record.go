@@ -76,7 +76,13 @@ func (j *Journal) record(ctx context.Context, size int64) error {
 	if err := ir.ReadFull(j.file, fixed, j.end); err != nil {
 		return err
 	}
-	sum, name, parts := binary.LittleEndian.Uint32(fixed), int64(binary.LittleEndian.Uint32(fixed[4:])), int64(binary.LittleEndian.Uint32(fixed[8:]))
+	sum, name, parts := binary.LittleEndian.Uint32(
+		fixed,
+	), int64(
+		binary.LittleEndian.Uint32(fixed[4:]),
+	), int64(
+		binary.LittleEndian.Uint32(fixed[8:]),
+	)
 	at := j.end + fixedHeader
 	if name > maxName || parts > maxParts || size-at < 8*parts+name {
 		return errTorn

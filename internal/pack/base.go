@@ -70,7 +70,11 @@ type BaseError struct{ Base FileInfo }
 
 // Error names the base.
 func (e *BaseError) Error() string {
-	return fmt.Sprintf("packed as differences from base %s (sha256:%s): unpack it with that model as --base", e.Base.Name, e.Base.SHA256)
+	return fmt.Sprintf(
+		"packed as differences from base %s (sha256:%s): unpack it with that model as --base",
+		e.Base.Name,
+		e.Base.SHA256,
+	)
 }
 
 // A finder finds the tensor of a base that is most like another: that of the same name, type and shape, or one that

@@ -58,13 +58,25 @@ func small(files []FileInfo) bool {
 
 func newEntropy(small bool) *entropy {
 	encoder := func(level zstd.EncoderLevel) *zstd.Encoder {
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level), zstd.WithWindowSize(maxChunk), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+		enc, err := zstd.NewWriter(
+			nil,
+			zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderLevel(level),
+			zstd.WithWindowSize(maxChunk),
+			zstd.WithEncoderCRC(false),
+			zstd.WithLowerEncoderMem(true),
+		)
 		if err != nil {
 			panic(err) // the options are constants
 		}
 		return enc
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+	dec, err := zstd.NewReader(
+		nil,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeAllCapLimit(true),
+	)
 	if err != nil {
 		panic(err)
 	}

@@ -19,9 +19,10 @@ const (
 type layout byte
 
 const (
-	planes        layout = iota // the first bytes of all elements, then the second ones
-	rotatedPlanes               // the same after a rotation by one bit to the left, so that the exponent of a float has bytes of its own
-	nibbles                     // a byte for each half of a byte, the lower one first
+	planes layout = iota // the first bytes of all elements, then the second ones
+	// The same after a rotation by one bit to the left, so that the exponent of a float has bytes of its own.
+	rotatedPlanes
+	nibbles // a byte for each half of a byte, the lower one first
 )
 
 // A form is how the content of a chunk becomes symbols.

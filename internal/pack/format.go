@@ -69,7 +69,14 @@ func (h header) append(b []byte) []byte {
 // parseHeader returns the header in b. Its sizes are within the limits.
 func parseHeader(b []byte) (header, error) {
 	field := func(i int) int { return int(binary.LittleEndian.Uint32(b[4*i:])) }
-	h := header{kind: kind(b[0]), form: form{predictor(b[1]), b[2], layout(b[3])}, packed: field(1), raw: field(2), sum: uint32(field(3)), gap: field(4)}
+	h := header{
+		kind:   kind(b[0]),
+		form:   form{predictor(b[1]), b[2], layout(b[3])},
+		packed: field(1),
+		raw:    field(2),
+		sum:    uint32(field(3)),
+		gap:    field(4),
+	}
 	limit := maxChunk
 	switch h.kind {
 	case headRecord:

@@ -53,7 +53,13 @@ type reader struct {
 
 // Read unpacks the stream r, which name denotes in errors. It calls open for each file, in order; files are incomplete
 // unless the error is nil. Errors of content are *FormatError.
-func Read(ctx context.Context, r io.Reader, name string, open func(FileInfo) (Output, error), o Options) (*Index, error) {
+func Read(
+	ctx context.Context,
+	r io.Reader,
+	name string,
+	open func(FileInfo) (Output, error),
+	o Options,
+) (*Index, error) {
 	u := &reader{Options: o, in: bufio.NewReaderSize(r, 64<<10), name: name, open: open}
 	if err := u.begin(); err != nil {
 		return nil, err
@@ -275,7 +281,8 @@ func (u *reader) check() error {
 	if err := u.parts.finish(); err != nil {
 		return err
 	}
-	if !slices.Equal(u.index.Files, u.head.Files) || !slices.Equal(u.index.Base, u.head.Base) || !slices.Equal(u.index.Chunks, u.records) {
+	if !slices.Equal(u.index.Files, u.head.Files) || !slices.Equal(u.index.Base, u.head.Base) ||
+		!slices.Equal(u.index.Chunks, u.records) {
 		return fmt.Errorf("%w: files or records differ from the index", errDigest)
 	}
 	return nil

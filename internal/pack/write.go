@@ -43,7 +43,8 @@ func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, e
 	for _, f := range files {
 		size += f.Size
 	}
-	if size > smallSize || len(o.Base) > 0 || !slices.ContainsFunc(files, func(f File) bool { return len(f.Tensors) > 0 }) {
+	if size > smallSize || len(o.Base) > 0 ||
+		!slices.ContainsFunc(files, func(f File) bool { return len(f.Tensors) > 0 }) {
 		return write(ctx, w, files, o)
 	}
 	var byTensor, asBytes bytes.Buffer
@@ -276,7 +277,14 @@ func (p *writer) list(c *chunk) {
 	if s == nil || s.tensor == nil || c.task.from[0].offset > s.offset {
 		return
 	}
-	t := TensorInfo{Name: s.tensor.Name, Type: s.tensor.DType.String(), Shape: s.tensor.Shape, Size: s.size, Chunk: c.number, Codec: s.codec.String()}
+	t := TensorInfo{
+		Name:  s.tensor.Name,
+		Type:  s.tensor.DType.String(),
+		Shape: s.tensor.Shape,
+		Size:  s.size,
+		Chunk: c.number,
+		Codec: s.codec.String(),
+	}
 	if c.kind == referenceRecord {
 		t.Codec = "reference"
 	}

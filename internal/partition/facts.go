@@ -11,7 +11,14 @@ import (
 // stage is the description of stage k. It adds the types of the stage's outputs.
 func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stage, error) {
 	first, end := starts[k], starts[k+1]
-	s := &Stage{Nodes: end - first, First: c.nodes[first].Label(), Last: c.nodes[end-1].Label(), Inputs: []Port{}, Outputs: []Port{}, Crosses: []Port{}}
+	s := &Stage{
+		Nodes:   end - first,
+		First:   c.nodes[first].Label(),
+		Last:    c.nodes[end-1].Label(),
+		Inputs:  []Port{},
+		Outputs: []Port{},
+		Crosses: []Port{},
+	}
 	part := c.part(starts, k)
 	s.Nodes += len(part.aside)
 	for _, v := range part.consts.list {
@@ -63,7 +70,10 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 	index := map[*ir.Value]int{}
 	live := func(v *ir.Value, from, to int) {
 		index[v] = len(blocks)
-		blocks = append(blocks, memory.Block{Name: v.Name, Kind: memory.Activation, Bytes: c.types.bytes(v), First: from, Last: to})
+		blocks = append(
+			blocks,
+			memory.Block{Name: v.Name, Kind: memory.Activation, Bytes: c.types.bytes(v), First: from, Last: to},
+		)
 	}
 	for _, v := range p.inputs.list {
 		live(v, 0, 0)

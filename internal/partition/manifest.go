@@ -88,7 +88,12 @@ func (c *checker) segment(s Segment) error {
 			return fmt.Errorf("%q is not the name of a file of its own", shard.File)
 		}
 		if shard.Rank < 0 || shard.Rank >= c.ranks || ranks[shard.Rank] {
-			return fmt.Errorf("%s: rank %d: there are %d, each with one file in a segment", shard.File, shard.Rank, c.ranks)
+			return fmt.Errorf(
+				"%s: rank %d: there are %d, each with one file in a segment",
+				shard.File,
+				shard.Rank,
+				c.ranks,
+			)
 		}
 		for _, in := range shard.Inputs {
 			if err := c.input(shard.Rank, in); err != nil {
@@ -107,7 +112,8 @@ func (c *checker) segment(s Segment) error {
 		if r.Operation != "sum" {
 			return fmt.Errorf("reduction of %q: operation %q is not supported", r.Name, r.Operation)
 		}
-		if len(s.Shards) == 0 || slices.ContainsFunc(s.Shards, func(s Shard) bool { return !slices.Contains(s.Outputs, r.Name) }) {
+		if len(s.Shards) == 0 ||
+			slices.ContainsFunc(s.Shards, func(s Shard) bool { return !slices.Contains(s.Outputs, r.Name) }) {
 			return fmt.Errorf("reduction of %q: not an output of all files of the segment", r.Name)
 		}
 		c.sums[r.Name] = true
@@ -180,7 +186,12 @@ func (p Part) compare(ctx context.Context, folder string, digests bool) error {
 		return err
 	}
 	if st.Size() != p.Size {
-		return fmt.Errorf("%s: %d bytes, but the manifest has %d: not the file that was written with it", path, st.Size(), p.Size)
+		return fmt.Errorf(
+			"%s: %d bytes, but the manifest has %d: not the file that was written with it",
+			path,
+			st.Size(),
+			p.Size,
+		)
 	}
 	if !digests || p.SHA256 == "" {
 		return nil

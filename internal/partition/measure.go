@@ -43,7 +43,10 @@ func (p *Plan) inputs(ctx context.Context, path string, o Options) (_ map[string
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	set, err := dataset.Generate(dataset.Inputs(f.Model.Graph), dataset.Random{Batch: o.Batch, Dims: o.Dims, Ranges: dataset.Ranges(f.Model)})
+	set, err := dataset.Generate(
+		dataset.Inputs(f.Model.Graph),
+		dataset.Random{Batch: o.Batch, Dims: o.Dims, Ranges: dataset.Ranges(f.Model)},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +65,13 @@ func (p *Plan) inputs(ctx context.Context, path string, o Options) (_ map[string
 }
 
 // measure runs stage k and adds its outputs to values.
-func (p *Plan) measure(ctx context.Context, path string, k int, values map[string]*ir.Array, o engine.Options) (err error) {
+func (p *Plan) measure(
+	ctx context.Context,
+	path string,
+	k int,
+	values map[string]*ir.Array,
+	o engine.Options,
+) (err error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
 		return err

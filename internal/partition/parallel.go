@@ -94,7 +94,11 @@ func (c *cutter) pairs(devices int64) []Pair {
 }
 
 func (d *division) pair(devices int64) Pair {
-	p := Pair{Row: d.cut(d.row, inner, devices), AllReduce: d.port(d.row.Outputs[0], []int{0, len(d.cutter.nodes)}), Parts: d.parts()}
+	p := Pair{
+		Row:       d.cut(d.row, inner, devices),
+		AllReduce: d.port(d.row.Outputs[0], []int{0, len(d.cutter.nodes)}),
+		Parts:     d.parts(),
+	}
 	for _, f := range d.columns {
 		p.Columns = append(p.Columns, d.cut(f, outer, devices))
 	}
@@ -106,11 +110,13 @@ func (d *division) pair(devices int64) Pair {
 
 // product reports whether n multiplies an activation by a constant matrix.
 func (c *cutter) product(n *ir.Node) bool {
-	if !ir.DefaultDomain(n.Op.Domain) || operator.Of(n).Input(1).Role != operator.Matrix || operator.Of(n).HoldsQuantized() {
+	if !ir.DefaultDomain(n.Op.Domain) || operator.Of(n).Input(1).Role != operator.Matrix ||
+		operator.Of(n).HoldsQuantized() {
 		return false
 	}
 	x, w := n.Input(0), n.Input(1)
-	return x != nil && x.Const == nil && w != nil && w.Const != nil && len(w.Const.Shape) == 2 && w.Const.DType.Bits() >= 8
+	return x != nil && x.Const == nil && w != nil && w.Const != nil && len(w.Const.Shape) == 2 &&
+		w.Const.DType.Bits() >= 8
 }
 
 // The reduction axis of a weight, and the axis of its output columns.
@@ -160,7 +166,13 @@ const maxBetween = 1000
 // consumers read it so, and otherwise each device has the whole value and takes its part of it. The result is nil if
 // there is no product whose columns are divided.
 func (c *cutter) divide(row *ir.Node, taken map[*ir.Node]bool) *division {
-	d := &division{cutter: c, row: row, values: map[*ir.Value]split{}, reads: map[*ir.Node][]split{}, queued: map[*ir.Node]bool{}}
+	d := &division{
+		cutter: c,
+		row:    row,
+		values: map[*ir.Value]split{},
+		reads:  map[*ir.Node][]split{},
+		queued: map[*ir.Node]bool{},
+	}
 	x := row.Input(0)
 	axes, ok := operator.Of(row).Input(0).Axes(row, c.rank(x))
 	if !ok || len(axes.Reduction) != 1 || row.Outputs[0].Ambiguous {

@@ -325,7 +325,10 @@ type attentionLayout struct {
 
 func (r *rule) groupQueryAttention() bool {
 	return r.heads(attentionLayout{
-		heads: r.n.Int("num_heads", 0), keyHeads: r.n.Int("kv_num_heads", 0), caches: []int{3, 4}, scores: []int{10}, sinks: []int{11}, most: 12,
+		heads: r.n.Int(
+			"num_heads",
+			0,
+		), keyHeads: r.n.Int("kv_num_heads", 0), caches: []int{3, 4}, scores: []int{10}, sinks: []int{11}, most: 12,
 	})
 }
 
@@ -342,7 +345,13 @@ func (r *rule) multiHeadAttention() bool {
 }
 
 func (r *rule) attention() bool {
-	l := attentionLayout{heads: r.n.Int("q_num_heads", 0), keyHeads: r.n.Int("kv_num_heads", 0), caches: []int{4, 5}, scores: []int{3}, most: 7}
+	l := attentionLayout{
+		heads:    r.n.Int("q_num_heads", 0),
+		keyHeads: r.n.Int("kv_num_heads", 0),
+		caches:   []int{4, 5},
+		scores:   []int{3},
+		most:     7,
+	}
 	if r.rank(r.n.Input(0)) == 4 {
 		l.heads, l.keyHeads = r.types.axis(r.n.Input(0), 1), r.types.axis(r.n.Input(1), 1)
 	}

@@ -127,13 +127,23 @@ func (s *sharder) part(n *ir.Node, v *ir.Value, of split) *ir.Value {
 func (s *sharder) sliced(n *ir.Node, v *ir.Value, axis, from, to int64) *ir.Value {
 	g := n.Graph()
 	if g.Opset("") < 10 {
-		return g.Insert(n, "Slice", []*ir.Value{v}, ir.IntsAttr("starts", from), ir.IntsAttr("ends", to), ir.IntsAttr("axes", axis))
+		return g.Insert(
+			n,
+			"Slice",
+			[]*ir.Value{v},
+			ir.IntsAttr("starts", from),
+			ir.IntsAttr("ends", to),
+			ir.IntsAttr("axes", axis),
+		)
 	}
 	return g.Insert(n, "Slice", []*ir.Value{v, integers(g, from), integers(g, to), integers(g, axis)})
 }
 
 func integers(g *ir.Graph, is ...int64) *ir.Value {
-	return g.AddConst("shard", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+	return g.AddConst(
+		"shard",
+		&ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)},
+	)
 }
 
 // typeOf is the type of a value that is divided, nil if it is unknown.

@@ -145,7 +145,12 @@ func (w *shardWriter) plan(ctx context.Context) error {
 	if _, err := w.cutter.line("weights"); err != nil {
 		return err
 	}
-	w.manifest = &ShardManifest{Version: ManifestVersion, Model: filepath.Base(w.source.Path), Ranks: int(w.ranks), Divided: []DividedWeight{}}
+	w.manifest = &ShardManifest{
+		Version: ManifestVersion,
+		Model:   filepath.Base(w.source.Path),
+		Ranks:   int(w.ranks),
+		Divided: []DividedWeight{},
+	}
 	w.declared, w.gathered, w.whole = map[string]*ir.Type{}, map[string]int{}, map[string]int64{}
 	for _, h := range o.hops() {
 		w.declared[h.value.Name] = t.declaration(h.value)
@@ -164,7 +169,9 @@ func (w *shardWriter) plan(ctx context.Context) error {
 	case len(reasons) > 0:
 		return errors.New(strings.Join(reasons, "; "))
 	default:
-		return errors.New("no pairs of products with column-parallel and row-parallel weights: the model cannot be divided")
+		return errors.New(
+			"no pairs of products with column-parallel and row-parallel weights: the model cannot be divided",
+		)
 	}
 	w.describe()
 	return nil
@@ -194,7 +201,10 @@ func (w *shardWriter) describe() {
 				}
 				known[v.Name] = true
 				w.manifest.Weights.Divided += v.Const.Bytes()
-				w.manifest.Divided = append(w.manifest.Divided, DividedWeight{v.Name, of.axis, of.blocks, w.lengths(d, of), v.Const.Bytes()})
+				w.manifest.Divided = append(
+					w.manifest.Divided,
+					DividedWeight{v.Name, of.axis, of.blocks, w.lengths(d, of), v.Const.Bytes()},
+				)
 			}
 		}
 		for v, of := range d.values {

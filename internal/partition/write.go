@@ -90,7 +90,13 @@ func newWriter(ctx context.Context, path, dir string, s onnx.SaveOptions) (*writ
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{source: f, dir: dir, name: report.Stem(filepath.Base(path)), save: s, set: &atomicfile.Set{Sync: s.Sync}}
+	w := &writer{
+		source: f,
+		dir:    dir,
+		name:   report.Stem(filepath.Base(path)),
+		save:   s,
+		set:    &atomicfile.Set{Sync: s.Sync},
+	}
 	if w.set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -124,7 +130,8 @@ func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, a
 	if before := w.written; s.Progress != nil {
 		s.Progress = func(done, _ int64) { w.save.Progress(min(all, before+done), all) }
 	}
-	written, err := onnx.Layout(f.Model, name, onnx.LayoutOptions{External: f.External()}).Stage(ctx, w.set, filepath.Join(w.dir, name), opset.BrokenBy(w.source.Model), s)
+	written, err := onnx.Layout(f.Model, name, onnx.LayoutOptions{External: f.External()}).
+		Stage(ctx, w.set, filepath.Join(w.dir, name), opset.BrokenBy(w.source.Model), s)
 	if err != nil {
 		return nil, err
 	}

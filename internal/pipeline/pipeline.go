@@ -329,7 +329,8 @@ func allGather(parts []*ir.Array, axis int) (*ir.Array, error) {
 	}
 	shape[axis] = 0
 	for _, p := range parts {
-		if p.DType != parts[0].DType || len(p.Shape) != len(shape) || !slices.Equal(p.Shape[:axis], shape[:axis]) || !slices.Equal(p.Shape[axis+1:], shape[axis+1:]) {
+		if p.DType != parts[0].DType || len(p.Shape) != len(shape) || !slices.Equal(p.Shape[:axis], shape[:axis]) ||
+			!slices.Equal(p.Shape[axis+1:], shape[axis+1:]) {
 			return nil, errors.New("the ranks have parts of different types")
 		}
 		shape[axis] += p.Shape[axis]

@@ -86,7 +86,9 @@ func (f *webFile) get(ctx context.Context, off, n int64, match tag) (*http.Respo
 		return nil, withoutURL(err)
 	}
 	switch {
-	case resp.StatusCode == http.StatusPartialContent, resp.StatusCode == http.StatusRequestedRangeNotSatisfiable, resp.StatusCode == http.StatusOK && resp.ContentLength == 0:
+	case resp.StatusCode == http.StatusPartialContent,
+		resp.StatusCode == http.StatusRequestedRangeNotSatisfiable,
+		resp.StatusCode == http.StatusOK && resp.ContentLength == 0:
 		return resp, nil
 	case resp.StatusCode == http.StatusOK:
 		err = refusedf("the server does not support range requests: download the file first")
@@ -104,13 +106,16 @@ const maxRedirects = 5
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	ip := net.ParseIP(r.URL.Hostname())
-	inside := isLoopback(r.URL.Hostname()) || ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+	inside := isLoopback(r.URL.Hostname()) ||
+		ip != nil && (ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
 	switch {
 	case len(via) > maxRedirects:
 		return refusedf("more than %d redirects", maxRedirects)
-	case first.Scheme == httpsScheme && r.URL.Scheme != httpsScheme, r.URL.Scheme != httpsScheme && r.URL.Scheme != httpScheme:
+	case first.Scheme == httpsScheme && r.URL.Scheme != httpsScheme,
+		r.URL.Scheme != httpsScheme && r.URL.Scheme != httpScheme:
 		return refusedf("a redirect from https:// to %s:// is refused", r.URL.Scheme)
-	case r.URL.Scheme == httpScheme && !isLoopback(r.URL.Hostname()), inside && r.URL.Hostname() != first.Hostname() && !isLoopback(first.Hostname()):
+	case r.URL.Scheme == httpScheme && !isLoopback(r.URL.Hostname()),
+		inside && r.URL.Hostname() != first.Hostname() && !isLoopback(first.Hostname()):
 		return refusedf("a redirect to %s is refused", r.URL.Hostname())
 	}
 	return nil
@@ -154,7 +159,18 @@ func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 		endpoint = amazon
 	}
 	region := firstOf("AWS_REGION", "AWS_DEFAULT_REGION")
-	key := strings.Join([]string{endpoint, region, os.Getenv("AWS_PROFILE"), os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}, "\x00")
+	key := strings.Join(
+		[]string{
+			endpoint,
+			region,
+			os.Getenv("AWS_PROFILE"),
+			os.Getenv("AWS_SHARED_CREDENTIALS_FILE"),
+			os.Getenv("AWS_ACCESS_KEY_ID"),
+			os.Getenv("AWS_SECRET_ACCESS_KEY"),
+			os.Getenv("AWS_SESSION_TOKEN"),
+		},
+		"\x00",
+	)
 	if c, ok := s.clients.Load(key); ok {
 		return c.(*s3Client), nil
 	}
@@ -163,11 +179,17 @@ func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 	case err != nil || u.Host == "" || u.Scheme != httpsScheme && u.Scheme != httpScheme:
 		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is not the URL of a server: use https://HOST")}
 	case u.Scheme == httpScheme && !isLoopback(u.Hostname()):
-		return nil, &PathError{path, fmt.Errorf("AWS_ENDPOINT_URL is %s: http:// is for loopback addresses only", Shown(endpoint))}
+		return nil, &PathError{
+			path,
+			fmt.Errorf("AWS_ENDPOINT_URL is %s: http:// is for loopback addresses only", Shown(endpoint)),
+		}
 	}
 	signer := signing.New(s.transport)
 	if signer == nil {
-		return nil, &PathError{path, errors.New("this program has no object storage: import github.com/mcompress/mcompress/s3")}
+		return nil, &PathError{
+			path,
+			errors.New("this program has no object storage: import github.com/mcompress/mcompress/s3"),
+		}
 	}
 	err = signer.Check()
 	switch {
@@ -176,7 +198,13 @@ func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 	case err != nil:
 		return nil, &Error{Shown(path), err}
 	}
-	c := &s3Client{http: &http.Client{Transport: s.transport}, endpoint: u, signer: signer, region: region, regions: map[string]string{}}
+	c := &s3Client{
+		http:     &http.Client{Transport: s.transport},
+		endpoint: u,
+		signer:   signer,
+		region:   region,
+		regions:  map[string]string{},
+	}
 	// A redirect is to another region, for which the request has to be signed again.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	known, _ := s.clients.LoadOrStore(key, c)

@@ -83,7 +83,9 @@ func (f *File) begin() error {
 	}
 	t := tagOf(resp.Header)
 	if t.etag == "" && t.modified == "" {
-		return refusedf("the server sends neither ETag nor Last-Modified, so that a change of the file would not be noticed")
+		return refusedf(
+			"the server sends neither ETag nor Last-Modified, so that a change of the file would not be noticed",
+		)
 	}
 	f.small = make([]byte, min(firstRead, total))
 	if _, err := f.receive(resp.Body, f.small); err != nil {

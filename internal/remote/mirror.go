@@ -152,7 +152,10 @@ func (m *Mirror) Push(ctx context.Context, log string, content io.ReaderAt, end 
 	}
 	err = m.settings.create(ctx, loc, io.NewSectionReader(content, off, end-off))
 	if errors.Is(err, errExists) {
-		return failed(Join(m.url, log), errors.New("another process that was started for the same part has taken it over"))
+		return failed(
+			Join(m.url, log),
+			errors.New("another process that was started for the same part has taken it over"),
+		)
 	}
 	if err != nil {
 		return err

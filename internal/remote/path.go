@@ -69,7 +69,8 @@ func parse(path string) (location, error) {
 	u, err := url.Parse(path)
 	switch {
 	case err != nil:
-		return loc, &PathError{path, errors.New("the URL is not valid")} // its error has the URL, which may have a signature
+		// Its error has the URL, which may have a signature.
+		return loc, &PathError{path, errors.New("the URL is not valid")}
 	case u.Host == "":
 		return loc, &PathError{path, errors.New("use https://HOST/PATH")}
 	case u.User != nil:

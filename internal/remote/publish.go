@@ -25,7 +25,8 @@ type Upload struct {
 	URL    string // s3://BUCKET/KEY
 	SHA256 string // stored with the object, so that it is known without reading the object; empty for none
 	Source string // the ModelTag that the file was made of, which is stored with the object; empty for none
-	From   Object // with the same content, which the server copies instead of receiving the file; the zero value for none
+	// With the same content, which the server copies instead of receiving the file; the zero value for none.
+	From Object
 }
 
 // An Object is one of a bucket.

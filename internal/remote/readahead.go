@@ -86,7 +86,10 @@ func (b *buffers) ahead(f *File, p []byte, off, bound int64) (n int, ok bool, er
 func (b *buffers) continued(s *segmentOf) {
 	bound := s.file.bound(s.off)
 	for off, i := s.end, 0; off < bound && i < depth; off, i = off+segment, i+1 {
-		if slices.ContainsFunc(b.segments, func(o *segmentOf) bool { return o.file == s.file && o.off <= off && off < o.end }) {
+		if slices.ContainsFunc(
+			b.segments,
+			func(o *segmentOf) bool { return o.file == s.file && o.off <= off && off < o.end },
+		) {
 			continue
 		}
 		if b.start(s.file, off, bound) == nil {
@@ -101,7 +104,15 @@ func (b *buffers) start(f *File, off, bound int64) *segmentOf {
 	if buffer == nil {
 		return nil
 	}
-	s := &segmentOf{file: f, off: off, end: min(off+segment, bound), buffer: buffer, ready: make(chan struct{}), readers: 1, last: b.reads}
+	s := &segmentOf{
+		file:    f,
+		off:     off,
+		end:     min(off+segment, bound),
+		buffer:  buffer,
+		ready:   make(chan struct{}),
+		readers: 1,
+		last:    b.reads,
+	}
 	s.left = s.end - s.off
 	b.segments = append(b.segments, s)
 	go func() {

@@ -110,7 +110,8 @@ func (c *s3Client) url(o object, region string) *url.URL {
 	u.Path = "/" + o.bucket + "/" + o.key
 	host := strings.TrimSuffix(u.Hostname(), ".cn")
 	isOf := func(domain string) bool { return strings.HasSuffix("."+host, domain) }
-	if !strings.Contains(o.bucket, ".") && (isOf(".amazonaws.com") || isOf(".storage.googleapis.com") || isOf(".aliyuncs.com")) {
+	if !strings.Contains(o.bucket, ".") &&
+		(isOf(".amazonaws.com") || isOf(".storage.googleapis.com") || isOf(".aliyuncs.com")) {
 		u.Host, u.Path = o.bucket+"."+u.Host, "/"+o.key
 	}
 	u.RawPath = escaped(u.Path) // as it is signed
@@ -269,7 +270,11 @@ func (c *s3Client) multipart(ctx context.Context, o object, header http.Header) 
 	var out struct {
 		ID string `xml:"UploadId"`
 	}
-	err := c.xml(ctx, s3Request{method: http.MethodPost, object: o, query: url.Values{"uploads": {""}}, header: header}, &out)
+	err := c.xml(
+		ctx,
+		s3Request{method: http.MethodPost, object: o, query: url.Values{"uploads": {""}}, header: header},
+		&out,
+	)
 	return &multipart{c, o, out.ID}, err
 }
 

@@ -49,7 +49,10 @@ func Unanswered(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var dns *net.DNSError
 	switch {
-	case errors.As(err, &record), errors.As(err, &certificate), errors.As(err, &dns) && dns.IsNotFound, errors.Is(err, context.Canceled):
+	case errors.As(err, &record),
+		errors.As(err, &certificate),
+		errors.As(err, &dns) && dns.IsNotFound,
+		errors.Is(err, context.Canceled):
 		return false
 	}
 	return true

@@ -156,9 +156,19 @@ func parse(payload []byte) (*Signed, error) {
 	how := s.Predicate.Serialization
 	switch {
 	case s.Type != StatementType || s.PredicateType != predicateType:
-		return nil, fmt.Errorf("the statement is %q about %q: only %q about %q is supported", s.Type, s.PredicateType, StatementType, predicateType)
+		return nil, fmt.Errorf(
+			"the statement is %q about %q: only %q about %q is supported",
+			s.Type,
+			s.PredicateType,
+			StatementType,
+			predicateType,
+		)
 	case how.Method != "files" || how.HashType != "sha256":
-		return nil, fmt.Errorf("the signature is over %s by %s: only files by sha256 are supported", how.Method, how.HashType)
+		return nil, fmt.Errorf(
+			"the signature is over %s by %s: only files by sha256 are supported",
+			how.Method,
+			how.HashType,
+		)
 	case len(s.Subject) != 1:
 		return nil, fmt.Errorf("the statement has %d subjects instead of 1", len(s.Subject))
 	}

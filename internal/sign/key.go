@@ -30,7 +30,9 @@ func PrivateKey(source string, passphrase func() ([]byte, error)) (*ecdsa.Privat
 func privateKey(block *pem.Block, passphrase func() ([]byte, error)) (*ecdsa.PrivateKey, error) {
 	switch {
 	case strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-		return nil, errors.New("keys that are encrypted as SEC 1 are not supported: convert it with openssl pkcs8 -topk8")
+		return nil, errors.New(
+			"keys that are encrypted as SEC 1 are not supported: convert it with openssl pkcs8 -topk8",
+		)
 	case block.Type == "EC PRIVATE KEY":
 		return x509.ParseECPrivateKey(block.Bytes)
 	case block.Type == "PRIVATE KEY":

@@ -49,7 +49,12 @@ func Sign(ctx context.Context, key *ecdsa.PrivateKey, files Files, path string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s.Predicate.Serialization = serialization{Method: "files", HashType: "sha256", AllowSymlinks: o.Symlinks, IgnorePaths: ignored}
+	s.Predicate.Serialization = serialization{
+		Method:        "files",
+		HashType:      "sha256",
+		AllowSymlinks: o.Symlinks,
+		IgnorePaths:   ignored,
+	}
 	text, err := seal(s, key)
 	return text, signed, err
 }
@@ -58,7 +63,10 @@ func Sign(ctx context.Context, key *ecdsa.PrivateKey, files Files, path string, 
 func newStatement(folder string, files []File) (*statement, error) {
 	s := &statement{Type: StatementType, PredicateType: predicateType}
 	for _, f := range files {
-		s.Predicate.Resources = append(s.Predicate.Resources, resource{Name: f.Name, Algorithm: "sha256", Digest: f.SHA256})
+		s.Predicate.Resources = append(
+			s.Predicate.Resources,
+			resource{Name: f.Name, Algorithm: "sha256", Digest: f.SHA256},
+		)
 	}
 	sum, err := root(s.Predicate.Resources)
 	if err != nil {

@@ -40,7 +40,13 @@ type Signed struct {
 // Verify compares files with the signature at path. Those that are signed have to be unchanged, and each of files has
 // to be signed. A signature of another key is a mismatch; a file that is no signature is an error. of computes digests
 // from paths; nil for those of the content.
-func Verify(ctx context.Context, key *ecdsa.PublicKey, path string, files Files, of func(ctx context.Context, path string) (string, error)) ([]Mismatch, error) {
+func Verify(
+	ctx context.Context,
+	key *ecdsa.PublicKey,
+	path string,
+	files Files,
+	of func(ctx context.Context, path string) (string, error),
+) ([]Mismatch, error) {
 	text, err := readFile(path, maxSize)
 	if err != nil {
 		return nil, err
@@ -90,7 +96,11 @@ func readFile(path string, limit int64) ([]byte, error) {
 
 // Compare returns the differences by name: signed files whose digest by of, as digits, is another one or fails with
 // fs.ErrNotExist, and files that are present, but not signed. It calls of from several goroutines.
-func (s *Signed) Compare(ctx context.Context, present []string, of func(ctx context.Context, name string) (string, error)) ([]Mismatch, error) {
+func (s *Signed) Compare(
+	ctx context.Context,
+	present []string,
+	of func(ctx context.Context, name string) (string, error),
+) ([]Mismatch, error) {
 	signed := s.byName(present)
 	found, names := make([]Mismatch, len(signed)), map[string]bool{}
 	g, ctx := errgroup.WithContext(ctx)

@@ -114,7 +114,12 @@ func (o Output) noSQNR() string {
 	case o.Errors.SQNR != nil:
 		return ""
 	case o.Errors.NonFinite > 0:
-		return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite and differ between the models", o.Name, o.Errors.NonFinite, o.Errors.Elements)
+		return fmt.Sprintf(
+			"output %q: %d of %d elements are NaN or infinite and differ between the models",
+			o.Name,
+			o.Errors.NonFinite,
+			o.Errors.Elements,
+		)
 	case o.Errors.Exact:
 		return "the outputs are equal"
 	}
@@ -130,7 +135,12 @@ func (r *Result) Lost() string {
 			e = o.Sizes.Common
 		}
 		if e != nil && e.Lost > 0 {
-			return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite, and finite in the source", o.Name, e.Lost, e.Elements)
+			return fmt.Sprintf(
+				"output %q: %d of %d elements are NaN or infinite, and finite in the source",
+				o.Name,
+				e.Lost,
+				e.Elements,
+			)
 		}
 	}
 	return ""

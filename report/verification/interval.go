@@ -69,7 +69,8 @@ func (a *Accuracy) Consistent() bool {
 	}
 	n, before := float64(d.Samples), math.Round(*a.Before*float64(d.Samples))
 	const digits = 1e-8 // accuracies have 9
-	return math.Abs(before/n-*a.Before) < digits && math.Abs((before-float64(d.Lost-d.Gained))/n-a.After) < digits && *NewDrop(d.Samples, int64(before), d.Lost, d.Gained) == *d
+	return math.Abs(before/n-*a.Before) < digits && math.Abs((before-float64(d.Lost-d.Gained))/n-a.After) < digits &&
+		*NewDrop(d.Samples, int64(before), d.Lost, d.Gained) == *d
 }
 
 // Text is the interval of the change in points, as accuracies are compared; d may be nil.

@@ -33,7 +33,16 @@ type Boxes struct {
 // Text is the sizes and what they have in common, as "size depends on values: 75 rows → 76 rows (float[1,75,64] →
 // float[1,76,64]), in 1 of 8 runs".
 func (s *Sizes) Text() string {
-	parts := []string{fmt.Sprintf("size depends on values and differs: %d → %d rows in %d of %d runs (%s)", s.Before, s.After, s.Runs, s.Of, s.First)}
+	parts := []string{
+		fmt.Sprintf(
+			"size depends on values and differs: %d → %d rows in %d of %d runs (%s)",
+			s.Before,
+			s.After,
+			s.Runs,
+			s.Of,
+			s.First,
+		),
+	}
 	if b := s.Boxes; b != nil {
 		text := fmt.Sprintf("boxes matched %s (IoU of at least %g", Percent(b.Matched), b.IoU)
 		if b.Overlap != nil {
@@ -49,7 +58,11 @@ func (s *Sizes) Text() string {
 
 // noMeasure is why gates on the elements of o cannot be evaluated.
 func (o *Output) noMeasure() string {
-	text := fmt.Sprintf("output %q: its size depends on values and differs between the models (%s)", o.Name, o.Sizes.First)
+	text := fmt.Sprintf(
+		"output %q: its size depends on values and differs between the models (%s)",
+		o.Name,
+		o.Sizes.First,
+	)
 	if o.Sizes.Boxes != nil {
 		return text + "; metrics map and box-agreement measure detections"
 	}

@@ -37,7 +37,12 @@ func (d *Data) reuse() string {
 	if len(d.Uses) == 0 {
 		return ""
 	}
-	verbs := map[string]string{"calibration": "calibrated", "search": "chose (--auto)", "training": "trained", "validation": "validated"}
+	verbs := map[string]string{
+		"calibration": "calibrated",
+		"search":      "chose (--auto)",
+		"training":    "trained",
+		"validation":  "validated",
+	}
 	var did []string
 	for _, use := range d.Uses {
 		did = append(did, cmp.Or(verbs[use], use))
