@@ -15,18 +15,20 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A command with a memory budget is refused with the smallest budget that suffices, which it then keeps: the peak resident memory of the whole
-// process, verification and report included, is within it.
+// A command with a memory budget is refused with the smallest budget that suffices, which it then keeps: the peak
+// resident memory of the whole process, verification and report included, is within it.
 func TestBudgetOfTheProcess(t *testing.T) {
 	program, dir := ownProgram(t), filepath.Dir(conform.Fixtures(t)[0])
 	data := filepath.Join(dir, "digits_train.npz")
 	for _, args := range []string{
 		"finetune --steps 3 --batch 256 " + filepath.Join(dir, "cnn.onnx"),
-		"--workers 1 distill --steps 3 --batch 256 --optimizer sgd --student " + filepath.Join(dir, "mlp.onnx") + " --teacher " + filepath.Join(dir, "mlp.onnx"),
+		"--workers 1 distill --steps 3 --batch 256 --optimizer sgd --student " + filepath.Join(dir, "mlp.onnx") +
+			" --teacher " + filepath.Join(dir, "mlp.onnx"),
 	} {
 		out := filepath.Join(t.TempDir(), "out.onnx")
 		run := func(budget string) (string, error) {
-			text, err := exec.CommandContext(t.Context(), program, append(strings.Fields(args), "--data", data, "--memory-budget", budget, "-o", out)...).CombinedOutput()
+			text, err := exec.CommandContext(t.Context(), program,
+				append(strings.Fields(args), "--data", data, "--memory-budget", budget, "-o", out)...).CombinedOutput()
 			return string(text), err
 		}
 		text, err := run("1MiB")

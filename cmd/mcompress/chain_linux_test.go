@@ -29,14 +29,18 @@ var chains = []struct {
 
 // chainRuns are command lines that run a model with a long chain.
 var chainRuns = []string{
-	"inspect m.onnx", "memory m.onnx", "memory --training m.onnx", "split m.onnx -o out/", "quantize --no-verify m.onnx -o out/",
-	"quantize --no-verify --method equalize m.onnx -o out/", "quantize --no-verify --method smooth m.onnx -o out/", "quantize --no-verify --method static-int8 m.onnx -o out/",
-	"quantize --no-verify --method fold-batchnorm m.onnx -o out/", "quantize --no-verify --method float16 --compute float16 m.onnx -o out/",
-	"prune --no-verify --method channel m.onnx -o out/", "prune --no-verify --method layers --allow-unchanged m.onnx -o out/", "bench --runs 1 --warmup 0 --time 0s m.onnx",
+	"inspect m.onnx", "memory m.onnx", "memory --training m.onnx", "split m.onnx -o out/",
+	"quantize --no-verify m.onnx -o out/",
+	"quantize --no-verify --method equalize m.onnx -o out/", "quantize --no-verify --method smooth m.onnx -o out/",
+	"quantize --no-verify --method static-int8 m.onnx -o out/",
+	"quantize --no-verify --method fold-batchnorm m.onnx -o out/",
+	"quantize --no-verify --method float16 --compute float16 m.onnx -o out/",
+	"prune --no-verify --method channel m.onnx -o out/",
+	"prune --no-verify --method layers --allow-unchanged m.onnx -o out/", "bench --runs 1 --warmup 0 --time 0s m.onnx",
 }
 
-// A chain may be as long as the graph: with 2 MiB of stack, 140 bytes for each node, no command recurses over it. Less than that
-// would not hold the inference of shapes, which recurses over 4096 values at most.
+// A chain may be as long as the graph: with 2 MiB of stack, 140 bytes for each node, no command recurses over it. Less
+// than that would not hold the inference of shapes, which recurses over 4096 values at most.
 func TestLongChainsNeedNoStack(t *testing.T) {
 	program := ownProgram(t)
 	for i, c := range chains {
@@ -54,7 +58,8 @@ func TestLongChainsNeedNoStack(t *testing.T) {
 				}
 				return g.op("MatMul", x, w)
 			})
-			if _, err := onnx.Save(t.Context(), m, filepath.Join(dir, "m.onnx"), onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval(dir)}); err != nil {
+			if _, err := onnx.Save(t.Context(), m, filepath.Join(dir, "m.onnx"),
+				onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval(dir)}); err != nil {
 				t.Fatal(err)
 			}
 			for _, args := range chainRuns {

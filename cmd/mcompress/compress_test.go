@@ -18,7 +18,8 @@ func TestTheAlternativeIsForTheTarget(t *testing.T) {
 	ratio := func(pattern string, args ...string) float64 {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), append([]string{"mcompress", "quantize", "--dry-run", model}, args...), &stdout, &stderr); code != exitDone {
+		if code := run(t.Context(), append([]string{"mcompress", "quantize", "--dry-run", model}, args...), &stdout,
+			&stderr); code != exitDone {
 			t.Fatalf("exit code %d: %s", code, stderr.String())
 		}
 		m := regexp.MustCompile(pattern).FindStringSubmatch(stdout.String())
@@ -33,7 +34,8 @@ func TestTheAlternativeIsForTheTarget(t *testing.T) {
 	}
 	const promised, is = `--method weight-int8 gives about (\d\.\d)`, `file size .*  (\d\.\d\d)×`
 	for _, target := range []string{"openvino", "ort"} {
-		got, want := ratio(promised, "--target", target), ratio(is, "--target", target, "--method", "weight-int8", "--digest", "none")
+		got, want := ratio(promised, "--target", target),
+			ratio(is, "--target", target, "--method", "weight-int8", "--digest", "none")
 		if got != want {
 			t.Errorf("--target %s: got %g×, want %g×", target, got, want)
 		}
@@ -52,7 +54,8 @@ func TestVerifyAfterTheRemovalOfLayers(t *testing.T) {
 		if code := run(t.Context(), append([]string{"mcompress"}, args...), &stdout, &stderr); code != exitDone {
 			t.Fatalf("%s: exit code %d: %s", args[0], code, stderr.String())
 		}
-		if note := "outputs present.*.key are not compared: the second model has 1 of 2"; args[0] == "verify" && !strings.Contains(stdout.String(), note) {
+		if note := "outputs present.*.key are not compared: the second model has 1 of 2"; args[0] == "verify" &&
+			!strings.Contains(stdout.String(), note) {
 			t.Errorf("no note in %s", stdout.String())
 		}
 	}

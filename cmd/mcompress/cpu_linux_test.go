@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// Methods that do not run the model write the same bytes on each CPU, and those that do the same without FMA as without AVX2, as
-// docs/guide/recipes.md promises. On CPUs without AVX2 and FMA the runs are equal.
+// Methods that do not run the model write the same bytes on each CPU, and those that do the same without FMA as without
+// AVX2, as docs/guide/recipes.md promises. On CPUs without AVX2 and FMA the runs are equal.
 func TestBytesOnOtherCPUs(t *testing.T) {
 	program, model := ownProgram(t), filepath.Join(filepath.Dir(conform.Fixtures(t)[0]), "cnn.onnx")
 	for _, c := range []struct{ args, features string }{
@@ -29,7 +29,8 @@ func TestBytesOnOtherCPUs(t *testing.T) {
 			var first []byte
 			for i, features := range strings.Split(c.features, "|") {
 				out := filepath.Join(t.TempDir(), "out.onnx")
-				cmd := exec.CommandContext(t.Context(), program, append(strings.Fields(c.args), model, "-o", out, "--report", "none", "--no-verify", "-q")...)
+				cmd := exec.CommandContext(t.Context(), program,
+					append(strings.Fields(c.args), model, "-o", out, "--report", "none", "--no-verify", "-q")...)
 				cmd.Env = append(os.Environ(), "GODEBUG="+features)
 				if text, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, text)

@@ -13,7 +13,8 @@ import (
 
 // displayFlags say how results are shown and how fast, and nothing about the result.
 var displayFlags = [][]string{
-	{"--no-layers"}, {"--report", "none"}, {"--no-layers", "--report", "json,md,html", "--quiet", "--color", "always", "--workers", "1"},
+	{"--no-layers"}, {"--report", "none"}, {"--no-layers", "--report", "json,md,html", "--quiet", "--color", "always",
+		"--workers", "1"},
 }
 
 // Display flags move no gated figure: the engine fuses other operators in sessions that also return layers.
@@ -21,7 +22,8 @@ func TestDisplayFlagsMoveNoGatedFigure(t *testing.T) {
 	gates := []string{"--allow-random-inputs", "--min-sqnr", "0", "--min-cosine", "0", "--min-agreement", "0"}
 	for _, model := range []string{"cnn", "transformer", "recurrent"} {
 		source := filepath.Join("..", "..", "fixtures", model+".onnx")
-		for _, method := range []string{"quantize --method static-int8", "quantize --method dynamic-int8", "quantize --method float16 --compute float16", "prune --method l1"} {
+		for _, method := range []string{"quantize --method static-int8", "quantize --method dynamic-int8",
+			"quantize --method float16 --compute float16", "prune --method l1"} {
 			out := filepath.Join(t.TempDir(), "out.onnx")
 			result := append(strings.Fields(method), "--no-sync", "--output", out, source)
 			figures := gatedFigures(t, slices.Concat(result, gates))
@@ -32,7 +34,8 @@ func TestDisplayFlagsMoveNoGatedFigure(t *testing.T) {
 				if slices.Contains(display, "--report") {
 					continue // verify writes no report
 				}
-				if got := gatedFigures(t, slices.Concat([]string{"verify", source, out}, gates, display)); got != figures {
+				if got := gatedFigures(t, slices.Concat([]string{"verify", source, out}, gates,
+					display)); got != figures {
 					t.Errorf("verify %s %s %v: figures %s, want %s", method, model, display, got, figures)
 				}
 			}

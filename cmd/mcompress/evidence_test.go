@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// The documents of real runs are valid: with external data, with recorded data, with a training step, and of two models without a recipe.
+// The documents of real runs are valid: with external data, with recorded data, with a training step, and of two models
+// without a recipe.
 func TestDocumentsAreValid(t *testing.T) {
 	fixtures, err := filepath.Abs("../../fixtures")
 	if err != nil {
@@ -21,12 +22,14 @@ func TestDocumentsAreValid(t *testing.T) {
 	for name, args := range map[string][]string{
 		"data":     {"quantize", "--method", "static-int8", "--data", samples, filepath.Join(fixtures, "mlp.onnx")},
 		"external": {"quantize", filepath.Join(fixtures, "external.onnx")},
-		"training": {"finetune", "--data", samples, "--epochs", "1", "--limit", "64", filepath.Join(fixtures, "mlp.onnx")},
+		"training": {"finetune", "--data", samples, "--epochs", "1", "--limit", "64",
+			filepath.Join(fixtures, "mlp.onnx")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			out := filepath.Join(dir, "out.onnx")
-			args := append(args, "-o", out, "--no-sync", "--report", "json,md,cyclonedx,intoto,card", "--base-model", "owner/model")
+			args := append(args, "-o", out, "--no-sync", "--report", "json,md,cyclonedx,intoto,card",
+				"--base-model", "owner/model")
 			if code, _, stderr := call(args...); code != exitDone {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}

@@ -24,14 +24,16 @@ func TestExitCodeOfInternalErrors(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d", err, got, want)
 		}
 	}
-	for _, c := range []struct{ codes, want int }{{exitIO, exitIO}, {exitUsage, exitUsage}, {exitInput, exitBug}, {exitGate, exitBug}, {exitDone, exitBug}} {
+	for _, c := range []struct{ codes, want int }{{exitIO, exitIO}, {exitUsage, exitUsage}, {exitInput, exitBug},
+		{exitGate, exitBug}, {exitDone, exitBug}} {
 		if got := first([]int{c.codes, exitBug}); got != c.want {
 			t.Errorf("models that end with %d and %d: exit code %d, want %d", c.codes, exitBug, got, c.want)
 		}
 	}
 }
 
-// A panic of a command is an internal error, and not the exit code of an invalid command line, which Go's runtime ends with.
+// A panic of a command is an internal error, and not the exit code of an invalid command line, which Go's runtime ends
+// with.
 func TestAPanicIsAnInternalError(t *testing.T) {
 	app := &cli.App{Action: func(*cli.Context) error { panic("index out of range") }}
 	err := runApp(t.Context(), app, []string{"mcompress"})

@@ -13,7 +13,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// withoutField are the flags of commands that write models, besides options of methods, for which a request has no field, with the reason.
+// withoutField are the flags of commands that write models, besides options of methods, for which a request has no
+// field, with the reason.
 var withoutField = map[string]string{
 	"method":      "names the step",
 	"format":      "names the step",

@@ -42,11 +42,13 @@ func TestFlagsAreUsed(t *testing.T) {
 }
 
 var (
-	flagWord   = regexp.MustCompile(`(?:--|[ "]-)([a-z][a-z0-9-]*)`)
-	optionWord = regexp.MustCompile(`["\x60 ]([a-z][a-z0-9-]*)["\x60=]`) // of variants, such as "block=64" and "symmetric"
+	flagWord = regexp.MustCompile(`(?:--|[ "]-)([a-z][a-z0-9-]*)`)
+	// of variants, such as "block=64" and "symmetric"
+	optionWord = regexp.MustCompile(`["\x60 ]([a-z][a-z0-9-]*)["\x60=]`)
 )
 
-// usedFlags are the names of flags in scripts and tests, and those that options of methods have in the tests of their packages.
+// usedFlags are the names of flags in scripts and tests, and those that options of methods have in the tests of their
+// packages.
 func usedFlags(t *testing.T) (flags, options map[string]bool) {
 	t.Helper()
 	root, err := conform.Root()
@@ -70,7 +72,8 @@ func usedFlags(t *testing.T) (flags, options map[string]bool) {
 		for _, m := range flagWord.FindAllSubmatch(text, -1) {
 			flags[string(m[1])] = true
 		}
-		if part, _, _ := strings.Cut(name, "/"); test && slices.Contains([]string{"quantize", "prune", "sparse", "distill"}, part) {
+		if part, _, _ := strings.Cut(name, "/"); test &&
+			slices.Contains([]string{"quantize", "prune", "sparse", "distill"}, part) {
 			for _, m := range optionWord.FindAllSubmatch(text, -1) {
 				options[string(m[1])] = true
 			}

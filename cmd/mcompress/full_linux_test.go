@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// The disk of the reports, or that of the model, is full: exit code 1, one line that names the file, and existing files are unchanged.
+// The disk of the reports, or that of the model, is full: exit code 1, one line that names the file, and existing files
+// are unchanged.
 func TestFullDisk(t *testing.T) {
 	source := filepath.Join(filepath.Dir(conform.Fixtures(t)[0]), "mlp.onnx")
 	full, free := prepared(t, "full"), prepared(t, "free")
@@ -29,10 +30,12 @@ func TestFullDisk(t *testing.T) {
 	for _, c := range []struct{ args, file string }{
 		{"-o " + old + " --report-dir " + full, "out.report."},
 		{"-o " + filepath.Join(full, "out.onnx") + " --report-dir " + free, "out.onnx"},
-		{"--method static-int8 -o " + old + " --save-ranges " + filepath.Join(full, "ranges.json") + " --report-dir " + full, "out.report."},
+		{"--method static-int8 -o " + old + " --save-ranges " + filepath.Join(full, "ranges.json") +
+			" --report-dir " + full, "out.report."},
 	} {
 		code, _, stderr := call(append([]string{"quantize", source, "-q"}, strings.Fields(c.args)...)...)
-		if code != exitIO || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, filepath.Join(full, c.file)) {
+		if code != exitIO || strings.Count(stderr, "\n") != 1 ||
+			!strings.Contains(stderr, filepath.Join(full, c.file)) {
 			t.Errorf("exit code %d, %s", code, stderr)
 		}
 		for _, dir := range []string{full, free} {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Labels of another order pass a gate on the drop of accuracy, as both models miss them: the result says that the accuracy is no better than a guess.
+// Labels of another order pass a gate on the drop of accuracy, as both models miss them: the result says that the
+// accuracy is no better than a guess.
 func TestAccuracyOfAGuessIsNoted(t *testing.T) {
 	var labels strings.Builder
 	for i := range 500 {
@@ -25,7 +26,8 @@ func TestAccuracyOfAGuessIsNoted(t *testing.T) {
 		noted bool
 	}{{nil, false}, {[]string{"--labels", path}, true}} {
 		code, stdout, stderr := call(append(verify, c.args...)...)
-		if noted := strings.Contains(stdout, "naming the most frequent class each time 50 %"); code != exitDone || noted != c.noted {
+		if noted := strings.Contains(stdout, "naming the most frequent class each time 50 %"); code != exitDone ||
+			noted != c.noted {
 			t.Errorf("%v: exit code %d, noted %t, want %t: %s%s", c.args, code, noted, c.noted, stdout, stderr)
 		}
 	}

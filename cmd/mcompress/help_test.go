@@ -99,7 +99,8 @@ func TestOptionsOfMethodsAgree(t *testing.T) {
 	first := map[key]*flag.Flag{}
 	for _, m := range methods {
 		pass.Flags(m).VisitAll(func(f *flag.Flag) {
-			if typ := fmt.Sprintf("%T", f.Value); strings.HasPrefix(typ, "flag.") && strings.Contains(strings.ToLower(typ), "func") {
+			if typ := fmt.Sprintf("%T", f.Value); strings.HasPrefix(typ, "flag.") &&
+				strings.Contains(strings.ToLower(typ), "func") {
 				t.Errorf("%s: --%s does not say its value: recipes in reports would lack it", m.Name, f.Name)
 			}
 			k := key{m.Command, f.Name}
@@ -114,8 +115,8 @@ func TestOptionsOfMethodsAgree(t *testing.T) {
 	}
 }
 
-// TestFlagsAreDeclaredOnce builds the flag set of each command, which panics if a method declares a flag that the command or the
-// program has already.
+// TestFlagsAreDeclaredOnce builds the flag set of each command, which panics if a method declares a flag that the
+// command or the program has already.
 func TestFlagsAreDeclaredOnce(t *testing.T) {
 	app := newTool(nil, nil).app()
 	for _, c := range app.Commands {

@@ -19,20 +19,25 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// hostileRuns are command lines that run models. They are started in a folder with the hostile model m.onnx, its samples data, the recipe r.yaml
-// and the folder out.
+// hostileRuns are command lines that run models. They are started in a folder with the hostile model m.onnx, its
+// samples data, the recipe r.yaml and the folder out.
 var hostileRuns = []string{
-	"inspect m.onnx", "memory m.onnx", "memory --training m.onnx", "split m.onnx -o out/", "quantize m.onnx -o out/", "quantize --verify m.onnx -o out/",
-	"quantize --method static-int8 m.onnx -o out/", "quantize --method weight-int4 --algo gptq m.onnx -o out/", "quantize --auto --min-sqnr 20 --allow-random-inputs m.onnx -o out/",
-	"prune --method lowrank m.onnx -o out/", "verify m.onnx m.onnx", "bench --runs 1 --warmup 0 --time 0s m.onnx", "bench --profile --runs 1 m.onnx",
+	"inspect m.onnx", "memory m.onnx", "memory --training m.onnx", "split m.onnx -o out/", "quantize m.onnx -o out/",
+	"quantize --verify m.onnx -o out/",
+	"quantize --method static-int8 m.onnx -o out/", "quantize --method weight-int4 --algo gptq m.onnx -o out/",
+	"quantize --auto --min-sqnr 20 --allow-random-inputs m.onnx -o out/",
+	"prune --method lowrank m.onnx -o out/", "verify m.onnx m.onnx", "bench --runs 1 --warmup 0 --time 0s m.onnx",
+	"bench --profile --runs 1 m.onnx",
 	"apply r.yaml m.onnx -o out/",
-	"finetune --data data --steps 1 m.onnx -o out/", "finetune --data data --teacher m.onnx --loss mse --steps 1 m.onnx -o out/",
+	"finetune --data data --steps 1 m.onnx -o out/",
+	"finetune --data data --teacher m.onnx --loss mse --steps 1 m.onnx -o out/",
 	"distill --data data --teacher m.onnx --student m.onnx --loss mse --steps 1 -o out/",
 }
 
-// Models that need more memory, steps or nodes than there are end each command with a documented exit code and without temporary files. The
-// process has 4 GiB of address space, so that memory that is taken before it is planned ends it, and few threads, as their stacks take some of it.
-// Each model runs a third of the commands, another one than the models next to it, or all of them by make test-exhaustive.
+// Models that need more memory, steps or nodes than there are end each command with a documented exit code and without
+// temporary files. The process has 4 GiB of address space, so that memory that is taken before it is planned ends it,
+// and few threads, as their stacks take some of it. Each model runs a third of the commands, another one than the
+// models next to it, or all of them by make test-exhaustive.
 func TestHostileModelsInLimitedProcesses(t *testing.T) {
 	program := ownProgram(t)
 	for i, name := range slices.Sorted(maps.Keys(hostileModels)) {
@@ -40,12 +45,14 @@ func TestHostileModelsInLimitedProcesses(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			m := hostileModel(hostileModels[name])
-			if _, err := onnx.Save(t.Context(), m, filepath.Join(dir, "m.onnx"), onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval(dir)}); err != nil {
+			if _, err := onnx.Save(t.Context(), m, filepath.Join(dir, "m.onnx"),
+				onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval(dir)}); err != nil {
 				t.Fatal(err)
 			}
 			width := m.Graph.Inputs[0].Type.Shape[1].N
 			if err := errors.Join(
-				os.WriteFile(filepath.Join(dir, "r.yaml"), []byte("steps:\n  - method: l1\n  - method: static-int8\n"), 0o644),
+				os.WriteFile(filepath.Join(dir, "r.yaml"),
+					[]byte("steps:\n  - method: l1\n  - method: static-int8\n"), 0o644),
 				os.Mkdir(filepath.Join(dir, "data"), 0o755),
 				os.WriteFile(filepath.Join(dir, "data", "x.npy"), zerosNPY("<f4", 4, 4, width), 0o644),
 				os.WriteFile(filepath.Join(dir, "data", "labels.npy"), zerosNPY("<i8", 8, 4), 0o644),
@@ -70,7 +77,8 @@ func ownProgram(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "mcompress") // no link: bench starts its own program again, and the name of a test is that of all tests
+	// no link: bench starts its own program again, and the name of a test is that of all tests
+	program := filepath.Join(t.TempDir(), "mcompress")
 	if err := os.WriteFile(program, text, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +88,8 @@ func ownProgram(t *testing.T) string {
 // zerosNPY is a .npy file of zeros whose elements have the given size.
 func zerosNPY(dtype string, size int64, shape ...int64) []byte {
 	text := strings.Trim(fmt.Sprint(shape), "[]")
-	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", dtype, strings.ReplaceAll(text, " ", ", "))
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", dtype,
+		strings.ReplaceAll(text, " ", ", "))
 	header += strings.Repeat(" ", 117-len(header)) + "\n"
 	for _, n := range shape {
 		size *= n
@@ -99,7 +108,8 @@ func runLimited(t *testing.T, program, dir, args string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	words := append([]string{"-c", `ulimit -v 4194304 && exec "$@"`, "sh", program, "-q", "--max-steps", "20000"}, strings.Fields(args)...)
+	words := append([]string{"-c", `ulimit -v 4194304 && exec "$@"`, "sh", program, "-q", "--max-steps", "20000"},
+		strings.Fields(args)...)
 	cmd := exec.CommandContext(ctx, "sh", words...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOMAXPROCS=4")
 	var stderr bytes.Buffer
@@ -120,7 +130,8 @@ func runLimited(t *testing.T, program, dir, args string) {
 		}
 	}
 	left, err := os.ReadDir(out)
-	if err != nil || code == exitInput && len(left) > 0 || slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".part") }) {
+	if err != nil || code == exitInput && len(left) > 0 ||
+		slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".part") }) {
 		t.Errorf("%s: exit code %d, left %v %v", args, code, left, err)
 	}
 }

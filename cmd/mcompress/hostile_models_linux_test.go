@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// hostileModels are models of a few hundred bytes whose runs need more memory or steps than there are, whose functions do not end, or whose
-// weights have no usable scales. Each has the input x and an output that the function returns.
+// hostileModels are models of a few hundred bytes whose runs need more memory or steps than there are, whose functions
+// do not end, or whose weights have no usable scales. Each has the input x and an output that the function returns.
 var hostileModels = map[string]func(g hostile, x *ir.Value) *ir.Value{
 	"tile":   func(g hostile, x *ir.Value) *ir.Value { return g.op("Tile", x, g.ints(1<<20, 1<<20)) },
 	"expand": func(g hostile, x *ir.Value) *ir.Value { return g.op("Expand", x, g.ints(1<<40, 4)) },
@@ -25,7 +25,8 @@ var hostileModels = map[string]func(g hostile, x *ir.Value) *ir.Value{
 	},
 	"resize": func(g hostile, x *ir.Value) *ir.Value { return g.op("Resize", x, nil, g.numbers(3e38, 3e38)) },
 	"onehot": func(g hostile, x *ir.Value) *ir.Value {
-		return g.op("OneHot", g.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64))), g.int(1<<40), g.numbers(0, 1))
+		return g.op("OneHot", g.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64))), g.int(1<<40),
+			g.numbers(0, 1))
 	},
 	"constant of shape": func(g hostile, x *ir.Value) *ir.Value {
 		return g.sum(x, g.op("ConstantOfShape", g.ints(1<<31, 1<<31, 1<<31)))
@@ -46,16 +47,19 @@ var hostileModels = map[string]func(g hostile, x *ir.Value) *ir.Value{
 		return x
 	},
 	"paths twice as many with each operator": func(g hostile, x *ir.Value) *ir.Value {
-		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 4}}, Source: ir.Mem(ir.ArrayOf(make([]float32, 16), 4, 4).Data)})
+		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 4}},
+			Source: ir.Mem(ir.ArrayOf(make([]float32, 16), 4, 4).Data)})
 		for range 100 {
-			x, w = g.op("Max", x, g.op("Identity", x)), g.op("Max", w, g.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0)))
+			x, w = g.op("Max", x, g.op("Identity", x)),
+				g.op("Max", w, g.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0)))
 		}
 		return g.op("MatMul", x, w)
 	},
 	"loop with a scan output": func(g hostile, x *ir.Value) *ir.Value {
 		return g.loop(nil, func(b hostile, _ *ir.Value) *ir.Value { return b.op("Identity", x) })
 	},
-	"loop of a growing tensor": func(g hostile, x *ir.Value) *ir.Value { // in steps of 64 MiB: what the collector has not freed is larger than the tensor
+	// in steps of 64 MiB: what the collector has not freed is larger than the tensor
+	"loop of a growing tensor": func(g hostile, x *ir.Value) *ir.Value {
 		step := g.op("Expand", g.op("ReduceSum", x), g.ints(64<<20/4, 1))
 		return g.loop(step, func(b hostile, t *ir.Value) *ir.Value {
 			return b.node("Concat", []*ir.Value{t, step}, ir.IntAttr("axis", 0))
@@ -67,11 +71,15 @@ var hostileModels = map[string]func(g hostile, x *ir.Value) *ir.Value{
 		return g.op("Relu", x)
 	},
 	"loop of a growing sequence": func(g hostile, x *ir.Value) *ir.Value {
-		list := g.loop(g.op("SequenceEmpty"), func(b hostile, list *ir.Value) *ir.Value { return b.op("SequenceInsert", list, x) })
+		list := g.loop(g.op("SequenceEmpty"), func(b hostile,
+			list *ir.Value) *ir.Value {
+			return b.op("SequenceInsert", list, x)
+		})
 		return g.node("ConcatFromSequence", []*ir.Value{list}, ir.IntAttr("axis", 0))
 	},
 	"scan of a growing state": func(g hostile, x *ir.Value) *ir.Value {
-		n := g.NewNode(ir.OpID{Type: "Scan"}, []*ir.Value{x, g.numbers(make([]float32, 1000)...)}, ir.IntAttr("num_scan_inputs", 1))
+		n := g.NewNode(ir.OpID{Type: "Scan"}, []*ir.Value{x, g.numbers(make([]float32, 1000)...)},
+			ir.IntAttr("num_scan_inputs", 1))
 		b := hostile{ir.NewSubgraph(g.Graph, n)}
 		state, item := b.input("state", nil), b.input("item", nil)
 		b.AddOutput(b.node("Concat", []*ir.Value{state, state}, ir.IntAttr("axis", 0)))
@@ -124,7 +132,8 @@ func weighted(x float32) func(g hostile, in *ir.Value) *ir.Value {
 		const size = 64
 		in.Type.Shape[1].N = size
 		data := slices.Repeat([]float32{x, -x}, size*size/2)
-		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{size, size}}, Source: ir.Mem(ir.ArrayOf(data, size, size).Data)})
+		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{size, size}},
+			Source: ir.Mem(ir.ArrayOf(data, size, size).Data)})
 		return g.op("MatMul", g.op("MatMul", in, w), w)
 	}
 }

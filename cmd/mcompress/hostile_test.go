@@ -16,13 +16,15 @@ import (
 var hostileCommands = []string{
 	"inspect", "inspect --values", "inspect --text", "inspect --by module", "inspect --json",
 	"memory", "memory --layout", "memory --training", "memory --split 2", "split --output OUT",
-	"quantize -o OUT", "quantize --method static-int8 -o OUT", "quantize --method weight-int4 -o OUT", "quantize --method float16 -o OUT",
-	"prune -o OUT", "prune --method lowrank -o OUT", "prune --method channel -o OUT", "sparse -o OUT", "quantize --dry-run",
+	"quantize -o OUT", "quantize --method static-int8 -o OUT", "quantize --method weight-int4 -o OUT",
+	"quantize --method float16 -o OUT",
+	"prune -o OUT", "prune --method lowrank -o OUT", "prune --method channel -o OUT", "sparse -o OUT",
+	"quantize --dry-run",
 	"verify --backend embedded MODEL", "report --report none MODEL",
 }
 
-// Each command either succeeds or ends with one line that names the file, and writes no control characters. Each model runs a third of the
-// commands, another one than the models next to it, or all of them by make test-exhaustive.
+// Each command either succeeds or ends with one line that names the file, and writes no control characters. Each model
+// runs a third of the commands, another one than the models next to it, or all of them by make test-exhaustive.
 func TestHostileModels(t *testing.T) {
 	models := hostileFiles(t, "*.onnx")
 	for i, model := range models {
@@ -42,19 +44,21 @@ func hostileFiles(t *testing.T, pattern string) []string {
 	return files
 }
 
-// Recipes that are no list of steps end with one line that names the file and the position; a byte order mark is accepted. No command writes
-// anything.
+// Recipes that are no list of steps end with one line that names the file and the position; a byte order mark is
+// accepted. No command writes anything.
 func TestHostileRecipes(t *testing.T) {
 	model := filepath.Join(filepath.Dir(conform.Fixtures(t)[0]), "mlp.onnx")
 	for _, recipe := range hostileFiles(t, "*.yaml") {
 		t.Run(filepath.Base(recipe), func(t *testing.T) {
 			dir := t.TempDir()
-			code, _, stderr := call("apply", recipe, model, "-o", filepath.Join(dir, "out.onnx"), "--dry-run", "--quiet")
+			code, _, stderr := call("apply", recipe, model, "-o", filepath.Join(dir, "out.onnx"),
+				"--dry-run", "--quiet")
 			want := exitUsage
 			if filepath.Base(recipe) == "y_bom.yaml" {
 				want = exitDone
 			}
-			if code != want || code != exitDone && (strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, recipe+": ")) {
+			if code != want || code != exitDone &&
+				(strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, recipe+": ")) {
 				t.Errorf("exit code %d, want %d: %s", code, want, excerpt.FindString(stderr))
 			}
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -76,7 +80,8 @@ func runHostile(t *testing.T, command, model string) {
 		args = append(args, word)
 	}
 	if strings.HasPrefix(filepath.Base(model), "loop_grow") {
-		args = append(args, "--memory-limit", "512MiB") // it ends where the memory of a run ends, which takes seconds for that of the machine
+		// it ends where the memory of a run ends, which takes seconds for that of the machine
+		args = append(args, "--memory-limit", "512MiB")
 	}
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), append(args, "--quiet", model), &stdout, &stderr)

@@ -27,8 +27,8 @@ func (c *counted) Err() error {
 	return c.Context.Err()
 }
 
-// Commands check the context at each initializer of each model that they open: split opens its source once more for each of two stages. inspect
-// also checks it at each one that it lists.
+// Commands check the context at each initializer of each model that they open: split opens its source once more for
+// each of two stages. inspect also checks it at each one that it lists.
 func TestCommandsCheckTheContextWhileTheyOpenModels(t *testing.T) {
 	const n = 500
 	m := ir.NewModel()
@@ -37,7 +37,8 @@ func TestCommandsCheckTheContextWhileTheyOpenModels(t *testing.T) {
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}}}
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
 	for i := range n {
-		m.Graph.AddConst(fmt.Sprint("w", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: ir.Floats(1)})
+		m.Graph.AddConst(fmt.Sprint("w", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}},
+			Source: ir.Floats(1)})
 	}
 	y := m.Graph.Insert(nil, "Relu", []*ir.Value{m.Graph.Insert(nil, "Relu", []*ir.Value{x})})
 	y.Type = x.Type
@@ -51,7 +52,8 @@ func TestCommandsCheckTheContextWhileTheyOpenModels(t *testing.T) {
 		least   int64
 		code    int
 	}{
-		{"inspect", 2 * n, exitDone}, {"inspect --text", n, exitDone}, {"memory", n, exitDone}, {"split --by activations", 3 * n, exitDone},
+		{"inspect", 2 * n, exitDone}, {"inspect --text", n, exitDone}, {"memory", n, exitDone},
+		{"split --by activations", 3 * n, exitDone},
 		{"memory --training", n, exitInput}, // the model has no trainable weights
 	} {
 		ctx := &counted{Context: t.Context()}
@@ -78,21 +80,25 @@ func (c interruptedBy) Err() error {
 	return nil
 }
 
-// An interrupt right after a result has been published leaves nothing of the run, and no exit code 0 where other results are missing.
+// An interrupt right after a result has been published leaves nothing of the run, and no exit code 0 where other
+// results are missing.
 func TestInterruptsAfterAResult(t *testing.T) {
 	for _, c := range []struct {
 		command, file string
 		code          int
 		want          []string
 	}{
-		{"prune --method wanda --sequential --samples 2 --report none --no-verify -o OUT.onnx", "OUT.onnx", exitDone, []string{"OUT.onnx"}},
-		{"quantize --variants fp16,int8 --report none --no-verify -o OUT/", "OUT/onnx/model_fp16.onnx", exitIO, []string{"onnx", "model.onnx", "model_fp16.onnx"}},
+		{"prune --method wanda --sequential --samples 2 --report none --no-verify -o OUT.onnx", "OUT.onnx", exitDone,
+			[]string{"OUT.onnx"}},
+		{"quantize --variants fp16,int8 --report none --no-verify -o OUT/", "OUT/onnx/model_fp16.onnx", exitIO,
+			[]string{"onnx", "model.onnx", "model_fp16.onnx"}},
 	} {
 		dir := t.TempDir()
 		at := func(text string) string { return strings.ReplaceAll(text, "OUT", filepath.Join(dir, "out")) }
 		var stdout, stderr bytes.Buffer
 		ctx := interruptedBy{t.Context(), at(c.file)}
-		args := append([]string{"mcompress"}, append(strings.Fields(at(c.command)), filepath.Join("..", "..", "fixtures", "mlp.onnx"))...)
+		args := append([]string{"mcompress"}, append(strings.Fields(at(c.command)),
+			filepath.Join("..", "..", "fixtures", "mlp.onnx"))...)
 		code := run(ctx, args, &stdout, &stderr)
 		if code != c.code {
 			t.Errorf("%s: exit code %d, want %d: %s", c.command, code, c.code, stderr.String())

@@ -17,13 +17,15 @@ import (
 	"github.com/mcompress/mcompress/internal/journal"
 )
 
-// TestKilledTrainingResumes kills training repeatedly, after increasing delays, and resumes it each time: the model is bit-identical
-// to that of an uninterrupted run, and no partial file is left.
+// TestKilledTrainingResumes kills training repeatedly, after increasing delays, and resumes it each time: the model is
+// bit-identical to that of an uninterrupted run, and no partial file is left.
 func TestKilledTrainingResumes(t *testing.T) {
 	scratch := t.TempDir()
 	train := func(dir string) *exec.Cmd {
-		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "2", "--dropout", "0.1",
-			"--save", "state.zip", "--save-every", "1", "--resume", "-o", "out.onnx", "--report", "none", "-q", "--no-verify")
+		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz",
+			"--epochs", "2", "--dropout", "0.1",
+			"--save", "state.zip", "--save-every", "1", "--resume", "-o", "out.onnx", "--report", "none",
+			"-q", "--no-verify")
 		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+scratch) // a killed process leaves temporary files there
 		return c
 	}
@@ -47,13 +49,16 @@ func TestKilledTrainingResumes(t *testing.T) {
 	sameFile(t, plain, broken, "out.onnx")
 }
 
-// Training with --save that gets SIGTERM ends its step and stores it: the next run continues from there, and the model is that of an undisturbed one.
+// Training with --save that gets SIGTERM ends its step and stores it: the next run continues from there, and the model
+// is that of an undisturbed one.
 func TestInterruptedTrainingKeepsItsSteps(t *testing.T) {
 	names := []string{"cnn.onnx", "digits_test.npz"}
 	plain, broken := programFolder(t, names...), programFolder(t, names...)
 	train := func(dir string) *exec.Cmd {
-		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "50", "--lr", "0.001", "--batch", "16",
-			"--save", "state.zip", "--save-every", "1000000", "--resume", "-o", "out.onnx", "--report", "none", "--json", "--no-verify")
+		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz",
+			"--epochs", "50", "--lr", "0.001", "--batch", "16",
+			"--save", "state.zip", "--save-every", "1000000", "--resume", "-o", "out.onnx", "--report", "none",
+			"--json", "--no-verify")
 		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+dir)
 		return c
 	}
@@ -100,7 +105,8 @@ func sameFile(t *testing.T, plain, broken, name string) {
 	}
 }
 
-// killedAfter runs a command, which it kills after the delay, and reports whether it did. A command that ends before has exit code 0.
+// killedAfter runs a command, which it kills after the delay, and reports whether it did. A command that ends before
+// has exit code 0.
 func killedAfter(t *testing.T, c *exec.Cmd, delay time.Duration) bool {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -140,8 +146,8 @@ func programFolder(t *testing.T, names ...string) string {
 	return dir
 }
 
-// TestKilledJobsContinue kills jobs as soon as they have another result in their journal, and runs them again: the files are those of an undisturbed
-// run, and the journal is removed.
+// TestKilledJobsContinue kills jobs as soon as they have another result in their journal, and runs them again: the
+// files are those of an undisturbed run, and the journal is removed.
 func TestKilledJobsContinue(t *testing.T) {
 	t.Parallel()
 	const kills = 2
@@ -198,8 +204,8 @@ func TestKilledJobsContinue(t *testing.T) {
 	}
 }
 
-// killedWithMore starts a program and kills it as soon as its journal has more than size bytes, which it updates. It reports false if the program ends
-// before.
+// killedWithMore starts a program and kills it as soon as its journal has more than size bytes, which it updates. It
+// reports false if the program ends before.
 func killedWithMore(t *testing.T, c *exec.Cmd, log string, size *int64) bool {
 	t.Helper()
 	if err := c.Start(); err != nil {

@@ -19,7 +19,8 @@ import (
 const sampledModels = 2
 
 // TestLedger is the test of all methods that no constant is left out of the ledger: each one of rank 1 or more, in
-// every scope, has exactly one row; a sixth of the fixtures for each method. Scales and zero points may share the row of their quantized weight.
+// every scope, has exactly one row; a sixth of the fixtures for each method. Scales and zero points may share the row
+// of their quantized weight.
 func TestLedger(t *testing.T) {
 	fixtures := conform.Fixtures(t)
 	fixtures = append(fixtures, quantizedFixtures(t)...)

@@ -36,7 +36,8 @@ func TestFailuresOfMeasuringProcesses(t *testing.T) {
 		exit   int
 	}{
 		{"mcompress: warning\nmcompress: m.onnx: invalid", exitInput, "m.onnx: invalid", exitInput},
-		{"runtime: out of memory: cannot allocate\nfatal error: out of memory\n\tgo.go:1", 2, "the measuring process ended: runtime: out of memory: cannot allocate", exitIO},
+		{"runtime: out of memory: cannot allocate\nfatal error: out of memory\n\tgo.go:1", 2,
+			"the measuring process ended: runtime: out of memory: cannot allocate", exitIO},
 		{"", -1, "the measuring process ended: signal: killed", exitIO},
 	} {
 		err := childFailure(c.stderr, c.code, errors.New("signal: killed"))

@@ -25,7 +25,8 @@ func TestManHasCommandsAndFlags(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(page) {
-		if macro, _, _ := strings.Cut(line, " "); strings.HasPrefix(line, ".") && !strings.Contains(".TH .SH .SS .TP .PP .nf .fi .B .I .BR .RI", strings.TrimSpace(macro)) {
+		if macro, _, _ := strings.Cut(line, " "); strings.HasPrefix(line, ".") &&
+			!strings.Contains(".TH .SH .SS .TP .PP .nf .fi .B .I .BR .RI", strings.TrimSpace(macro)) {
 			t.Errorf("%q is a request", line)
 		}
 	}

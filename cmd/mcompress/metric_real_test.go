@@ -16,7 +16,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// Metrics of trained models and of their quantized forms are those of the reference implementations on the outputs of ONNX Runtime.
+// Metrics of trained models and of their quantized forms are those of the reference implementations on the outputs of
+// ONNX Runtime.
 func TestMetricsOfTrainedModels(t *testing.T) {
 	w := conform.Start(t)
 	fixtures := filepath.Join(conform.Shared(t), "fixtures")
@@ -27,13 +28,17 @@ func TestMetricsOfTrainedModels(t *testing.T) {
 		tokens      int // of the model's vocabulary
 		tolerance   map[string]float64
 	}{
-		{"text/magika_v3_3", "magika/inputs.npz", []string{"bytes", "label"}, 16, 0, map[string]float64{"top1": exact, "top5": exact, "f1": exact}},
-		{"transformer/minilm_l6_v2_vocab3086", "sms_spam/sms800_tokens.npz", []string{"input_ids", "attention_mask", "labels"}, 80, 0,
+		{"text/magika_v3_3", "magika/inputs.npz", []string{"bytes", "label"}, 16, 0,
+			map[string]float64{"top1": exact, "top5": exact, "f1": exact}},
+		{"transformer/minilm_l6_v2_vocab3086", "sms_spam/sms800_tokens.npz",
+			[]string{"input_ids", "attention_mask", "labels"}, 80, 0,
 			map[string]float64{"nearest-centroid": exact, "spearman": exact, "embedding-cosine": 1e-6}},
-		{"transformer/gpt2_tiny_fp32", "sms_spam/sms800_tokens.npz", []string{"input_ids"}, 200, 1000, map[string]float64{"perplexity": 1e-4}},
+		{"transformer/gpt2_tiny_fp32", "sms_spam/sms800_tokens.npz", []string{"input_ids"}, 200, 1000,
+			map[string]float64{"perplexity": 1e-4}},
 	} {
 		model, data := filepath.Join(fixtures, "models", c.model, "model.onnx"), filepath.Join(t.TempDir(), "data.npz")
-		if err := w.Thinned(filepath.Join(fixtures, "datasets", c.data), data, c.step, c.tokens, c.arrays...); err != nil {
+		if err := w.Thinned(filepath.Join(fixtures, "datasets", c.data), data, c.step, c.tokens,
+			c.arrays...); err != nil {
 			t.Fatal(err)
 		}
 		quantized := filepath.Join(t.TempDir(), "quantized.onnx")
@@ -41,8 +46,10 @@ func TestMetricsOfTrainedModels(t *testing.T) {
 		for _, metric := range slices.Sorted(maps.Keys(c.tolerance)) {
 			t.Run(filepath.Base(c.model)+" "+metric, func(t *testing.T) {
 				var r struct{ Verification verification.Result }
-				args := []string{"verify", model, quantized, "--data", data, "--metric", metric, "--json", "--no-layers"}
-				if i := slices.IndexFunc(c.arrays, func(name string) bool { return strings.HasPrefix(name, "label") }); i >= 0 {
+				args := []string{"verify", model, quantized, "--data", data, "--metric", metric,
+					"--json", "--no-layers"}
+				if i := slices.IndexFunc(c.arrays,
+					func(name string) bool { return strings.HasPrefix(name, "label") }); i >= 0 {
 					args = append(args, "--labels", c.arrays[i])
 				}
 				if err := json.Unmarshal(mustRun(t, args...), &r); err != nil {
@@ -57,7 +64,8 @@ func TestMetricsOfTrainedModels(t *testing.T) {
 					t.Fatalf("got %+v, the reference implementation %v and %v", m, before, after)
 				}
 				if e := max(math.Abs(*m.Before-before), math.Abs(*m.After-after)); e > c.tolerance[metric] {
-					t.Errorf("got %v and %v, the reference implementation %v and %v", *m.Before, *m.After, before, after)
+					t.Errorf("got %v and %v, the reference implementation %v and %v", *m.Before, *m.After, before,
+						after)
 				}
 			})
 		}
@@ -95,11 +103,13 @@ func TestPerplexityWithFewerCaches(t *testing.T) {
 		{"heads", "taylor", "5 outputs are not compared: they have fewer heads in the second model"},
 	} {
 		pruned := filepath.Join(dir, c.method+".onnx")
-		mustRun(t, slices.Concat([]string{"prune", model, "--method", c.method, "--importance", c.importance, "-o", pruned, "--report", "none", "--data"}, samples)...)
+		mustRun(t, slices.Concat([]string{"prune", model, "--method", c.method, "--importance", c.importance,
+			"-o", pruned, "--report", "none", "--data"}, samples)...)
 		var perplexity [2]float64
 		for i, step := range []string{"1", "12"} {
 			var r struct{ Verification verification.Result }
-			if err := json.Unmarshal(mustRun(t, slices.Concat([]string{"verify", model, pruned, "--json", "--step", step, "--perplexity"}, samples)...), &r); err != nil {
+			if err := json.Unmarshal(mustRun(t, slices.Concat([]string{"verify", model, pruned,
+				"--json", "--step", step, "--perplexity"}, samples)...), &r); err != nil {
 				t.Fatal(err)
 			}
 			v := r.Verification

@@ -42,7 +42,8 @@ func reported(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"mcompress"}, append(args, "-o", out, "--report", "json")...), &stdout, &stderr); code != exitDone {
+	if code := run(t.Context(), append([]string{"mcompress"}, append(args, "-o", out, "--report", "json")...),
+		&stdout, &stderr); code != exitDone {
 		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
 	}
 	return readReport(t, out)
@@ -58,19 +59,23 @@ func count(t *testing.T, path, line string) int {
 	return strings.Count(string(text), line)
 }
 
-// The result of a search is the model of its chosen trial, with the same calibration samples: it holds the gates that the trial held.
+// The result of a search is the model of its chosen trial, with the same calibration samples: it holds the gates that
+// the trial held.
 func TestSearchReturnsTheChosenTrial(t *testing.T) {
-	r := reported(t, "quantize", "../../fixtures/cnn.onnx", "--auto", "--max-accuracy-drop", "0.05", "--data", "../../fixtures/digits_test.npz", "--limit", "100", "--candidates", "static-int8")
+	r := reported(t, "quantize", "../../fixtures/cnn.onnx", "--auto", "--max-accuracy-drop", "0.05",
+		"--data", "../../fixtures/digits_test.npz", "--limit", "100", "--candidates", "static-int8")
 	got, want := r.Verification.Worst().Errors.SQNR, r.Search.Trials[r.Search.Chosen].SQNR
 	if math.Abs(*got-*want) > 0.001 {
 		t.Errorf("the result has an SQNR of %v dB, its trial %v dB", *got, *want)
 	}
 }
 
-// A search by the user's program measures what --metric measures, and runs the program once for the source and once for each model.
+// A search by the user's program measures what --metric measures, and runs the program once for the source and once for
+// each model.
 func TestAutoWithEvaluator(t *testing.T) {
 	command, calls := evaluator(t, accuracyProgram)
-	search := []string{"quantize", "../../fixtures/cnn.onnx", "--auto", "--max-metric-drop", "0.02", "--data", "../../fixtures/digits_test.npz", "--limit", "100", "--candidates", "weight-int4,weight-int2"}
+	search := []string{"quantize", "../../fixtures/cnn.onnx", "--auto", "--max-metric-drop", "0.02",
+		"--data", "../../fixtures/digits_test.npz", "--limit", "100", "--candidates", "weight-int4,weight-int2"}
 	mine := reported(t, append(search, "--evaluator", command)...)
 	theirs := reported(t, append(search, "--metric", "top1")...)
 	m := mine.Verification.Metric
@@ -107,13 +112,16 @@ func TestAutoWithEvaluator(t *testing.T) {
 	}
 }
 
-// Training by the user's program keeps the weights of the best value, and the program runs once for each evaluation: the model before training,
-// each epoch, and the result, for which the source is another reference than on the validation set.
+// Training by the user's program keeps the weights of the best value, and the program runs once for each evaluation:
+// the model before training, each epoch, and the result, for which the source is another reference than on the
+// validation set.
 func TestTrainingWithEvaluator(t *testing.T) {
 	command, calls := evaluator(t, accuracyProgram)
-	r := reported(t, "finetune", "../../fixtures/cnn.onnx", "--data", "../../fixtures/digits_test.npz", "--epochs", "2", "--evaluator", command)
+	r := reported(t, "finetune", "../../fixtures/cnn.onnx", "--data", "../../fixtures/digits_test.npz",
+		"--epochs", "2", "--evaluator", command)
 	training := r.Training[0]
-	if training.Metric != "mine" || len(training.ValidationMetric) != 3 || training.ValidationMetric[2].Y != training.ValidationAccuracy[2].Y {
+	if training.Metric != "mine" || len(training.ValidationMetric) != 3 ||
+		training.ValidationMetric[2].Y != training.ValidationAccuracy[2].Y {
 		t.Errorf("%s %v, accuracy %v", training.Metric, training.ValidationMetric, training.ValidationAccuracy)
 	}
 	if n := count(t, calls, "reference"); n != 2 {
@@ -128,7 +136,8 @@ func TestTrainingWithEvaluator(t *testing.T) {
 func TestEvaluatorThatDoesNotEnd(t *testing.T) {
 	command, _ := evaluator(t, "import time\ntime.sleep(60)\n")
 	model := "../../fixtures/mlp.onnx"
-	code, _, stderr := call("verify", model, model, "--data", "../../fixtures/digits_test.npz", "--limit", "4", "--evaluator", command, "--evaluator-timeout", "200ms")
+	code, _, stderr := call("verify", model, model, "--data", "../../fixtures/digits_test.npz", "--limit", "4",
+		"--evaluator", command, "--evaluator-timeout", "200ms")
 	if code == exitDone || !strings.Contains(stderr, "200ms") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

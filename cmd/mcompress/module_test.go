@@ -12,7 +12,8 @@ import (
 
 // torch.onnx names the matrices of linear layers val_53; their nodes have the module path in their metadata.
 func TestSkipByModulePath(t *testing.T) {
-	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "minilm_l6_v2_vocab3086", "model.onnx")
+	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "minilm_l6_v2_vocab3086",
+		"model.onnx")
 	code, stdout, stderr := call("quantize", "--skip", "*encoder.layer.0*", "--dry-run", "--json", "--no-verify", model)
 	if code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, stderr)

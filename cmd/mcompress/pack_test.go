@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// Every model is restored bit for bit, and is not larger when packed but for the index of small ones: the fixtures, and of the real models a sixth
-// or, by make test-exhaustive, all.
+// Every model is restored bit for bit, and is not larger when packed but for the index of small ones: the fixtures, and
+// of the real models a sixth or, by make test-exhaustive, all.
 func TestPackedModelsAreRestored(t *testing.T) {
 	for _, path := range slices.Concat(conform.Fixtures(t), conform.Part(3, 6, conform.RealModels(t))) {
 		packed, restored := filepath.Join(t.TempDir(), "m.mcz"), filepath.Join(t.TempDir(), "m.onnx")
@@ -59,8 +59,10 @@ func TestModelIsPackedWithBase(t *testing.T) {
 	if !bytes.Equal(fileContent(t, path("m.onnx")), fileContent(t, path("pruned.onnx"))) {
 		t.Error("the model differs")
 	}
-	for _, args := range [][]string{{"unpack", "-o", path("n.onnx"), path("m.mcz")}, {"unpack", "--base", path("pruned.onnx"), "-o", path("n.onnx"), path("m.mcz")}, {"inspect", path("m.mcz")}} {
-		if code, _, stderr := call(args...); code != exitInput || !strings.Contains(stderr, "unpack it with that model as --base") {
+	for _, args := range [][]string{{"unpack", "-o", path("n.onnx"), path("m.mcz")},
+		{"unpack", "--base", path("pruned.onnx"), "-o", path("n.onnx"), path("m.mcz")}, {"inspect", path("m.mcz")}} {
+		if code, _, stderr := call(args...); code != exitInput ||
+			!strings.Contains(stderr, "unpack it with that model as --base") {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
@@ -80,7 +82,8 @@ func TestPackedModelIsListedByPython(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if n := strings.Count(string(out), " float ["); n < 3 || !strings.Contains(string(out), "float planes: stored stored stored ") {
+	if n := strings.Count(string(out), " float ["); n < 3 ||
+		!strings.Contains(string(out), "float planes: stored stored stored ") {
 		t.Errorf("%d tensors\n%s", n, out)
 	}
 }

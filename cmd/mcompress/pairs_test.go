@@ -10,11 +10,12 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// TestPairsOfMethods runs each pair of methods as two commands and as one recipe: a file that becomes smaller has coverage, and the
-// parameters of the second command's source are those of the first one's result.
+// TestPairsOfMethods runs each pair of methods as two commands and as one recipe: a file that becomes smaller has
+// coverage, and the parameters of the second command's source are those of the first one's result.
 func TestPairsOfMethods(t *testing.T) {
 	dir := prepared(t, "pairs")
-	source := compressed(t, dir, []string{"prune", "--method", "l1", "--amount", "0.8"}, []string{"../../fixtures/mlp.onnx"})[0]
+	source := compressed(t, dir, []string{"prune", "--method", "l1", "--amount", "0.8"},
+		[]string{"../../fixtures/mlp.onnx"})[0]
 	steps := []string{"l1", "lowrank", "dynamic-int8", "weight-int4", "static-int8", "auto"}
 	for _, first := range steps {
 		one := pairResult(t, dir, source, first)
@@ -30,11 +31,13 @@ func TestPairsOfMethods(t *testing.T) {
 				t.Errorf("%s, then %s: compared as files, %+v bytes are loaded; the runs that wrote them have %d and %d", first, second, got.LoadedBytes, before.Totals.LoadedBytes.After, two.Totals.LoadedBytes.After)
 			}
 			recipe := filepath.Join(dir, "recipe.yaml")
-			if err := os.WriteFile(recipe, fmt.Appendf(nil, "steps:\n  - method: %s\n  - method: %s\n", first, second), 0o644); err != nil {
+			if err := os.WriteFile(recipe, fmt.Appendf(nil, "steps:\n  - method: %s\n  - method: %s\n", first,
+				second), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			out := filepath.Join(dir, "both.onnx")
-			if code, _, _ := call("apply", recipe, source, "--no-verify", "--no-sync", "--quiet", "--digest", "none", "--report", "json", "--output", out); code != exitDone {
+			if code, _, _ := call("apply", recipe, source, "--no-verify", "--no-sync", "--quiet", "--digest", "none",
+				"--report", "json", "--output", out); code != exitDone {
 				continue // not in this order
 			}
 			both := readReport(t, out)
@@ -52,7 +55,8 @@ func pairResult(t *testing.T, dir, model, method string) string {
 	for _, m := range methods {
 		if m.Name == method {
 			out := filepath.Join(dir, strings.TrimSuffix(filepath.Base(model), ".onnx")+"."+method+".onnx")
-			must(t, append(chosen(m), "--no-verify", "--no-sync", "--quiet", "--digest", "none", "--report", "json", "--output", out, model))
+			must(t, append(chosen(m), "--no-verify", "--no-sync", "--quiet", "--digest", "none", "--report", "json",
+				"--output", out, model))
 			return out
 		}
 	}
@@ -82,7 +86,8 @@ func covers(t *testing.T, name string, r *report.Report) {
 		}
 	}
 	if counted < changed*99/100 || r.Coverage.ChangedBytes != counted {
-		t.Errorf("%s: %d bytes of weights changed; coverage has %d of %d", name, changed, r.Coverage.ChangedBytes, r.Coverage.CountedBytes)
+		t.Errorf("%s: %d bytes of weights changed; coverage has %d of %d", name, changed, r.Coverage.ChangedBytes,
+			r.Coverage.CountedBytes)
 	}
 	if r.Totals.Ratio > 1.1 && r.Coverage.Fraction < 0.5 {
 		t.Errorf("%s: %.2f times smaller, coverage %v", name, r.Totals.Ratio, r.Coverage.Fraction)

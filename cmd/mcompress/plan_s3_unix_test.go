@@ -60,7 +60,8 @@ func empty(t *testing.T, machine string) {
 	}
 }
 
-// signalled runs a process that gets a signal when it sends a request whose method and path contain these texts, which the server does not receive.
+// signalled runs a process that gets a signal when it sends a request whose method and path contain these texts, which
+// the server does not receive.
 func (c *cluster) signalled(t *testing.T, s syscall.Signal, machine, args, method, path string) {
 	t.Helper()
 	p, stderr := c.command(machine, args)
@@ -114,8 +115,9 @@ func (c *cluster) sameResults(t *testing.T, plan, one string) {
 	}
 }
 
-// Workers that share a bucket only, are killed at any point and lose their disks, continue: the result is that of one process. Their data files are copied in the
-// bucket. Of two processes that finalize at the same time, the one that was started last does.
+// Workers that share a bucket only, are killed at any point and lose their disks, continue: the result is that of one
+// process. Their data files are copied in the bucket. Of two processes that finalize at the same time, the one that was
+// started last does.
 func TestPlanInBucket(t *testing.T) {
 	c := newCluster(t, "transformer.onnx")
 	c.put(t, "s3://models/recipe.yaml", "steps:\n  - method: weight-int4\n")
@@ -123,14 +125,16 @@ func TestPlanInBucket(t *testing.T) {
 	c.runs(t, 0, a, "plan -n 3 -o s3://models/out -- apply --no-sync s3://models/recipe.yaml s3://models/in/transformer.onnx")
 	c.runs(t, exitUsage, a, "plan -n 3 -o s3://models/out s3://models/in/transformer.onnx s3://models/recipe.yaml")
 	empty(t, a)
-	if stderr := c.runs(t, exitIO, t.TempDir(), "finalize s3://models/out"); !strings.Contains(stderr, "3 of 3 workers have not ended") {
+	if stderr := c.runs(t, exitIO, t.TempDir(), "finalize s3://models/out"); !strings.Contains(stderr,
+		"3 of 3 workers have not ended") {
 		t.Error(stderr)
 	}
 
 	work := "work s3://models/out --index "
 	c.signalled(t, syscall.SIGKILL, a, work+"0", http.MethodPut, "parts/00000/file.")
 	c.signalled(t, syscall.SIGTERM, b, work+"0", http.MethodPost, "uploads=")
-	if logs, err := os.ReadDir(filepath.Join(c.folder, "out", "parts", "00000", "journal")); err != nil || len(logs) != 1 {
+	if logs, err := os.ReadDir(filepath.Join(c.folder, "out", "parts", "00000", "journal")); err != nil ||
+		len(logs) != 1 {
 		t.Errorf("an interrupted worker has sent %d parts of its log: %v", len(logs), err)
 	}
 	c.signalled(t, syscall.SIGKILL, t.TempDir(), work+"0", http.MethodPut, "parts/00000/journal/")
@@ -163,8 +167,8 @@ func TestPlanInBucket(t *testing.T) {
 	c.sameResults(t, "out", "one")
 }
 
-// concurrent finalizes a plan on two machines, of which the second one begins while the first one does: the first one ends with an error, the second one is killed
-// before it has recorded the end.
+// concurrent finalizes a plan on two machines, of which the second one begins while the first one does: the first one
+// ends with an error, the second one is killed before it has recorded the end.
 func (c *cluster) concurrent(t *testing.T, a, b, finalize string) {
 	t.Helper()
 	first, stderr := c.command(a, finalize)
@@ -173,7 +177,8 @@ func (c *cluster) concurrent(t *testing.T, a, b, finalize string) {
 	started := make(chan struct{})
 	c.answer(func(_ http.ResponseWriter, r *http.Request) bool {
 		switch {
-		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "transformer.recipe.onnx") && strings.HasPrefix(r.URL.RawQuery, "uploads"):
+		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "transformer.recipe.onnx") &&
+			strings.HasPrefix(r.URL.RawQuery, "uploads"):
 			if checks.Add(1) == 1 { // the first process has locked the plan, and checks whether it can write
 				if err := second.Start(); err != nil {
 					t.Error(err)
@@ -191,7 +196,8 @@ func (c *cluster) concurrent(t *testing.T, a, b, finalize string) {
 		return false
 	})
 	defer c.answer(nil)
-	if err := first.Run(); first.ProcessState.ExitCode() != exitIO || !strings.Contains(stderr.String(), "has taken it over") {
+	if err := first.Run(); first.ProcessState.ExitCode() != exitIO ||
+		!strings.Contains(stderr.String(), "has taken it over") {
 		t.Errorf("the first process ends with %v: %s", err, stderr)
 	}
 	if err := second.Wait(); err == nil || copies.Load() != 3 {
@@ -208,7 +214,8 @@ func TestSearchInBucket(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if printed := c.runs(t, 0, t.TempDir(), "work s3://models/out --index 1"); !strings.Contains(printed, "worker 1 waits for") {
+	if printed := c.runs(t, 0, t.TempDir(), "work s3://models/out --index 1"); !strings.Contains(printed,
+		"worker 1 waits for") {
 		t.Error(printed)
 	}
 	if err := first.Wait(); err != nil {
@@ -221,8 +228,8 @@ func TestSearchInBucket(t *testing.T) {
 	c.sameResults(t, "out", "one")
 }
 
-// The folder of a plan may be on disk and the model in a bucket, with external data. A model that is replaced is another source, and URLs with signatures are not
-// stored.
+// The folder of a plan may be on disk and the model in a bucket, with external data. A model that is replaced is
+// another source, and URLs with signatures are not stored.
 func TestPlanOfURL(t *testing.T) {
 	b := startBucket(t, "external.onnx", "external_a.bin", "external_b.bin")
 	dir := t.TempDir()
@@ -231,35 +238,44 @@ func TestPlanOfURL(t *testing.T) {
 	exitsWith(t, 0, "work", out, "--index", "1")
 	exitsWith(t, 0, "work", out, "--index", "0")
 	exitsWith(t, 0, "finalize", out)
-	exitsWith(t, 0, "prune", "--method", "l1", "s3://models/in/external.onnx", "--data-files", "2", "-o", filepath.Join(dir, "one")+"/")
-	for _, name := range []string{"external.l1.onnx", "external.l1.onnx.data-00002-of-00002", "external.l1.report.json"} {
+	exitsWith(t, 0, "prune", "--method", "l1", "s3://models/in/external.onnx", "--data-files", "2",
+		"-o", filepath.Join(dir, "one")+"/")
+	for _, name := range []string{"external.l1.onnx", "external.l1.onnx.data-00002-of-00002",
+		"external.l1.report.json"} {
 		sameFile(t, filepath.Join(dir, "one"), out, name)
 	}
 	stale := filepath.Join(dir, "stale")
 	exitsWith(t, 0, "plan", "-n", "2", "-o", stale, "--", "prune", "--method", "l1", "s3://models/in/external.onnx")
 	data := filepath.Join(dir, "data")
-	if err := os.WriteFile(data, make([]byte, len(fileContent(t, filepath.Join(b.folder, "in", "external_b.bin")))), 0o600); err != nil {
+	if err := os.WriteFile(data, make([]byte, len(fileContent(t, filepath.Join(b.folder, "in", "external_b.bin")))),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Publish(t.Context(), []remote.Upload{{Path: data, URL: "s3://models/in/external_b.bin"}}); err != nil {
+	if err := remote.Publish(t.Context(), []remote.Upload{{Path: data,
+		URL: "s3://models/in/external_b.bin"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr := exitsWith(t, exitUsage, "work", stale, "--index", "0"); !strings.Contains(stderr, "was made for another source") {
+	if _, stderr := exitsWith(t, exitUsage, "work", stale, "--index", "0"); !strings.Contains(stderr,
+		"was made for another source") {
 		t.Error(stderr)
 	}
-	stdout, _ := exitsWith(t, 0, "plan", "-n", "2", "-o", "s3://models/emitted", "--emit", "kubernetes", "--", "quantize", "s3://models/in/external.onnx")
+	stdout, _ := exitsWith(t, 0, "plan", "-n", "2", "-o", "s3://models/emitted", "--emit", "kubernetes",
+		"--", "quantize", "s3://models/in/external.onnx")
 	if !strings.Contains(stdout, "s3://models/emitted") || !strings.Contains(stdout, "sizeLimit: 65Mi") {
 		t.Errorf("the manifest is %s", stdout)
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join("..", "..", "fixtures"))))
 	defer server.Close()
 	for text, args := range map[string][]string{
-		"stores no URLs with a query": {"plan", "-n", "2", "-o", stale + "2", "--", "quantize", "https://host/m.onnx?signature=secret"},
-		"sends no strong ETag":        {"plan", "-n", "2", "-o", stale + "3", "--", "quantize", server.URL + "/mlp.onnx"},
-		"results are written to":      {"plan", "-n", "2", "-o", "https://host/plan", "--", "quantize", "s3://models/in/external.onnx"},
-		"no plan":                     {"work", "s3://models/none", "--index", "0"},
+		"stores no URLs with a query": {"plan", "-n", "2", "-o", stale + "2", "--", "quantize",
+			"https://host/m.onnx?signature=secret"},
+		"sends no strong ETag": {"plan", "-n", "2", "-o", stale + "3", "--", "quantize", server.URL + "/mlp.onnx"},
+		"results are written to": {"plan", "-n", "2", "-o", "https://host/plan", "--", "quantize",
+			"s3://models/in/external.onnx"},
+		"no plan": {"work", "s3://models/none", "--index", "0"},
 	} {
-		if _, stderr := exitsWith(t, exitUsage, args...); !strings.Contains(stderr, text) || strings.Contains(stderr, "secret") {
+		if _, stderr := exitsWith(t, exitUsage, args...); !strings.Contains(stderr, text) ||
+			strings.Contains(stderr, "secret") {
 			t.Errorf("%s: %s", args, stderr)
 		}
 	}

@@ -39,7 +39,8 @@ func digestOf(t *testing.T, text string) string {
 	return s.Digest.Digest
 }
 
-// A release: two versions are pushed with their evidence, verified in the registry, and promoted while their gates hold.
+// A release: two versions are pushed with their evidence, verified in the registry, and promoted while their gates
+// hold.
 func TestReleaseInARegistry(t *testing.T) {
 	repository := "oci://" + conform.Distribution(t, t.TempDir(), "") + "/models/mlp"
 	dir := t.TempDir()
@@ -58,34 +59,42 @@ func TestReleaseInARegistry(t *testing.T) {
 
 	for _, name := range []string{"v1", "v2"} {
 		expect(t, exitDone, "signature", "verify-report", "--plain-http", "--key", "key.pub", repository+":"+name)
-		expect(t, exitGate, "not signed with this key", "verify-report", "--plain-http", "--key", "other.pub", repository+":"+name)
+		expect(t, exitGate, "not signed with this key", "verify-report", "--plain-http", "--key", "other.pub",
+			repository+":"+name)
 		expect(t, exitDone, name+".sig: verified with --key only", "verify-report", "--plain-http", repository+":"+name)
 	}
 	expect(t, exitIO, "not found", "verify-report", "--plain-http", repository+":v3")
-	expect(t, exitGate, "gate min-ratio did not hold", "promote", "--plain-http", "--min-ratio", "100", repository+":v1", "champion")
+	expect(t, exitGate, "gate min-ratio did not hold", "promote", "--plain-http", "--min-ratio", "100",
+		repository+":v1", "champion")
 	expect(t, exitIO, "not found", "verify-report", "--plain-http", repository+":champion")
-	expect(t, exitDone, "no model is "+repository+":champion yet", "promote", "--plain-http", "--max-baseline-size-ratio", "0.9", repository+":v1", "champion")
+	expect(t, exitDone, "no model is "+repository+":champion yet", "promote",
+		"--plain-http", "--max-baseline-size-ratio", "0.9", repository+":v1", "champion")
 	if got, want := digestOf(t, repository+":champion"), digestOf(t, repository+":v1"); got != want {
 		t.Fatalf("champion is %s, want %s", got, want)
 	}
 
 	// The alias stays with the champion while a gate relative to it does not hold.
-	expect(t, exitGate, "gate max-baseline-size-ratio did not hold", "promote", "--plain-http", "--max-baseline-size-ratio", "0.9", repository+":v2", "champion")
+	expect(t, exitGate, "gate max-baseline-size-ratio did not hold", "promote",
+		"--plain-http", "--max-baseline-size-ratio", "0.9", repository+":v2", "champion")
 	if got, want := digestOf(t, repository+":champion"), digestOf(t, repository+":v1"); got != want {
 		t.Fatalf("champion is %s, want %s", got, want)
 	}
-	expect(t, exitDone, "champion is now", "promote", "--plain-http", "--key", "key.pub", "--max-baseline-size-ratio", "2", "--max-baseline-metric-drop", "0.5", repository+":v2", "champion")
+	expect(t, exitDone, "champion is now", "promote", "--plain-http", "--key", "key.pub",
+		"--max-baseline-size-ratio", "2", "--max-baseline-metric-drop", "0.5", repository+":v2", "champion")
 	if got, want := digestOf(t, repository+":champion"), digestOf(t, repository+":v2"); got != want {
 		t.Fatalf("champion is %s, want %s", got, want)
 	}
-	expect(t, exitDone, "max-baseline-metric-drop", append([]string{"quantize", "mlp.onnx", "-o", "v3.onnx", "--plain-http", "--baseline", repository + ":champion", "--max-baseline-metric-drop", "0.5"}, data...)...)
+	expect(t, exitDone, "max-baseline-metric-drop",
+		append([]string{"quantize", "mlp.onnx", "-o", "v3.onnx",
+			"--plain-http", "--baseline", repository + ":champion", "--max-baseline-metric-drop", "0.5"}, data...)...)
 
 	// Pulled files verify without the registry, and a changed byte does not.
 	must(t, []string{"pull", "--plain-http", "-o", "pulled", repository + ":champion"})
 	expect(t, exitDone, "signature", "verify-report", "--key", "key.pub", "pulled")
 	expect(t, exitDone, "signature", "verify-report", "--key", "key.pub", "pulled/v2.onnx")
 	flip(t, "pulled/v2.onnx")
-	expect(t, exitGate, "v2.sig: v2.onnx: the content is not what was signed", "verify-report", "--key", "key.pub", "pulled/v2.onnx")
+	expect(t, exitGate, "v2.sig: v2.onnx: the content is not what was signed", "verify-report", "--key", "key.pub",
+		"pulled/v2.onnx")
 
 	// An equal run in another folder pushes equal bytes.
 	other := t.TempDir()
@@ -102,11 +111,13 @@ func TestReleaseInARegistry(t *testing.T) {
 	}
 
 	// A model whose gates did not hold is not pushed.
-	code, _, _ := call("quantize", "mlp.onnx", "-o", "bad.onnx", "--min-ratio", "100", "--push", repository+":bad", "--plain-http", "--quiet")
+	code, _, _ := call("quantize", "mlp.onnx", "-o", "bad.onnx", "--min-ratio", "100", "--push", repository+":bad",
+		"--plain-http", "--quiet")
 	if code != exitGate {
 		t.Errorf("exit code %d, want %d", code, exitGate)
 	}
-	expect(t, exitGate, "the verdict is failed: 1 of 1 gates do not hold: it is not pushed", "push", "--plain-http", repository+":bad", "bad.rejected.onnx")
+	expect(t, exitGate, "the verdict is failed: 1 of 1 gates do not hold: it is not pushed", "push",
+		"--plain-http", repository+":bad", "bad.rejected.onnx")
 	expect(t, exitIO, "not found", "verify-report", "--plain-http", repository+":bad")
 }
 
@@ -153,7 +164,8 @@ func writeKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for path, block := range map[string]*pem.Block{name + ".pem": {Type: "PRIVATE KEY", Bytes: private}, public: {Type: "PUBLIC KEY", Bytes: spki}} {
+		for path, block := range map[string]*pem.Block{name + ".pem": {Type: "PRIVATE KEY", Bytes: private},
+			public: {Type: "PUBLIC KEY", Bytes: spki}} {
 			if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 				t.Fatal(err)
 			}

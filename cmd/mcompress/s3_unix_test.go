@@ -60,14 +60,16 @@ func startBucket(t *testing.T, fixtures ...string) *bucket {
 	}))
 	t.Cleanup(server.Close)
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": conform.S3AccessKey, "AWS_SECRET_ACCESS_KEY": conform.S3SecretKey,
-		"AWS_SESSION_TOKEN": "", "AWS_ENDPOINT_URL_S3": "", "XDG_CACHE_HOME": t.TempDir(), "HOME": t.TempDir(),
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": conform.S3AccessKey,
+		"AWS_SECRET_ACCESS_KEY": conform.S3SecretKey,
+		"AWS_SESSION_TOKEN":     "", "AWS_ENDPOINT_URL_S3": "", "XDG_CACHE_HOME": t.TempDir(), "HOME": t.TempDir(),
 	} {
 		t.Setenv(name, value)
 	}
 	var files []remote.Upload
 	for _, name := range fixtures {
-		files = append(files, remote.Upload{Path: filepath.Join("..", "..", "fixtures", name), URL: "s3://models/in/" + name})
+		files = append(files, remote.Upload{Path: filepath.Join("..", "..", "fixtures", name),
+			URL: "s3://models/in/" + name})
 	}
 	if err := remote.Publish(context.Background(), files); err != nil {
 		t.Fatal(err)
@@ -90,7 +92,8 @@ func (b *bucket) same(t *testing.T, key, path string) {
 	}
 }
 
-// Results in a bucket are those of files on disk: models with and without external data, with samples, a recipe and a teacher in the bucket.
+// Results in a bucket are those of files on disk: models with and without external data, with samples, a recipe and a
+// teacher in the bucket.
 func TestBucket(t *testing.T) {
 	b := startBucket(t, "mlp.onnx", "external.onnx", "external_a.bin", "external_b.bin", "cnn.onnx", "digits_test.npz")
 	fixtures, dir := filepath.Join("..", "..", "fixtures"), t.TempDir()
@@ -99,20 +102,24 @@ func TestBucket(t *testing.T) {
 	b.same(t, "out/one.onnx", filepath.Join(dir, "one.onnx"))
 	b.same(t, "out/one.report.json", filepath.Join(dir, "one.report.json"))
 
-	exitsWith(t, 0, "prune", "--method", "l1", "s3://models/in/external.onnx", "s3://models/in/mlp.onnx", "-o", "s3://models/many/", "--report", "none")
+	exitsWith(t, 0, "prune", "--method", "l1", "s3://models/in/external.onnx", "s3://models/in/mlp.onnx",
+		"-o", "s3://models/many/", "--report", "none")
 	exitsWith(t, 0, "prune", "--method", "l1", filepath.Join(fixtures, "external.onnx"), "-o", dir, "--report", "none")
 	b.same(t, "many/external.l1.onnx", filepath.Join(dir, "external.l1.onnx"))
 	b.same(t, "many/external.l1.onnx.data", filepath.Join(dir, "external.l1.onnx.data"))
 
 	for to, from := range map[string]string{"a.onnx": "s3://models/in/", "b.onnx": fixtures + "/"} {
-		exitsWith(t, 0, "quantize", "--method", "static-int8", from+"cnn.onnx", "--data", from+"digits_test.npz", "-o", filepath.Join(dir, to), "--report", "none", "--strip-metadata")
+		exitsWith(t, 0, "quantize", "--method", "static-int8", from+"cnn.onnx", "--data", from+"digits_test.npz",
+			"-o", filepath.Join(dir, to), "--report", "none", "--strip-metadata")
 	}
 	stdout, _ := exitsWith(t, 0, "inspect", "s3://models/in/external.onnx")
 	if !strings.Contains(stdout, "s3://models/in/external.onnx") || !strings.Contains(stdout, "external_b.bin") {
 		t.Errorf("inspect prints %s", stdout)
 	}
-	exitsWith(t, 0, "verify", "s3://models/in/mlp.onnx", "s3://models/out/one.onnx", "--data", "s3://models/in/digits_test.npz")
-	if entries, err := os.ReadDir(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "mcompress", "results")); err != nil || len(entries) > 0 {
+	exitsWith(t, 0, "verify", "s3://models/in/mlp.onnx", "s3://models/out/one.onnx",
+		"--data", "s3://models/in/digits_test.npz")
+	if entries, err := os.ReadDir(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "mcompress", "results")); err != nil ||
+		len(entries) > 0 {
 		t.Errorf("%v are left in the cache: %v", entries, err)
 	}
 
@@ -164,24 +171,30 @@ func TestListInBucket(t *testing.T) {
 	}
 	b.answer(nil)
 	// A source that was replaced.
-	if err := remote.Publish(t.Context(), []remote.Upload{{Path: filepath.Join("..", "..", "fixtures", "mlp.onnx"), URL: "s3://models/in/gemm.onnx"}}); err != nil {
+	if err := remote.Publish(t.Context(), []remote.Upload{{Path: filepath.Join("..", "..", "fixtures", "mlp.onnx"),
+		URL: "s3://models/in/gemm.onnx"}}); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr := exitsWith(t, 0, quantize...)
-	if !strings.Contains(stdout, "2 models: 1 written, 1 up-to-date") || !strings.Contains(stderr, "gemm.onnx: not up to date: the source changed") {
+	if !strings.Contains(stdout, "2 models: 1 written, 1 up-to-date") ||
+		!strings.Contains(stderr, "gemm.onnx: not up to date: the source changed") {
 		t.Errorf("the run after a replaced source prints %s%s", stdout, stderr)
 	}
-	if err := remote.Publish(t.Context(), []remote.Upload{{Path: list, URL: "s3://models/out/models/in/mlp.dynamic-int8.onnx"}}); err != nil {
+	if err := remote.Publish(t.Context(), []remote.Upload{{Path: list,
+		URL: "s3://models/out/models/in/mlp.dynamic-int8.onnx"}}); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr = exitsWith(t, 0, quantize...)
-	if !strings.Contains(stdout, "2 models: 1 written, 1 up-to-date") || !strings.Contains(stderr, "mlp.dynamic-int8.onnx is not that of the report") {
+	if !strings.Contains(stdout, "2 models: 1 written, 1 up-to-date") ||
+		!strings.Contains(stderr, "mlp.dynamic-int8.onnx is not that of the report") {
 		t.Errorf("the third run prints %s%s", stdout, stderr)
 	}
-	if got := fileContent(t, filepath.Join(b.folder, "out", "models", "in", "mlp.dynamic-int8.onnx")); !bytes.Equal(got, first) {
+	if got := fileContent(t, filepath.Join(b.folder, "out", "models", "in",
+		"mlp.dynamic-int8.onnx")); !bytes.Equal(got, first) {
 		t.Error("the result differs from that of the first run")
 	}
-	_, stderr = exitsWith(t, 0, "quantize", "--files-from", list, "-o", filepath.Join(t.TempDir(), "out"), "--shard", "0/2")
+	_, stderr = exitsWith(t, 0, "quantize", "--files-from", list, "-o", filepath.Join(t.TempDir(), "out"),
+		"--shard", "0/2")
 	if !strings.Contains(stderr, "shard 0/2: 1 of 2 models") {
 		t.Errorf("the run of a shard prints %s", stderr)
 	}
@@ -199,7 +212,8 @@ func TestIndexInBucket(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	for _, shard := range []string{"0/2", "1/2"} {
 		var out, errors bytes.Buffer
-		run(t.Context(), append(append([]string{"mcompress", "--json"}, quantize...), "s3://models/parts/", "--shard", shard), &out, &errors)
+		run(t.Context(), append(append([]string{"mcompress", "--json"}, quantize...), "s3://models/parts/",
+			"--shard", shard), &out, &errors)
 		if err := os.WriteFile(log+shard[:1], out.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +228,8 @@ func TestIndexInBucket(t *testing.T) {
 	for _, name := range []string{"index.json", "index.html"} {
 		b.same(t, "parts/"+name, filepath.Join(b.folder, "whole", name))
 	}
-	if page := string(fileContent(t, filepath.Join(b.folder, "parts", "index.html"))); !strings.Contains(page, `<a href="models/in/mlp.dynamic-int8.report.html">s3://models/in/mlp.onnx</a>`) {
+	if page := string(fileContent(t, filepath.Join(b.folder, "parts", "index.html"))); !strings.Contains(page,
+		`<a href="models/in/mlp.dynamic-int8.report.html">s3://models/in/mlp.onnx</a>`) {
 		t.Error("the page has no link")
 	}
 	stdout, _ = exitsWith(t, 0, "report", "s3://models/parts", "--format", "html")
@@ -225,11 +240,13 @@ func TestIndexInBucket(t *testing.T) {
 	exitsWith(t, exitIO, "report", "s3://none/x/")
 }
 
-// A run that is killed while it uploads leaves no object; with --if-changed the next run uploads the same result, and no upload is left.
+// A run that is killed while it uploads leaves no object; with --if-changed the next run uploads the same result, and
+// no upload is left.
 func TestKilledUpload(t *testing.T) {
 	b := startBucket(t, "mlp.onnx")
 	dir := programFolder(t)
-	args := []string{"quantize", "s3://models/in/mlp.onnx", "-o", "s3://models/out/m.onnx", "--if-changed", "--no-verify"}
+	args := []string{"quantize", "s3://models/in/mlp.onnx", "-o", "s3://models/out/m.onnx",
+		"--if-changed", "--no-verify"}
 	c := exec.Command(filepath.Join(dir, "mcompress"), args...)
 	b.answer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "m.onnx") {
@@ -249,8 +266,10 @@ func TestKilledUpload(t *testing.T) {
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%v, %v are kept", results, err)
 	}
-	writing := filepath.Join(results[0], ".mcompress-1.part") // as if it was killed while it removed its temporary folder
-	if err := errors.Join(os.Mkdir(writing, 0o700), os.WriteFile(filepath.Join(writing, "mcompress.lock"), nil, 0o600)); err != nil {
+	// as if it was killed while it removed its temporary folder
+	writing := filepath.Join(results[0], ".mcompress-1.part")
+	if err := errors.Join(os.Mkdir(writing, 0o700),
+		os.WriteFile(filepath.Join(writing, "mcompress.lock"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	stdout, _ := exitsWith(t, 0, args...)
@@ -260,7 +279,8 @@ func TestKilledUpload(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "m.onnx")
 	exitsWith(t, 0, "quantize", filepath.Join("..", "..", "fixtures", "mlp.onnx"), "-o", local, "--no-verify")
 	b.same(t, "out/m.onnx", local)
-	if entries, err := os.ReadDir(filepath.Join(b.folder, "out")); err != nil || slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+	if entries, err := os.ReadDir(filepath.Join(b.folder, "out")); err != nil ||
+		slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
 		t.Errorf("%v, %v are uploaded", entries, err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(results[0])); err != nil || len(entries) > 0 {
@@ -272,8 +292,9 @@ func TestKilledUpload(t *testing.T) {
 	}
 }
 
-// The shards of a list are processes that are killed at random and run again until they succeed: each result is in the bucket, that of one process, and no
-// model is reported as written twice. The list has half of the fixtures, or all by make test-exhaustive.
+// The shards of a list are processes that are killed at random and run again until they succeed: each result is in the
+// bucket, that of one process, and no model is reported as written twice. The list has half of the fixtures, or all by
+// make test-exhaustive.
 func TestKilledShardsInBucket(t *testing.T) {
 	const shards, seed = 3, 1
 	var names []string
@@ -289,13 +310,15 @@ func TestKilledShardsInBucket(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "list"), []byte(list.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	exitsWith(t, 0, "quantize", "--files-from", filepath.Join(dir, "list"), "-o", "s3://models/one/", "--if-changed", "-q")
+	exitsWith(t, 0, "quantize", "--files-from", filepath.Join(dir, "list"), "-o", "s3://models/one/",
+		"--if-changed", "-q")
 
 	var g errgroup.Group
 	var all [shards]killedShard
 	for k := range shards {
 		g.Go(func() error {
-			args := []string{"--json", "quantize", "--files-from", "list", "-o", "s3://models/out/", "--if-changed", "--shard", fmt.Sprintf("%d/%d", k, shards)}
+			args := []string{"--json", "quantize", "--files-from", "list", "-o", "s3://models/out/",
+				"--if-changed", "--shard", fmt.Sprintf("%d/%d", k, shards)}
 			return all[k].run(dir, args, rand.New(rand.NewPCG(seed, uint64(k))))
 		})
 	}
@@ -333,7 +356,8 @@ type killedShard struct {
 	killed  int
 }
 
-// run runs the program in a folder, and kills it after random delays, until it ends without being killed, which it may after some kills.
+// run runs the program in a folder, and kills it after random delays, until it ends without being killed, which it may
+// after some kills.
 func (s *killedShard) run(dir string, args []string, rng *rand.Rand) error {
 	const kills = 4
 	for {

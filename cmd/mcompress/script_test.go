@@ -20,7 +20,8 @@ import (
 var update = flag.Bool("update", false, "write what the tests compare with anew")
 
 func TestMain(m *testing.M) {
-	// bench, memory and split run their own program: without this, a test that calls it would run the tests again, without end.
+	// bench, memory and split run their own program: without this, a test that calls it would run the tests again,
+	// without end.
 	if len(os.Args) > 1 && (strings.HasPrefix(os.Args[1], measureCommand) || os.Args[1] == stageCommand) {
 		main()
 		return
@@ -81,9 +82,11 @@ func params(t *testing.T) testscript.Params {
 	}
 }
 
-// startRegistry starts an OCI registry in this process, whose host and port is $REGISTRY, also in the named files: registry FILE...
+// startRegistry starts an OCI registry in this process, whose host and port is $REGISTRY, also in the named files:
+// registry FILE...
 func startRegistry(ts *testscript.TestScript, _ bool, files []string) {
-	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true),
+		registry.Logger(log.New(io.Discard, "", 0))))
 	ts.Defer(server.Close)
 	ts.Setenv("REGISTRY", strings.TrimPrefix(server.URL, "http://"))
 	ts.Setenv("DOCKER_CONFIG", ts.Getenv("WORK"))

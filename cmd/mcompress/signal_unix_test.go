@@ -17,8 +17,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// TestSignalStopsTheRun sends a signal after increasing delays, until a run ends before it. Each interrupted run prints one
-// line and exits with code 1, without an output, a report or temporary files; a run that ends has all of them.
+// TestSignalStopsTheRun sends a signal after increasing delays, until a run ends before it. Each interrupted run prints
+// one line and exits with code 1, without an output, a report or temporary files; a run that ends has all of them.
 func TestSignalStopsTheRun(t *testing.T) {
 	t.Run("large weight", func(t *testing.T) {
 		interrupted(t, wide(t, t.TempDir()), func(d time.Duration) time.Duration { return d*5/4 + time.Millisecond })
@@ -128,7 +128,8 @@ func many(t *testing.T, dir string) string {
 	for i := range 10 {
 		in := []*ir.Value{y}
 		for j := range 1000 {
-			in = append(in, m.Graph.AddConst(fmt.Sprint("w", 1000*i+j), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)}))
+			in = append(in, m.Graph.AddConst(fmt.Sprint("w", 1000*i+j),
+				&ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)}))
 		}
 		y = m.Graph.Insert(nil, "Sum", in)
 	}
@@ -150,7 +151,8 @@ func wide(t *testing.T, dir string) string {
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 2048}}}
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
 	payload := bytes.Repeat([]byte{0, 0, 128, 63, 0, 0, 0, 192}, 2048*2048) // 1 and -2
-	w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{2048, 4096}}, Source: ir.Mem(payload)})
+	w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{2048, 4096}},
+		Source: ir.Mem(payload)})
 	n := m.Graph.NewNode(ir.OpID{Type: "MatMul"}, []*ir.Value{x, w})
 	y := m.Graph.AddValue("y")
 	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 4096}}}
@@ -158,7 +160,8 @@ func wide(t *testing.T, dir string) string {
 	m.Graph.Append(n)
 	m.Graph.AddOutput(y)
 	path := filepath.Join(dir, "wide.onnx")
-	if _, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval(dir)}); err != nil {
+	if _, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20,
+		Eval: ir.NewEval(dir)}); err != nil {
 		t.Fatal(err)
 	}
 	return path

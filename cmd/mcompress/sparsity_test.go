@@ -22,7 +22,8 @@ func TestSparsityOfReports(t *testing.T) {
 			t.Errorf("%v: %v of all weights were zero, want %v", c, s.All.Before, before)
 		}
 		must(t, []string{"report", source, out, "--report", "json", "--report-dir", filepath.Dir(out)})
-		if compared := readReport(t, filepath.Join(filepath.Dir(out), "out.vs.cnn.onnx")).Totals.Sparsity; *compared != *s {
+		if compared := readReport(t, filepath.Join(filepath.Dir(out),
+			"out.vs.cnn.onnx")).Totals.Sparsity; *compared != *s {
 			t.Errorf("%v: compared as two files, the sparsity is %+v, want %+v", c, compared, s)
 		}
 		if after := zeroFraction(t, out); math.Abs(s.All.After-after) > 1e-5 {

@@ -32,16 +32,19 @@ var occupants = []struct {
 	}},
 	{"a folder", func(path string) error { return os.Mkdir(path, 0o755) }},
 	{"a symbolic link", func(path string) error {
-		return errors.Join(os.WriteFile(path+".target", []byte("content"), 0o644), os.Symlink(filepath.Base(path)+".target", path))
+		return errors.Join(os.WriteFile(path+".target", []byte("content"), 0o644),
+			os.Symlink(filepath.Base(path)+".target", path))
 	}},
 	{"a symbolic link", func(path string) error { return os.Symlink("missing", path) }},
 }
 
-// Every file that a command writes is refused where something else than a regular file is, which is unchanged, and nothing else is written.
+// Every file that a command writes is refused where something else than a regular file is, which is unchanged, and
+// nothing else is written.
 func TestSpecialFilesAreNotReplaced(t *testing.T) {
 	eachWriter(t, 0o644, func(t *testing.T, file string, args []string) {
 		for _, o := range occupants {
-			if o.what == "a folder" && slices.Contains(args, file) && slices.Contains(args, "-o") && args[slices.Index(args, "-o")+1] == file {
+			if o.what == "a folder" && slices.Contains(args, file) && slices.Contains(args, "-o") &&
+				args[slices.Index(args, "-o")+1] == file {
 				continue // the result gets its default name in the folder
 			}
 			refuses(t, file, o.add, args, exitUsage, file+": the output would replace "+o.what+"; name another file")
@@ -70,8 +73,8 @@ var folderWriters = []writer{
 	{"out", "pull dir:stored --output out"},
 }
 
-// refuses adds something at path, runs a command, and checks that it ends with the exit code and one line that contains text, and changes
-// nothing.
+// refuses adds something at path, runs a command, and checks that it ends with the exit code and one line that contains
+// text, and changes nothing.
 func refuses(t *testing.T, path string, add func(string) error, args []string, want int, text string) {
 	t.Helper()
 	if err := add(path); err != nil {

@@ -16,8 +16,8 @@ import (
 // A writer is a command line and a file or folder that it writes.
 type writer struct{ file, args string }
 
-// writers are command lines with a file that each writes besides the model. They run in a folder with mlp.onnx, cnn.onnx and
-// digits_test.npz.
+// writers are command lines with a file that each writes besides the model. They run in a folder with mlp.onnx,
+// cnn.onnx and digits_test.npz.
 var writers = []writer{
 	{"out.onnx", "quantize mlp.onnx -o out.onnx --report none"},
 	{"mlp.dynamic-int8.onnx", "quantize mlp.onnx"},
@@ -86,11 +86,13 @@ func eachWriter(t *testing.T, mode os.FileMode, test func(t *testing.T, file str
 func eachCommand(t *testing.T, mode os.FileMode, list []writer, test func(t *testing.T, file string, args []string)) {
 	fixtures := filepath.Dir(conform.Fixtures(t)[0])
 	pruned := filepath.Join(prepared(t, "pruned"), "pruned.onnx")
-	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned, "--report", "json", "--no-verify", "-q"})
+	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned,
+		"--report", "json", "--no-verify", "-q"})
 	packed := filepath.Join(filepath.Dir(pruned), "mlp.mcz")
 	must(t, []string{"pack", filepath.Join(fixtures, "mlp.onnx"), "-o", packed, "-q"})
 	inputs := []string{pruned, strings.TrimSuffix(pruned, ".onnx") + ".report.json", packed}
-	for _, name := range []string{"mlp.onnx", "cnn.onnx", "external.onnx", "external_a.bin", "external_b.bin", "digits_test.npz"} {
+	for _, name := range []string{"mlp.onnx", "cnn.onnx", "external.onnx", "external_a.bin", "external_b.bin",
+		"digits_test.npz"} {
 		inputs = append(inputs, filepath.Join(fixtures, name))
 	}
 	for _, w := range list {

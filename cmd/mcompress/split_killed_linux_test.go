@@ -16,7 +16,8 @@ import (
 	"github.com/mcompress/mcompress/internal/partition"
 )
 
-// Signals end split --run with the processes of its stages and ranks. Files that it wrote are complete, and temporary ones are left by SIGKILL only.
+// Signals end split --run with the processes of its stages and ranks. Files that it wrote are complete, and temporary
+// ones are left by SIGKILL only.
 func TestSignalsEndTheStages(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -27,10 +28,13 @@ func TestSignalsEndTheStages(t *testing.T) {
 		for _, split := range []string{"--stages=3 --run=piped", "--tensor-parallel=2 --run=sequential"} {
 			for _, stages := range []int{0, 2} { // processes that run when the signal is sent
 				dir := t.TempDir()
-				if err := os.Symlink(exe, filepath.Join(dir, "mcompress")); err != nil { // by that name the test binary is the program
+				// by that name the test binary is the program
+				if err := os.Symlink(exe, filepath.Join(dir, "mcompress")); err != nil {
 					t.Fatal(err)
 				}
-				c := exec.Command(filepath.Join(dir, "mcompress"), append([]string{"split", model, "-q", "-o", filepath.Join(dir, "out"), "--samples", "100000"}, strings.Fields(split)...)...)
+				c := exec.Command(filepath.Join(dir, "mcompress"),
+					append([]string{"split", model, "-q", "-o", filepath.Join(dir, "out"), "--samples", "100000"},
+						strings.Fields(split)...)...)
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
@@ -57,7 +61,8 @@ func TestSignalsEndTheStages(t *testing.T) {
 
 // childrenOf returns the processes that a process has started, once there are n.
 func childrenOf(pid, n int) (pids []int) {
-	for deadline := time.Now().Add(time.Minute); len(pids) < n && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(pids) < n &&
+		time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		pids = nil
 		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 		for _, path := range lists {

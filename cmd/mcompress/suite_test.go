@@ -19,13 +19,15 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// TestEveryMethod runs the suite of all methods, each on half of the fixtures, or on all by make test-exhaustive: files have the reported sizes; results
-// are valid and run if the source is and does; reports match; the ledger has every weight; no output is larger than its source. On half of those, bytes
-// and report, verification included, are identical for any number of workers, bytes without assembly as well; reports can be reproduced; a second run
-// changes nothing. Pruning with training runs on the fixtures that can be trained, on random samples.
+// TestEveryMethod runs the suite of all methods, each on half of the fixtures, or on all by make test-exhaustive: files
+// have the reported sizes; results are valid and run if the source is and does; reports match; the ledger has every
+// weight; no output is larger than its source. On half of those, bytes and report, verification included, are identical
+// for any number of workers, bytes without assembly as well; reports can be reproduced; a second run changes nothing.
+// Pruning with training runs on the fixtures that can be trained, on random samples.
 func TestEveryMethod(t *testing.T) {
 	models := conform.Fixtures(t)
-	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"}, models)
+	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"},
+		models)
 	sparse := compressed(t, prepared(t, "sparse"), []string{"sparse"}, pruned)
 	checks := sourceChecks{}
 	for i, m := range methods {
@@ -154,7 +156,8 @@ func (s *suite) on(t *testing.T, models, args []string) {
 		return
 	}
 	for i, m := range models {
-		must(t, append(slices.Clone(args), "--data", s.samples[i], "--steps", "2", "--training-steps", "2", "--batch", "2", m))
+		must(t, append(slices.Clone(args), "--data", s.samples[i], "--steps", "2", "--training-steps", "2",
+			"--batch", "2", m))
 	}
 }
 
@@ -176,7 +179,8 @@ func (s *suite) check(t *testing.T, source, result string) int {
 	}
 	if v.runs {
 		s.ran++
-		if !slices.ContainsFunc(r.Ledger, withoutKernel) { // else the method's package tests the result with the embedded engine
+		// else the method's package tests the result with the embedded engine
+		if !slices.ContainsFunc(r.Ledger, withoutKernel) {
 			s.compare(t, w, source, result)
 		}
 	}
@@ -220,8 +224,8 @@ func (s *suite) sizes(t *testing.T, r *report.Report, source, result string) {
 	}
 }
 
-// parameters compares the number of parameters in the report: no quantized or sparse form changes it, unless weights are shared from
-// now on or folded; pruned models have the elements of their float constants.
+// parameters compares the number of parameters in the report: no quantized or sparse form changes it, unless weights
+// are shared from now on or folded; pruned models have the elements of their float constants.
 func (s *suite) parameters(t *testing.T, r *report.Report, source, result string) {
 	t.Helper()
 	p := r.Totals.Parameters
@@ -245,7 +249,8 @@ func (s *suite) parameters(t *testing.T, r *report.Report, source, result string
 	}
 }
 
-// floatElements counts the elements of the float constants of rank 1 or more of a model; plain is false if it has quantized ones.
+// floatElements counts the elements of the float constants of rank 1 or more of a model; plain is false if it has
+// quantized ones.
 func floatElements(t *testing.T, path string) (n int64, plain bool) {
 	t.Helper()
 	f, err := onnx.Open(path)
@@ -267,7 +272,8 @@ func floatElements(t *testing.T, path string) (n int64, plain bool) {
 
 // withoutKernel reports whether a weight has a form that ONNX Runtime has no kernel for.
 func withoutKernel(r report.Row) bool {
-	return r.Status == pass.Changed.String() && slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
+	return r.Status == pass.Changed.String() && slices.ContainsFunc(append(r.Notes, r.Reason),
+		func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
 }
 
 // compare requires that the result runs, with equal outputs if only the storage changed.
@@ -285,8 +291,8 @@ func (s *suite) compare(t *testing.T, w *conform.Worker, source, result string) 
 	}
 }
 
-// again runs the method on its own results: values do not change, except by methods that repeat, such as pruning a fraction of
-// the remaining weights.
+// again runs the method on its own results: values do not change, except by methods that repeat, such as pruning a
+// fraction of the remaining weights.
 func (s *suite) again(t *testing.T) {
 	t.Helper()
 	dir := prepared(t, "again")
@@ -337,8 +343,8 @@ func must(t *testing.T, args []string) {
 	}
 }
 
-// withoutAssembly runs the program, which testscript has put on the PATH, as on a CPU that lacks AVX2: it uses the plain Go
-// kernels only.
+// withoutAssembly runs the program, which testscript has put on the PATH, as on a CPU that lacks AVX2: it uses the
+// plain Go kernels only.
 func withoutAssembly(t *testing.T, args []string) {
 	t.Helper()
 	c := exec.Command("mcompress", args...)

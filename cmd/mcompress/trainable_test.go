@@ -10,15 +10,17 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// untrainable are models whose weights are quantized or sparse, so that nothing but biases is trained, which are not pruned, and one whose
-// loss is NaN before the first step, which is an error.
-var untrainable = map[string]bool{"nonfinite.onnx": true, "qdq.onnx": true, "sparse_constant.onnx": true, "sparse_initializer.onnx": true}
+// untrainable are models whose weights are quantized or sparse, so that nothing but biases is trained, which are not
+// pruned, and one whose loss is NaN before the first step, which is an error.
+var untrainable = map[string]bool{"nonfinite.onnx": true, "qdq.onnx": true, "sparse_constant.onnx": true,
+	"sparse_initializer.onnx": true}
 
 // trainable returns the models whose weights can be trained, with a folder of random samples for each.
 func trainable(t *testing.T, models []string) (sources, samples []string) {
 	t.Helper()
 	for _, m := range models {
-		if code, _, _ := call("memory", "--training", "--loss", "mse", "--quiet", m); code != exitDone || untrainable[filepath.Base(m)] {
+		if code, _, _ := call("memory", "--training", "--loss", "mse", "--quiet", m); code != exitDone ||
+			untrainable[filepath.Base(m)] {
 			continue
 		}
 		if dir := randomSamples(t, m); dir != "" {
@@ -31,7 +33,8 @@ func trainable(t *testing.T, models []string) (sources, samples []string) {
 	return sources, samples
 }
 
-// randomSamples writes random inputs of a model as a folder of .npy; none if the first axis of an input does not count samples.
+// randomSamples writes random inputs of a model as a folder of .npy; none if the first axis of an input does not count
+// samples.
 func randomSamples(t *testing.T, model string) string {
 	t.Helper()
 	f, err := onnx.Open(model)
@@ -39,7 +42,8 @@ func randomSamples(t *testing.T, model string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	set, err := dataset.Generate(dataset.Inputs(f.Model.Graph), dataset.Random{Samples: 12, Ranges: dataset.Ranges(f.Model), Workers: 1})
+	set, err := dataset.Generate(dataset.Inputs(f.Model.Graph),
+		dataset.Random{Samples: 12, Ranges: dataset.Ranges(f.Model), Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +71,8 @@ func randomSamples(t *testing.T, model string) string {
 		if descr == "" {
 			return ""
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".npy"), append(dataset.NPYHeader(descr, a.Shape), a.Data...), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".npy"), append(dataset.NPYHeader(descr, a.Shape), a.Data...),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

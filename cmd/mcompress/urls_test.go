@@ -20,7 +20,8 @@ func exitsWith(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return out.String(), err.String()
 }
 
-// A model at a signed URL, with data files next to it, is compressed as one on disk. The signature is sent with every request, and neither printed nor stored.
+// A model at a signed URL, with data files next to it, is compressed as one on disk. The signature is sent with every
+// request, and neither printed nor stored.
 func TestSignedURL(t *testing.T) {
 	fixtures := filepath.Join("..", "..", "fixtures")
 	files := http.FileServer(http.Dir(fixtures))
@@ -46,19 +47,22 @@ func TestSignedURL(t *testing.T) {
 	runs(0, "quantize", at("external.onnx"), "-o", dir+"/")
 	runs(0, "quantize", filepath.Join(fixtures, "external.onnx"), "-o", local+"/")
 	for _, name := range []string{"external.dynamic-int8.onnx", "external.dynamic-int8.report.json"} {
-		if got, want := fileContent(t, filepath.Join(dir, name)), fileContent(t, filepath.Join(local, name)); string(got) != string(want) {
+		if got, want := fileContent(t, filepath.Join(dir, name)),
+			fileContent(t, filepath.Join(local, name)); string(got) != string(want) {
 			t.Errorf("%s differs from that of the model on disk", name)
 		}
 	}
 	runs(0, "--json", "quantize", "--files-from", list, "-o", filepath.Join(dir, "many"))
-	runs(0, "quantize", "--method", "static-int8", at("mlp.onnx"), "--data", at("digits_test.npz"), "-o", filepath.Join(dir, "static.onnx"))
+	runs(0, "quantize", "--method", "static-int8", at("mlp.onnx"), "--data", at("digits_test.npz"),
+		"-o", filepath.Join(dir, "static.onnx"))
 	runs(0, "verify", at("mlp.onnx"), filepath.Join(dir, "static.onnx"), "--data", at("digits_test.npz"))
 	runs(0, "inspect", at("external.onnx"))
 	runs(0, "memory", at("mlp.onnx"))
 	runs(0, "--json", "memory", at("mlp.onnx"))
 	runs(0, "bench", at("mlp.onnx"), "--time", "10ms")
 	runs(0, "--json", "bench", at("mlp.onnx"), "--time", "10ms")
-	runs(0, "finetune", at("mlp.onnx"), "--teacher", at("mlp.onnx"), "--data", at("digits_test.npz"), "--steps", "2", "-o", filepath.Join(dir, "tuned.onnx"))
+	runs(0, "finetune", at("mlp.onnx"), "--teacher", at("mlp.onnx"), "--data", at("digits_test.npz"), "--steps", "2",
+		"-o", filepath.Join(dir, "tuned.onnx"))
 	runs(exitIO, "inspect", at("none.onnx"))
 	runs(exitIO, "inspect", server.URL+"/mlp.onnx?signature=topsecret")
 	runs(exitUsage, "quantize", at("mlp.onnx"))

@@ -41,20 +41,24 @@ func TestKernels(t *testing.T) {
 		"vmlinuz":      read(t, filepath.Join(root, ".avx512/vmlinuz")),
 		"isolinux.bin": read(t, "/usr/lib/ISOLINUX/isolinux.bin"),
 		"ldlinux.c32":  read(t, "/usr/lib/syslinux/modules/bios/ldlinux.c32"),
-		"isolinux.cfg": "default vmlinuz initrd=initrd console=ttyS0 panic=-1 mitigations=off " + strings.Join(withoutFeatures, " "),
-		"../bochsrc":   configuration,
-		"../commands":  "continue\n",
+		"isolinux.cfg": "default vmlinuz initrd=initrd console=ttyS0 panic=-1 mitigations=off " +
+			strings.Join(withoutFeatures, " "),
+		"../bochsrc":  configuration,
+		"../commands": "continue\n",
 	}
 	for name, content := range files {
 		write(t, filepath.Join(disk, name), content)
 	}
-	run(t, folder, "xorriso", "-as", "mkisofs", "-quiet", "-o", "boot.iso", "-b", "isolinux.bin", "-c", "boot.cat", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "disk")
+	run(t, folder, "xorriso", "-as", "mkisofs", "-quiet", "-o", "boot.iso", "-b", "isolinux.bin", "-c", "boot.cat",
+		"-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "disk")
 	emulate(t, folder)
 }
 
-// withoutFeatures are parameters of Debian's kernel for Bochs 2.7, whose CPUID states sizes of the registers of a thread that are wrong for compact forms
-// and for protection keys, so that the kernel would disable AVX; without the other ones it does not boot. They were not tried one by one.
-var withoutFeatures = []string{"nokaslr", "nopti", "nopcid", "noinvpcid", "nosmap", "nosmep", "clearcpuid=pku,xsavec,xsaves,umip,erms,fsrm"}
+// withoutFeatures are parameters of Debian's kernel for Bochs 2.7, whose CPUID states sizes of the registers of a
+// thread that are wrong for compact forms and for protection keys, so that the kernel would disable AVX; without the
+// other ones it does not boot. They were not tried one by one.
+var withoutFeatures = []string{"nokaslr", "nopti", "nopcid", "noinvpcid", "nosmap", "nosmep",
+	"clearcpuid=pku,xsavec,xsaves,umip,erms,fsrm"}
 
 // configuration is that of Bochs: the screen is not shown, the console is the first serial port, which is a file.
 const configuration = `config_interface: textconfig
@@ -77,12 +81,14 @@ func rootFolder(t *testing.T, root, folder string) string {
 	var a archive
 	a.add("dev", 0o40755, "")
 	a.add("dev/console", 0o20600, "")
-	build(t, root, folder, "build", "-ldflags=-s -w", "-o", filepath.Join(folder, "init"), "./internal/dev/avx512/guest")
+	build(t, root, folder, "build", "-ldflags=-s -w", "-o", filepath.Join(folder, "init"),
+		"./internal/dev/avx512/guest")
 	a.add("init", 0o100755, read(t, filepath.Join(folder, "init")))
 	var tests strings.Builder
 	for _, b := range binaries {
 		name := strings.ReplaceAll(b.folder, "/", "-")
-		build(t, root, folder, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", filepath.Join(folder, name), "./"+b.folder)
+		build(t, root, folder, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", filepath.Join(folder, name),
+			"./"+b.folder)
 		a.add(name, 0o100755, read(t, filepath.Join(folder, name)))
 		fmt.Fprintf(&tests, "%s -test.short -test.v -test.timeout=0 -test.run %s\n", name, b.pattern)
 	}

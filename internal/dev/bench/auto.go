@@ -15,15 +15,18 @@ var autoScript string
 // mostLost is the maximum accuracy drop.
 const mostLost = 0.01
 
-// classifiers are the shared models with labels, and the options of --auto for each. MiniLM's outputs are embeddings, which
-// have no accuracy: its gate is an error.
+// classifiers are the shared models with labels, and the options of --auto for each. MiniLM's outputs are embeddings,
+// which have no accuracy: its gate is an error.
 var classifiers = []struct {
 	name string
 	gate []string
 }{
-	{"mnist_cntk", byAccuracy}, {"mnist_cnn_max3", byAccuracy}, {"mnist_self_attention", byAccuracy}, {"mnist_sigmoid", byAccuracy},
-	{"mnist_softmax_head", byAccuracy}, {"cifar_wide_kw", byAccuracy}, {"cifar_deep_kw", byAccuracy}, {"mlperf_resnet8", byAccuracy},
-	{"magika_v3_3", byAccuracy}, {"minilm_l6_v2_vocab3086", []string{"--min-sqnr", "10", "--limit", "8", "--candidates", "weight-int4:block=128,weight-int8"}},
+	{"mnist_cntk", byAccuracy}, {"mnist_cnn_max3", byAccuracy}, {"mnist_self_attention", byAccuracy},
+	{"mnist_sigmoid", byAccuracy},
+	{"mnist_softmax_head", byAccuracy}, {"cifar_wide_kw", byAccuracy}, {"cifar_deep_kw", byAccuracy},
+	{"mlperf_resnet8", byAccuracy},
+	{"magika_v3_3", byAccuracy}, {"minilm_l6_v2_vocab3086",
+		[]string{"--min-sqnr", "10", "--limit", "8", "--candidates", "weight-int4:block=128,weight-int8"}},
 }
 
 var byAccuracy = []string{"--max-accuracy-drop", fmt.Sprint(mostLost)}
@@ -90,13 +93,16 @@ func (b *bench) classifier(ctx context.Context, name string, gate []string) (str
 			peer = p
 		}
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %d | %s | %d | %s | %.1f | %.1f | %.0f | %.2f |\n", name, source.bytes, percent(source.right), peer.name, peer.bytes, percent(peer.right),
-		auto.bytes, percent(auto.right), took.Seconds, took.User+took.System, took.Peak, float64(auto.bytes)/float64(peer.bytes)), nil
+	return fmt.Sprintf("| %s | %d | %s | %s | %d | %s | %d | %s | %.1f | %.1f | %.0f | %.2f |\n", name, source.bytes,
+		percent(source.right), peer.name, peer.bytes, percent(peer.right),
+		auto.bytes, percent(auto.right), took.Seconds, took.User+took.System, took.Peak,
+		float64(auto.bytes)/float64(peer.bytes)), nil
 }
 
 // chosen lets methods be chosen for model.
 func (b *bench) chosen(ctx context.Context, model, out, data string, gate []string) (cost, error) {
-	args := append([]string{b.tool, "quantize", model, "-o", out, "--auto", "--data", data, "--report", "none", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet"}, gate...)
+	args := append([]string{b.tool, "quantize", model, "-o", out, "--auto", "--data", data, "--report", "none",
+		"--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet"}, gate...)
 	return b.peer(ctx, command("", args...).args...)
 }
 

@@ -35,7 +35,8 @@ var deepNets = []deepNet{
 	{"LeNet-5", "lenet5", nil, "8", []string{"1"}, shorter, 39, "99.20 → 99.26"},
 }
 
-// shorter has fewer epochs, as an epoch of LeNet-5 takes ten times as long, and no codebook of its own size for the output layer.
+// shorter has fewer epochs, as an epoch of LeNet-5 takes ten times as long, and no codebook of its own size for the
+// output layer.
 var shorter = strings.NewReplacer("steps: 10\n    epochs: 2", "steps: 5\n    epochs: 1", "epochs: 15", "epochs: 3",
 	"  - method: palette\n    block: 0\n    entries: 64\n    only: fc2.weight\n", "", "    skip: fc2.weight\n", "")
 
@@ -102,7 +103,9 @@ func (b *bench) deepRows(ctx context.Context, n deepNet, recipe string, t *strin
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(t, "| %s | %s | %d | %d | %.1f× | %d× | %s → %s | %s | %s |\n", n.name, seed, bytesOf(dense), bytesOf(packed), ratioOf(dense, packed), n.ratio, percent(before), percent(after), percent(before-after), n.accuracies)
+		fmt.Fprintf(t, "| %s | %s | %d | %d | %.1f× | %d× | %s → %s | %s | %s |\n", n.name, seed, bytesOf(dense),
+			bytesOf(packed), ratioOf(dense, packed), n.ratio, percent(before), percent(after), percent(before-after),
+			n.accuracies)
 	}
 	return nil
 }
@@ -116,7 +119,8 @@ func (b *bench) deepStages(ctx context.Context, n deepNet, recipe string) (strin
 		return "", fmt.Errorf("%s has no step finetune", deepRecipe)
 	}
 	seed := n.seeds[0]
-	dense, packed, pruned := b.deepFile(n, seed, ".onnx"), b.deepFile(n, seed, ".mcz"), b.deepFile(n, seed, ".pruned.onnx")
+	dense, packed, pruned := b.deepFile(n, seed, ".onnx"), b.deepFile(n, seed, ".mcz"),
+		b.deepFile(n, seed, ".pruned.onnx")
 	if err := b.applied(ctx, pruning, dense, pruned); err != nil {
 		return "", err
 	}
@@ -138,7 +142,8 @@ func (b *bench) deepStages(ctx context.Context, n deepNet, recipe string) (strin
 	return t.String(), nil
 }
 
-// applied applies a recipe in the folder for training to a model there or of an absolute path, unless an earlier run did.
+// applied applies a recipe in the folder for training to a model there or of an absolute path, unless an earlier run
+// did.
 func (b *bench) applied(ctx context.Context, recipe, in, out string) error {
 	if _, err := os.Stat(out); err == nil {
 		return nil

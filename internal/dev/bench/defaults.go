@@ -13,8 +13,9 @@ import (
 	"sync"
 )
 
-// The section defaults compares training with default options with hand-made settings: each run trains on the same images for at most two
-// epochs. Finished runs are lines of the file defaults.txt in the bench's folder, which are not run again.
+// The section defaults compares training with default options with hand-made settings: each run trains on the same
+// images for at most two epochs. Finished runs are lines of the file defaults.txt in the bench's folder, which are not
+// run again.
 
 // A beginner is a model that is compressed and trained.
 type beginner struct {
@@ -75,7 +76,8 @@ type lessonRun struct {
 }
 
 func (r lessonRun) name() string {
-	return strings.Join([]string{beginners[r.model].name, lessons[r.lesson].name, r.setting, strconv.Itoa(r.seed)}, "\t")
+	return strings.Join([]string{beginners[r.model].name, lessons[r.lesson].name, r.setting, strconv.Itoa(r.seed)},
+		"\t")
 }
 
 // defaults compares training with default options with hand-made settings.
@@ -159,7 +161,8 @@ func (c *defaultRuns) train(ctx context.Context, r lessonRun, job int) (float64,
 	args := slices.Clone(l.train)
 	switch {
 	case l.prune != "":
-		if _, err := c.do(ctx, "prune", model, "-o", file("pruned"), "--method", "l1", "--amount", l.prune); err != nil {
+		if _, err := c.do(ctx, "prune", model, "-o", file("pruned"), "--method", "l1",
+			"--amount", l.prune); err != nil {
 			return 0, err
 		}
 		args = append(args, file("pruned"))
@@ -203,7 +206,8 @@ func (c *defaultRuns) table() string {
 			}
 		}
 	}
-	fmt.Fprintf(&t, "\nDefaults are at most %.0f point below the best setting in %d of %d rows.", 100*margin, within, rows)
+	fmt.Fprintf(&t, "\nDefaults are at most %.0f point below the best setting in %d of %d rows.", 100*margin, within,
+		rows)
 	if n := len(c.all()); len(c.value) < n {
 		fmt.Fprintf(&t, " %d of %d runs are done; rows have complete seeds only.", len(c.value), n)
 	}
@@ -233,7 +237,8 @@ func (c *defaultRuns) row(model, lesson int) (row string, ok bool) {
 	}
 	best := slices.MaxFunc(handMade, func(a, b string) int { return cmp.Compare(sums[a], sums[b]) })
 	mine, other := sums[byDefault]/float64(n), sums[best]/float64(n)
-	return fmt.Sprintf("| %s | %s | %d | %s | %s | `%s` | %+.2f |\n", beginners[model].name, lessons[lesson].name, n, percent(mine), percent(other), best, 100*(mine-other)), mine >= other-margin
+	return fmt.Sprintf("| %s | %s | %d | %s | %s | `%s` | %+.2f |\n", beginners[model].name, lessons[lesson].name, n,
+		percent(mine), percent(other), best, 100*(mine-other)), mine >= other-margin
 }
 
 func sharedModel(name string) func(*bench, context.Context) (string, error) {
@@ -271,6 +276,7 @@ func (b *bench) trainedLenet(ctx context.Context) (string, error) {
 		return "", err
 	}
 	c := b.mnist(byte255)
-	_, err = b.learn(ctx, c.train, "finetune", in, "-o", out, "--epochs", "3", "--batch", "32", "--lr", "1e-3", "--optimizer", "adam", "--reinit", "1")
+	_, err = b.learn(ctx, c.train, "finetune", in, "-o", out, "--epochs", "3", "--batch", "32", "--lr", "1e-3",
+		"--optimizer", "adam", "--reinit", "1")
 	return out, err
 }

@@ -11,18 +11,20 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A distilling is a section on distillation as in section 3 of Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network, 2015,
-// arXiv:1503.02531: the teacher is regularized by dropout, bounded weights and shifted images, the student by nothing but its teacher. Trainings
-// that ended are not repeated by the next run: their errors are in NAME.txt in the bench's folder for training.
+// A distilling is a section on distillation as in section 3 of Hinton, Vinyals, Dean: Distilling the Knowledge in a
+// Neural Network, 2015, arXiv:1503.02531: the teacher is regularized by dropout, bounded weights and shifted images,
+// the student by nothing but its teacher. Trainings that ended are not repeated by the next run: their errors are in
+// NAME.txt in the bench's folder for training.
 type distilling struct {
 	*bench
 	*results
 	data split
 
-	name, title    string
-	teachers       int // teachers with a seed of their own; students of further seeds have the first one
-	student        []string
-	every, further []string       // options of all trainings; of further training of the teacher without dropout, nil for none
+	name, title string
+	teachers    int // teachers with a seed of their own; students of further seeds have the first one
+	student     []string
+	// options of all trainings; of further training of the teacher without dropout, nil for none
+	every, further []string
 	temperatures   []string       // one is chosen
 	paper          map[string]int // errors of the paper on all 10,000 test images; nil for other networks
 }
@@ -39,8 +41,10 @@ var (
 // distill is distillation to a student of a quarter of the units.
 func (b *bench) distill(ctx context.Context) (string, error) {
 	d := &distilling{
-		bench: b, name: "distill", title: "Distillation, MNIST", teachers: 1, student: []string{"784", "300", "300", "10"},
-		every: []string{"--epochs", "40", "--batch", "128", "--lr", "1e-3"}, temperatures: []string{"2", "4", "8", "20"},
+		bench: b, name: "distill", title: "Distillation, MNIST", teachers: 1,
+		student:      []string{"784", "300", "300", "10"},
+		every:        []string{"--epochs", "40", "--batch", "128", "--lr", "1e-3"},
+		temperatures: []string{"2", "4", "8", "20"},
 	}
 	return d.run(ctx)
 }
@@ -48,8 +52,10 @@ func (b *bench) distill(ctx context.Context) (string, error) {
 // hinton is distillation with the networks of the paper.
 func (b *bench) hinton(ctx context.Context) (string, error) {
 	d := &distilling{
-		bench: b, name: "hinton", title: "Distillation, networks of Hinton et al.", teachers: len(seeds), student: []string{"784", "800", "800", "10"},
-		every: []string{"--epochs", "10", "--batch", "128", "--lr", "1e-3"}, further: []string{"--epochs", "8", "--batch", "128", "--lr", "5e-4", "--augment", "shift=2"},
+		bench: b, name: "hinton", title: "Distillation, networks of Hinton et al.", teachers: len(seeds),
+		student:      []string{"784", "800", "800", "10"},
+		every:        []string{"--epochs", "10", "--batch", "128", "--lr", "1e-3"},
+		further:      []string{"--epochs", "8", "--batch", "128", "--lr", "5e-4", "--augment", "shift=2"},
 		temperatures: []string{"4", "8", "20"}, paper: map[string]int{"teacher": 67, "alone": 146, "distilled": 74},
 	}
 	return d.run(ctx)
@@ -72,7 +78,10 @@ func (d *distilling) run(ctx context.Context) (_ string, err error) {
 		}
 		return nil
 	}
-	if err := run("teacher", d.teachers, func(seed int, out string) error { return d.teacher(ctx, seed, out) }); err != nil {
+	if err := run("teacher", d.teachers, func(seed int,
+		out string) error {
+		return d.teacher(ctx, seed, out)
+	}); err != nil {
 		return "", err
 	}
 	temperature, tried, err := d.temperature(ctx)
@@ -107,15 +116,18 @@ func (d *distilling) page(errs map[string][]int, temperature, tried string) stri
 	t.WriteString("| net | errors by seed | mean | accuracy, % |\n|---|---:|---:|---:|\n")
 	student := "student " + strings.Join(d.student, "-")
 	for _, row := range []struct{ name, run string }{
-		{"teacher " + strings.Join(teacherUnits, "-"), "teacher"}, {student + ", no teacher", "alone"}, {student + ", distilled", "distilled"},
+		{"teacher " + strings.Join(teacherUnits, "-"), "teacher"}, {student + ", no teacher", "alone"},
+		{student + ", distilled", "distilled"},
 	} {
 		x := errs[row.run]
-		fmt.Fprintf(&t, "| %s | %s | %.1f | %s |\n", row.name, strings.Trim(fmt.Sprint(x), "[]"), mean(x), percent(1-mean(x)/tested))
+		fmt.Fprintf(&t, "| %s | %s | %.1f | %s |\n", row.name, strings.Trim(fmt.Sprint(x), "[]"), mean(x),
+			percent(1-mean(x)/tested))
 	}
 	gap := mean(errs["alone"]) - mean(errs["teacher"])
 	fmt.Fprintf(&t, "\nThe gap between the student without a teacher and the teacher is %.1f errors; distillation closes %.0f %% of it.\n", gap, 100*(mean(errs["alone"])-mean(errs["distilled"]))/gap)
 	if d.paper != nil {
-		fmt.Fprintf(&t, "The paper reports %d, %d and %d errors on 10,000 test images, with its temperature of 20.\n", d.paper["teacher"], d.paper["alone"], d.paper["distilled"])
+		fmt.Fprintf(&t, "The paper reports %d, %d and %d errors on 10,000 test images, with its temperature of 20.\n",
+			d.paper["teacher"], d.paper["alone"], d.paper["distilled"])
 	}
 	return t.String()
 }
@@ -129,7 +141,8 @@ func mean(x []int) float64 {
 }
 
 // trained returns the errors of a network on the test images after training with a seed.
-func (d *distilling) trained(ctx context.Context, name string, seed int, train func(seed int, out string) error) (int, error) {
+func (d *distilling) trained(ctx context.Context, name string, seed int, train func(seed int, out string) error) (int,
+	error) {
 	n, err := d.once(fmt.Sprintf("%s %d", name, seed), func() (float64, error) {
 		out := d.file(name + ".onnx")
 		if name == "teacher" {
@@ -158,10 +171,12 @@ func (d *distilling) teacher(ctx context.Context, seed int, out string) error {
 	if d.further != nil {
 		first = d.file("dropout.onnx")
 	}
-	if _, err = d.learn(ctx, d.data.train, slices.Concat([]string{"finetune", in, "-o", first}, d.every, whole, strict, seeded(seed))...); err != nil || d.further == nil {
+	if _, err = d.learn(ctx, d.data.train, slices.Concat([]string{"finetune", in, "-o", first}, d.every, whole,
+		strict, seeded(seed))...); err != nil || d.further == nil {
 		return err
 	}
-	_, err = d.learn(ctx, d.data.train, slices.Concat([]string{"finetune", first, "-o", out, "--seed", strconv.Itoa(seed)}, whole, d.further)...)
+	_, err = d.learn(ctx, d.data.train, slices.Concat([]string{"finetune", first, "-o", out,
+		"--seed", strconv.Itoa(seed)}, whole, d.further)...)
 	return err
 }
 
@@ -200,7 +215,8 @@ func (d *distilling) temperature(ctx context.Context) (best, tried string, err e
 	most := -1.0
 	var words []string
 	for _, temperature := range d.temperatures[:d.some(len(d.temperatures))] {
-		fraction, err := d.once("temperature "+temperature, func() (float64, error) { return d.heldOut(ctx, temperature) })
+		fraction, err := d.once("temperature "+temperature,
+			func() (float64, error) { return d.heldOut(ctx, temperature) })
 		if err != nil {
 			return "", "", err
 		}
@@ -214,7 +230,8 @@ func (d *distilling) temperature(ctx context.Context) (best, tried string, err e
 
 // heldOut is the accuracy on a tenth of the images, of a student trained on the others.
 func (d *distilling) heldOut(ctx context.Context, temperature string) (float64, error) {
-	result, err := d.train(ctx, "distill", d.file("tried.onnx"), seeds[0], append(d.lesson(seeds[0], temperature), "--validate", "0.1"))
+	result, err := d.train(ctx, "distill", d.file("tried.onnx"), seeds[0],
+		append(d.lesson(seeds[0], temperature), "--validate", "0.1"))
 	if err != nil || len(result.ValidationAccuracy) == 0 {
 		return 0, errors.Join(err, errors.New("no samples were held out"))
 	}

@@ -17,9 +17,11 @@ import (
 
 var (
 	cnn         = model{name: "ResNet18 shape, 47 MB", path: "cnn.onnx", maker: []string{"cnn"}}
-	mobilenetV2 = model{name: "MobileNetV2 shape, 14 MB", path: "mobilenet.onnx", net: "mobilenet", netSizes: []string{"224", "1000"}}
-	mobilenet96 = model{name: "MobileNetV2 shape of small images, 9 MB", path: "mobilenet96.onnx", net: "mobilenet", netSizes: []string{"96", "10"}}
-	decoder     = model{name: "decoder of 50 M parameters", path: "decoder/decoder.onnx", external: true,
+	mobilenetV2 = model{name: "MobileNetV2 shape, 14 MB", path: "mobilenet.onnx", net: "mobilenet",
+		netSizes: []string{"224", "1000"}}
+	mobilenet96 = model{name: "MobileNetV2 shape of small images, 9 MB", path: "mobilenet96.onnx", net: "mobilenet",
+		netSizes: []string{"96", "10"}}
+	decoder = model{name: "decoder of 50 M parameters", path: "decoder/decoder.onnx", external: true,
 		maker: []string{"llm", "--hidden", "512", "--layers", "8", "--vocab", "16000", "--ffn", "2048", "--heads", "8"}}
 )
 
@@ -44,14 +46,18 @@ var loads = []load{
 	{model: mobilenet96, name: "MobileNetV2 shape, 96×96", batch: 1},
 	{shared: "vision/yolox_nano", name: "YOLOX-nano", batch: 1},
 	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, 96 tokens", batch: 1, dims: []string{"seq=96"}},
-	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, batch 32, 16 tokens", batch: 32, dims: []string{"seq=16"}},
+	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, batch 32, 16 tokens", batch: 32,
+		dims: []string{"seq=16"}},
 	{shared: "text/byte_bidi_lstm", name: "bidirectional LSTM, 128 bytes", batch: 1, dims: []string{"length=128"}},
 	{shared: "transformer/gpt2_tiny_fp32", name: "GPT-2 of 5 small layers, prompt of 128 tokens", batch: 1,
 		dims: []string{"seq_len=128", "total_seq_len=128", "past_seq_len=0"}},
-	{model: decoder, name: "decoder of 50 M parameters, prompt of 128 tokens", batch: 1, dims: []string{"seq=128"}, large: true},
+	{model: decoder, name: "decoder of 50 M parameters, prompt of 128 tokens", batch: 1, dims: []string{"seq=128"},
+		large: true},
 	{model: mlp, name: "MLP, dynamic int8", batch: 1, int8: true},
-	{model: bert, name: "BERT-base shape, 128 tokens, dynamic int8", batch: 1, dims: []string{"seq=128"}, int8: true, large: true},
-	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, 96 tokens, dynamic int8", batch: 1, dims: []string{"seq=96"}, int8: true},
+	{model: bert, name: "BERT-base shape, 128 tokens, dynamic int8", batch: 1, dims: []string{"seq=128"}, int8: true,
+		large: true},
+	{shared: "transformer/minilm_l6_v2_vocab3086", name: "MiniLM, 96 tokens, dynamic int8", batch: 1,
+		dims: []string{"seq=96"}, int8: true},
 	{shared: "quantized/mobilenetv2_qdq", name: "MobileNetV2, QDQ", batch: 1},
 }
 
@@ -172,9 +178,11 @@ func (b *bench) prepared(ctx context.Context, l load) (string, error) {
 	if !l.int8 {
 		return in, nil
 	}
-	out := filepath.Join(b.dir, strings.ReplaceAll(cmp.Or(l.shared, strings.TrimSuffix(l.path, ".onnx")), "/", "-")+".int8.onnx")
+	out := filepath.Join(b.dir, strings.ReplaceAll(cmp.Or(l.shared, strings.TrimSuffix(l.path, ".onnx")), "/", "-")+
+		".int8.onnx")
 	// Made anew each time: it is the work of this program.
-	o, err := exec.CommandContext(ctx, b.tool, "quantize", in, "-o", out, "--no-verify", "--report", "none", "--quiet").CombinedOutput()
+	o, err := exec.CommandContext(ctx, b.tool, "quantize", in, "-o", out, "--no-verify", "--report", "none",
+		"--quiet").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("quantize %s: %w: %s", in, err, last(string(o)))
 	}
@@ -191,7 +199,8 @@ func (b *bench) pace() []string {
 
 // timed measures one backend in a process of its own.
 func (b *bench) timed(ctx context.Context, path, backend string, l load, more ...string) (*latency.Measure, error) {
-	args := []string{"--json", "--workers", engineThreads, "bench", path, "--backend", backend, "--batch", strconv.Itoa(l.batch)}
+	args := []string{"--json", "--workers", engineThreads, "bench", path, "--backend", backend,
+		"--batch", strconv.Itoa(l.batch)}
 	if backend == latency.ORT {
 		lib, err := b.runtimeLibrary()
 		if err != nil {
@@ -221,7 +230,8 @@ func (b *bench) timed(ctx context.Context, path, backend string, l load, more ..
 
 // runtimeLibrary is the folder of ONNX Runtime's library among the interpreter's packages.
 func (b *bench) runtimeLibrary() (string, error) {
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(b.python), "..", "lib", "python*", "site-packages", "onnxruntime", "capi"))
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(b.python), "..", "lib", "python*", "site-packages",
+		"onnxruntime", "capi"))
 	if err != nil || len(found) == 0 {
 		return os.Getenv("MCOMPRESS_ORT_LIB"), err
 	}

@@ -32,10 +32,14 @@ type int4Load struct {
 }
 
 var int4Loads = []int4Load{
-	{load: load{model: bert, name: "BERT-base shape, 128 tokens", batch: 1, dims: []string{"seq=128"}}, forms: []int{0}, large: true},
-	{load: load{name: "MiniLM, 16 tokens", batch: 1}, shared: "fixtures/models/transformer/minilm_l6_v2_vocab3086/model.onnx", forms: []int{0}},
-	{load: load{name: "MiniLM, 16 tokens, batch 32", batch: 32}, shared: "fixtures/models/transformer/minilm_l6_v2_vocab3086/model.onnx", forms: []int{0}},
-	{load: load{model: llm, name: "1.2 B, one token", batch: 1, dims: []string{"seq=1"}}, forms: []int{0, 1, 2}, large: true},
+	{load: load{model: bert, name: "BERT-base shape, 128 tokens", batch: 1, dims: []string{"seq=128"}},
+		forms: []int{0}, large: true},
+	{load: load{name: "MiniLM, 16 tokens", batch: 1},
+		shared: "fixtures/models/transformer/minilm_l6_v2_vocab3086/model.onnx", forms: []int{0}},
+	{load: load{name: "MiniLM, 16 tokens, batch 32", batch: 32},
+		shared: "fixtures/models/transformer/minilm_l6_v2_vocab3086/model.onnx", forms: []int{0}},
+	{load: load{model: llm, name: "1.2 B, one token", batch: 1, dims: []string{"seq=1"}}, forms: []int{0, 1, 2},
+		large: true},
 }
 
 // engineInt4 compares models with int4 weights with ONNX Runtime: time, memory, and the tokens per second of decoding.
@@ -73,7 +77,8 @@ func (b *bench) int4Row(ctx context.Context, l int4Load, form int) (string, erro
 	dir := filepath.Join(b.dir, "int4")
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, strings.TrimSuffix(filepath.Base(in), ".onnx")+".weight-int4.onnx")
-	args := []string{"quantize", in, "-o", dir + "/", "--method", "weight-int4", "--no-verify", "--report", "none", "--quiet"}
+	args := []string{"quantize", in, "-o", dir + "/", "--method", "weight-int4", "--no-verify", "--report", "none",
+		"--quiet"}
 	if _, err := b.stdout(ctx, b.tool, append(args, int4Forms[form].options...)...); err != nil {
 		return "", err
 	}
@@ -86,8 +91,10 @@ func (b *bench) int4Row(ctx context.Context, l int4Load, form int) (string, erro
 		return "", err
 	}
 	e, o := ofMedianTime(ours), ofMedianTime(theirs)
-	return fmt.Sprintf("| %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.2f | %.2f |\n", l.name, int4Forms[form].name,
-		1e3*e.Min, 1e3*o.Min, e.Min/o.Min, 1e3*e.Median, 1e3*o.Median, e.Median/o.Median, grownMiB(e), grownMiB(o), read/e.Min, read/o.Min), nil
+	return fmt.Sprintf("| %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.2f | %.2f |\n", l.name,
+		int4Forms[form].name,
+		1e3*e.Min, 1e3*o.Min, e.Min/o.Min, 1e3*e.Median, 1e3*o.Median, e.Median/o.Median, grownMiB(e), grownMiB(o),
+		read/e.Min, read/o.Min), nil
 }
 
 func grownMiB(m *latency.Measure) float64 { return float64(m.Peak-m.Baseline) / (1 << 20) }
@@ -115,7 +122,8 @@ func readSeconds(paths []string) (float64, error) {
 	return best.Seconds(), nil
 }
 
-// wordSum is the sum of the words of 64 bits, eight at a time. Inlined, it would read nothing, as its result is not used.
+// wordSum is the sum of the words of 64 bits, eight at a time. Inlined, it would read nothing, as its result is not
+// used.
 //
 //go:noinline
 func wordSum(b []byte) (sum uint64) {
@@ -144,7 +152,8 @@ func (b *bench) decoding(ctx context.Context) (string, error) {
 	t.WriteString("| model | accuracy level | engine, prompt | ORT, prompt | engine, decode | ORT, decode | engine ÷ ORT, decode |\n|---|---|---:|---:|---:|---:|---:|\n")
 	for _, level := range []string{"0", "4"} {
 		out := filepath.Join(dir, "level"+level)
-		if _, err := b.stdout(ctx, b.tool, append(languageOptions(out, filepath.Join(dir, "fp32", "model.onnx")), "--accuracy-level", level)...); err != nil {
+		if _, err := b.stdout(ctx, b.tool, append(languageOptions(out, filepath.Join(dir, "fp32", "model.onnx")),
+			"--accuracy-level", level)...); err != nil {
 			return "", err
 		}
 		written, err := filepath.Glob(filepath.Join(out, "*.onnx"))
@@ -162,7 +171,8 @@ func (b *bench) decoding(ctx context.Context) (string, error) {
 			}
 		}
 		e, o := latency.Embedded, latency.ORT
-		fmt.Fprintf(&t, "| %s | %s | %.1f | %.1f | %.1f | %.1f | %.2f |\n", shape, level, prompt[e], prompt[o], decode[e], decode[o], decode[e]/decode[o])
+		fmt.Fprintf(&t, "| %s | %s | %.1f | %.1f | %.1f | %.1f | %.2f |\n", shape, level, prompt[e], prompt[o],
+			decode[e], decode[o], decode[e]/decode[o])
 	}
 	return t.String(), nil
 }

@@ -34,7 +34,8 @@ func (b *bench) engineMemory(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m, err := b.timed(ctx, in, latency.Embedded, load{batch: 1}, "--memory-limit", limit, "--runs", "2", "--time", "0s", "--warmup", "1")
+	m, err := b.timed(ctx, in, latency.Embedded, load{batch: 1}, "--memory-limit", limit, "--runs", "2",
+		"--time", "0s", "--warmup", "1")
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", llm.name, err)
 	}
@@ -70,7 +71,8 @@ func (b *bench) memoryRow(ctx context.Context, l load, path string) (string, err
 
 // arenas are the bytes that the plan lays out, and those that a run took.
 func (b *bench) arenas(ctx context.Context, path string, l load) (planned, measured int64, err error) {
-	args := []string{"--json", "--memory-limit", "4GiB", "--workers", engineThreads, "memory", path, "--measure", "--batch", strconv.Itoa(l.batch)}
+	args := []string{"--json", "--memory-limit", "4GiB", "--workers", engineThreads, "memory", path,
+		"--measure", "--batch", strconv.Itoa(l.batch)}
 	for _, d := range l.dims {
 		args = append(args, "--dim", d)
 	}

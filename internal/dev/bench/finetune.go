@@ -31,8 +31,9 @@ var pupils = []pupil{
 var (
 	labelled = []string{"--epochs", "10", "--batch", "64", "--lr", "8e-3", "--alpha", "0.9", "--validate", "0.05"}
 	fewer    = []string{"--epochs", "5"} // one sample at a time
-	mute     = []string{"--loss", "mse", "--features", "hidden", "--augment", "shift=4,flip", "--epochs", "400", "--batch", "20", "--lr", "2e-3", "--validate", "0"}
-	texts    = []string{"--loss", "mse", "--epochs", "6", "--batch", "16", "--lr", "3e-4", "--validate", "0"}
+	mute     = []string{"--loss", "mse", "--features", "hidden", "--augment", "shift=4,flip", "--epochs", "400",
+		"--batch", "20", "--lr", "2e-3", "--validate", "0"}
+	texts = []string{"--loss", "mse", "--epochs", "6", "--batch", "16", "--lr", "3e-4", "--validate", "0"}
 )
 
 // shrinkings are what is taken from the pupils.
@@ -74,10 +75,12 @@ func (b *bench) pupilRow(ctx context.Context, p pupil, shrinking int) (string, e
 	model := filepath.Join(b.shared, "fixtures", "models", p.name, "model.onnx")
 	small, again := b.trainFile("pupil.pruned.onnx"), b.trainFile("pupil.trained.onnx")
 	for _, c := range splits {
-		if _, err := b.do(ctx, slices.Concat([]string{"prune", model, "-o", small}, shrinkings[shrinking].set)...); err != nil {
+		if _, err := b.do(ctx, slices.Concat([]string{"prune", model, "-o", small},
+			shrinkings[shrinking].set)...); err != nil {
 			return "", err
 		}
-		if _, err := b.learn(ctx, c.train, slices.Concat([]string{"finetune", small, "-o", again, "--teacher", model}, p.set)...); err != nil {
+		if _, err := b.learn(ctx, c.train, slices.Concat([]string{"finetune", small, "-o", again, "--teacher", model},
+			p.set)...); err != nil {
 			return "", err
 		}
 		for _, m := range []struct {
@@ -95,7 +98,8 @@ func (b *bench) pupilRow(ctx context.Context, p pupil, shrinking int) (string, e
 	if _, err := b.do(ctx, "sparse", again, "-o", stored); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("| %s | %s | %.2f | %s | %s | %s | %s |\n", filepath.Base(p.name), shrinkings[shrinking].name, float64(bytesOf(model))/float64(bytesOf(stored)),
+	return fmt.Sprintf("| %s | %s | %.2f | %s | %s | %s | %s |\n", filepath.Base(p.name), shrinkings[shrinking].name,
+		float64(bytesOf(model))/float64(bytesOf(stored)),
 		percent(dense), percent(pruned), percent(trained), percent(dense-trained)), nil
 }
 

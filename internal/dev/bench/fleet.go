@@ -15,7 +15,8 @@ import (
 	"github.com/mcompress/mcompress/internal/remote"
 )
 
-// prices are parameters of the costs, in dollars: of an hour of a core and of a GB of memory, and of 1000 requests that read and that write.
+// prices are parameters of the costs, in dollars: of an hour of a core and of a GB of memory, and of 1000 requests that
+// read and that write.
 var prices = struct{ core, memory, reads, writes float64 }{0.04, 0.005, 0.0004, 0.005}
 
 // A usage is what one run of a command took, and for how much.
@@ -73,14 +74,18 @@ func (b *bench) fleet(ctx context.Context) (string, error) {
 	}
 	each := func(s usage, n int) string { return fmt.Sprintf("%.2f ms", 1000*s.cpu()/float64(n)) }
 	perGB := func(s usage) string { return fmt.Sprintf("%.2f s per GB", s.cpu()/(float64(s.bytes)/gigabyte)) }
-	row(fmt.Sprintf("`quantize` of %d models of 0.5 MB, verified, with reports", smallModels), c.small, each(c.small, smallModels)+" a model")
+	row(fmt.Sprintf("`quantize` of %d models of 0.5 MB, verified, with reports", smallModels), c.small,
+		each(c.small, smallModels)+" a model")
 	row("`quantize` of 438 MB, verified, with reports", c.medium, perGB(c.medium))
 	row("the same from bucket to bucket", c.s3, fmt.Sprintf("%d reads, %d writes", c.requests.reads, c.requests.writes))
 	row("the same with `--if-changed`, up to date", c.same, perGB(c.same))
 	row("`quantize` of 4.8 GB with a report", c.large, perGB(c.large))
-	row(fmt.Sprintf("`quantize` of %d weights of 64 elements with a report", wideWeights), c.wide, each(c.wide, wideWeights)+" a weight")
-	row(fmt.Sprintf("shard of a list of %d models, `--dry-run`: the shard has one", longList), c.listed, each(c.listed, longList)+" a model of the list")
-	row(fmt.Sprintf("`work`, 4.8 GB over %d: the longest, with the SHA-256 of the source", planWorkers), c.worker, perGB(c.worker))
+	row(fmt.Sprintf("`quantize` of %d weights of 64 elements with a report", wideWeights), c.wide,
+		each(c.wide, wideWeights)+" a weight")
+	row(fmt.Sprintf("shard of a list of %d models, `--dry-run`: the shard has one", longList), c.listed,
+		each(c.listed, longList)+" a model of the list")
+	row(fmt.Sprintf("`work`, 4.8 GB over %d: the longest, with the SHA-256 of the source", planWorkers), c.worker,
+		perGB(c.worker))
 	row("`finalize`, 4.8 GB", c.finalize, perGB(c.finalize))
 	row(fmt.Sprintf("`finalize`, %d weights", wideWeights), c.wideEnd, each(c.wideEnd, wideWeights)+" a weight")
 	c.paper(&t)
@@ -93,17 +98,21 @@ func (c *fleetCosts) paper(t *strings.Builder) {
 	t.WriteString("| fleet | workers of one core | processor hours | hours | memory of each, MiB | reads | writes | dollars | hours on one node of 16 cores |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	row := func(name string, workers int, total, longest, peak, reads, writes float64) {
 		hours := total / secondsAHour
-		dollars := hours*prices.core + hours*peak/1024*prices.memory + reads/1000*prices.reads + writes/1000*prices.writes
-		fmt.Fprintf(t, "| %s | %d | %.1f | %.2f | %.0f | %.0f | %.0f | %.2f | %.2f |\n", name, workers, hours, longest/secondsAHour, peak, reads, writes, dollars, total/16/secondsAHour)
+		dollars := hours*prices.core + hours*peak/1024*prices.memory + reads/1000*prices.reads +
+			writes/1000*prices.writes
+		fmt.Fprintf(t, "| %s | %d | %.1f | %.2f | %.0f | %.0f | %.0f | %.2f | %.2f |\n", name, workers, hours,
+			longest/secondsAHour, peak, reads, writes, dollars, total/16/secondsAHour)
 	}
 	scale := 500e6 / float64(c.medium.bytes)
 	one, skipped := c.medium.cpu()*scale, c.same.cpu()*scale
 	for _, workers := range []int{100, 1000} {
 		listing := c.listed.cpu() * float64(workers)
 		reads := longList*float64(c.requests.reads)*scale + longList*float64(workers)
-		row("10,000 models of 500 MB", workers, longList*one+listing, longList*one/float64(workers)+c.listed.cpu(), c.medium.Peak, reads, longList*float64(c.requests.writes)*scale)
+		row("10,000 models of 500 MB", workers, longList*one+listing, longList*one/float64(workers)+c.listed.cpu(),
+			c.medium.Peak, reads, longList*float64(c.requests.writes)*scale)
 	}
-	row("the same, 1 % changed", 100, longList*(skipped+one/100)+c.listed.cpu()*100, longList*(skipped+one/100)/100, c.medium.Peak, longList*float64(c.requests.reads)*scale/2, longList/100*float64(c.requests.writes)*scale)
+	row("the same, 1 % changed", 100, longList*(skipped+one/100)+c.listed.cpu()*100, longList*(skipped+one/100)/100,
+		c.medium.Peak, longList*float64(c.requests.reads)*scale/2, longList/100*float64(c.requests.writes)*scale)
 	reads := float64(c.requests.reads) / float64(c.s3.bytes)
 	writes := float64(c.requests.writes) / float64(c.s3.bytes)
 	tensor, end := c.wide.cpu()/wideWeights, c.wideEnd.cpu()/wideWeights
@@ -114,7 +123,8 @@ func (c *fleetCosts) paper(t *strings.Builder) {
 		bytes   float64
 		tensors float64
 		workers int
-	}{{"one model of 500 GB, 1,500 weights", 500e9, 1500, 64}, {"one mixture of experts of 1.5 TB, 46,080 weights", 1.5e12, wideWeights, 256}} {
+	}{{"one model of 500 GB, 1,500 weights", 500e9, 1500, 64},
+		{"one mixture of experts of 1.5 TB, 46,080 weights", 1.5e12, wideWeights, 256}} {
 		work := m.bytes*bytes + m.tensors*tensor
 		finalize := m.bytes*final + m.tensors*end
 		peak := c.finalize.Peak + m.tensors*(c.wideEnd.Peak-c.finalize.Peak)/wideWeights
@@ -132,7 +142,8 @@ func (b *bench) fleetCosts(ctx context.Context) (*fleetCosts, error) {
 	}
 	defer os.RemoveAll(dir)
 	c := &fleetCosts{}
-	for _, measure := range []func(context.Context, string, *fleetCosts) error{b.bucket, b.lists, b.sizesOfFleet, b.divided} {
+	for _, measure := range []func(context.Context, string, *fleetCosts) error{b.bucket, b.lists, b.sizesOfFleet,
+		b.divided} {
 		if err := measure(ctx, dir, c); err != nil {
 			return nil, err
 		}
@@ -174,17 +185,20 @@ func (b *bench) lists(ctx context.Context, dir string, c *fleetCosts) (err error
 			return err
 		}
 	}
-	if c.small, err = b.alone(ctx, "quantize", "--files-from", filepath.Join(dir, "small.txt"), "-o", filepath.Join(dir, "small")); err != nil {
+	if c.small, err = b.alone(ctx, "quantize", "--files-from", filepath.Join(dir, "small.txt"),
+		"-o", filepath.Join(dir, "small")); err != nil {
 		return err
 	}
-	c.listed, err = b.alone(ctx, "quantize", "--files-from", filepath.Join(dir, "long.txt"), "-o", filepath.Join(dir, "long"), "--dry-run", "--shard", fmt.Sprintf("0/%d", longList))
+	c.listed, err = b.alone(ctx, "quantize", "--files-from", filepath.Join(dir, "long.txt"),
+		"-o", filepath.Join(dir, "long"), "--dry-run", "--shard", fmt.Sprintf("0/%d", longList))
 	return err
 }
 
 // sizesOfFleet measures one model each.
 func (b *bench) sizesOfFleet(ctx context.Context, dir string, c *fleetCosts) error {
 	wide := filepath.Join(dir, "wide.onnx")
-	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "layers", "-n", fmt.Sprint(wideWeights), wide).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "layers",
+		"-n", fmt.Sprint(wideWeights), wide).CombinedOutput(); err != nil {
 		return fmt.Errorf("make the model: %w: %s", err, last(string(text)))
 	}
 	for _, m := range []struct {
@@ -193,7 +207,8 @@ func (b *bench) sizesOfFleet(ctx context.Context, dir string, c *fleetCosts) err
 		into  *usage
 		flags []string
 	}{
-		{bert, "", &c.medium, nil}, {bert, "", &c.same, []string{"--if-changed"}}, {llm, "", &c.large, nil}, {model{}, wide, &c.wide, []string{"--no-verify", "--method", "weight-int8"}},
+		{bert, "", &c.medium, nil}, {bert, "", &c.same, []string{"--if-changed"}}, {llm, "", &c.large, nil},
+		{model{}, wide, &c.wide, []string{"--no-verify", "--method", "weight-int8"}},
 	} {
 		path, err := m.path, error(nil)
 		if path == "" {
@@ -221,10 +236,12 @@ func (b *bench) divided(ctx context.Context, dir string, c *fleetCosts) error {
 	if err != nil {
 		return err
 	}
-	if c.worker, c.finalize, err = b.ofPlan(ctx, filepath.Join(dir, "plan"), large, "--method", "weight-int8"); err != nil {
+	if c.worker, c.finalize, err = b.ofPlan(ctx, filepath.Join(dir, "plan"), large,
+		"--method", "weight-int8"); err != nil {
 		return err
 	}
-	_, c.wideEnd, err = b.ofPlan(ctx, filepath.Join(dir, "wideplan"), filepath.Join(dir, "wide.onnx"), "--method", "weight-int8", "--no-verify")
+	_, c.wideEnd, err = b.ofPlan(ctx, filepath.Join(dir, "wideplan"), filepath.Join(dir, "wide.onnx"),
+		"--method", "weight-int8", "--no-verify")
 	return err
 }
 
@@ -254,7 +271,8 @@ func (b *bench) bucket(ctx context.Context, dir string, c *fleetCosts) error {
 	if err != nil {
 		return err
 	}
-	buckets, metadata, log := filepath.Join(dir, "buckets"), filepath.Join(dir, "metadata"), filepath.Join(dir, "requests.log")
+	buckets, metadata, log := filepath.Join(dir, "buckets"), filepath.Join(dir, "metadata"),
+		filepath.Join(dir, "requests.log")
 	for _, d := range []string{filepath.Join(buckets, "models"), metadata} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
@@ -272,8 +290,9 @@ func (b *bench) bucket(ctx context.Context, dir string, c *fleetCosts) error {
 	}
 	defer stop()
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": conform.S3AccessKey, "AWS_SECRET_ACCESS_KEY": conform.S3SecretKey,
-		"XDG_CACHE_HOME": filepath.Join(paths[0], "..", "cache"),
+		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": conform.S3AccessKey,
+		"AWS_SECRET_ACCESS_KEY": conform.S3SecretKey,
+		"XDG_CACHE_HOME":        filepath.Join(paths[0], "..", "cache"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
@@ -283,7 +302,8 @@ func (b *bench) bucket(ctx context.Context, dir string, c *fleetCosts) error {
 	if err != nil {
 		return err
 	}
-	if err := remote.Publish(ctx, []remote.Upload{{Path: path, URL: "s3://models/bert.onnx", SHA256: sum}}); err != nil {
+	if err := remote.Publish(ctx, []remote.Upload{{Path: path, URL: "s3://models/bert.onnx",
+		SHA256: sum}}); err != nil {
 		return err
 	}
 	before, err := os.ReadFile(paths[2])

@@ -66,7 +66,8 @@ type paces struct{ peer, plain, packed float64 }
 func race(peer *openblas, n, rounds int) (paces, error) {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	s := gemm.Shape{M: n, N: n, K: n}
-	plain := gemm.FloatProduct{A: gemm.Rows(gaussian(r, n*n), n), B: gemm.Rows(gaussian(r, n*n), n), C: make([]float32, n*n), Stride: n}
+	plain := gemm.FloatProduct{A: gemm.Rows(gaussian(r, n*n), n), B: gemm.Rows(gaussian(r, n*n), n),
+		C: make([]float32, n*n), Stride: n}
 	packed := plain
 	packed.Packed, packed.B = gemm.PackFloat(gemm.Alone{}, plain.B, n, n), gemm.Matrix[float32]{}
 	work := ir.AlignedBytes(max(gemm.FloatWork(s, 1, 1, false), gemm.FloatWork(s, 1, 1, true)))

@@ -72,7 +72,8 @@ func (b *bench) growthOfNodes(ctx context.Context, dir string) (rows []growthRow
 		if err := b.scaled(ctx, "blocks", n, in); err != nil {
 			return nil, err
 		}
-		for _, args := range [][]string{{"quantize", in}, {"prune", in}, {"inspect", in}, {"memory", in}, {"verify", in, in, "--samples", "1"}} {
+		for _, args := range [][]string{{"quantize", in}, {"prune", in}, {"inspect", in}, {"memory", in},
+			{"verify", in, in, "--samples", "1"}} {
 			if rows, err = b.grow(ctx, rows, "nodes", float64(n), dir, args...); err != nil {
 				return nil, err
 			}
@@ -83,14 +84,16 @@ func (b *bench) growthOfNodes(ctx context.Context, dir string) (rows []growthRow
 
 // scaled makes a model of a kind of internal/dev/scale.
 func (b *bench) scaled(ctx context.Context, kind string, n int, path string) error {
-	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", kind, "-n", strconv.Itoa(n), path).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", kind,
+		"-n", strconv.Itoa(n), path).CombinedOutput(); err != nil {
 		return fmt.Errorf("make %s: %w: %s", path, err, last(string(text)))
 	}
 	return nil
 }
 
 // grow adds the cost of one run of a command, whose output it deletes.
-func (b *bench) grow(ctx context.Context, rows []growthRow, by string, size float64, dir string, args ...string) ([]growthRow, error) {
+func (b *bench) grow(ctx context.Context, rows []growthRow, by string, size float64, dir string,
+	args ...string) ([]growthRow, error) {
 	out := filepath.Join(dir, "out")
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -117,7 +120,8 @@ func growthText(rows []growthRow) string {
 	var order [][2]string
 	of := map[[2]string][]growthRow{}
 	for _, r := range rows {
-		fmt.Fprintf(&t, "| %s | %.0f | %s | %.2f | %.2f | %.0f |\n", r.by, r.size, r.command, r.Seconds, r.cpu(), r.Peak)
+		fmt.Fprintf(&t, "| %s | %.0f | %s | %.2f | %.2f | %.0f |\n", r.by, r.size, r.command, r.Seconds, r.cpu(),
+			r.Peak)
 		k := [2]string{r.by, r.command}
 		if of[k] == nil {
 			order = append(order, k)
@@ -128,7 +132,8 @@ func growthText(rows []growthRow) string {
 	t.WriteString("| by | command | of CPU time | of peak memory |\n|---|---|---:|---:|\n")
 	for _, k := range order {
 		top := of[k][max(0, len(of[k])-3):]
-		fmt.Fprintf(&t, "| %s | %s | %.2f | %.2f |\n", k[0], k[1], exponent(top, cost.cpu), exponent(top, func(c cost) float64 { return c.Peak }))
+		fmt.Fprintf(&t, "| %s | %s | %.2f | %.2f |\n", k[0], k[1], exponent(top, cost.cpu),
+			exponent(top, func(c cost) float64 { return c.Peak }))
 	}
 	return t.String()
 }

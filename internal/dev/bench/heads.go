@@ -13,8 +13,8 @@ import (
 //go:embed bert.py
 var bertScript string
 
-// pruneHeads prunes attention heads and neurons of transformers: accuracy of MiniLM before and after one epoch of distillation, whose results are kept, and then
-// size and time of a BERT.
+// pruneHeads prunes attention heads and neurons of transformers: accuracy of MiniLM before and after one epoch of
+// distillation, whose results are kept, and then size and time of a BERT.
 func (b *bench) pruneHeads(ctx context.Context) (string, error) {
 	var t strings.Builder
 	t.WriteString("## Attention heads and neurons\n\n`prune --method heads`, then `--method ffn`, each with the same fraction.\n\n")
@@ -26,8 +26,8 @@ func (b *bench) pruneHeads(ctx context.Context) (string, error) {
 	return t.String(), nil
 }
 
-// headsOfBERT compares size and time with the fraction of multiplications that is left, which is that of heads and neurons: all products of the layers have as
-// many fewer columns or rows.
+// headsOfBERT compares size and time with the fraction of multiplications that is left, which is that of heads and
+// neurons: all products of the layers have as many fewer columns or rows.
 func (b *bench) headsOfBERT(ctx context.Context, t *strings.Builder) error {
 	models := []string{b.trainFile("bert.onnx")}
 	if _, err := b.stdout(ctx, b.genai, "-c", bertScript, models[0]); err != nil {
@@ -46,7 +46,8 @@ func (b *bench) headsOfBERT(ctx context.Context, t *strings.Builder) error {
 			os.Remove(m)
 		}
 	}()
-	text, err := b.stdout(ctx, b.python, slices.Concat([]string{"-c", bertScript, "time", strconv.Itoa(6 * b.some(b.runs))}, models)...)
+	text, err := b.stdout(ctx, b.python, slices.Concat([]string{"-c", bertScript, "time",
+		strconv.Itoa(6 * b.some(b.runs))}, models)...)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,8 @@ func (b *bench) headsOfBERT(ctx context.Context, t *strings.Builder) error {
 	fmt.Fprintf(t, "| 0 | 0 | %d | | %.0f | |\n", bytesOf(models[0]), 1000*seconds[0])
 	for i, a := range amounts {
 		n := bytesOf(models[i+1])
-		fmt.Fprintf(t, "| %v | %.0f | %d | %.1f | %.0f | %.1f |\n", a, 100*a, n, 100*(1-float64(n)/float64(bytesOf(models[0]))), 1000*seconds[i+1], 100*(1-seconds[i+1]/seconds[0]))
+		fmt.Fprintf(t, "| %v | %.0f | %d | %.1f | %.0f | %.1f |\n", a, 100*a, n,
+			100*(1-float64(n)/float64(bytesOf(models[0]))), 1000*seconds[i+1], 100*(1-seconds[i+1]/seconds[0]))
 	}
 	return nil
 }
@@ -68,10 +70,12 @@ func (b *bench) headsOfBERT(ctx context.Context, t *strings.Builder) error {
 func (b *bench) withoutHeads(ctx context.Context, in, out string, amount float64, more ...string) error {
 	heads, fraction := b.trainFile("heads.onnx"), fmt.Sprint(amount)
 	defer os.Remove(heads)
-	if _, err := b.do(ctx, slices.Concat([]string{"prune", in, "-o", heads, "--method", "heads", "--amount", fraction}, more)...); err != nil {
+	if _, err := b.do(ctx, slices.Concat([]string{"prune", in, "-o", heads, "--method", "heads",
+		"--amount", fraction}, more)...); err != nil {
 		return err
 	}
-	_, err := b.do(ctx, slices.Concat([]string{"prune", heads, "-o", out, "--method", "ffn", "--amount", fraction}, more)...)
+	_, err := b.do(ctx, slices.Concat([]string{"prune", heads, "-o", out, "--method", "ffn", "--amount", fraction},
+		more)...)
 	return err
 }
 
@@ -86,12 +90,14 @@ func (b *bench) headsOfMiniLM(ctx context.Context, t *strings.Builder) error {
 	for _, amount := range []float64{0.25, 0.5} {
 		for _, importance := range []string{"magnitude", "wanda", "taylor"} {
 			before, after, err := m.distilled(ctx, fmt.Sprintf("%v %s", amount, importance), func(out string) error {
-				return b.withoutHeads(ctx, m.dense, out, amount, slices.Concat([]string{"--importance", importance}, m.data.train)...)
+				return b.withoutHeads(ctx, m.dense, out, amount,
+					slices.Concat([]string{"--importance", importance}, m.data.train)...)
 			})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(t, "| %v | %s | %.3f | %s | %s | %s |\n", amount, importance, before.cosine, after.cosines(), percent(before.accuracy), after.accuracies())
+			fmt.Fprintf(t, "| %v | %s | %.3f | %s | %s | %s |\n", amount, importance, before.cosine, after.cosines(),
+				percent(before.accuracy), after.accuracies())
 		}
 	}
 	return nil

@@ -57,7 +57,8 @@ func (b *bench) languageModel(ctx context.Context, shape string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	list := []quantizer{{name: "builder", out: at("builder")}, {name: "MatMulNBitsQuantizer", out: at("nbits")}, {name: "mcompress", out: at("mcompress")}, {name: "mcompress, embedding in float", out: at("float")}}
+	list := []quantizer{{name: "builder", out: at("builder")}, {name: "MatMulNBitsQuantizer", out: at("nbits")},
+		{name: "mcompress", out: at("mcompress")}, {name: "mcompress, embedding in float", out: at("float")}}
 	ours := func(out string, more ...string) []string {
 		return append(append([]string{tool}, languageOptions(out, filepath.Join(at("fp32"), "model.onnx"))...), more...)
 	}
@@ -77,12 +78,14 @@ func (b *bench) languageModel(ctx context.Context, shape string) (string, error)
 // languageOptions quantize a model of the builder to a folder.
 func languageOptions(out, in string) []string {
 	return []string{
-		"quantize", "--method", "weight-int4", "--target", "genai", "--symmetric", "--form", "matmulnbits", "--accuracy-level", "4",
+		"quantize", "--method", "weight-int4", "--target", "genai", "--symmetric", "--form", "matmulnbits",
+		"--accuracy-level", "4",
 		"--report", "none", "--no-verify", "--quiet", "-o", out + "/", in,
 	}
 }
 
-// languageSource makes a folder with a model of a shape by the builder, in fp32/model.onnx, and language.py. The caller removes it.
+// languageSource makes a folder with a model of a shape by the builder, in fp32/model.onnx, and language.py. The caller
+// removes it.
 func (b *bench) languageSource(ctx context.Context, shape string) (dir, script string, err error) {
 	if dir, err = filepath.Abs(filepath.Join(b.dir, "language")); err != nil {
 		return "", "", err
@@ -128,7 +131,8 @@ func (b *bench) languageRows(ctx context.Context, shape, source, script string, 
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&rows, "| %s | %s | %.1f | %.0f | %.1f | %s | %s | %.0f |\n", shape, q.name, q.cost.Seconds, q.cost.Peak, float64(bytes)/(1<<20), strings.TrimSpace(sqnr), speeds[i], run.Peak)
+		fmt.Fprintf(&rows, "| %s | %s | %.1f | %.0f | %.1f | %s | %s | %.0f |\n", shape, q.name, q.cost.Seconds,
+			q.cost.Peak, float64(bytes)/(1<<20), strings.TrimSpace(sqnr), speeds[i], run.Peak)
 	}
 	return rows.String(), nil
 }

@@ -26,7 +26,8 @@ type split struct{ train, test []string }
 func (b *bench) mnist(scale string) split {
 	of := func(name string) []string {
 		path := filepath.Join(b.shared, "fixtures", "datasets", "mnist", name)
-		return []string{"--data", path + "-images-idx3-ubyte.gz", "--labels", path + "-labels-idx1-ubyte.gz", "--scale", scale}
+		return []string{"--data", path + "-images-idx3-ubyte.gz", "--labels", path +
+			"-labels-idx1-ubyte.gz", "--scale", scale}
 	}
 	return split{of("train"), of("t10k-even")}
 }
@@ -34,7 +35,8 @@ func (b *bench) mnist(scale string) split {
 // tested is the number of test images of mnist.
 const tested = 5000
 
-// do runs a command that writes a model, without options that cost time and are not measured here, and returns its report.
+// do runs a command that writes a model, without options that cost time and are not measured here, and returns its
+// report.
 func (b *bench) do(ctx context.Context, args ...string) (*report.Report, error) {
 	return b.doIn(ctx, "", args...)
 }
@@ -47,7 +49,8 @@ func (b *bench) doIn(ctx context.Context, folder string, args ...string) (*repor
 		return nil, err
 	}
 	var complaint strings.Builder
-	cmd := exec.CommandContext(ctx, tool, append(args, "--json", "--report", "none", "--no-verify", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet")...)
+	cmd := exec.CommandContext(ctx, tool, append(args, "--json", "--report", "none",
+		"--no-verify", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet")...)
 	cmd.Dir, cmd.Stderr = folder, &complaint
 	out, err := cmd.Output()
 	if err != nil {

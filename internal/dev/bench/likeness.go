@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// A sentenceModel is MiniLM, and texts: parts of it are pruned, and it is distilled from itself before. Results that exist are not measured again.
+// A sentenceModel is MiniLM, and texts: parts of it are pruned, and it is distilled from itself before. Results that
+// exist are not measured again.
 type sentenceModel struct {
 	*bench
 	*results
@@ -27,7 +28,8 @@ func (b *bench) miniLM(ctx context.Context, section string) (*sentenceModel, err
 		return nil, err
 	}
 	r, err := openResults(b.trainFile("minilm." + section + ".txt"))
-	return &sentenceModel{b, r, filepath.Join(b.shared, "fixtures", "models", "transformer", "minilm_l6_v2_vocab3086", "model.onnx"), splits[0]}, err
+	return &sentenceModel{b, r, filepath.Join(b.shared, "fixtures", "models", "transformer", "minilm_l6_v2_vocab3086",
+		"model.onnx"), splits[0]}, err
 }
 
 // A likeness is how much of a model a smaller one keeps.
@@ -55,7 +57,8 @@ func spread(l likenesses, of func(likeness) float64, format string) string {
 }
 
 // distilled are the likenesses of what prune makes, and after distillation with each seed.
-func (m *sentenceModel) distilled(ctx context.Context, name string, prune func(out string) error) (before likeness, after likenesses, err error) {
+func (m *sentenceModel) distilled(ctx context.Context, name string, prune func(out string) error) (before likeness,
+	after likenesses, err error) {
 	pruned, trained := m.trainFile("minilm.pruned.onnx"), m.trainFile("minilm.trained.onnx")
 	made := false
 	measure := func(name, path string, train func() error) (l likeness, err error) {
@@ -90,7 +93,9 @@ func (m *sentenceModel) distilled(ctx context.Context, name string, prune func(o
 	}
 	for _, seed := range seeds[:m.some(len(seeds))] {
 		l, err := measure(fmt.Sprintf("%s, seed %d", name, seed), trained, func() error {
-			_, err := m.learn(ctx, m.data.train, "finetune", pruned, "-o", trained, "--teacher", m.dense, "--loss", "mse", "--epochs", "1", "--batch", "16", "--lr", "3e-4", "--validate", "0", "--seed", strconv.Itoa(seed))
+			_, err := m.learn(ctx, m.data.train, "finetune", pruned, "-o", trained, "--teacher", m.dense,
+				"--loss", "mse", "--epochs", "1", "--batch", "16", "--lr", "3e-4", "--validate", "0",
+				"--seed", strconv.Itoa(seed))
 			return err
 		})
 		if err != nil {

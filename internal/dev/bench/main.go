@@ -25,12 +25,16 @@ func main() {
 	b := &bench{}
 	flag.StringVar(&b.dir, "dir", ".bench", "folder for models and outputs")
 	flag.StringVar(&b.shared, "shared", env("MCOMPRESS_SHARED", "../shared"), "folder of the shared tools and models")
-	flag.StringVar(&b.python, "python", env("MCOMPRESS_PYTHON", ".venv/bin/python"), "interpreter with the pinned packages")
+	flag.StringVar(&b.python, "python", env("MCOMPRESS_PYTHON", ".venv/bin/python"),
+		"interpreter with the pinned packages")
 	flag.IntVar(&b.runs, "runs", 5, "runs of each command; medians count")
 	flag.BoolVar(&b.large, "large", false, "measure a model of 30 GB too, which takes 40 GB of disk")
-	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
-	flag.StringVar(&b.genai, "genai", ".zoo/genai/bin/python", "interpreter with onnxruntime-genai, for the section of language models")
-	flag.StringVar(&b.deepsparse, "deepsparse", ".venv-deepsparse/bin/python", "interpreter with DeepSparse, for the section sparse-engine")
+	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python",
+		"interpreter with PyTorch, for the sections of training")
+	flag.StringVar(&b.genai, "genai", ".zoo/genai/bin/python",
+		"interpreter with onnxruntime-genai, for the section of language models")
+	flag.StringVar(&b.deepsparse, "deepsparse", ".venv-deepsparse/bin/python",
+		"interpreter with DeepSparse, for the section sparse-engine")
 	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers and runtimes on small models")
 	flag.IntVar(&b.jobs, "jobs", 1, "number of trainings at a time in the section defaults")
 	flag.DurationVar(&b.limit, "limit", 0, "duration after which the section defaults ends with the results so far; the next run continues")

@@ -24,7 +24,8 @@ type cost struct {
 
 // peer runs one of peers.py's verbs once.
 func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
-	cmd := exec.CommandContext(ctx, b.python, append([]string{filepath.Join(b.shared, "tools", "peers.py")}, args...)...)
+	cmd := exec.CommandContext(ctx, b.python, append([]string{filepath.Join(b.shared, "tools", "peers.py")},
+		args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -61,7 +61,8 @@ func (b *bench) prune(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(out)
-	args := []string{b.tool, "prune", in, "-o", filepath.Join(out, "p.onnx"), "--method", "l1-global", "--amount", "0.5", "--report", "none", "--no-verify", "--workers", "2", "--quiet"}
+	args := []string{b.tool, "prune", in, "-o", filepath.Join(out, "p.onnx"), "--method", "l1-global",
+		"--amount", "0.5", "--report", "none", "--no-verify", "--workers", "2", "--quiet"}
 	const scan, whole, cp = "l1-global, scan only (--dry-run)", "l1-global, complete (--digest none --no-sync)", "cp"
 	subjects := []subject{
 		command(catName, append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, parts(in)...)...),
@@ -80,7 +81,8 @@ func (b *bench) prune(ctx context.Context) (string, error) {
 		fmt.Fprintf(&t, "| %s | %.2f | %.0f |\n", name, got[name].Seconds, got[name].Peak)
 	}
 	fmt.Fprintf(&t, "| scan ÷ cat | %.2f× | |\n", got[scan].Seconds/got[catName].Seconds)
-	fmt.Fprintf(&t, "| complete ÷ (1.5 × cp + scan) | %.2f× | |\n", got[whole].Seconds/(1.5*got[cp].Seconds+got[scan].Seconds))
+	fmt.Fprintf(&t, "| complete ÷ (1.5 × cp + scan) | %.2f× | |\n",
+		got[whole].Seconds/(1.5*got[cp].Seconds+got[scan].Seconds))
 	return t.String(), nil
 }
 
@@ -95,7 +97,8 @@ func (b *bench) sparse(ctx context.Context) (string, error) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "## One float32 weight, 1024×1024, 90 %% zeros\n\nDense: %d bytes. All formats are lossless: outputs are bit-identical.\n\n| format | file size, bytes |\n|---|---:|\n", bytesOf(in))
 	for _, format := range []string{"coo", "csr", "bitmask", "delta", "auto"} {
-		if o, err := exec.CommandContext(ctx, b.tool, "sparse", in, "-o", out, "--format", format, "--report", "none", "--no-verify", "--quiet").CombinedOutput(); err != nil {
+		if o, err := exec.CommandContext(ctx, b.tool, "sparse", in, "-o", out, "--format", format, "--report", "none",
+			"--no-verify", "--quiet").CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s: %w: %s", format, err, o)
 		}
 		if _, err := b.script(ctx, "equal", in, out); err != nil {
@@ -108,11 +111,13 @@ func (b *bench) sparse(ctx context.Context) (string, error) {
 
 // kernels compares each kernel with a copy of the same input, in one process.
 func (b *bench) kernels(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", ".", "-benchtime", "300ms", "-count", "3", "./internal/kernel").Output()
+	out, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", ".", "-benchtime", "300ms",
+		"-count", "3", "./internal/kernel").Output()
 	if err != nil {
 		return "", fmt.Errorf("kernel benchmarks: %w", err)
 	}
-	return "## Kernels\n\nBest of three runs on one core, GB/s of input.\n\n| benchmark | GB/s |\n|---|---:|\n" + bestSpeeds(string(out)), nil
+	return "## Kernels\n\nBest of three runs on one core, GB/s of input.\n\n| benchmark | GB/s |\n|---|---:|\n" +
+		bestSpeeds(string(out)), nil
 }
 
 // bestSpeeds are rows of the best speed of each Go benchmark in out.

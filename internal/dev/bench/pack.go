@@ -131,14 +131,16 @@ func (b *bench) zipnn(ctx context.Context, known *results, all []packed) error {
 		if _, err := fmt.Sscan(line, &got[0], &got[1], &got[2]); err != nil {
 			return err
 		}
-		if err := errors.Join(known.add(name+"floats", got[0]), known.add(name+zipnnFile, got[1]), known.add(name+zipnnFloats, got[2])); err != nil {
+		if err := errors.Join(known.add(name+"floats", got[0]), known.add(name+zipnnFile, got[1]),
+			known.add(name+zipnnFloats, got[2])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// packRow is the row of a model, empty if most of it is no floats. Results of peers are kept in known; after the limit of time, others are left out.
+// packRow is the row of a model, empty if most of it is no floats. Results of peers are kept in known; after the limit
+// of time, others are left out.
 func (b *bench) packRow(ctx context.Context, known *results, dir string, p packed, until time.Time) (string, error) {
 	out := filepath.Join(dir, "out.mcz")
 	if _, err := b.stdout(ctx, b.tool, "pack", "--no-sync", "-o", out, p.path); err != nil {
@@ -154,7 +156,10 @@ func (b *bench) packRow(ctx context.Context, known *results, dir string, p packe
 		theirs, ok := known.known(name)
 		if !ok && (until.IsZero() || time.Now().Before(until)) {
 			var err error
-			if theirs, err = known.once(name, func() (float64, error) { return compressedBy(ctx, c.command, p.path) }); err != nil {
+			if theirs, err = known.once(name, func() (float64,
+				error) {
+				return compressedBy(ctx, c.command, p.path)
+			}); err != nil {
 				return "", err
 			}
 			ok = true
@@ -175,12 +180,14 @@ func (b *bench) packRow(ctx context.Context, known *results, dir string, p packe
 	return row + "\n", nil
 }
 
-// converted writes a model after a method of quantize. It reports false if the method has nothing to convert, or quantize rejects the model.
+// converted writes a model after a method of quantize. It reports false if the method has nothing to convert, or
+// quantize rejects the model.
 func (b *bench) converted(ctx context.Context, m, out, method string) (bool, error) {
 	if _, err := os.Stat(out); err == nil {
 		return true, nil
 	}
-	_, err := b.stdout(ctx, b.tool, "quantize", "--quiet", "--method", method, "--no-verify", "--report", "none", "--no-sync", "-o", out, m)
+	_, err := b.stdout(ctx, b.tool, "quantize", "--quiet", "--method", method, "--no-verify", "--report", "none",
+		"--no-sync", "-o", out, m)
 	if _, missing := os.Stat(out); missing != nil {
 		return false, nil
 	}
@@ -269,12 +276,18 @@ func (b *bench) packSpeeds(ctx context.Context) (string, error) {
 		}
 		packed, back := filepath.Join(dir, "speed.mcz"), filepath.Join(dir, "back.onnx")
 		subjects := []subject{
-			{name: "mcompress pack", args: command("", b.tool, "pack", "--workers", "1", "--no-sync", "--quiet", "-o", packed, model).args, out: packed},
-			{name: "mcompress unpack", args: command("", b.tool, "unpack", "--workers", "1", "--no-sync", "--quiet", "-o", back, packed).args, out: back},
-			{name: "zstd -3", args: command("", "zstd", "-3", "-f", "-q", "--single-thread", "-o", packed+".zst", model).args, out: packed + ".zst"},
-			{name: "zstd -d", args: command("", "zstd", "-d", "-f", "-q", "--single-thread", "-o", back, packed+".zst").args, out: back},
-			{name: "ZipNN", args: command("", b.python, "-c", packScript, "compress", model, f.name, packed+".znn").args, out: packed + ".znn"},
-			{name: "ZipNN, decompress", args: command("", b.python, "-c", packScript, "decompress", packed+".znn", f.name, back).args, out: back},
+			{name: "mcompress pack", args: command("", b.tool, "pack", "--workers", "1",
+				"--no-sync", "--quiet", "-o", packed, model).args, out: packed},
+			{name: "mcompress unpack", args: command("", b.tool, "unpack", "--workers", "1",
+				"--no-sync", "--quiet", "-o", back, packed).args, out: back},
+			{name: "zstd -3", args: command("", "zstd", "-3", "-f", "-q", "--single-thread", "-o", packed+".zst",
+				model).args, out: packed + ".zst"},
+			{name: "zstd -d", args: command("", "zstd", "-d", "-f", "-q", "--single-thread", "-o", back,
+				packed+".zst").args, out: back},
+			{name: "ZipNN", args: command("", b.python, "-c", packScript, "compress", model, f.name,
+				packed+".znn").args, out: packed + ".znn"},
+			{name: "ZipNN, decompress", args: command("", b.python, "-c", packScript, "decompress", packed+".znn",
+				f.name, back).args, out: back},
 		}
 		got, err := b.medians(ctx, subjects)
 		if err != nil {
@@ -283,10 +296,12 @@ func (b *bench) packSpeeds(ctx context.Context) (string, error) {
 		size := float64(bytesOf(model)) / 1e9
 		for _, s := range subjects {
 			c := got[s.name]
-			fmt.Fprintf(&t, "| %s, %s | %s | %.2f | %.2f | %.0f |\n", strings.TrimSuffix(bert.name, ", 438 MB"), f.name, s.name, size/c.Seconds, size/(c.User+c.System), c.Peak)
+			fmt.Fprintf(&t, "| %s, %s | %s | %.2f | %.2f | %.0f |\n", strings.TrimSuffix(bert.name, ", 438 MB"),
+				f.name, s.name, size/c.Seconds, size/(c.User+c.System), c.Peak)
 		}
 	}
-	text, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "Chunk/.*/.*code", "-benchtime", "300ms", "-count", "3", "./internal/pack").Output()
+	text, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "Chunk/.*/.*code",
+		"-benchtime", "300ms", "-count", "3", "./internal/pack").Output()
 	if err != nil {
 		return "", fmt.Errorf("benchmark of chunks: %w", err)
 	}
@@ -308,7 +323,8 @@ func (b *bench) packLarge(ctx context.Context) (string, error) {
 	const layer = 640 << 20 // and some space for others
 	layers := min(48, int(disk.Bavail*uint64(disk.Bsize)*2/5/layer))
 	in, out := filepath.Join(dir, "decoder.onnx"), filepath.Join(dir, "copy", "decoder.onnx")
-	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "decoder", "-n", fmt.Sprint(layers), in).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(ctx, "go", "run", "./internal/dev/scale", "-kind", "decoder",
+		"-n", fmt.Sprint(layers), in).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make the model: %w: %s", err, last(string(text)))
 	}
 	pipe := fmt.Sprintf("set -o pipefail; %[1]s pack --workers 2 --quiet --memory-limit 128MiB -o - %[2]s | tee >(wc -c >%[4]s) | %[1]s unpack --workers 2 --quiet --memory-limit 128MiB --no-sync -o %[3]s -", b.tool, in, out, out+".size")

@@ -17,13 +17,15 @@ import (
 
 // paletteModels are the shared models of the table; those without data have random inputs.
 var paletteModels = []string{
-	"transformer/minilm_l6_v2_vocab3086", "text/magika_v3_3", "vision/mlperf_resnet8", "vision/mnist_cnn_max3", "vision/mnist_softmax_head",
-	"vision/mnist_sigmoid", "transformer/mnist_self_attention", "transformer/gpt2_tiny_fp32", "vision/yolox_nano", "text/byte_bidi_lstm",
+	"transformer/minilm_l6_v2_vocab3086", "text/magika_v3_3", "vision/mlperf_resnet8", "vision/mnist_cnn_max3",
+	"vision/mnist_softmax_head",
+	"vision/mnist_sigmoid", "transformer/mnist_self_attention", "transformer/gpt2_tiny_fp32", "vision/yolox_nano",
+	"text/byte_bidi_lstm",
 	"vision/super_resolution", "vision/espcn_float", "vision/traffic_sign", "vision/cifar_wide_kw",
 }
 
-// A compressed is what the report of one result holds: bytes of the file, and SQNR of all its quantized weights together and of its worst
-// output on held-out samples.
+// A compressed is what the report of one result holds: bytes of the file, and SQNR of all its quantized weights
+// together and of its worst output on held-out samples.
 type compressed struct {
 	bytes           int64
 	weights, output float64
@@ -156,7 +158,8 @@ func (b *bench) paletteSpeed(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		args := []string{b.tool, "quantize", in, "--method", "palette", "-o", out, "--report", "none", "--no-verify", "--workers", "1", "--quiet", "--digest", "none", "--no-sync"}
+		args := []string{b.tool, "quantize", in, "--method", "palette", "-o", out, "--report", "none",
+			"--no-verify", "--workers", "1", "--quiet", "--digest", "none", "--no-sync"}
 		s := command(fastName, args...)
 		s.out = out
 		got, err := b.medians(ctx, []subject{s})

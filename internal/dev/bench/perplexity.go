@@ -20,12 +20,15 @@ var perplexityScript string
 
 // Options of the training, of the distillation of compressed models, and of all commands that read tokens.
 var (
-	languageTraining     = []string{"--loss", "next-token", "--metric", "perplexity", "--epochs", "3", "--batch", "16", "--optimizer", "adamw", "--lr", "1e-3", "--weight-decay", "0.1", "--seed", "1"}
-	languageDistillation = []string{"--loss", "kl", "--temperature", "1", "--steps", "100", "--batch", "16", "--lr", "3e-4", "--seed", "1"}
-	languageSamples      = []string{"--dim", "sequence_length=128"}
+	languageTraining = []string{"--loss", "next-token", "--metric", "perplexity", "--epochs", "3",
+		"--batch", "16", "--optimizer", "adamw", "--lr", "1e-3", "--weight-decay", "0.1", "--seed", "1"}
+	languageDistillation = []string{"--loss", "kl", "--temperature", "1", "--steps", "100", "--batch", "16",
+		"--lr", "3e-4", "--seed", "1"}
+	languageSamples = []string{"--dim", "sequence_length=128"}
 )
 
-// perplexities are the rows of the section by kind. A row is commands without model and output, each for the output of the one before it.
+// perplexities are the rows of the section by kind. A row is commands without model and output, each for the output of
+// the one before it.
 var perplexities = []struct {
 	kind string
 	rows [][]string
@@ -123,7 +126,8 @@ func (b *bench) perplexity(ctx context.Context) (string, error) {
 	}
 	var s strings.Builder
 	s.WriteString("## Perplexity of a small language model\n\nA decoder of 5.3 M parameters (6 layers of width 256, 8 heads of which 2 have keys and values, rotary positions, 2048 byte pairs), trained by\n")
-	fmt.Fprintf(&s, "`finetune %s` on the valid text of WikiText-2 and Shakespeare\n(validation perplexity %.2f). ", strings.Join(languageTraining, " "), t.ValidationMetric[len(t.ValidationMetric)-1].Y)
+	fmt.Fprintf(&s, "`finetune %s` on the valid text of WikiText-2 and Shakespeare\n(validation perplexity %.2f). ",
+		strings.Join(languageTraining, " "), t.ValidationMetric[len(t.ValidationMetric)-1].Y)
 	fmt.Fprintf(&s, "Perplexity is that of the first half of WikiText-2's test text, in samples of 128 tokens. Methods with `--data` have 128 samples of the\ntraining text, spread evenly. `finetune` has the options `%s`.\n\n", strings.Join(languageDistillation, " "))
 	fmt.Fprintf(&s, "| kind | method | bytes | fraction | perplexity | difference |\n|---|---|---:|---:|---:|---:|\n| | none | %.0f | 1.000 | %.2f | |\n", bytes, dense)
 	for _, group := range perplexities {
@@ -133,7 +137,8 @@ func (b *bench) perplexity(ctx context.Context) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&s, "| %s | %s | %.0f | %.3f | %.2f | %+.2f |\n", kind, rowName(commands), n, n/bytes, after, after-dense)
+			fmt.Fprintf(&s, "| %s | %s | %.0f | %.3f | %.2f | %+.2f |\n", kind, rowName(commands), n, n/bytes, after,
+				after-dense)
 			kind = ""
 		}
 	}
@@ -211,7 +216,8 @@ func (m *smallModel) make(ctx context.Context) error {
 	if err := os.MkdirAll(m.dir, 0o755); err != nil {
 		return err
 	}
-	for _, step := range [][]string{{"start.onnx", "model", m.at("start.onnx")}, {"test.bin", "tokens", m.shared, m.dir}} {
+	for _, step := range [][]string{{"start.onnx", "model", m.at("start.onnx")},
+		{"test.bin", "tokens", m.shared, m.dir}} {
 		if _, err := os.Stat(m.at(step[0])); err == nil {
 			continue
 		}
@@ -224,7 +230,8 @@ func (m *smallModel) make(ctx context.Context) error {
 
 // perplexityOf returns the perplexity of a model on the test text.
 func (m *smallModel) perplexityOf(ctx context.Context, model string) (float64, error) {
-	args := slices.Concat([]string{"--json", "verify", model, "--perplexity", m.at("test.bin"), "--step", "128", "--batch", "8"}, languageSamples)
+	args := slices.Concat([]string{"--json", "verify", model, "--perplexity", m.at("test.bin"), "--step", "128",
+		"--batch", "8"}, languageSamples)
 	if m.quick {
 		args = append(args, "--limit", "8")
 	}

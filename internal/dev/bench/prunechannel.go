@@ -44,7 +44,8 @@ func (b *bench) pruneChannel(ctx context.Context) (string, error) {
 	fmt.Fprintf(&t, "## Channels, compared with Torch-Pruning\n\nNetworks trained on MNIST by `finetune %s` (LeNet-5 as in Caffe) lose channels until at most %s of the multiply-accumulates (MACs) are left: by\n"+
 		"`prune --method channel --importance taylor --target-macs %s`, and by Torch-Pruning %s (`BasePruner` with `GroupTaylorImportance`, `global_pruning`, in steps of 0.5 %% of the channels), with\n"+
 		"the same %s training images. Torch-Pruning has their labels too, and measures gradients again in each step, as its documentation does. Both results are then fine-tuned by\n"+
-		"`finetune %s`. Accuracy in %% on %d test images.\n\n", strings.Join(channelDense, " "), channelMacs, channelMacs, pinned("torch-pruning"), channelSamples, strings.Join(channelTuned, " "), tested)
+		"`finetune %s`. Accuracy in %% on %d test images.\n\n", strings.Join(channelDense, " "), channelMacs,
+		channelMacs, pinned("torch-pruning"), channelSamples, strings.Join(channelTuned, " "), tested)
 	t.WriteString("| network | seed | pruned by | parameters | MACs | of the dense, % | accuracy | fine-tuned |\n|---|---:|---|---:|---:|---:|---:|---:|\n")
 	for _, n := range channelNets {
 		for _, seed := range n.seeds[:b.some(len(n.seeds))] {
@@ -69,7 +70,8 @@ func (b *bench) channelRows(ctx context.Context, t *strings.Builder, n channelNe
 		return err
 	}
 	c, dense := b.mnist(byte255), path("dense")
-	if _, err := b.learnedOnce(ctx, c.train, dense, slices.Concat([]string{"finetune", in, "--reinit", seed, "--seed", seed}, channelDense)...); err != nil {
+	if _, err := b.learnedOnce(ctx, c.train, dense,
+		slices.Concat([]string{"finetune", in, "--reinit", seed, "--seed", seed}, channelDense)...); err != nil {
 		return err
 	}
 	whole := 0.0
@@ -94,7 +96,8 @@ func (b *bench) channelRows(ctx context.Context, t *strings.Builder, n channelNe
 			}
 			cells[i] = percent(a)
 		}
-		fmt.Fprintf(t, "| %s | %s | %s | %d | %d | %.1f | %s | %s |\n", n.name, seed, name, parameters, macs, 100*float64(macs)/whole, cells[0], cells[1])
+		fmt.Fprintf(t, "| %s | %s | %s | %d | %d | %.1f | %s | %s |\n", n.name, seed, name, parameters, macs,
+			100*float64(macs)/whole, cells[0], cells[1])
 		return nil
 	}
 	if err := row("", dense, ""); err != nil {
@@ -105,7 +108,8 @@ func (b *bench) channelRows(ctx context.Context, t *strings.Builder, n channelNe
 		prune      func(out string) error
 	}{
 		{"mcompress", "ours", func(out string) error {
-			_, err := b.do(ctx, "prune", dense, "-o", out, "--method", "channel", "--importance", "taylor", "--target-macs", channelMacs, "--data", b.trainFile("channel.npz"), "--calibrate", channelSamples)
+			_, err := b.do(ctx, "prune", dense, "-o", out, "--method", "channel", "--importance", "taylor",
+				"--target-macs", channelMacs, "--data", b.trainFile("channel.npz"), "--calibrate", channelSamples)
 			return err
 		}},
 		{"Torch-Pruning", "theirs", func(out string) error {
@@ -117,7 +121,8 @@ func (b *bench) channelRows(ctx context.Context, t *strings.Builder, n channelNe
 		if err := p.prune(pruned); err != nil {
 			return err
 		}
-		if _, err := b.learnedOnce(ctx, c.train, tuned, slices.Concat([]string{"finetune", pruned, "--seed", seed}, channelTuned)...); err != nil {
+		if _, err := b.learnedOnce(ctx, c.train, tuned,
+			slices.Concat([]string{"finetune", pruned, "--seed", seed}, channelTuned)...); err != nil {
 			return err
 		}
 		if err := row(p.name, pruned, tuned); err != nil {

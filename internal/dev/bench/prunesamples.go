@@ -11,17 +11,20 @@ import (
 
 // sampledModels are the shared models with real data that samples prune.
 var sampledModels = []string{
-	"vision/mnist_cntk", "vision/mnist_cnn_max3", "vision/mnist_softmax_head", "vision/mnist_sigmoid", "transformer/mnist_self_attention", "text/magika_v3_3",
+	"vision/mnist_cntk", "vision/mnist_cnn_max3", "vision/mnist_softmax_head", "vision/mnist_sigmoid",
+	"transformer/mnist_self_attention", "text/magika_v3_3",
 	"transformer/minilm_l6_v2_vocab3086",
 }
 
-// A sampledAmount is the options of a row, those that realquality.py names a peer's result by, the method that prunes so by magnitude, and the fraction of zeros.
+// A sampledAmount is the options of a row, those that realquality.py names a peer's result by, the method that prunes
+// so by magnitude, and the fraction of zeros.
 type sampledAmount struct {
 	options, theirs, magnitude string
 	zeros                      float64
 }
 
-var sampledAmounts = []sampledAmount{{"--amount 0.5", "0.5", "l1", 0.5}, {"--amount 0.6", "0.6", "l1", 0.6}, {"--pattern 2:4", "2 4", "nm", 0.5}}
+var sampledAmounts = []sampledAmount{{"--amount 0.5", "0.5", "l1", 0.5}, {"--amount 0.6", "0.6", "l1", 0.6},
+	{"--pattern 2:4", "2 4", "nm", 0.5}}
 
 // A sampledTable is rows of the same columns, which are methods with their options.
 type sampledTable struct {
@@ -32,14 +35,18 @@ type sampledTable struct {
 }
 
 var sampledTables = []sampledTable{
-	{"", []string{"magnitude", "wanda", "sparsegpt", "onnxsim wanda", "onnxsim sparsegpt"}, sampledAmounts, func(a sampledAmount) []string {
-		return []string{a.magnitude, "wanda", "sparsegpt", "onnxsim wanda " + a.theirs, "onnxsim sparsegpt " + a.theirs}
-	}},
-	{"Distributions of `--amount` over weights:", allocated, sampledAmounts[:2], func(sampledAmount) []string { return allocated }},
+	{"", []string{"magnitude", "wanda", "sparsegpt", "onnxsim wanda", "onnxsim sparsegpt"}, sampledAmounts,
+		func(a sampledAmount) []string {
+			return []string{a.magnitude, "wanda", "sparsegpt", "onnxsim wanda " + a.theirs,
+				"onnxsim sparsegpt " + a.theirs}
+		}},
+	{"Distributions of `--amount` over weights:", allocated, sampledAmounts[:2],
+		func(sampledAmount) []string { return allocated }},
 }
 
 // allocated are methods with each distribution.
-var allocated = []string{"wanda", "wanda --allocate owl", "wanda --allocate sensitivity", "sparsegpt", "sparsegpt --allocate owl", "sparsegpt --allocate sensitivity"}
+var allocated = []string{"wanda", "wanda --allocate owl", "wanda --allocate sensitivity", "sparsegpt",
+	"sparsegpt --allocate owl", "sparsegpt --allocate sensitivity"}
 
 // A sampledPruning is the output SQNR of results by model, options and method. Those that exist are not measured again.
 type sampledPruning struct {
@@ -78,7 +85,8 @@ func (s *sampledPruning) page() string {
 		if table.title != "" {
 			t.WriteString("\n" + table.title + "\n\n")
 		}
-		t.WriteString("| model | amount | " + strings.Join(table.names, " | ") + " |\n|---|---|" + strings.Repeat("---:|", len(table.names)) + "\n")
+		t.WriteString("| model | amount | " + strings.Join(table.names, " | ") + " |\n|---|---|" +
+			strings.Repeat("---:|", len(table.names)) + "\n")
 		for _, name := range sampledModels {
 			for _, a := range table.amounts {
 				fmt.Fprintf(&t, "| %s | `%s` |", filepath.Base(name), a.options)
@@ -108,9 +116,11 @@ func sampledName(model string, a sampledAmount, column string) string {
 	return filepath.Base(model) + ", " + a.options + ", " + column
 }
 
-// measure prunes one model as often as results of a table do not exist, and by all methods and amounts of the peer if one of its results does not.
+// measure prunes one model as often as results of a table do not exist, and by all methods and amounts of the peer if
+// one of its results does not.
 func (s *sampledPruning) measure(ctx context.Context, name string, table sampledTable) error {
-	model, samples := filepath.Join(s.shared, "fixtures", "models", name, "model.onnx"), filepath.Join(s.folder, filepath.Base(name))
+	model, samples := filepath.Join(s.shared, "fixtures", "models", name, "model.onnx"),
+		filepath.Join(s.folder, filepath.Base(name))
 	call, keys := []string{"evaluate", model, samples, s.folder}, map[string]string{}
 	for i, a := range table.amounts {
 		for j, c := range table.columns(a) {
@@ -158,7 +168,8 @@ func (s *sampledPruning) measure(ctx context.Context, name string, table sampled
 
 // pruned prunes a model by a method and its options. Methods by magnitude take no samples.
 func (s *sampledPruning) pruned(ctx context.Context, model, data, out, method, amount string) error {
-	args := slices.Concat([]string{"prune", model, "-o", out, "--method"}, strings.Fields(method), strings.Fields(amount), []string{"--only", "op:{MatMul,Gemm,Conv}"})
+	args := slices.Concat([]string{"prune", model, "-o", out, "--method"}, strings.Fields(method),
+		strings.Fields(amount), []string{"--only", "op:{MatMul,Gemm,Conv}"})
 	if method != "l1" && method != "nm" {
 		args = append(args, "--data", data)
 	}

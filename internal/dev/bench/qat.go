@@ -30,7 +30,8 @@ func (b *bench) qat(ctx context.Context) (string, error) {
 	t.WriteString("| model | method | float | quantized | fine-tuned, quantized | QAT |\n|---|---|---:|---:|---:|---:|\n")
 	for _, name := range []string{"mnist_sigmoid", "mnist_softmax_head", "mnist_cnn_max3"} {
 		for _, r := range qatMethods {
-			row, err := b.qatRow(ctx, filepath.Join(b.shared, "fixtures", "models", "vision", name, "model.onnx"), r.name, r.data)
+			row, err := b.qatRow(ctx, filepath.Join(b.shared, "fixtures", "models", "vision", name, "model.onnx"),
+				r.name, r.data)
 			if err != nil {
 				return "", fmt.Errorf("%s, %s: %w", name, r.name, err)
 			}
@@ -65,7 +66,8 @@ func (b *bench) qatRow(ctx context.Context, model, method string, data bool) (st
 		return evaluate(quantized)
 	}
 	train := func(out string, more ...string) error {
-		_, err := b.learn(ctx, c.train, slices.Concat([]string{"finetune", model, "-o", out, "--epochs", "1", "--batch", "64", "--lr", "8e-3", "--validate", "0.05"}, more)...)
+		_, err := b.learn(ctx, c.train, slices.Concat([]string{"finetune", model, "-o", out, "--epochs", "1",
+			"--batch", "64", "--lr", "8e-3", "--validate", "0.05"}, more)...)
 		return err
 	}
 	for _, step := range []func() error{

@@ -35,23 +35,37 @@ type match struct {
 
 // matches are the rows of the table.
 var matches = []match{
-	{what: "int4, round to nearest", model: bert, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}, {"nncf"}},
-		names: []string{"ONNX Runtime MatMulNBits", "… asymmetric", "NNCF, group 32"}},
-	{what: "int4, HQQ", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq"}, theirs: [][]string{{"nbits", "algo=hqq"}}, names: []string{"ONNX Runtime HQQ"}},
-	{what: "… float zero points", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq", "--form", "matmulnbits"}},
-	{what: "int4, GPTQ, 8 × 128 tokens", model: bert, samples: 8, ours: []string{"--method", "weight-int4", "--algo", "gptq"}, theirs: [][]string{{"nbits", "algo=gptq", "samples=8"}},
-		names: []string{"ONNX Runtime GPTQ"}},
-	{what: "dynamic int8", model: bert, ours: []string{"--method", "dynamic-int8"}, theirs: [][]string{{"dynamic", "per_channel=1"}}, names: []string{"ONNX Runtime, per channel"}},
-	{what: "dynamic int8, SmoothQuant, bias correction", model: bert, samples: 8, ours: []string{"--method", "dynamic-int8", "--smooth", "0.5", "--bias-correction"}},
-	{what: "float16", model: bert, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16"}}, names: []string{"onnxconverter-common"}},
-	{what: "static int8, 32 samples, MinMax", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "minmax"},
-		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=MinMax"}}, names: []string{"ONNX Runtime"}},
-	{what: "static int8, 32 samples, entropy", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "entropy"},
-		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=Entropy"}}, names: []string{"ONNX Runtime"}},
+	{what: "int4, round to nearest", model: bert, ours: []string{"--method", "weight-int4"},
+		theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}, {"nncf"}},
+		names:  []string{"ONNX Runtime MatMulNBits", "… asymmetric", "NNCF, group 32"}},
+	{what: "int4, HQQ", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq"},
+		theirs: [][]string{{"nbits", "algo=hqq"}}, names: []string{"ONNX Runtime HQQ"}},
+	{what: "… float zero points", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq",
+		"--form", "matmulnbits"}},
+	{what: "int4, GPTQ, 8 × 128 tokens", model: bert, samples: 8,
+		ours:   []string{"--method", "weight-int4", "--algo", "gptq"},
+		theirs: [][]string{{"nbits", "algo=gptq", "samples=8"}},
+		names:  []string{"ONNX Runtime GPTQ"}},
+	{what: "dynamic int8", model: bert, ours: []string{"--method", "dynamic-int8"},
+		theirs: [][]string{{"dynamic", "per_channel=1"}}, names: []string{"ONNX Runtime, per channel"}},
+	{what: "dynamic int8, SmoothQuant, bias correction", model: bert, samples: 8,
+		ours: []string{"--method", "dynamic-int8", "--smooth", "0.5", "--bias-correction"}},
+	{what: "float16", model: bert, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16"}},
+		names: []string{"onnxconverter-common"}},
+	{what: "static int8, 32 samples, MinMax", model: cnn, samples: 32,
+		ours:   []string{"--method", "static-int8", "--calibrator", "minmax"},
+		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=MinMax"}},
+		names:  []string{"ONNX Runtime"}},
+	{what: "static int8, 32 samples, entropy", model: cnn, samples: 32,
+		ours:   []string{"--method", "static-int8", "--calibrator", "entropy"},
+		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=Entropy"}},
+		names:  []string{"ONNX Runtime"}},
 	{what: "static int8, 32 samples, the default", model: cnn, samples: 32, ours: []string{"--method", "static-int8"}},
-	{what: "int4, round to nearest", model: llm, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default", "external=1"}, {"nncf"}},
-		names: []string{"ONNX Runtime MatMulNBits", "NNCF, group 32"}},
-	{what: "float16", model: llm, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16", "external=1"}}, names: []string{"onnxconverter-common"}},
+	{what: "int4, round to nearest", model: llm, ours: []string{"--method", "weight-int4"},
+		theirs: [][]string{{"nbits", "algo=default", "external=1"}, {"nncf"}},
+		names:  []string{"ONNX Runtime MatMulNBits", "NNCF, group 32"}},
+	{what: "float16", model: llm, ours: []string{"--method", "float16"},
+		theirs: [][]string{{"float16", "external=1"}}, names: []string{"onnxconverter-common"}},
 }
 
 // quality compares what quantizers make, and what that takes.
@@ -83,7 +97,8 @@ func (b *bench) match(ctx context.Context, m match) (string, error) {
 	}
 	defer os.RemoveAll(folder)
 	ours := subject{name: "mcompress", out: filepath.Join(folder, "ours.onnx"), runs: 3}
-	args := slices.Concat([]string{b.tool, "quantize", in, "-o", ours.out, "--report", "none", "--no-verify", "--digest", "none", "--no-sync", "--workers", "2", "--quiet"}, m.ours)
+	args := slices.Concat([]string{b.tool, "quantize", in, "-o", ours.out, "--report", "none",
+		"--no-verify", "--digest", "none", "--no-sync", "--workers", "2", "--quiet"}, m.ours)
 	if m.samples > 0 {
 		data := filepath.Join(folder, "samples.npz")
 		if _, err := b.evaluate(ctx, "samples", in, data, fmt.Sprint(m.samples)); err != nil {
@@ -131,7 +146,8 @@ func matchRows(m match, subjects []subject, got map[string]cost, evaluated []str
 		if i > 0 {
 			ratio = fmt.Sprintf("%.1f", got[s.name].Seconds/got[subjects[0].name].Seconds)
 		}
-		fmt.Fprintf(&t, "| %s | %s | %s | %.2f | %.0f | %.1f | %s | %s | %s | %s |\n", m.what, m.model.name, s.name, got[s.name].Seconds, got[s.name].Peak, float64(bytesOf(s.out))/1e6, first, lowest, ms, ratio)
+		fmt.Fprintf(&t, "| %s | %s | %s | %.2f | %.0f | %.1f | %s | %s | %s | %s |\n", m.what, m.model.name, s.name,
+			got[s.name].Seconds, got[s.name].Peak, float64(bytesOf(s.out))/1e6, first, lowest, ms, ratio)
 	}
 	return t.String()
 }

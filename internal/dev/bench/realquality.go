@@ -112,8 +112,8 @@ const (
 	lost
 )
 
-// compareWith is won where theirs fails, makes nothing smaller, or one of ours is as good in all figures and better in one; lost where none of ours
-// is as good in all figures.
+// compareWith is won where theirs fails, makes nothing smaller, or one of ours is as good in all figures and better in
+// one; lost where none of ours is as good in all figures.
 func compareWith(float, theirs *outcome, ours []*outcome) comparison {
 	v := lost
 	if theirs.Why != "" || theirs.Size >= 1 {
@@ -229,8 +229,8 @@ func ppm(m image.Image) []byte {
 	return out
 }
 
-// hold quantizes the model of c with ours and theirs, and where a setting of theirs is not met by one of ours, with what --auto makes of as
-// many bytes. A model that does not run in ONNX Runtime has no outcomes.
+// hold quantizes the model of c with ours and theirs, and where a setting of theirs is not met by one of ours, with
+// what --auto makes of as many bytes. A model that does not run in ONNX Runtime has no outcomes.
 func (b *bench) hold(ctx context.Context, c *contest, folder, model string) error {
 	samples, out := filepath.Join(folder, c.name), filepath.Join(folder, c.name+".out")
 	if _, err := os.Stat(samples + ".npz"); err != nil {
@@ -265,12 +265,15 @@ func (b *bench) hold(ctx context.Context, c *contest, folder, model string) erro
 		if compareWith(c.float, o, c.ours) != lost {
 			continue
 		}
-		path, size := filepath.Join(out, "auto.onnx"), fmt.Sprint(o.Bytes+bytesOf(model)-c.float.Bytes) // doc strings, which we keep, left out
-		if why := b.quantized(ctx, model, path, []string{"--auto", "--target-size", size, "--data", samples + ".npz"}); why != "" {
+		// doc strings, which we keep, left out
+		path, size := filepath.Join(out, "auto.onnx"), fmt.Sprint(o.Bytes+bytesOf(model)-c.float.Bytes)
+		if why := b.quantized(ctx, model, path, []string{"--auto", "--target-size", size,
+			"--data", samples + ".npz"}); why != "" {
 			fmt.Fprintln(os.Stderr, c.name, o.Name, why)
 			continue
 		}
-		auto, err := b.outcomes(ctx, []string{"evaluate", model, samples, out, fmt.Sprintf("--auto --target-size %d=%s", o.Bytes, path)})
+		auto, err := b.outcomes(ctx, []string{"evaluate", model, samples, out,
+			fmt.Sprintf("--auto --target-size %d=%s", o.Bytes, path)})
 		if err != nil {
 			return err
 		}

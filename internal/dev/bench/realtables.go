@@ -58,7 +58,8 @@ func tally(all []*contest) string {
 			models++
 		}
 	}
-	return fmt.Sprintf("%d models × %d settings: %d won (ONNX Runtime fails in %d), %d equal, %d lost.\n", models, (n[won]+n[equal]+n[lost])/max(1, models), n[won], failed, n[equal], n[lost]) + missing
+	return fmt.Sprintf("%d models × %d settings: %d won (ONNX Runtime fails in %d), %d equal, %d lost.\n", models,
+		(n[won]+n[equal]+n[lost])/max(1, models), n[won], failed, n[equal], n[lost]) + missing
 }
 
 // table has a row a model: ours, then theirs.

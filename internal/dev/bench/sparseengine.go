@@ -46,7 +46,8 @@ func makerFile(m model) func(*bench, context.Context) (string, error) {
 	return func(b *bench, ctx context.Context) (string, error) { return b.file(ctx, m) }
 }
 
-// sparseEngine compares the time of sparse models in the engine with that of dense ones, with ONNX Runtime and with DeepSparse.
+// sparseEngine compares the time of sparse models in the engine with that of dense ones, with ONNX Runtime and with
+// DeepSparse.
 func (b *bench) sparseEngine(ctx context.Context) (string, error) {
 	fastest, medians, held := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
 	nets := sparseNets
@@ -66,7 +67,8 @@ func (b *bench) sparseEngine(ctx context.Context) (string, error) {
 	if b.quick {
 		t.WriteString("This is a run with `-quick`, which leaves out BERT and batches: its times are no evidence.\n\n")
 	}
-	t.WriteString("Minimum time of all runs:\n\n" + columns + fastest.String() + "\nMedian of the processes' medians:\n\n" + columns + medians.String())
+	t.WriteString("Minimum time of all runs:\n\n" + columns + fastest.String() +
+		"\nMedian of the processes' medians:\n\n" + columns + medians.String())
 	t.WriteString("\nMemory: bytes of the file's tensors, bytes of weights in the engine after loading, seconds to load (minimum), and growth of the process at its peak in MiB, at batch 1.\n\n")
 	t.WriteString("| model | zeros | tensors | weights | weights ÷ tensors | dense weights | load | dense load | growth | dense growth |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	return t.String() + held.String(), nil
@@ -94,10 +96,14 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 	}
 	for _, batch := range n.batches[:b.some(len(n.batches))] {
 		l := load{batch: batch, dims: n.dims}
-		candidates := []candidate{b.candidate(ctx, denseEngine, dense, latency.Embedded, l), b.candidate(ctx, denseORT, dense, latency.ORT, l)}
+		candidates := []candidate{b.candidate(ctx, denseEngine, dense, latency.Embedded, l),
+			b.candidate(ctx, denseORT, dense, latency.ORT, l)}
 		for _, zeros := range sparsities {
 			candidates = append(candidates, b.candidate(ctx, zeros, stored[zeros], latency.Embedded, l),
-				candidate{deepSparse + zeros, func() (*latency.Measure, error) { return b.deepSparse(ctx, pruned[zeros], l) }})
+				candidate{deepSparse + zeros, func() (*latency.Measure,
+					error) {
+					return b.deepSparse(ctx, pruned[zeros], l)
+				}})
 		}
 		all, err := b.interleaved(candidates)
 		if err != nil {
@@ -111,7 +117,8 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 			name := fmt.Sprintf("| %s | %d | %s |", n.name, batch, percentage(zeros))
 			row := func(t *strings.Builder, of func(*latency.Measure) float64) {
 				e, s, o, d := of(got[denseEngine]), of(got[zeros]), of(got[denseORT]), of(got[deepSparse+zeros])
-				fmt.Fprintf(t, "%s %.3f | %.3f | %.3f | %.3f | %.2f | %.2f | %.2f |\n", name, 1e3*e, 1e3*s, 1e3*o, 1e3*d, o/s, e/s, d/s)
+				fmt.Fprintf(t, "%s %.3f | %.3f | %.3f | %.3f | %.2f | %.2f | %.2f |\n", name, 1e3*e, 1e3*s, 1e3*o,
+					1e3*d, o/s, e/s, d/s)
 			}
 			row(fastest, func(m *latency.Measure) float64 { return m.Min })
 			row(medians, func(m *latency.Measure) float64 { return m.Median })
@@ -119,7 +126,8 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 				continue
 			}
 			e, s := got[denseEngine], got[zeros]
-			fmt.Fprintf(held, "| %s | %s | %d | %d | %.2f | %d | %.3f | %.3f | %.1f | %.1f |\n", n.name, percentage(zeros), tensors[zeros], s.Weights, float64(s.Weights)/float64(tensors[zeros]),
+			fmt.Fprintf(held, "| %s | %s | %d | %d | %.2f | %d | %.3f | %.3f | %.1f | %.1f |\n", n.name,
+				percentage(zeros), tensors[zeros], s.Weights, float64(s.Weights)/float64(tensors[zeros]),
 				e.Weights, s.Load, e.Load, mib(s.Peak-s.Baseline), mib(e.Peak-e.Baseline))
 		}
 	}
@@ -144,7 +152,8 @@ func percentage(amount string) string {
 
 // deepSparse measures DeepSparse in a process of its own.
 func (b *bench) deepSparse(ctx context.Context, path string, l load) (*latency.Measure, error) {
-	text, err := b.stdout(ctx, b.deepsparse, slices.Concat([]string{"-c", deepsparseScript, path, strconv.Itoa(l.batch), engineThreads}, b.pace(), l.dims)...)
+	text, err := b.stdout(ctx, b.deepsparse, slices.Concat([]string{"-c", deepsparseScript, path,
+		strconv.Itoa(l.batch), engineThreads}, b.pace(), l.dims)...)
 	if err != nil {
 		return nil, err
 	}

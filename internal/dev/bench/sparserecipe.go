@@ -17,12 +17,14 @@ const sparseStorage = "  - method: weight-int8\n"
 type prunedNet struct {
 	name, recipe string
 	dims         []string
-	quality      func(b *bench, ctx context.Context, dense, model string) (string, error) // cells of accuracy and cosine similarity
+	// cells of accuracy and cosine similarity
+	quality func(b *bench, ctx context.Context, dense, model string) (string, error)
 }
 
 var prunedNets = []prunedNet{
 	{"vision/mnist_cnn_max3", "fixtures/recipes/sparse-int8-mnist.yaml", nil, (*bench).digitsRight},
-	{"transformer/minilm_l6_v2_vocab3086", "fixtures/recipes/sparse-int8-minilm.yaml", []string{"seq=96"}, (*bench).textsRight},
+	{"transformer/minilm_l6_v2_vocab3086", "fixtures/recipes/sparse-int8-minilm.yaml", []string{"seq=96"},
+		(*bench).textsRight},
 }
 
 // digitsRight is the accuracy on the test images of MNIST.
@@ -31,7 +33,8 @@ func (b *bench) digitsRight(ctx context.Context, _, model string) (string, error
 	return percent(x) + " | –", err
 }
 
-// textsRight is the accuracy of the nearest centroid, and the mean cosine similarity of embeddings to those of the dense model.
+// textsRight is the accuracy of the nearest centroid, and the mean cosine similarity of embeddings to those of the
+// dense model.
 func (b *bench) textsRight(ctx context.Context, dense, model string) (string, error) {
 	splits, err := b.sms(ctx)
 	if err != nil {
@@ -46,7 +49,8 @@ func (b *bench) textsRight(ctx context.Context, dense, model string) (string, er
 	return fmt.Sprintf("%s | %.3f", percent(l.accuracy), l.cosine), err
 }
 
-// sparseRecipe measures recipes that prune, train and quantize, from the dense model in ONNX Runtime to the sparse one in the engine.
+// sparseRecipe measures recipes that prune, train and quantize, from the dense model in ONNX Runtime to the sparse one
+// in the engine.
 func (b *bench) sparseRecipe(ctx context.Context) (string, error) {
 	if err := b.linkMNIST(); err != nil {
 		return "", err
@@ -92,7 +96,8 @@ func (b *bench) recipeRows(ctx context.Context, n prunedNet, t *strings.Builder)
 	if !found {
 		return fmt.Errorf("%s has no step weight-int8", n.recipe)
 	}
-	dense, pruned := filepath.Join(b.shared, "fixtures", "models", n.name, "model.onnx"), b.trainFile("recipe."+filepath.Base(n.name)+".onnx")
+	dense, pruned := filepath.Join(b.shared, "fixtures", "models", n.name, "model.onnx"),
+		b.trainFile("recipe."+filepath.Base(n.name)+".onnx")
 	if dense, err = filepath.Abs(dense); err != nil {
 		return err
 	}
@@ -106,7 +111,8 @@ func (b *bench) recipeRows(ctx context.Context, n prunedNet, t *strings.Builder)
 func (b *bench) formRows(ctx context.Context, n prunedNet, dense, pruned string, t *strings.Builder) error {
 	stem := strings.TrimSuffix(pruned, ".onnx")
 	stored, quantized, small := stem+".sparse.onnx", stem+".int8.onnx", stem+".sparse.int8.onnx"
-	for _, step := range [][]string{{"sparse", pruned, "-o", stored}, {"quantize", pruned, "-o", quantized, "--method", "weight-int8"}, {"sparse", quantized, "-o", small}} {
+	for _, step := range [][]string{{"sparse", pruned, "-o", stored},
+		{"quantize", pruned, "-o", quantized, "--method", "weight-int8"}, {"sparse", quantized, "-o", small}} {
 		if _, err := b.do(ctx, step...); err != nil {
 			return err
 		}
@@ -132,7 +138,8 @@ func (b *bench) formRows(ctx context.Context, n prunedNet, dense, pruned string,
 			return err
 		}
 		m := ofMedianTime(got[r.form+r.runtime])
-		fmt.Fprintf(t, "| %s | %s | %s | %s | %d | %.3f | %.3f |\n", filepath.Base(n.name), r.form, r.runtime, quality, bytesOf(r.path), 1e3*m.Min, 1e3*m.Median)
+		fmt.Fprintf(t, "| %s | %s | %s | %s | %d | %.3f | %.3f |\n", filepath.Base(n.name), r.form, r.runtime,
+			quality, bytesOf(r.path), 1e3*m.Min, 1e3*m.Median)
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ var (
 	mlp  = model{name: "MLP, 7.5 MB", path: "mlp.onnx", maker: []string{"mlp"}}
 	bert = model{name: "BERT-base shape, 438 MB", path: "bert.onnx", maker: []string{"bert"}, peerRuns: 3}
 	llm  = model{name: "1.2 B parameters, 4.8 GB", path: "llm/llm.onnx", external: true, peerRuns: 1,
-		maker: []string{"llm", "--hidden", "2048", "--layers", "16", "--vocab", "32000", "--ffn", "8192", "--heads", "32"}}
+		maker: []string{"llm", "--hidden", "2048", "--layers", "16", "--vocab", "32000", "--ffn", "8192",
+			"--heads", "32"}}
 )
 
 // file makes the model if it is not there, brings it into the page cache, and returns
@@ -98,7 +99,8 @@ const (
 	sumName   = "SHA-256 of input and output on two cores"
 )
 
-// sumScript digests the files of its arguments on two cores by OpenSSL, which uses the CPU's SHA instructions, unlike some builds of sha256sum.
+// sumScript digests the files of its arguments on two cores by OpenSSL, which uses the CPU's SHA instructions, unlike
+// some builds of sha256sum.
 const sumScript = `import concurrent.futures, hashlib, sys
 def digest(path):
     with open(path, "rb") as f:
@@ -142,7 +144,8 @@ func (b *bench) quantize(ctx context.Context, m model) (string, error) {
 	for i := range subjects {
 		subjects[i].out = ours
 	}
-	peer := subject{name: peerName, runs: m.peerRuns, out: theirs, args: []string{"dynamic", in, theirs, "per_channel=1"}}
+	peer := subject{name: peerName, runs: m.peerRuns, out: theirs,
+		args: []string{"dynamic", in, theirs, "per_channel=1"}}
 	if m.external {
 		peer.args = append(peer.args, "external=1")
 	}
@@ -165,7 +168,8 @@ func (b *bench) quantize(ctx context.Context, m model) (string, error) {
 	return speedRows(m, got, size, bytesOf(theirs)), nil
 }
 
-// largest quantizes a model larger than memory, once with each command: the peers cannot. The model is deleted, as it takes 30 GB.
+// largest quantizes a model larger than memory, once with each command: the peers cannot. The model is deleted, as it
+// takes 30 GB.
 func (b *bench) largest(ctx context.Context) (string, error) {
 	dir := filepath.Join(b.dir, "large")
 	in, out := filepath.Join(dir, "decoder.onnx"), filepath.Join(dir, "out.onnx")
@@ -185,7 +189,8 @@ func (b *bench) largest(ctx context.Context) (string, error) {
 		"--method weight-int4 --target genai --no-verify",
 		"--method dynamic-int8 --no-verify --report none",
 	} {
-		args := append([]string{b.tool, "quantize", in, "-o", out, "--workers", "2", "--quiet"}, strings.Fields(options)...)
+		args := append([]string{b.tool, "quantize", in, "-o", out, "--workers", "2", "--quiet"},
+			strings.Fields(options)...)
 		c, err := b.peer(ctx, command("", args...).args...)
 		if err != nil {
 			return "", err
@@ -244,7 +249,8 @@ func speedRows(m model, got map[string]cost, ours, theirs int64) string {
 		floor := cat.Seconds + got[ddName].Seconds
 		fmt.Fprintf(&t, "| %s | %s ÷ (cat + dd) | %.2f× | | | |\n", m.name, fastName, got[fastName].Seconds/floor)
 		floor = max(got[sumName].Seconds, got[syncName].Seconds)
-		fmt.Fprintf(&t, "| %s | %s ÷ the longer one of %s and %s | %.2f× | | | |\n", m.name, allName, sumName, syncName, got[allName].Seconds/floor)
+		fmt.Fprintf(&t, "| %s | %s ÷ the longer one of %s and %s | %.2f× | | | |\n", m.name, allName, sumName,
+			syncName, got[allName].Seconds/floor)
 	}
 	return t.String()
 }
@@ -263,7 +269,8 @@ Seconds differ from machine to machine; only ratios within one run are comparabl
 `, "`make bench`", runtime.NumCPU(), strings.TrimSpace(string(out))), nil
 }
 
-// processor is the instruction set that tables were measured with, which decides about kernels of the engine and of its peers.
+// processor is the instruction set that tables were measured with, which decides about kernels of the engine and of its
+// peers.
 func processor() string {
 	switch {
 	case cpu.X86.HasAMXInt8 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW:

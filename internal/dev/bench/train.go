@@ -29,29 +29,34 @@ type training struct {
 
 var (
 	smallMLP = training{
-		name: "MLP 784-512-512-10, batch 128, Adam", net: "mlp", batch: 128, steps: 40, data: []string{"x", "512", "10", "1", "28", "28"},
+		name: "MLP 784-512-512-10, batch 128, Adam", net: "mlp", batch: 128, steps: 40,
+		data: []string{"x", "512", "10", "1", "28", "28"},
 		model: func(b *bench, ctx context.Context) (string, error) {
 			return b.net(ctx, []string{"784", "512", "512", "10"})
 		},
 		set: map[string]string{"optimizer": "adam", "lr": "1e-3"},
 	}
 	smallCNN = training{
-		name: "CNN of 3 convolutions, 32×32×3, batch 64, Adam", net: "cnn", batch: 64, steps: 15, data: []string{"x", "256", "10", "3", "32", "32"},
+		name: "CNN of 3 convolutions, 32×32×3, batch 64, Adam", net: "cnn", batch: 64, steps: 15,
+		data:  []string{"x", "256", "10", "3", "32", "32"},
 		model: func(b *bench, ctx context.Context) (string, error) { return b.made(ctx, "train/cnn.onnx", "cnn") },
 		set:   map[string]string{"optimizer": "adam", "lr": "1e-3"},
 	}
 	resnet = training{
-		name: "ResNet18 shape, 224×224×3, batch 8, SGD with momentum", net: "resnet", batch: 8, steps: 3, data: []string{"input", "32", "1000", "3", "224", "224"},
+		name: "ResNet18 shape, 224×224×3, batch 8, SGD with momentum", net: "resnet", batch: 8, steps: 3,
+		data:  []string{"input", "32", "1000", "3", "224", "224"},
 		model: func(b *bench, ctx context.Context) (string, error) { return b.file(ctx, cnn) },
 		set:   map[string]string{"optimizer": "momentum", "lr": "1e-3", "batch-statistics": "true"},
 	}
 	minilm = training{
-		name: "MiniLM, 128 tokens, batch 8, AdamW", net: "minilm", batch: 8, steps: 3, data: []string{"32", "128"}, tokens: true,
-		model: (*bench).prunedMiniLM,
-		set:   map[string]string{"optimizer": "adamw", "lr": "1e-4"},
+		name: "MiniLM, 128 tokens, batch 8, AdamW", net: "minilm", batch: 8, steps: 3, data: []string{"32", "128"},
+		tokens: true,
+		model:  (*bench).prunedMiniLM,
+		set:    map[string]string{"optimizer": "adamw", "lr": "1e-4"},
 	}
 	mobilenet = training{
-		name: "MobileNetV2 shape, 96×96×3, batch 16", net: "mobilenet", batch: 16, steps: 3, data: []string{"x", "32", "10", "3", "96", "96"},
+		name: "MobileNetV2 shape, 96×96×3, batch 16", net: "mobilenet", batch: 16, steps: 3,
+		data: []string{"x", "32", "10", "3", "96", "96"},
 		model: func(b *bench, ctx context.Context) (string, error) {
 			return b.made(ctx, "train/mobilenet.onnx", "mobilenet")
 		},
@@ -68,7 +73,8 @@ func (b *bench) prunedMiniLM(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	_, err := b.stdout(ctx, b.tool, "prune", "--method", "l1-global", "--amount", "0.5", "--no-verify", "--report", "none", "-o", path, b.wholeMiniLM())
+	_, err := b.stdout(ctx, b.tool, "prune", "--method", "l1-global", "--amount", "0.5",
+		"--no-verify", "--report", "none", "-o", path, b.wholeMiniLM())
 	return path, err
 }
 
@@ -130,7 +136,8 @@ func (b *bench) stepRow(ctx context.Context, tr training, threads int) (string, 
 	}
 	o, p := slices.Min(ours), slices.Min(theirs)
 	om, pm := middle(ours), middle(theirs)
-	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", tr.name, threads, 1e3*o, 1e3*p, o/p, 1e3*om, 1e3*pm, om/pm), nil
+	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", tr.name, threads, 1e3*o, 1e3*p, o/p,
+		1e3*om, 1e3*pm, om/pm), nil
 }
 
 func middle(x []float64) float64 {

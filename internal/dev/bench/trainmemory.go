@@ -48,7 +48,8 @@ func (t taught) need() (n int64) {
 }
 
 // teach trains in a process of its own.
-func (b *bench) teach(ctx context.Context, verb string, tr training, more map[string]string, steps string) (t taught, err error) {
+func (b *bench) teach(ctx context.Context, verb string, tr training, more map[string]string, steps string) (t taught,
+	err error) {
 	in, data, err := b.materials(ctx, tr)
 	if err != nil {
 		return t, err
@@ -59,8 +60,10 @@ func (b *bench) teach(ctx context.Context, verb string, tr training, more map[st
 	}
 	t.path = filepath.Join(b.dir, "train", filepath.Base(folder)+".onnx")
 	defer os.RemoveAll(folder)
-	args := []string{b.tool, verb, "-o", t.path, "--data", data, "--batch", fmt.Sprint(tr.batch), "--validate", "0", "--steps", steps,
-		"--report", "json", "--report-dir", folder, "--no-verify", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet"}
+	args := []string{b.tool, verb, "-o", t.path, "--data", data, "--batch", fmt.Sprint(tr.batch), "--validate", "0",
+		"--steps", steps,
+		"--report", "json", "--report-dir", folder, "--no-verify", "--no-sync", "--digest", "none",
+		"--workers", engineThreads, "--quiet"}
 	for _, set := range []map[string]string{tr.set, more} {
 		for name, value := range set {
 			args = append(args, "--"+name+"="+value)
@@ -131,5 +134,6 @@ func (b *bench) budget(ctx context.Context) (string, error) {
 	}
 	return fmt.Sprintf("### Memory budget\n\nA student of the ResNet18 shape, batch %d, with a teacher of the same shape: %s are planned, %.0f MiB resident. Under `--memory-budget` of half of\n"+
 		"that, %.0f MiB: %s are planned, %.0f MiB resident (%+.0f MiB compared with the budget); %s.\nAfter 3 steps the maximum difference of a weight is %.1e of the largest weight.\n",
-		student.batch, humanize.IBytes(uint64(plain.need())), plain.peak, mib(half), humanize.IBytes(uint64(tight.need())), tight.peak, tight.peak-mib(half), tight.Layout, difference/most), nil
+		student.batch, humanize.IBytes(uint64(plain.need())), plain.peak, mib(half),
+		humanize.IBytes(uint64(tight.need())), tight.peak, tight.peak-mib(half), tight.Layout, difference/most), nil
 }

@@ -55,7 +55,8 @@ func (b *bench) cpuRows(ctx context.Context, tr training) (string, error) {
 		if env != "" {
 			vectors = "no"
 		}
-		fmt.Fprintf(&t, "| %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f |", tr.name, vectors, float32s, ms(env+"float16"), ms(env+"float16")/float32s, ms(env+"int8"), ms(env+"int8")/float32s)
+		fmt.Fprintf(&t, "| %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f |", tr.name, vectors, float32s,
+			ms(env+"float16"), ms(env+"float16")/float32s, ms(env+"int8"), ms(env+"int8")/float32s)
 		if env == "" {
 			fmt.Fprintf(&t, " %.2f | %.2f |\n", ms("PyTorchfloat32"), ms("PyTorchbfloat16"))
 		} else {

@@ -11,18 +11,21 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/grad"
 )
 
-// logRows are layers of ResNet18 with the differences, in MiB at batch size 128, that a logger of memory in PyTorch reported on a GPU.
+// logRows are layers of ResNet18 with the differences, in MiB at batch size 128, that a logger of memory in PyTorch
+// reported on a GPU.
 var logRows = []struct {
 	kind      string
 	n         int // of the layers of this kind, from 0
 	phase     grad.Phase
 	published string
 }{
-	{"Conv", 0, grad.Forward, "392"}, {"BatchNormalization", 0, grad.Forward, "392"}, {"Relu", 0, grad.Forward, "0"}, {"MaxPool", 0, grad.Forward, ""},
+	{"Conv", 0, grad.Forward, "392"}, {"BatchNormalization", 0, grad.Forward, "392"}, {"Relu", 0, grad.Forward, "0"},
+	{"MaxPool", 0, grad.Forward, ""},
 	{"Conv", 1, grad.Forward, "98"}, {"BatchNormalization", 1, grad.Forward, "98"}, {"Relu", 1, grad.Forward, "0"},
 	{"Conv", 5, grad.Forward, "49"}, {"BatchNormalization", 5, grad.Forward, "49"},
 	{"Gemm", 0, grad.Backward, "2"}, {"BatchNormalization", 1, grad.Backward, "-98"}, {"Conv", 1, grad.Backward, "-98"},
-	{"MaxPool", 0, grad.Backward, "98"}, {"Relu", 0, grad.Backward, ""}, {"BatchNormalization", 0, grad.Backward, "-392"}, {"Conv", 0, grad.Backward, "-784"},
+	{"MaxPool", 0, grad.Backward, "98"}, {"Relu", 0, grad.Backward, ""},
+	{"BatchNormalization", 0, grad.Backward, "-392"}, {"Conv", 0, grad.Backward, "-784"},
 }
 
 // A layerPass is a pass of the n-th layer of a kind.
@@ -106,7 +109,8 @@ func (b *bench) plan(ctx context.Context, tr training, more ...string) (*distill
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"memory", "--training", "--json", "--data", data, "--validate", "0", "--batch", strconv.Itoa(tr.batch)}
+	args := []string{"memory", "--training", "--json", "--data", data, "--validate", "0",
+		"--batch", strconv.Itoa(tr.batch)}
 	for name, value := range tr.set {
 		if name != "lr" {
 			args = append(args, "--"+name+"="+value)
@@ -133,7 +137,8 @@ func (b *bench) torchLog(ctx context.Context, batch int) (memoryLog, error) {
 	if err != nil {
 		return l, err
 	}
-	kinds := map[string]string{"Conv2d": "Conv", "BatchNorm2d": "BatchNormalization", "ReLU": "Relu", "MaxPool2d": "MaxPool", "Linear": "Gemm"}
+	kinds := map[string]string{"Conv2d": "Conv", "BatchNorm2d": "BatchNormalization", "ReLU": "Relu",
+		"MaxPool2d": "MaxPool", "Linear": "Gemm"}
 	count := map[layerPass]int{}
 	var at layerPass
 	var start, before int64

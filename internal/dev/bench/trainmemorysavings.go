@@ -21,7 +21,8 @@ func savings(pattern string) []saving {
 		{"none", nil, []string{"float32"}},
 		{"`--checkpoint auto`", map[string]string{"checkpoint": "auto"}, []string{"float32", "checkpoint"}},
 		{"`--storage float16`", map[string]string{"storage": "float16"}, []string{"bfloat16"}},
-		{"`--checkpoint auto --storage float16`", map[string]string{"checkpoint": "auto", "storage": "float16"}, []string{"bfloat16", "checkpoint"}},
+		{"`--checkpoint auto --storage float16`", map[string]string{"checkpoint": "auto", "storage": "float16"},
+			[]string{"bfloat16", "checkpoint"}},
 		{"`--storage int8`", map[string]string{"storage": "int8"}, nil},
 		{"`--checkpoint auto --storage int8`", map[string]string{"checkpoint": "auto", "storage": "int8"}, nil},
 		{"`--checkpoint '" + pattern + "'`", map[string]string{"checkpoint": pattern}, nil},
@@ -34,7 +35,8 @@ func (b *bench) savings(ctx context.Context) (string, error) {
 	fmt.Fprintf(&t, "### Memory savings\n\nProcesses of %s threads. The arena holds activations, gradients and scratch memory, as planned; process is its peak resident memory,\n"+
 		"weights, samples and program included. Median time of a step, rounds: %d, interleaved; the loss is that of the last step of a round. PyTorch: activation\n"+
 		"checkpointing of each block (`torch.utils.checkpoint`), autocast to bfloat16; growth is the peak resident memory minus that before the first step.\n"+
-		"Its weights and samples are others, so that its losses are comparable with each other only.\n", engineThreads, b.runs)
+		"Its weights and samples are others, so that its losses are comparable with each other only.\n",
+		engineThreads, b.runs)
 	for _, c := range []struct {
 		training
 		pattern string
@@ -70,7 +72,8 @@ func (b *bench) savingsOf(ctx context.Context, tr training, all []saving) (strin
 	t.WriteString("| options | arena, MiB | fraction | process, MiB | s per step | loss | PyTorch: growth, MiB | process, MiB | s per step | loss |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for i, s := range all {
 		o, p := ours[i], theirs[i]
-		fmt.Fprintf(&t, "| %s | %.1f | %.2f | %.0f | %.2f | %.4f |", s.name, mib(o.arena), float64(o.arena)/float64(ours[0].arena), o.process, middle(o.wall), o.loss)
+		fmt.Fprintf(&t, "| %s | %.1f | %.2f | %.0f | %.2f | %.4f |", s.name, mib(o.arena),
+			float64(o.arena)/float64(ours[0].arena), o.process, middle(o.wall), o.loss)
 		if s.torch == nil {
 			t.WriteString(" | | | |\n")
 			continue
@@ -94,7 +97,8 @@ func (b *bench) round(ctx context.Context, tr training, s saving, ours, theirs *
 	if err != nil {
 		return err
 	}
-	ours.wall, ours.arena, ours.process, ours.loss = append(ours.wall, o.Wall...), o.arena(), max(ours.process, o.Peak), o.Loss
+	ours.wall, ours.arena, ours.process, ours.loss = append(ours.wall, o.Wall...), o.arena(),
+		max(ours.process, o.Peak), o.Loss
 	if s.torch == nil {
 		return nil
 	}
@@ -138,7 +142,8 @@ func (b *bench) planned(ctx context.Context) (string, error) {
 			if whole == 0 {
 				whole = o.above()
 			}
-			fmt.Fprintf(&t, "| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f |\n", tr.name, s.name, mib(o.arena()), mib(o.need()), o.Peak, o.Peak-mib(o.need()), o.above(), o.above()/whole)
+			fmt.Fprintf(&t, "| %s | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f |\n", tr.name, s.name,
+				mib(o.arena()), mib(o.need()), o.Peak, o.Peak-mib(o.need()), o.above(), o.above()/whole)
 		}
 	}
 	return t.String(), nil
@@ -157,14 +162,16 @@ func (b *bench) smallest(ctx context.Context) (string, error) {
 			tr.set["optimizer"] = "sgd"
 		}
 		var arenas []int64
-		for _, o := range [][]string{nil, {"--checkpoint=auto"}, {"--checkpoint=auto", "--storage=float16"}, {"--checkpoint=auto", "--storage=int8"}} {
+		for _, o := range [][]string{nil, {"--checkpoint=auto"}, {"--checkpoint=auto", "--storage=float16"},
+			{"--checkpoint=auto", "--storage=int8"}} {
 			p, err := b.plan(ctx, tr, o...)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", tr.name, err)
 			}
 			arenas = append(arenas, p.Arena)
 		}
-		fmt.Fprintf(&t, "| %s | %.1f | %.1f | %.1f | %.1f | %.3f |\n", tr.name, mib(arenas[0]), mib(arenas[1]), mib(arenas[2]), mib(arenas[3]),
+		fmt.Fprintf(&t, "| %s | %.1f | %.1f | %.1f | %.1f | %.3f |\n", tr.name, mib(arenas[0]), mib(arenas[1]),
+			mib(arenas[2]), mib(arenas[3]),
 			float64(min(arenas[1], arenas[2], arenas[3]))/float64(arenas[0]))
 	}
 	return t.String(), nil

@@ -61,13 +61,16 @@ func (o trialResult) above() float64 {
 }
 
 // trial is that of tr with further options.
-func (b *bench) trial(ctx context.Context, tr training, threads, steps int, more map[string]string) (t trial, err error) {
-	t = trial{Output: filepath.Join(b.dir, "train", "out.onnx"), Threads: threads, Steps: steps + 1, Options: map[string]string{}}
+func (b *bench) trial(ctx context.Context, tr training, threads, steps int, more map[string]string) (t trial,
+	err error) {
+	t = trial{Output: filepath.Join(b.dir, "train", "out.onnx"), Threads: threads, Steps: steps + 1,
+		Options: map[string]string{}}
 	var data string
 	if t.Model, data, err = b.materials(ctx, tr); err != nil {
 		return t, err
 	}
-	for _, set := range []map[string]string{{"data": data, "batch": strconv.Itoa(tr.batch), "validate": "0", "steps": strconv.Itoa(t.Steps)}, tr.set, more} {
+	for _, set := range []map[string]string{{"data": data, "batch": strconv.Itoa(tr.batch), "validate": "0",
+		"steps": strconv.Itoa(t.Steps)}, tr.set, more} {
 		for name, value := range set {
 			t.Options[name] = value
 		}
@@ -126,7 +129,8 @@ func (t trial) run(ctx context.Context) (o trialResult, err error) {
 	var last time.Time
 	var used float64
 	res, err := job.Run(ctx, job.Options{
-		Input: t.Model, Output: t.Output, Label: "finetune", Steps: []pass.Options{step}, Workers: t.Threads, Memory: 1 << 30, Alone: true,
+		Input: t.Model, Output: t.Output, Label: "finetune", Steps: []pass.Options{step}, Workers: t.Threads,
+		Memory: 1 << 30, Alone: true,
 		Trained: func(p pass.Progress) {
 			if p.Step > 1 && !p.Done {
 				o.Wall, o.CPU = append(o.Wall, time.Since(last).Seconds()), append(o.CPU, cpuTime()-used)

@@ -50,8 +50,10 @@ func testStrict(t *testing.T, c *cluster) {
 	s := c.site(t, "strict", t.TempDir())
 	s.create(t, listManifest(t).replaced(t, "  parallelism: 16", "  parallelism: 0"))
 	misspelled := listManifest(t).replaced(t, "backoffLimitPerIndex", "backoffLimitByIndex")
-	err := s.controlPlane.send(t.Context(), http.MethodPost, namespaced(s.namespace, "jobs")+strict, asYAML, []byte(misspelled), nil)
-	if e := (*statusError)(nil); !errors.As(err, &e) || e.code != http.StatusBadRequest || !strings.Contains(e.text, `unknown field \"spec.backoffLimitByIndex\"`) {
+	err := s.controlPlane.send(t.Context(), http.MethodPost, namespaced(s.namespace, "jobs")+strict, asYAML,
+		[]byte(misspelled), nil)
+	if e := (*statusError)(nil); !errors.As(err, &e) || e.code != http.StatusBadRequest ||
+		!strings.Contains(e.text, `unknown field \"spec.backoffLimitByIndex\"`) {
 		t.Errorf("a misspelled field: %v", err)
 	}
 }
@@ -59,8 +61,9 @@ func testStrict(t *testing.T, c *cluster) {
 // seed is that of the kills.
 const seed = 1
 
-// A list of 200 models, one of them malformed, whose workers are killed at random: nothing is lost, nothing is done twice but by the killed workers, and
-// the files are those of one process. The index of the malformed model fails once and is not retried; the others are complete.
+// A list of 200 models, one of them malformed, whose workers are killed at random: nothing is lost, nothing is done
+// twice but by the killed workers, and the files are those of one process. The index of the malformed model fails once
+// and is not retried; the others are complete.
 func testList(t *testing.T, c *cluster) {
 	const models = 200
 	s := c.site(t, "list", dataFolder(t))
@@ -75,7 +78,8 @@ func testList(t *testing.T, c *cluster) {
 	early := s.killAtRandom(t, m.name(), 24)
 	j := s.finish(t, m.name(), 10*time.Minute)
 	all := s.containers(m.name())
-	c.results = append(c.results, result{"list of 200 models, 16 indexes", early, time.Since(began).Seconds(), one, all, nil})
+	c.results = append(c.results, result{"list of 200 models, 16 indexes", early, time.Since(began).Seconds(), one,
+		all, nil})
 
 	written := map[string]int{}
 	codes := map[string][]int{} // of the containers of each index, in the order of their ends
@@ -103,7 +107,8 @@ func testList(t *testing.T, c *cluster) {
 		t.Errorf("%d models were written, and %d processes ended early", len(written), early)
 	}
 	sameFiles(t, filepath.Join(s.folder, "compressed"), filepath.Join(reference, "compressed"), indexFiles...)
-	if u, text := mcompress(t, c.image, s.folder, "report", "compressed", "--files-from", "list.txt"); u.Code != 1 || !strings.Contains(text, "200 models: 199 written, 1 missing") {
+	if u, text := mcompress(t, c.image, s.folder, "report", "compressed", "--files-from", "list.txt"); u.Code != 1 ||
+		!strings.Contains(text, "200 models: 199 written, 1 missing") {
 		t.Errorf("the index of the results ends with exit code %d: %s", u.Code, text)
 	}
 
@@ -112,13 +117,15 @@ func testList(t *testing.T, c *cluster) {
 	}
 	for index, codes := range codes {
 		last := len(codes) - 1
-		if malformed := slices.Index(codes, 4); index == failed && malformed != last || index != failed && (malformed >= 0 || codes[last] != 0) {
+		if malformed := slices.Index(codes, 4); index == failed && malformed != last || index != failed &&
+			(malformed >= 0 || codes[last] != 0) {
 			t.Errorf("exit codes of index %s: %d", index, codes)
 		}
 	}
 }
 
-// indexFiles are the names of the index that a run of a whole list writes, and mcompress report after those of its shards.
+// indexFiles are the names of the index that a run of a whole list writes, and mcompress report after those of its
+// shards.
 var indexFiles = []string{"index.html", "index.json"}
 
 // compressed is what one process uses for the list of a folder, and a copy of the folder with its results.
@@ -128,7 +135,8 @@ func compressed(t *testing.T, image, folder string, code int) (usage, string) {
 	if err := os.CopyFS(reference, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
-	u, _ := mcompress(t, image, reference, "quantize", "--files-from", "/data/list.txt", "-o", "/data/compressed/", "--if-changed", "-q")
+	u, _ := mcompress(t, image, reference, "quantize", "--files-from", "/data/list.txt", "-o", "/data/compressed/",
+		"--if-changed", "-q")
 	if u.Code != code {
 		t.Fatalf("one process ends with exit code %d", u.Code)
 	}
@@ -155,8 +163,9 @@ func addMalformed(t *testing.T, folder, path string) {
 	}
 }
 
-// killAtRandom kills containers of a Job, or evicts their pods, which sends SIGTERM, until it has done so n times or the Job has ended; it returns how often.
-// An index is killed once, as its retries are delayed and counted, which those after an eviction are not.
+// killAtRandom kills containers of a Job, or evicts their pods, which sends SIGTERM, until it has done so n times or
+// the Job has ended; it returns how often. An index is killed once, as its retries are delayed and counted, which those
+// after an eviction are not.
 func (s *site) killAtRandom(t *testing.T, name string, n int) (early int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -165,7 +174,8 @@ func (s *site) killAtRandom(t *testing.T, name string, n int) (early int) {
 	for early < n {
 		time.Sleep(time.Duration(50+rng.IntN(400)) * time.Millisecond)
 		evict := rng.IntN(2) == 0
-		index, err := s.node.kill(t.Context(), s.namespace, rng, evict, func(index string) bool { return !evict && once[index] })
+		index, err := s.node.kill(t.Context(), s.namespace, rng, evict,
+			func(index string) bool { return !evict && once[index] })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,8 @@ type usage struct {
 	Memory      int64   // largest resident memory in bytes, until at most memoryInterval before the end
 }
 
-// start runs a container and returns when its command is executed, so that signals reach the command. The channel then has its usage.
+// start runs a container and returns when its command is executed, so that signals reach the command. The channel then
+// has its usage.
 func (p process) start(stdout, stderr io.Writer) (*os.Process, <-chan usage, error) {
 	var err error
 	if p.Memory > 0 {
@@ -117,8 +118,8 @@ func (p process) start(stdout, stderr io.Writer) (*os.Process, <-chan usage, err
 // memoryInterval is the time between two measurements of memory.
 const memoryInterval = 20 * time.Millisecond
 
-// peakMemory waits for a process and returns its largest resident memory. That of its rusage would include the memory of this process, which it shares
-// before its execution.
+// peakMemory waits for a process and returns its largest resident memory. That of its rusage would include the memory
+// of this process, which it shares before its execution.
 func peakMemory(c *exec.Cmd) (peak int64) {
 	ended := make(chan struct{})
 	go func() {
@@ -150,7 +151,8 @@ func measured(s *os.ProcessState, d time.Duration) usage {
 	return u
 }
 
-// The names of a limit of memory and of its events in version 1 and 2 of control groups, whose files are below the folders.
+// The names of a limit of memory and of its events in version 1 and 2 of control groups, whose files are below the
+// folders.
 var memoryGroups = []struct{ folder, limit, events string }{
 	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control"},
 	{"/sys/fs/cgroup", "memory.max", "memory.events"},
@@ -216,14 +218,16 @@ func enter(text string) error {
 		return err
 	}
 	// Setuid clears the signal of the parent's death.
-	err := errors.Join(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0))
+	err := errors.Join(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+		unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0))
 	if err != nil {
 		return err
 	}
 	return fmt.Errorf("%s: %w", p.Args[0], syscall.Exec(p.Args[0], p.Args, p.Env))
 }
 
-// makeRoot makes the root folder, the image below a file system in memory with the mounts of the container, and enters it.
+// makeRoot makes the root folder, the image below a file system in memory with the mounts of the container, and enters
+// it.
 func (p *process) makeRoot() error {
 	root := filepath.Join(p.Base, "root")
 	err := cmp.Or(
@@ -232,7 +236,8 @@ func (p *process) makeRoot() error {
 		os.Mkdir(filepath.Join(p.Base, "upper"), 0o755),
 		os.Mkdir(filepath.Join(p.Base, "work"), 0o755),
 		os.Mkdir(root, 0o755),
-		syscall.Mount("overlay", root, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/upper,workdir=%[2]s/work", p.Image, p.Base)),
+		syscall.Mount("overlay", root, "overlay", 0,
+			fmt.Sprintf("lowerdir=%s,upperdir=%[2]s/upper,workdir=%[2]s/work", p.Image, p.Base)),
 	)
 	if err != nil {
 		return err

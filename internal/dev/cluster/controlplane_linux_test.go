@@ -44,13 +44,19 @@ func startControlPlane(t *testing.T) *controlPlane {
 		}
 	}
 	client, peer, secure := freeAddress(t), freeAddress(t), freeAddress(t)
-	c.run("etcd", "--data-dir", c.path("etcd"), "--unsafe-no-fsync", "--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
-		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
+	c.run("etcd", "--data-dir", c.path("etcd"), "--unsafe-no-fsync", "--listen-client-urls", "http://"+client,
+		"--advertise-client-urls", "http://"+client,
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer,
+		"--initial-cluster", "default=http://"+peer)
 	host, port, _ := net.SplitHostPort(secure)
 	c.url = "https://" + secure
-	c.run("kube-apiserver", "--etcd-servers", "http://"+client, "--bind-address", host, "--advertise-address", host, "--secure-port", port, "--cert-dir", c.path("certificates"),
-		"--service-account-issuer", c.url, "--service-account-signing-key-file", c.path("service.key"), "--service-account-key-file", c.path("service.pub"),
-		"--token-auth-file", c.path("tokens.csv"), "--authorization-mode", "RBAC", "--disable-admission-plugins", "ServiceAccount", "--service-cluster-ip-range", "10.96.0.0/16", "--endpoint-reconciler-type", "none")
+	c.run("kube-apiserver", "--etcd-servers", "http://"+client, "--bind-address", host, "--advertise-address", host,
+		"--secure-port", port, "--cert-dir", c.path("certificates"),
+		"--service-account-issuer", c.url, "--service-account-signing-key-file", c.path("service.key"),
+		"--service-account-key-file", c.path("service.pub"),
+		"--token-auth-file", c.path("tokens.csv"), "--authorization-mode", "RBAC",
+		"--disable-admission-plugins", "ServiceAccount", "--service-cluster-ip-range", "10.96.0.0/16",
+		"--endpoint-reconciler-type", "none")
 	authority := c.path("certificates", "apiserver.crt")
 	wait(t, "kube-apiserver", time.Minute, func() bool {
 		text, err := os.ReadFile(authority)
@@ -85,7 +91,8 @@ current-context: loopback
 // startManager starts kube-controller-manager with the controller of Jobs.
 func (c *controlPlane) startManager() {
 	host, port, _ := net.SplitHostPort(freeAddress(c.t))
-	c.manager = c.run("kube-controller-manager", "--kubeconfig", c.path("kubeconfig"), "--controllers", "job-controller", "--leader-elect=false",
+	c.manager = c.run("kube-controller-manager", "--kubeconfig", c.path("kubeconfig"),
+		"--controllers", "job-controller", "--leader-elect=false",
 		"--bind-address", host, "--secure-port", port, "--cert-dir", c.path("manager"))
 }
 
@@ -98,7 +105,8 @@ func (c *controlPlane) run(name string, args ...string) *exec.Cmd {
 	return daemon(c.t, c.path(name+".log"), exec.Command(c.program, append([]string{name}, args...)...))
 }
 
-// daemon starts a program that runs until the test ends; its output is appended to a file, whose end is printed if the test fails.
+// daemon starts a program that runs until the test ends; its output is appended to a file, whose end is printed if the
+// test fails.
 func daemon(t *testing.T, output string, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	log, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -46,7 +46,8 @@ func testFullDisk(t *testing.T, c *cluster) {
 	}
 	s.complete(t, m.name(), 5*time.Minute)
 	all := s.containers(m.name())
-	c.results = append(c.results, result{"full disk, 24 models", count(all, 1), time.Since(began).Seconds(), one, all, nil})
+	c.results = append(c.results, result{"full disk, 24 models", count(all, 1), time.Since(began).Seconds(), one, all,
+		nil})
 	sameFiles(t, filepath.Join(s.folder, "compressed"), filepath.Join(reference, "compressed"), indexFiles...)
 }
 
@@ -60,7 +61,8 @@ func count(all []ended, code int) (n int) {
 	return n
 }
 
-// kube-controller-manager is killed while a Job runs and is started again when all its pods have ended: the Job continues, and each index runs once.
+// kube-controller-manager is killed while a Job runs and is started again when all its pods have ended: the Job
+// continues, and each index runs once.
 func testManager(t *testing.T, c *cluster) {
 	const models, indexes, parallel = 64, 16, 4
 	s := c.site(t, "manager", dataFolder(t))
@@ -79,7 +81,8 @@ func testManager(t *testing.T, c *cluster) {
 	c.startManager()
 	s.complete(t, m.name(), 5*time.Minute)
 	all := s.containers(m.name())
-	c.results = append(c.results, result{"controller restarted, 64 models", 0, time.Since(began).Seconds(), one, all, nil})
+	c.results = append(c.results, result{"controller restarted, 64 models", 0, time.Since(began).Seconds(), one, all,
+		nil})
 	if len(all) != indexes || count(all, 0) != indexes {
 		t.Errorf("%d containers, of which %d have succeeded, for %d indexes", len(all), count(all, 0), indexes)
 	}

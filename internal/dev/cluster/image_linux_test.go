@@ -20,7 +20,8 @@ func buildImage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	image := t.TempDir()
-	program := exec.Command("go", "build", "-tags", "noort", "-ldflags", "-s -w", "-o", filepath.Join(image, "usr", "bin", "mcompress"), "./cmd/mcompress")
+	program := exec.Command("go", "build", "-tags", "noort",
+		"-ldflags", "-s -w", "-o", filepath.Join(image, "usr", "bin", "mcompress"), "./cmd/mcompress")
 	program.Dir, program.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := program.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

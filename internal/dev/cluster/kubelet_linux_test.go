@@ -15,13 +15,15 @@ import (
 	"time"
 )
 
-// A node does the work of kubelet, and that of kube-scheduler as it is the only node. It binds pods, runs their containers as processes with the mounts, the
-// user, the read-only root folder and the limit of memory that they name, reports their exit codes, and ends them with SIGTERM, after the grace period with
-// SIGKILL. A claim is a folder. A container with a limit of whole CPUs runs on so many cores, which all containers have in common.
+// A node does the work of kubelet, and that of kube-scheduler as it is the only node. It binds pods, runs their
+// containers as processes with the mounts, the user, the read-only root folder and the limit of memory that they name,
+// reports their exit codes, and ends them with SIGTERM, after the grace period with SIGKILL. A claim is a folder. A
+// container with a limit of whole CPUs runs on so many cores, which all containers have in common.
 //
-// It does not honour other limits of CPUs, limits of local storage but for the sizes of emptyDir volumes, which are file systems in memory, profiles of
-// seccomp, probes and policies of restarts other than Never; pods of several containers and variables of Secrets and ConfigMaps it refuses. All pods have
-// the network of the host. Requests of resources do not count: the number of slots bounds the pods that run.
+// It does not honour other limits of CPUs, limits of local storage but for the sizes of emptyDir volumes, which are
+// file systems in memory, profiles of seccomp, probes and policies of restarts other than Never; pods of several
+// containers and variables of Secrets and ConfigMaps it refuses. All pods have the network of the host. Requests of
+// resources do not count: the number of slots bounds the pods that run.
 type node struct {
 	*api
 	image string // folder with the files of the only image
@@ -58,7 +60,8 @@ const nodeName = "loopback"
 // startNode runs pods until the test ends, as many at a time as there are slots.
 func startNode(t *testing.T, a *api, image string, slots int) *node {
 	t.Helper()
-	n := &node{api: a, image: image, dir: t.TempDir(), slots: make(chan struct{}, slots), pods: map[string]*running{}, claims: map[string]string{}}
+	n := &node{api: a, image: image, dir: t.TempDir(), slots: make(chan struct{}, slots), pods: map[string]*running{},
+		claims: map[string]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -93,7 +96,8 @@ func (n *node) watch(ctx context.Context) error {
 	for _, p := range list.Items {
 		n.observe(ctx, &p, false)
 	}
-	answer, err := n.open(ctx, http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+list.Metadata.ResourceVersion, asJSON, nil)
+	answer, err := n.open(ctx, http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+list.Metadata.ResourceVersion,
+		asJSON, nil)
 	if err != nil {
 		return err
 	}
@@ -153,7 +157,8 @@ func (r *running) signal(s syscall.Signal) {
 func (n *node) run(ctx context.Context, r *running) error {
 	name := r.Metadata.Name
 	binding := object{"metadata": object{"name": name}, "target": object{"kind": "Node", "name": nodeName}}
-	if err := n.object(ctx, http.MethodPost, namespaced(r.Metadata.Namespace, "pods", name, "binding"), asJSON, binding); err != nil {
+	if err := n.object(ctx, http.MethodPost, namespaced(r.Metadata.Namespace, "pods", name, "binding"), asJSON,
+		binding); err != nil {
 		return err
 	}
 	select {
@@ -180,7 +185,8 @@ func (n *node) run(ctx context.Context, r *running) error {
 	if u.Code == 0 {
 		phase = "Succeeded"
 	}
-	end := object{"exitCode": u.Code, "reason": reason, "startedAt": began.UTC().Format(time.RFC3339), "finishedAt": time.Now().UTC().Format(time.RFC3339)}
+	end := object{"exitCode": u.Code, "reason": reason, "startedAt": began.UTC().Format(time.RFC3339),
+		"finishedAt": time.Now().UTC().Format(time.RFC3339)}
 	if err := n.report(ctx, r, phase, object{"terminated": end}); err != nil {
 		return err
 	}
@@ -230,14 +236,17 @@ func (n *node) execute(ctx context.Context, r *running) (usage, error) {
 // report sets the phase of a pod and the state of its container.
 func (n *node) report(ctx context.Context, r *running, phase string, state object) error {
 	c := r.Spec.Containers[0]
-	status := object{"phase": phase, "containerStatuses": []object{{"name": c.Name, "image": c.Image, "imageID": "", "ready": false, "restartCount": 0, "state": state}}}
-	err := n.object(ctx, http.MethodPatch, namespaced(r.Metadata.Namespace, "pods", r.Metadata.Name, "status"), asPatch, object{"status": status})
+	status := object{"phase": phase, "containerStatuses": []object{{"name": c.Name, "image": c.Image, "imageID": "",
+		"ready": false, "restartCount": 0, "state": state}}}
+	err := n.object(ctx, http.MethodPatch, namespaced(r.Metadata.Namespace, "pods", r.Metadata.Name, "status"),
+		asPatch, object{"status": status})
 	return ignoreMissing(err)
 }
 
 // remove deletes a pod whose containers have ended.
 func (n *node) remove(ctx context.Context, r *running) error {
-	return ignoreMissing(n.object(ctx, http.MethodDelete, namespaced(r.Metadata.Namespace, "pods", r.Metadata.Name), asJSON, object{"gracePeriodSeconds": 0}))
+	return ignoreMissing(n.object(ctx, http.MethodDelete, namespaced(r.Metadata.Namespace, "pods", r.Metadata.Name),
+		asJSON, object{"gracePeriodSeconds": 0}))
 }
 
 // ignoreMissing is err unless it is of an object that was deleted.
@@ -248,8 +257,10 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// kill sends a signal to a random container of a namespace, or deletes its pod through the API as an eviction does, and returns its index.
-func (n *node) kill(ctx context.Context, namespace string, rng *rand.Rand, evict bool, skip func(index string) bool) (index string, err error) {
+// kill sends a signal to a random container of a namespace, or deletes its pod through the API as an eviction does, and
+// returns its index.
+func (n *node) kill(ctx context.Context, namespace string, rng *rand.Rand, evict bool,
+	skip func(index string) bool) (index string, err error) {
 	n.mu.Lock()
 	var candidates []*running
 	for _, r := range n.pods {
@@ -271,5 +282,6 @@ func (n *node) kill(ctx context.Context, namespace string, rng *rand.Rand, evict
 		return r.index(), nil
 	}
 	eviction := object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": r.Metadata.Name}}
-	return r.index(), ignoreMissing(n.object(ctx, http.MethodPost, namespaced(namespace, "pods", r.Metadata.Name, "eviction"), asJSON, eviction))
+	return r.index(), ignoreMissing(n.object(ctx, http.MethodPost,
+		namespaced(namespace, "pods", r.Metadata.Name, "eviction"), asJSON, eviction))
 }

@@ -25,7 +25,8 @@ func (n *node) process(p *pod) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	out := process{Image: n.image, Base: base, User: imageUser, Group: imageUser, Dir: "/data", Env: []string{"PATH=/usr/bin", "HOME=/tmp", "HOSTNAME=" + p.Metadata.Name}}
+	out := process{Image: n.image, Base: base, User: imageUser, Group: imageUser, Dir: "/data",
+		Env: []string{"PATH=/usr/bin", "HOME=/tmp", "HOSTNAME=" + p.Metadata.Name}}
 	if c.WorkingDir != "" {
 		out.Dir = c.WorkingDir
 	}
@@ -118,7 +119,8 @@ func (p *pod) field(path string) (string, error) {
 	case "spec.nodeName":
 		return nodeName, nil
 	}
-	for prefix, values := range map[string]map[string]string{"metadata.annotations['": p.Metadata.Annotations, "metadata.labels['": p.Metadata.Labels} {
+	for prefix, values := range map[string]map[string]string{"metadata.annotations['": p.Metadata.Annotations,
+		"metadata.labels['": p.Metadata.Labels} {
 		if key, ok := strings.CutPrefix(path, prefix); ok {
 			return values[strings.TrimSuffix(key, "']")], nil
 		}

@@ -35,7 +35,8 @@ func (r results) String() string {
 	for _, x := range r {
 		all, slowest, memory := sum(x.workers)
 		last, _, lastMemory := sum(x.others)
-		fmt.Fprintf(&b, "| %s | %d | %d | %.0f | %.1f | %.1f | %.1f | %.1f | %d | %d | %d |\n", x.name, len(x.workers)+len(x.others), x.ended, x.seconds,
+		fmt.Fprintf(&b, "| %s | %d | %d | %.0f | %.1f | %.1f | %.1f | %.1f | %d | %d | %d |\n", x.name,
+			len(x.workers)+len(x.others), x.ended, x.seconds,
 			x.one.CPU, all, slowest, last, x.one.Memory/mib, memory/mib, lastMemory/mib)
 	}
 	return b.String()

@@ -58,12 +58,14 @@ func dataFolder(t *testing.T) string {
 	return folder
 }
 
-// mcompress runs the program as a container of its own, outside of the cluster, with a folder at /data, and returns what it has used and printed on stdout.
+// mcompress runs the program as a container of its own, outside of the cluster, with a folder at /data, and returns
+// what it has used and printed on stdout.
 func mcompress(t *testing.T, image, folder string, args ...string) (usage, string) {
 	t.Helper()
 	dir := t.TempDir()
 	p := process{
-		Image: image, Base: filepath.Join(dir, "root"), User: imageUser, Group: imageUser, Dir: "/data", Env: []string{"HOME=/tmp"},
+		Image: image, Base: filepath.Join(dir, "root"), User: imageUser, Group: imageUser, Dir: "/data",
+		Env:    []string{"HOME=/tmp"},
 		Mounts: []mount{{Source: folder, Target: "/data"}, {Kind: "tmpfs", Target: "/tmp", Options: "mode=1777"}},
 		Args:   append([]string{"/usr/bin/mcompress"}, args...),
 	}
@@ -148,7 +150,8 @@ const strict = "?dryRun=All&fieldValidation=Strict"
 func (s *site) create(t *testing.T, m manifest) {
 	t.Helper()
 	for _, query := range []string{strict, ""} {
-		if err := s.controlPlane.send(t.Context(), http.MethodPost, namespaced(s.namespace, "jobs")+query, asYAML, []byte(m), nil); err != nil {
+		if err := s.controlPlane.send(t.Context(), http.MethodPost, namespaced(s.namespace, "jobs")+query, asYAML,
+			[]byte(m), nil); err != nil {
 			t.Fatalf("%v\n%s", err, m)
 		}
 	}
@@ -233,8 +236,9 @@ func (e ended) lines(t *testing.T) (all []line) {
 // largest is the number of bytes up to which real models are in a list.
 const largest = 3 << 20
 
-// makeModels writes models into the folder models of a folder, and a list of them, list.txt, with paths relative to it. They are copies of the fixtures and
-// of real models with graphs of different names, in one file, with external data, or packed.
+// makeModels writes models into the folder models of a folder, and a list of them, list.txt, with paths relative to it.
+// They are copies of the fixtures and of real models with graphs of different names, in one file, with external data,
+// or packed.
 func makeModels(t *testing.T, image, folder string, n int) {
 	t.Helper()
 	sources := conform.Fixtures(t)
@@ -250,7 +254,8 @@ func makeModels(t *testing.T, image, folder string, n int) {
 	var list strings.Builder
 	for i := range n {
 		name := fmt.Sprintf("%03d.onnx", i)
-		if err := copyModel(t.Context(), sources[i%len(sources)], filepath.Join(models, name), fmt.Sprintf("graph %d", i), i%4 == 1); err != nil {
+		if err := copyModel(t.Context(), sources[i%len(sources)], filepath.Join(models, name),
+			fmt.Sprintf("graph %d", i), i%4 == 1); err != nil {
 			t.Fatal(err)
 		}
 		if i%8 == 7 {
@@ -300,7 +305,11 @@ func sameFiles(t *testing.T, got, want string, extra ...string) {
 	}
 	a, b := names(got), names(want)
 	if !slices.Equal(a, b) {
-		t.Errorf("%d files, want %d; not in both: %q", len(a), len(b), slices.DeleteFunc(append(a, b...), func(name string) bool { return slices.Contains(a, name) && slices.Contains(b, name) }))
+		t.Errorf("%d files, want %d; not in both: %q", len(a), len(b),
+			slices.DeleteFunc(append(a, b...), func(name string) bool {
+				return slices.Contains(a, name) &&
+					slices.Contains(b, name)
+			}))
 		return
 	}
 	for _, name := range b {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// slurmConfiguration is that of a cluster of one node with more CPUs than it has, so that many tasks run at a time. A requeued job waits until its
-// credentials have expired.
+// slurmConfiguration is that of a cluster of one node with more CPUs than it has, so that many tasks run at a time. A
+// requeued job waits until its credentials have expired.
 const slurmConfiguration = `ClusterName=loopback
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort=%[1]s
@@ -61,12 +61,14 @@ func testSlurmList(t *testing.T, image string) {
 	sameFiles(t, filepath.Join(folder, "compressed"), filepath.Join(reference, "compressed"), indexFiles...)
 }
 
-// The script that plan prints submits workers, which are interrupted at random, and a job that completes the result: that of one process.
+// The script that plan prints submits workers, which are interrupted at random, and a job that completes the result:
+// that of one process.
 func testSlurmPlan(t *testing.T) {
 	folder := t.TempDir()
 	realModel(t, folder, miniLM, tokens)
 	command := "quantize --method weight-int4 --algo hqq --data sms800_tokens.npz --limit 16 model.onnx"
-	output(t, folder, "sh", "-c", strings.Replace("mcompress "+command, "quantize", "quantize --data-files 8 -o alone/", 1))
+	output(t, folder, "sh", "-c", strings.Replace("mcompress "+command, "quantize",
+		"quantize --data-files 8 -o alone/", 1))
 	text := output(t, folder, "sh", "-c", "mcompress plan -n 8 -o divided --emit slurm -- "+command+" | sh")
 	var work, finalize string
 	if _, err := fmt.Sscanf(text, "workers: job %s then job %s", &work, &finalize); err != nil {
@@ -94,8 +96,8 @@ func output(t *testing.T, dir, name string, args ...string) string {
 	return string(text)
 }
 
-// interruptAtRandom sends SIGTERM to processes of tasks of a job, or requeues the tasks, until it has done so n times or the job has ended; it returns how
-// often it did either. A task gets SIGTERM once, as its script has few attempts.
+// interruptAtRandom sends SIGTERM to processes of tasks of a job, or requeues the tasks, until it has done so n times
+// or the job has ended; it returns how often it did either. A task gets SIGTERM once, as its script has few attempts.
 func interruptAtRandom(t *testing.T, job string, n int) (terminated, requeued int) {
 	t.Helper()
 	t.Logf("interruptions of seed %d", seed)
@@ -137,7 +139,8 @@ func completed(t *testing.T, job string) {
 	var states string
 	wait(t, "job "+job, 10*time.Minute, func() bool {
 		states = output(t, "", "squeue", "--noheader", "--array", "--states=all", "--format=%T", "--jobs="+job)
-		return !strings.Contains(states, "PENDING") && !strings.Contains(states, "RUNNING") && !strings.Contains(states, "COMPLETING")
+		return !strings.Contains(states, "PENDING") && !strings.Contains(states, "RUNNING") &&
+			!strings.Contains(states, "COMPLETING")
 	})
 	for _, state := range strings.Fields(states) {
 		if state != "COMPLETED" {
@@ -147,16 +150,18 @@ func completed(t *testing.T, job string) {
 	}
 }
 
-// startSlurm starts munged, slurmctld and slurmd of .cluster/slurm until the test ends. Commands of the test, and jobs, find Slurm's programs and that of
-// an image in PATH.
+// startSlurm starts munged, slurmctld and slurmd of .cluster/slurm until the test ends. Commands of the test, and jobs,
+// find Slurm's programs and that of an image in PATH.
 func startSlurm(t *testing.T, image string) {
 	t.Helper()
 	programs, dir := built(t, "slurm"), t.TempDir()
 	libraries, sbin := filepath.Join(programs, "usr", "lib", "x86_64-linux-gnu"), filepath.Join(programs, "usr", "sbin")
-	plugins, configuration, socket := filepath.Join(libraries, "slurm-wlm"), filepath.Join(dir, "slurm.conf"), filepath.Join(dir, "munge.socket")
+	plugins, configuration, socket := filepath.Join(libraries, "slurm-wlm"), filepath.Join(dir, "slurm.conf"),
+		filepath.Join(dir, "munge.socket")
 	t.Setenv("SLURM_CONF", configuration)
 	t.Setenv("LD_LIBRARY_PATH", libraries+":"+plugins)
-	t.Setenv("PATH", strings.Join([]string{filepath.Join(image, "usr", "bin"), filepath.Join(programs, "usr", "bin"), os.Getenv("PATH")}, ":"))
+	t.Setenv("PATH", strings.Join([]string{filepath.Join(image, "usr", "bin"), filepath.Join(programs, "usr", "bin"),
+		os.Getenv("PATH")}, ":"))
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +182,8 @@ func startSlurm(t *testing.T, image string) {
 	run := func(name string, args ...string) {
 		daemon(t, filepath.Join(dir, name+".log"), exec.Command(filepath.Join(sbin, name), args...))
 	}
-	run("munged", "--foreground", "--force", "--socket", socket, "--key-file", filepath.Join(dir, "munge.key"), "--pid-file", filepath.Join(dir, "munged.pid"),
+	run("munged", "--foreground", "--force", "--socket", socket, "--key-file", filepath.Join(dir, "munge.key"),
+		"--pid-file", filepath.Join(dir, "munged.pid"),
 		"--seed-file", filepath.Join(dir, "munged.seed"), "--log-file", filepath.Join(dir, "munged.messages"))
 	wait(t, "munged", time.Minute, func() bool {
 		_, err := os.Stat(socket)

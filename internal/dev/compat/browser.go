@@ -40,7 +40,8 @@ func openBrowser(root string) (worker, error) {
 	b.server = &http.Server{Handler: b.handler(root)}
 	go b.server.Serve(listener)
 	b.cmd = exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--user-data-dir="+profile, fmt.Sprintf("http://%s/web.html", listener.Addr()))
+		"--disable-component-update", "--disable-sync", "--user-data-dir="+profile,
+		fmt.Sprintf("http://%s/web.html", listener.Addr()))
 	if err := b.cmd.Start(); err != nil {
 		b.close()
 		return nil, err
@@ -61,7 +62,8 @@ func (b *browser) handler(root string) http.Handler {
 	mux := http.NewServeMux()
 	sources := filepath.Join(root, "internal", "dev", "compat")
 	mux.Handle("/", http.FileServer(http.Dir(sources)))
-	mux.Handle("/ort/", http.StripPrefix("/ort/", http.FileServer(http.Dir(filepath.Join(root, ".compat", "web", "node_modules", "onnxruntime-web", "dist")))))
+	mux.Handle("/ort/", http.StripPrefix("/ort/", http.FileServer(http.Dir(filepath.Join(root, ".compat", "web",
+		"node_modules", "onnxruntime-web", "dist")))))
 	mux.HandleFunc("/model", serveModel)
 	mux.HandleFunc("/request", func(w http.ResponseWriter, r *http.Request) {
 		select {

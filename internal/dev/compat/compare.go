@@ -14,8 +14,8 @@ import (
 // maxSQNR replaces infinity, which JSON cannot express.
 const maxSQNR = 200
 
-// sqnr is the lowest SQNR of the outputs in decibels. Outputs are matched by name, else by position: some runtimes rename them or
-// add others.
+// sqnr is the lowest SQNR of the outputs in decibels. Outputs are matched by name, else by position: some runtimes
+// rename them or add others.
 func sqnr(want, got []conform.Array) (float64, error) {
 	low := float64(maxSQNR)
 	for i, w := range want {

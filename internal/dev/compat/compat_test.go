@@ -14,8 +14,9 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// TestSampleRunsAsRecorded runs the sample of models, each in half of the forms, on the oldest and the newest version of ONNX Runtime, and all
-// of them in every runtime under make test-exhaustive: each file loads and is right where the committed results have it.
+// TestSampleRunsAsRecorded runs the sample of models, each in half of the forms, on the oldest and the newest version
+// of ONNX Runtime, and all of them in every runtime under make test-exhaustive: each file loads and is right where the
+// committed results have it.
 func TestSampleRunsAsRecorded(t *testing.T) {
 	conform.Shared(t)
 	committed := results(t)
@@ -76,7 +77,8 @@ func compareCells(t *testing.T, model string, v variant, runtime string, want, n
 	}
 }
 
-// TestMain reads the metadata of the workers' sources, so that go test runs the tests again after one of them has changed.
+// TestMain reads the metadata of the workers' sources, so that go test runs the tests again after one of them has
+// changed.
 func TestMain(m *testing.M) {
 	for _, pattern := range []string{"*.py", "*.mjs", filepath.Join("adapters", "*.py")} {
 		names, _ := filepath.Glob(pattern)
@@ -116,7 +118,8 @@ func committed(t *testing.T, name string) *matrix {
 	return m
 }
 
-// TestPageIsThatOfTheResults compares docs/compatibility.md with results.json, which is complete and of the pinned versions.
+// TestPageIsThatOfTheResults compares docs/compatibility.md with results.json, which is complete and of the pinned
+// versions.
 func TestPageIsThatOfTheResults(t *testing.T) {
 	m, root := results(t), rootFolder(t)
 	for _, r := range runtimes() {
@@ -125,12 +128,14 @@ func TestPageIsThatOfTheResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Versions[r.Name] != version {
-			t.Errorf("results.json has version %q of %s, pinned is %q: make compat", m.Versions[r.Name], r.Name, version)
+			t.Errorf("results.json has version %q of %s, pinned is %q: make compat", m.Versions[r.Name], r.Name,
+				version)
 		}
 	}
 	for _, f := range m.Files {
 		if len(f.Cells) != len(runtimes()) {
-			t.Errorf("%s of %s has results in %d of %d runtimes: make compat", f.Variant, f.Model, len(f.Cells), len(runtimes()))
+			t.Errorf("%s of %s has results in %d of %d runtimes: make compat", f.Variant, f.Model, len(f.Cells),
+				len(runtimes()))
 		}
 	}
 	written, err := os.ReadFile(filepath.Join(root, "docs", "compatibility.md"))
@@ -144,7 +149,8 @@ func TestPageIsThatOfTheResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if written, err = os.ReadFile(filepath.Join(root, "pass", "slowdowns.go")); err != nil || string(written) != string(slow) {
+	if written, err = os.ReadFile(filepath.Join(root, "pass", "slowdowns.go")); err != nil ||
+		string(written) != string(slow) {
 		t.Errorf("pass/slowdowns.go is not that of results.json: make compat (%v)", err)
 	}
 }

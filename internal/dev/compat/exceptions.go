@@ -13,8 +13,8 @@ type exception struct {
 	runtimes       []string
 }
 
-// exceptions are the files for which the rule of defaults does not hold: at least slower times the speed of float in every ONNX Runtime
-// from 1.20 on.
+// exceptions are the files for which the rule of defaults does not hold: at least slower times the speed of float in
+// every ONNX Runtime from 1.20 on.
 func exceptions(m *matrix) []exception {
 	var all []exception
 	for _, f := range m.Files {
@@ -23,7 +23,8 @@ func exceptions(m *matrix) []exception {
 		}
 		e := exception{variant: f.Variant, model: f.Model, lowest: slower}
 		for _, r := range runtimes() {
-			if c := f.Cells[r.Name]; c != nil && r.Adapter == "ort" && r.Name != oldest && c.Speed > 0 && c.Speed < slower {
+			if c := f.Cells[r.Name]; c != nil && r.Adapter == "ort" && r.Name != oldest && c.Speed > 0 &&
+				c.Speed < slower {
 				e.runtimes, e.lowest = append(e.runtimes, r.short()), min(e.lowest, c.Speed)
 			}
 		}
@@ -37,7 +38,8 @@ func exceptions(m *matrix) []exception {
 
 // isDefault reports whether a variant leaves the choice of forms to the defaults.
 func isDefault(variant string) bool {
-	return !slices.ContainsFunc([]string{"--target", "--form", "--compute"}, func(flag string) bool { return strings.Contains(variant, flag) })
+	return !slices.ContainsFunc([]string{"--target", "--form", "--compute"},
+		func(flag string) bool { return strings.Contains(variant, flag) })
 }
 
 // exceptionTable is the section of the page about them.

@@ -46,7 +46,8 @@ func (m *maker) make(ctx context.Context, model model, v variant) (string, []str
 	}
 	var forms []string
 	for i, step := range v.Steps {
-		out := filepath.Join(m.folder, fmt.Sprintf("%s.%s.%d.onnx", model.Name, strings.NewReplacer(" ", "-", ",", "").Replace(v.Name), i))
+		out := filepath.Join(m.folder, fmt.Sprintf("%s.%s.%d.onnx", model.Name,
+			strings.NewReplacer(" ", "-", ",", "").Replace(v.Name), i))
 		args := append(withData(step, data), "--no-verify", "--no-sync", "--report", "json", "-o", out, path)
 		command := exec.CommandContext(ctx, m.binary, args...)
 		command.Dir = m.root

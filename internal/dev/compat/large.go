@@ -13,13 +13,15 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A large is a model of at least 100 MB of one kind of layer, for measurements of memory: that of smaller models is mostly the runtime's own.
+// A large is a model of at least 100 MB of one kind of layer, for measurements of memory: that of smaller models is
+// mostly the runtime's own.
 type large struct {
 	name  string
 	build func(b *builder)
 }
 
-// larges have buffers of 4 to 16 MiB, and a table in one of 100 MB: allocators return large buffers to the system at once, and keep small ones.
+// larges have buffers of 4 to 16 MiB, and a table in one of 100 MB: allocators return large buffers to the system at
+// once, and keep small ones.
 func larges() []large {
 	return []large{
 		{"large-products", func(b *builder) {
@@ -32,16 +34,19 @@ func larges() []large {
 		{"large-convolutions", func(b *builder) {
 			x := b.input(ir.Float, 512, 8, 8)
 			for range 11 {
-				x = b.Insert(nil, "Relu", []*ir.Value{b.Insert(nil, "Conv", []*ir.Value{x, b.weight(512, 512, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))})
+				x = b.Insert(nil, "Relu", []*ir.Value{b.Insert(nil, "Conv", []*ir.Value{x, b.weight(512, 512, 3, 3)},
+					ir.IntsAttr("pads", 1, 1, 1, 1))})
 			}
 			b.output(x, 4)
 		}},
 		{"large-recurrent", func(b *builder) {
 			x := b.input(ir.Float, 1, 1024)
-			directions := b.AddConst("directions", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Ints(1)})
+			directions := b.AddConst("directions",
+				&ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Ints(1)})
 			for range 3 {
 				in := []*ir.Value{x, b.weight(1, 4096, 1024), b.weight(1, 4096, 1024), b.weight(1, 8192)}
-				x = b.Insert(nil, "Squeeze", []*ir.Value{b.Insert(nil, "LSTM", in, ir.IntAttr("hidden_size", 1024)), directions})
+				x = b.Insert(nil, "Squeeze", []*ir.Value{b.Insert(nil, "LSTM", in, ir.IntAttr("hidden_size", 1024)),
+					directions})
 			}
 			b.output(x, 3)
 		}},
@@ -57,7 +62,8 @@ func (l large) model(folder string) model {
 	return model{Name: l.name, Path: filepath.Join(folder, l.name+".onnx")}
 }
 
-// measuresMemory reports whether memory is measured in r: not in browsers, which have no figure, and not in the reference evaluator, which unpacks nothing by loading.
+// measuresMemory reports whether memory is measured in r: not in browsers, which have no figure, and not in the
+// reference evaluator, which unpacks nothing by loading.
 func (r runtime) measuresMemory() bool { return r.Adapter != "" && r.Adapter != "reference" }
 
 // largeModels are all of them.

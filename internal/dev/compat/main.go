@@ -52,12 +52,15 @@ func run(ctx context.Context, only selection, seconds float64) error {
 	measured := filter(only, variants(), func(v variant) string { return v.Name })
 	in := filter(only, runtimes(), func(r runtime) string { return r.Name })
 	name := func(m model) string { return m.Name }
-	all, err := (&sweep{models: selected(only, models(), largeModels(""), name), variants: measured, runtimes: in, seconds: seconds}).results(ctx, allResults)
+	all, err := (&sweep{models: selected(only, models(), largeModels(""), name), variants: measured, runtimes: in,
+		seconds: seconds}).results(ctx, allResults)
 	if err != nil {
 		return err
 	}
 	in = slices.DeleteFunc(slices.Clone(in), func(r runtime) bool { return !r.measuresMemory() })
-	memory, err := (&sweep{models: selected(only, largeModels(""), models(), name), variants: filter(only, memoryVariants(), func(v variant) string { return v.Name }), runtimes: in, memory: true}).results(ctx, memoryResults)
+	memory, err := (&sweep{models: selected(only, largeModels(""), models(), name),
+		variants: filter(only, memoryVariants(), func(v variant) string { return v.Name }), runtimes: in,
+		memory: true}).results(ctx, memoryResults)
 	if err != nil {
 		return err
 	}
@@ -72,13 +75,15 @@ func run(ctx context.Context, only selection, seconds float64) error {
 
 // selected are the selected models of a sweep: none if only models of the other sweep are.
 func selected(only selection, of, others []model, name func(model) string) []model {
-	if slices.ContainsFunc(others, func(m model) bool { return only.has(m.Name) }) && !slices.ContainsFunc(of, func(m model) bool { return only.has(m.Name) }) {
+	if slices.ContainsFunc(others, func(m model) bool { return only.has(m.Name) }) &&
+		!slices.ContainsFunc(of, func(m model) bool { return only.has(m.Name) }) {
 		return nil
 	}
 	return filter(only, of, name)
 }
 
-// results resumes an interrupted run, reports cells that are worse than the committed ones and writes those of the name, which it returns.
+// results resumes an interrupted run, reports cells that are worse than the committed ones and writes those of the
+// name, which it returns.
 func (s *sweep) results(ctx context.Context, name string) (*matrix, error) {
 	path, err := resultsPath(name)
 	if err != nil {

@@ -53,7 +53,8 @@ type cell struct {
 // rank orders states: a lower one is worse.
 func (c *cell) rank() int { return slices.Index([]string{refused, fails, wrong, right}, c.State) }
 
-// saturated reports whether the outputs of a variant are wrong because its products saturate on this CPU, unlike before.
+// saturated reports whether the outputs of a variant are wrong because its products saturate on this CPU, unlike
+// before.
 func (v variant) saturated(before, now *cell) bool {
 	return v.Saturates && now.State == wrong && before.Exact && !now.Exact
 }
@@ -98,7 +99,8 @@ func (m *matrix) write(path string) error {
 		lines = append(lines, line)
 	}
 	return atomicfile.Write(path, atomicfile.Access{}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "{\"Versions\": %s,\n\"Files\": [\n%s\n]}\n", versions, bytes.Join(lines, []byte(",\n")))
+		_, err := fmt.Fprintf(w, "{\"Versions\": %s,\n\"Files\": [\n%s\n]}\n", versions,
+			bytes.Join(lines, []byte(",\n")))
 		return err
 	})
 }

@@ -99,7 +99,8 @@ func (s *subject) distance(outputs []conform.Array) (float64, error) {
 	return sqnr(s.reference, outputs)
 }
 
-// shorten removes paths of this machine from a message and keeps its start and its end, where some runtimes have the cause.
+// shorten removes paths of this machine from a message and keeps its start and its end, where some runtimes have the
+// cause.
 func (s *subject) shorten(message string) string {
 	message = strings.NewReplacer(s.path, "model.onnx", s.source, "model.onnx").Replace(message)
 	const part = 160

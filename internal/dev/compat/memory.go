@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// mostMemory is the resident memory or its peak, divided by that of the float model, above which a form takes more memory than float.
+// mostMemory is the resident memory or its peak, divided by that of the float model, above which a form takes more
+// memory than float.
 const mostMemory = 1.05
 
-// unpacked are the forms of defaults that may take more memory than float in ONNX Runtime, with the reason: of the forms tried, none that is not
-// slower takes less.
+// unpacked are the forms of defaults that may take more memory than float in ONNX Runtime, with the reason: of the
+// forms tried, none that is not slower takes less.
 var unpacked = map[string]string{
 	"cast-mul":      "folded by loading; forms that stay quantized are slower",
 	"cast-float16":  "folded by loading into a copy of each weight",
@@ -23,7 +24,8 @@ var unpacked = map[string]string{
 	"delta":         "folded by loading",
 }
 
-// An excess is a file of a default form that takes more memory than float in some versions of ONNX Runtime from 1.20 on.
+// An excess is a file of a default form that takes more memory than float in some versions of ONNX Runtime from 1.20
+// on.
 type excess struct {
 	*file
 	most     float64
@@ -43,8 +45,8 @@ func (e excess) reason() string {
 	return ""
 }
 
-// asFloat are the forms of which ONNX Runtime holds float weights of at most the size of those of the source, once. Files with them, and with no
-// form at all, show how much one allocator differs: up to 1.65 × in some versions.
+// asFloat are the forms of which ONNX Runtime holds float weights of at most the size of those of the source, once.
+// Files with them, and with no form at all, show how much one allocator differs: up to 1.65 × in some versions.
 var asFloat = []string{"in-place", "rescaled", "factors", "smaller", "cast-product"}
 
 // excesses are the files for which the rule of defaults does not hold: at most mostMemory times the memory of float.
@@ -69,11 +71,12 @@ func excesses(m *matrix) []excess {
 	return all
 }
 
-// relativeMemory is the growth of resident memory by loading f, and of its peak by loading and one run, divided by those of the float model; 0
-// if they were not measured.
+// relativeMemory is the growth of resident memory by loading f, and of its peak by loading and one run, divided by
+// those of the float model; 0 if they were not measured.
 func relativeMemory(m *matrix, f *file, r runtime) (resident, peak float64) {
 	float := m.find(source, f.Model)
-	if float == nil || float.Cells[r.Name] == nil || f.Cells[r.Name] == nil || float.Cells[r.Name].Resident == 0 || float.Cells[r.Name].Memory == 0 {
+	if float == nil || float.Cells[r.Name] == nil || f.Cells[r.Name] == nil || float.Cells[r.Name].Resident == 0 ||
+		float.Cells[r.Name].Memory == 0 {
 		return 0, 0
 	}
 	c, of := f.Cells[r.Name], float.Cells[r.Name]
@@ -114,7 +117,8 @@ func memorySection(m *matrix) string {
 	}
 	fmt.Fprintf(&b, "\n### More than float\n\nFiles of default forms that take more than %.2f × the memory of float in a version of ONNX Runtime from 1.20 on, the most first; [the forms tried](decisions/memory.md#runtimes-that-fold-constants).\n\n| command | model | most | versions | reason |\n|---|---|---:|---|---|\n", mostMemory)
 	for _, e := range excesses(m) {
-		fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s |\n", e.Variant, e.Model, e.most, strings.Join(e.runtimes, ", "), e.reason())
+		fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s |\n", e.Variant, e.Model, e.most, strings.Join(e.runtimes, ", "),
+			e.reason())
 	}
 	return b.String()
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// The largest differences of memory, in fractions: that of a form from the committed figure, and an estimate of a report from a measured process.
-// Processes that load one file differ by a fifth, and estimates by a third from most: beyond a half, the estimate is of something else.
+// The largest differences of memory, in fractions: that of a form from the committed figure, and an estimate of a
+// report from a measured process. Processes that load one file differ by a fifth, and estimates by a third from most:
+// beyond a half, the estimate is of something else.
 const (
 	recordedMemory  = 0.25
 	estimatedMemory = 0.5
 )
 
-// TestMemoryIsAsRecordedAndEstimated loads large models in the newest ONNX Runtime: those of default forms take at most mostMemory times the memory
-// of float, or what the committed results have, and about what the report of the file says.
+// TestMemoryIsAsRecordedAndEstimated loads large models in the newest ONNX Runtime: those of default forms take at most
+// mostMemory times the memory of float, or what the committed results have, and about what the report of the file says.
 func TestMemoryIsAsRecordedAndEstimated(t *testing.T) {
 	conform.Shared(t)
 	recorded, folder := committed(t, memoryResults), t.TempDir()
@@ -74,12 +75,14 @@ func TestMemoryIsAsRecordedAndEstimated(t *testing.T) {
 	}
 }
 
-// TestExcessesHaveReasons requires a form that is unpacked of each file of a default form that takes more memory than float, and cells of all files.
+// TestExcessesHaveReasons requires a form that is unpacked of each file of a default form that takes more memory than
+// float, and cells of all files.
 func TestExcessesHaveReasons(t *testing.T) {
 	m := committed(t, memoryResults)
 	for _, e := range excesses(m) {
 		if e.reason() == "" {
-			t.Errorf("%s of %s takes %.2f × the memory of float, and none of its forms %v is one that is unpacked", e.Variant, e.Model, e.most, e.Forms)
+			t.Errorf("%s of %s takes %.2f × the memory of float, and none of its forms %v is one that is unpacked",
+				e.Variant, e.Model, e.most, e.Forms)
 		}
 	}
 	for _, model := range largeModels("") {
@@ -94,18 +97,21 @@ func TestExcessesHaveReasons(t *testing.T) {
 	}
 }
 
-// compareMemory requires the memory of f to be at most mostMemory times that of float, or about what was recorded for f. The figures of f are compared and
-// not their quotients by float: ONNX Runtime frees the weights that it has packed, and whether glibc's malloc returns their buffers to the system depends on
-// what the process has allocated before. Float products of 104 MiB took from 99 to 171 MiB in one version, where forms differ by a twentieth.
+// compareMemory requires the memory of f to be at most mostMemory times that of float, or about what was recorded for
+// f. The figures of f are compared and not their quotients by float: ONNX Runtime frees the weights that it has packed,
+// and whether glibc's malloc returns their buffers to the system depends on what the process has allocated before.
+// Float products of 104 MiB took from 99 to 171 MiB in one version, where forms differ by a twentieth.
 func compareMemory(t *testing.T, m *matrix, f *file, r runtime, was *file) {
 	t.Helper()
 	float, now, recorded := m.find(source, f.Model).Cells[r.Name], f.Cells[r.Name], was.Cells[r.Name]
 	for _, c := range []struct {
 		what            string
 		now, float, was int64
-	}{{"resident", now.Resident, float.Resident, recorded.Resident}, {"peak", now.Memory, float.Memory, recorded.Memory}} {
+	}{{"resident", now.Resident, float.Resident, recorded.Resident},
+		{"peak", now.Memory, float.Memory, recorded.Memory}} {
 		if float64(c.now) > mostMemory*float64(c.float) && float64(c.now) > (1+recordedMemory)*float64(c.was) {
-			t.Errorf("%s of %s in %s: %s %d MiB, was %d; float has %d", f.Variant, f.Model, r.Name, c.what, c.now>>20, c.was>>20, c.float>>20)
+			t.Errorf("%s of %s in %s: %s %d MiB, was %d; float has %d", f.Variant, f.Model, r.Name, c.what, c.now>>20,
+				c.was>>20, c.float>>20)
 		}
 	}
 }
@@ -132,7 +138,8 @@ func compareEstimate(t *testing.T, name, path string, float, c *cell) {
 		what                string
 		estimated, measured int64
 	}{
-		{"float", report.Totals.Runtime.Before, float.Resident}, {"peak of float", report.Totals.Peak.Before, float.Memory},
+		{"float", report.Totals.Runtime.Before, float.Resident},
+		{"peak of float", report.Totals.Peak.Before, float.Memory},
 		{"resident", report.Totals.Runtime.After, c.Resident}, {"peak", report.Totals.Peak.After, c.Memory},
 	} {
 		if difference := float64(e.estimated+own)/float64(e.measured) - 1; math.Abs(difference) > estimatedMemory {

@@ -25,8 +25,9 @@ const (
 	sampled = "text/byte_bidi_lstm" // the smallest model whose tables Gather looks up
 )
 
-// models cover the layers that have forms of their own: products, convolutions, recurrent layers and lookups. Those of the
-// repository come first and are the sample, with one of the others: trained models of the shared material with recorded inputs.
+// models cover the layers that have forms of their own: products, convolutions, recurrent layers and lookups. Those of
+// the repository come first and are the sample, with one of the others: trained models of the shared material with
+// recorded inputs.
 func models() []model {
 	all := []model{
 		{"mlp", "fixtures/mlp.onnx", "fixtures/digits_test.npz", true},
@@ -40,7 +41,8 @@ func models() []model {
 		"transformer/mnist_self_attention", "transformer/minilm_l6_v2_vocab3086",
 	} {
 		folder := shared + "/fixtures/models/" + path
-		all = append(all, model{filepath.Base(path), folder + "/model.onnx", folder + "/test_data_set_0", path == sampled})
+		all = append(all, model{filepath.Base(path), folder + "/model.onnx", folder + "/test_data_set_0",
+			path == sampled})
 	}
 	return all
 }
@@ -99,7 +101,8 @@ func (m model) dataset(inputs []dataset.Input, ranges map[string][2]int64) (*dat
 
 // dtypes are NumPy's names of element types.
 var dtypes = map[ir.DType]string{
-	ir.Float: "float32", ir.Double: "float64", ir.Float16: "float16", ir.Bool: "bool", ir.Int8: "int8", ir.Int16: "int16", ir.Int32: "int32",
+	ir.Float: "float32", ir.Double: "float64", ir.Float16: "float16", ir.Bool: "bool", ir.Int8: "int8",
+	ir.Int16: "int16", ir.Int32: "int32",
 	ir.Int64: "int64", ir.Uint8: "uint8", ir.Uint16: "uint16", ir.Uint32: "uint32", ir.Uint64: "uint64",
 }
 

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// factor is the smallest change of speed or memory that is a regression: single measurements differ by less on a busy machine.
+// factor is the smallest change of speed or memory that is a regression: single measurements differ by less on a busy
+// machine.
 const factor = 2
 
 // regressions describes the measured cells that are worse than the committed ones.

@@ -24,7 +24,8 @@ type runtime struct {
 func runtimes() []runtime {
 	var all []runtime
 	for _, version := range []string{"1.17", "1.20", "1.22", "1.23", "1.24", "1.26", "1.31"} {
-		all = append(all, runtime{Name: "ort-" + version, Title: "ONNX Runtime", Package: "onnxruntime", Adapter: "ort"})
+		all = append(all, runtime{Name: "ort-" + version, Title: "ONNX Runtime", Package: "onnxruntime",
+			Adapter: "ort"})
 	}
 	return append(all,
 		runtime{Name: "web", Title: "onnxruntime-web, node", Package: "onnxruntime-web"},
@@ -32,7 +33,8 @@ func runtimes() []runtime {
 		runtime{Name: "openvino", Title: "OpenVINO", Package: "openvino", Adapter: "openvino"},
 		runtime{Name: "opencv", Title: "OpenCV", Package: "opencv-python-headless", Adapter: "opencv"},
 		runtime{Name: "tract", Title: "tract", Package: "tract", Adapter: "tract"},
-		runtime{Name: "reference", Title: "onnx reference evaluator", Package: "onnx", Adapter: "reference", Untimed: true},
+		runtime{Name: "reference", Title: "onnx reference evaluator", Package: "onnx", Adapter: "reference",
+			Untimed: true},
 	)
 }
 
@@ -79,7 +81,8 @@ func (r runtime) version() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder, pin := filepath.Join(root, "internal", "dev", "compat", "environments"), "(?m)^"+regexp.QuoteMeta(r.Package)+`==(\S+)`
+	folder, pin := filepath.Join(root, "internal", "dev", "compat", "environments"),
+		"(?m)^"+regexp.QuoteMeta(r.Package)+`==(\S+)`
 	path := filepath.Join(folder, r.environment()+".txt")
 	if r.Adapter == "" {
 		path, pin = filepath.Join(folder, "web", "package.json"), regexp.QuoteMeta(r.Package)+`": "([^"]+)"`

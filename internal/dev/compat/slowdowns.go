@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// noted is the median speed compared with float below which mcompress warns of a command; measurements differ by less on a busy machine.
+// noted is the median speed compared with float below which mcompress warns of a command; measurements differ by less
+// on a busy machine.
 const noted = 0.9
 
 // slowdowns is the source of pass/slowdowns.go: commands of one method, without a target, whose median speed is low.
@@ -20,7 +21,8 @@ func slowdowns(m *matrix) ([]byte, error) {
 		}
 		for _, r := range runtimes() {
 			if speeds := speedsOf(m, v.Name, r); len(speeds) > 0 && !r.Browser && median(speeds) < noted {
-				fmt.Fprintf(&b, "{%q, %s, %q, %.2f, %.2f},\n", v.Steps[0][2], optionsOf(v.Steps[0][3:]), r.Name, median(speeds), speeds[0])
+				fmt.Fprintf(&b, "{%q, %s, %q, %.2f, %.2f},\n", v.Steps[0][2], optionsOf(v.Steps[0][3:]), r.Name,
+					median(speeds), speeds[0])
 			}
 		}
 	}

@@ -16,11 +16,13 @@ import (
 // targets are those of the combinations, each with the runtimes that must run its files.
 func targets() map[string][]string {
 	all := map[string][]string{
-		"ort-1.17": {"ort-1.17"}, "ort": {"ort-1.31"}, "ort-1.20": {"ort-1.20"}, "web": {"web"}, "openvino": {"openvino"}, "opencv": {"opencv"}, "tract": {"tract"},
+		"ort-1.17": {"ort-1.17"}, "ort": {"ort-1.31"}, "ort-1.20": {"ort-1.20"}, "web": {"web"},
+		"openvino": {"openvino"}, "opencv": {"opencv"}, "tract": {"tract"},
 		"ort-1.20,openvino,tract": {"ort-1.20", "ort-1.31", "openvino", "tract"}, "ort,opencv": {"ort-1.31", "opencv"},
 	}
 	if !conform.Exhaustive() {
-		all = map[string][]string{"ort-1.17": all["ort-1.17"], "ort": all["ort"], "ort-1.17,ort": {"ort-1.17", "ort-1.31"}}
+		all = map[string][]string{"ort-1.17": all["ort-1.17"], "ort": all["ort"],
+			"ort-1.17,ort": {"ort-1.17", "ort-1.31"}}
 	}
 	return all
 }
@@ -28,24 +30,29 @@ func targets() map[string][]string {
 // exactCPU chooses types whose 8-bit products saturate on no CPU, so that outputs do not depend on that of the test.
 const exactCPU = ",any"
 
-// targetSteps are the methods of the combinations: the steps of variants without a target of their own, and the automatic choices.
+// targetSteps are the methods of the combinations: the steps of variants without a target of their own, and the
+// automatic choices.
 func targetSteps() []variant {
 	all := slices.DeleteFunc(variants(), func(v variant) bool {
-		return v.Name == source || slices.ContainsFunc(v.Steps, func(step []string) bool { return slices.Contains(step, "--target") })
+		return v.Name == source || slices.ContainsFunc(v.Steps,
+			func(step []string) bool { return slices.Contains(step, "--target") })
 	})
 	return append(all,
 		variant{Name: "float4", Steps: [][]string{{"quantize", "--method", "float4"}}, SQNR: exact},
-		variant{Name: "l1, auto", Steps: [][]string{{"prune", "--method", "l1", "--amount", "0.9"}, {"sparse", "--format", "auto"}}, SQNR: exact},
-		variant{Name: "static-int8 --activation-type int16", Steps: [][]string{{"quantize", "--method", "static-int8", "--activation-type", "int16", "--data", "DATA"}}, SQNR: rounded},
+		variant{Name: "l1, auto", Steps: [][]string{{"prune", "--method", "l1", "--amount", "0.9"},
+			{"sparse", "--format", "auto"}}, SQNR: exact},
+		variant{Name: "static-int8 --activation-type int16",
+			Steps: [][]string{{"quantize", "--method", "static-int8", "--activation-type", "int16",
+				"--data", "DATA"}}, SQNR: rounded},
 	)
 }
 
 // unsupportedMessage is the documented refusal of a method that has no form for a target.
 var unsupportedMessage = regexp.MustCompile(`not supported by .*; the nearest that is: \S+`)
 
-// TestTargetsRunWhatTheyGet compresses models with each method for each target: the runtimes of the target load the file and its outputs
-// are right, or the method is refused with the nearest one that has a form. Each model has a third of the pairs of a target and a method, or all under
-// make test-exhaustive.
+// TestTargetsRunWhatTheyGet compresses models with each method for each target: the runtimes of the target load the
+// file and its outputs are right, or the method is refused with the nearest one that has a form. Each model has a third
+// of the pairs of a target and a method, or all under make test-exhaustive.
 func TestTargetsRunWhatTheyGet(t *testing.T) {
 	conform.Shared(t)
 	make, err := newMaker(t.Context(), t.TempDir())
@@ -58,7 +65,8 @@ func TestTargetsRunWhatTheyGet(t *testing.T) {
 		workers[tested[i].Name] = w
 	}
 	for i, m := range sampledModels() {
-		if !m.Sample || !conform.Exhaustive() && !slices.Contains([]string{"mlp", "opset10", "byte_bidi_lstm"}, m.Name) {
+		if !m.Sample || !conform.Exhaustive() && !slices.Contains([]string{"mlp", "opset10", "byte_bidi_lstm"},
+			m.Name) {
 			continue
 		}
 		float := runsFloat(t, make, referring, m, workers)
@@ -85,7 +93,8 @@ func TestTargetsRunWhatTheyGet(t *testing.T) {
 				for _, name := range names {
 					now, _ := x.check(workers[name])
 					if float[name] && now.State != right {
-						t.Errorf("%s, %s in %s: %s %s %s", m.Name, forTarget.Name, name, now.State, now.Error, decibelText(now))
+						t.Errorf("%s, %s in %s: %s %s %s", m.Name, forTarget.Name, name, now.State, now.Error,
+							decibelText(now))
 					}
 				}
 			}

@@ -32,7 +32,8 @@ func TestSQNRIsThatOfTheWorstOutput(t *testing.T) {
 		{want[:1], 0, "1 outputs, not 2"},
 	} {
 		d, err := sqnr(want, c.got)
-		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || err == nil && d != c.sqnr {
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || err == nil &&
+			d != c.sqnr {
 			t.Errorf("%v: %v dB, %v; want %v dB, %q", c.got, d, err, c.sqnr, c.err)
 		}
 	}
@@ -55,7 +56,8 @@ func TestRegressionsAreWorseStatesAndFactorsOfTwo(t *testing.T) {
 		{saturating, cell{State: wrong, Exact: true}, "wrong, was right"},
 		{saturating, cell{State: fails}, "does not run, was right"},
 	} {
-		if got := regression(c.variant, before, &c.now); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+		if got := regression(c.variant, before, &c.now); (got == "") != (c.want == "") ||
+			!strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
 		}
 	}
@@ -66,8 +68,10 @@ func TestRegressionsAreWorseStatesAndFactorsOfTwo(t *testing.T) {
 
 func TestMergeReplacesCellsOfOtherContentAndVersion(t *testing.T) {
 	old := &matrix{Versions: map[string]string{newest: "1", "tract": "1"}, Files: []*file{
-		{Variant: source, Model: "mlp", Digest: "a", Cells: map[string]*cell{newest: {State: right}, "tract": {State: right}}},
-		{Variant: source, Model: "cnn", Digest: "a", Cells: map[string]*cell{newest: {State: right}, "tract": {State: right}}},
+		{Variant: source, Model: "mlp", Digest: "a",
+			Cells: map[string]*cell{newest: {State: right}, "tract": {State: right}}},
+		{Variant: source, Model: "cnn", Digest: "a",
+			Cells: map[string]*cell{newest: {State: right}, "tract": {State: right}}},
 		{Variant: "gone", Model: "cnn", Digest: "a", Cells: map[string]*cell{}},
 	}}
 	old.merge(&matrix{Versions: map[string]string{newest: "2"}, Files: []*file{
@@ -89,7 +93,8 @@ func TestFilterKeepsAllOfAKindWithoutAName(t *testing.T) {
 	if got := filter(selection("tract,mlp"), runtimes(), name); len(got) != 1 || got[0].Name != "tract" {
 		t.Errorf("tract: %v", got)
 	}
-	if got := filter(selection("mlp,l1, coo,tract"), variants(), func(v variant) string { return v.Name }); len(got) != 1 || got[0].Name != "l1, coo" {
+	if got := filter(selection("mlp,l1, coo,tract"), variants(),
+		func(v variant) string { return v.Name }); len(got) != 1 || got[0].Name != "l1, coo" {
 		t.Errorf("%v", got)
 	}
 	if got := filter(selection("mlp"), runtimes(), name); len(got) != len(runtimes()) {

@@ -1,7 +1,7 @@
 package main
 
-// A variant is a way of compressing a model: command lines of mcompress, each for the output of the one before it. The argument
-// DATA is the data of the model, and is left out with its flag where the model has none.
+// A variant is a way of compressing a model: command lines of mcompress, each for the output of the one before it. The
+// argument DATA is the data of the model, and is left out with its flag where the model has none.
 type variant struct {
 	Name  string
 	Steps [][]string
@@ -34,13 +34,16 @@ func variants() []variant {
 		{Name: "dynamic-int8", Steps: one(quantize("dynamic-int8")), SQNR: rounded, Saturates: true},
 		{Name: "dynamic-int8 --target any", Steps: one(quantize("dynamic-int8", "--target", "any")), SQNR: rounded},
 		{Name: "static-int8", Steps: one(quantize("static-int8", "--data", "DATA")), SQNR: rounded, Saturates: true},
-		{Name: "static-int8 --target any", Steps: one(quantize("static-int8", "--data", "DATA", "--target", "any")), SQNR: rounded},
+		{Name: "static-int8 --target any", Steps: one(quantize("static-int8", "--data", "DATA", "--target", "any")),
+			SQNR: rounded},
 		{Name: "weight-int8", Steps: one(quantize("weight-int8")), SQNR: rounded},
 		{Name: "weight-int8 --target ort", Steps: one(quantize("weight-int8", "--target", "ort")), SQNR: rounded},
-		{Name: "weight-int8 --form matmulnbits", Steps: one(quantize("weight-int8", "--form", "matmulnbits")), SQNR: rounded},
+		{Name: "weight-int8 --form matmulnbits", Steps: one(quantize("weight-int8", "--form", "matmulnbits")),
+			SQNR: rounded},
 		{Name: "weight-int4", Steps: one(quantize("weight-int4")), SQNR: rounded},
 		{Name: "weight-int4 --target ort", Steps: one(quantize("weight-int4", "--target", "ort")), SQNR: rounded},
-		{Name: "weight-int4 --form matmulnbits", Steps: one(quantize("weight-int4", "--form", "matmulnbits")), SQNR: rounded},
+		{Name: "weight-int4 --form matmulnbits", Steps: one(quantize("weight-int4", "--form", "matmulnbits")),
+			SQNR: rounded},
 		{Name: "weight-int2", Steps: one(quantize("weight-int2")), SQNR: rounded},
 		{Name: "weight-int2 --target ort", Steps: one(quantize("weight-int2", "--target", "ort")), SQNR: rounded},
 		{Name: "float16", Steps: one(quantize("float16")), SQNR: exact},
@@ -65,7 +68,8 @@ func variants() []variant {
 // memoryVariants are those whose memory is measured: also forms that the others have for other weights.
 func memoryVariants() []variant {
 	return append(variants(),
-		variant{Name: "weight-int4 --standard-ops", Steps: [][]string{{"quantize", "--method", "weight-int4", "--standard-ops"}}, SQNR: rounded},
+		variant{Name: "weight-int4 --standard-ops",
+			Steps: [][]string{{"quantize", "--method", "weight-int4", "--standard-ops"}}, SQNR: rounded},
 		variant{Name: "palette", Steps: [][]string{{"quantize", "--method", "palette"}}, SQNR: exact},
 	)
 }

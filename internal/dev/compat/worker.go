@@ -16,8 +16,10 @@ import (
 // timeout is the limit for one request.
 const timeout = 2 * time.Minute
 
-// environment of processes: one thread, short messages, and no usage statistics, which OpenVINO sends unless it runs in CI.
-var environment = []string{"RUST_BACKTRACE=0", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "OPENCV_LOG_LEVEL=SILENT", "PYTHONWARNINGS=ignore", "CI=true"}
+// environment of processes: one thread, short messages, and no usage statistics, which OpenVINO sends unless it runs in
+// CI.
+var environment = []string{"RUST_BACKTRACE=0", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
+	"OPENCV_LOG_LEVEL=SILENT", "PYTHONWARNINGS=ignore", "CI=true"}
 
 // A request is to load and run a model.
 type request struct {

@@ -10,8 +10,10 @@ import (
 // rejected are the generated models that full onnx.checker refuses, by what they are
 // there for. Every other one must pass, so that a slip in the maker shows.
 var rejected = []string{
-	"attribute_presence", "attribute_unknown_type", "constant_text", "empty", "empty_graph", "everywhere", "external_everywhere",
-	"metadata_twice", "no_graph", "produced_twice", "sparse_initializers", "tensor_negative_dim", "unsorted", "value_types",
+	"attribute_presence", "attribute_unknown_type", "constant_text", "empty", "empty_graph", "everywhere",
+	"external_everywhere",
+	"metadata_twice", "no_graph", "produced_twice", "sparse_initializers", "tensor_negative_dim", "unsorted",
+	"value_types",
 }
 
 func TestGeneratedSetParsesAndIsValidWhereItClaimsToBe(t *testing.T) {
@@ -46,7 +48,8 @@ func TestGeneratedEncodingsMeanTheSameModel(t *testing.T) {
 		}
 		styles[parts[1]]++
 		err := w.Equal(filepath.Join(filepath.Dir(path), parts[0]+".onnx"), path)
-		if unknown := parts[1] == "unknown"; unknown != (err != nil) || unknown && !strings.Contains(err.Error(), "unknown fields differ") {
+		if unknown := parts[1] == "unknown"; unknown != (err != nil) || unknown &&
+			!strings.Contains(err.Error(), "unknown fields differ") {
 			t.Errorf("%s: %v", filepath.Base(path), err)
 		}
 	}

@@ -6,7 +6,8 @@ import "testing"
 func TestMemoryIsWhatValuesTake(t *testing.T) {
 	w, at := Start(t), material(t)
 	const rows = 1000
-	m, err := w.Memory(at("mlp.onnx"), []Array{{Name: "x", DType: "float32", Shape: []int{rows, 32}, Data: make([]byte, rows*32*4)}}, true)
+	m, err := w.Memory(at("mlp.onnx"), []Array{{Name: "x", DType: "float32", Shape: []int{rows, 32},
+		Data: make([]byte, rows*32*4)}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ type mlflowRun struct {
 
 // mlflowServerOf starts the server once. It ends with the binary, whose end closes its input.
 var mlflowServerOf = sync.OnceValue(func() (r mlflowRun) {
-	if r.python, r.err = fromEnv("MCOMPRESS_MLFLOW_PYTHON", filepath.Join(".venv-mlflow", "bin", "python")); r.err != nil {
+	if r.python, r.err = fromEnv("MCOMPRESS_MLFLOW_PYTHON",
+		filepath.Join(".venv-mlflow", "bin", "python")); r.err != nil {
 		r.err = fmt.Errorf("no Python with MLflow (%w); `make test` makes one", r.err)
 		return r
 	}
@@ -98,12 +99,14 @@ type MLflowModel struct {
 	Inputs, Outputs []map[string]any
 }
 
-// LoadMLflow loads a registered model by an alias with mlflow.pyfunc, and measures its accuracy on the samples of an .npz.
+// LoadMLflow loads a registered model by an alias with mlflow.pyfunc, and measures its accuracy on the samples of an
+// .npz.
 func LoadMLflow(t testing.TB, name, alias, npz, labels string) MLflowModel {
 	t.Helper()
 	address := MLflow(t)
 	c := Command(mlflowServerOf().python, "-c", mlflowClient, address, name, alias, npz, labels)
-	c.Env = append(c.Env, "MLFLOW_TRACKING_USERNAME="+MLflowUser, "MLFLOW_TRACKING_PASSWORD="+MLflowPassword, "MLFLOW_DISABLE_TELEMETRY=true")
+	c.Env = append(c.Env, "MLFLOW_TRACKING_USERNAME="+MLflowUser, "MLFLOW_TRACKING_PASSWORD="+MLflowPassword,
+		"MLFLOW_DISABLE_TELEMETRY=true")
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	text, err := c.Output()

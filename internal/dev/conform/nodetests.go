@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// NodeTests returns a folder with the backend node tests of the onnx package, one folder a test: model.onnx, tolerance.json, and
-// test_data_set_N with input_N.pb and output_N.pb. It is in the user's cache, by the digest of what computes them, as onnx computes all of
-// them when they are asked for: half a minute.
+// NodeTests returns a folder with the backend node tests of the onnx package, one folder a test: model.onnx,
+// tolerance.json, and test_data_set_N with input_N.pb and output_N.pb. It is in the user's cache, by the digest of what
+// computes them, as onnx computes all of them when they are asked for: half a minute.
 func NodeTests(t testing.TB) string {
 	t.Helper()
 	w := Start(t)

@@ -8,7 +8,8 @@ type Operator struct {
 	Attributes []string // of any version
 }
 
-// Operators returns the operators of ONNX and of ONNX Runtime, by name; names have their domain, except those of ai.onnx.
+// Operators returns the operators of ONNX and of ONNX Runtime, by name; names have their domain, except those of
+// ai.onnx.
 func (w *Worker) Operators() (map[string]Operator, error) {
 	var operators map[string]Operator
 	err := w.call("operators", map[string]any{}, &operators)

@@ -22,7 +22,8 @@ func Start(t testing.TB) *Worker {
 }
 
 // Python returns the path of the Python that has the requirements of the tests: MCOMPRESS_PYTHON, else that of .venv.
-// Where it is missing it skips the test, or fails it where CI=true. It fails the test if a package is not the pinned one.
+// Where it is missing it skips the test, or fails it where CI=true. It fails the test if a package is not the pinned
+// one.
 func Python(t testing.TB) string {
 	t.Helper()
 	python, err := pythonPath()
@@ -52,7 +53,8 @@ func Shared(t testing.TB) string {
 func ORTLibrary(t testing.TB) string {
 	t.Helper()
 	python := Python(t)
-	pattern := filepath.Join(filepath.Dir(python), "..", "lib", "python*", "site-packages", "onnxruntime", "capi", "libonnxruntime.*")
+	pattern := filepath.Join(filepath.Dir(python), "..", "lib", "python*", "site-packages", "onnxruntime", "capi",
+		"libonnxruntime.*")
 	found, err := filepath.Glob(pattern)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("no library of ONNX Runtime at %s", pattern)
@@ -81,8 +83,8 @@ func Root() (string, error) {
 	}
 }
 
-// Tracked returns the files below root that git tracks and that exist, with slashes: results of commands, environments and notes of a
-// developer in a checkout are no sources.
+// Tracked returns the files below root that git tracks and that exist, with slashes: results of commands, environments
+// and notes of a developer in a checkout are no sources.
 func Tracked(root string) ([]string, error) {
 	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
 	if err != nil {

@@ -33,8 +33,8 @@ func pinned(python string) error {
 	return ask.(func() error)()
 }
 
-// unpinned returns an error that names the packages of which a Python has another version than requirements.txt: with those, references compute
-// other digits or lack operators, which looks like an error of the code under test.
+// unpinned returns an error that names the packages of which a Python has another version than requirements.txt: with
+// those, references compute other digits or lack operators, which looks like an error of the code under test.
 func unpinned(python string) error {
 	root, err := Root()
 	if err != nil {

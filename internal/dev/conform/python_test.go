@@ -24,11 +24,13 @@ func TestUnpinnedPackagesAreNamed(t *testing.T) {
 	}
 	t.Setenv("PYTHONPATH", dir)
 	err := unpinned(python)
-	if err == nil || !strings.Contains(err.Error(), "numpy 1.26.4 is not the pinned 2.") || strings.Contains(err.Error(), "scipy") {
+	if err == nil || !strings.Contains(err.Error(), "numpy 1.26.4 is not the pinned 2.") ||
+		strings.Contains(err.Error(), "scipy") {
 		t.Errorf("got %v", err)
 	}
 
-	// Tests that start the worker or a script of their own fail with that error: another spelling of the path is not asked before.
+	// Tests that start the worker or a script of their own fail with that error: another spelling of the path is not
+	// asked before.
 	t.Setenv("MCOMPRESS_PYTHON", filepath.Dir(python)+"/./"+filepath.Base(python))
 	for name, use := range map[string]func(testing.TB){
 		"Start":  func(t testing.TB) { Start(t) },
@@ -48,7 +50,8 @@ func TestMissingPackagesAreNamed(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	err := unpinned(filepath.Join(venv, "bin", "python"))
-	if err == nil || !strings.Contains(err.Error(), " is missing") || !strings.Contains(err.Error(), "make environments") {
+	if err == nil || !strings.Contains(err.Error(), " is missing") ||
+		!strings.Contains(err.Error(), "make environments") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"testing"
 )
 
-// PullORAS pulls an artifact, HOST/REPOSITORY:TAG without TLS, by the Python client of ORAS and returns the paths of its files.
+// PullORAS pulls an artifact, HOST/REPOSITORY:TAG without TLS, by the Python client of ORAS and returns the paths of
+// its files.
 func (w *Worker) PullORAS(reference, folder string) (paths []string, err error) {
 	return paths, w.call("pull_oras", map[string]any{"reference": reference, "folder": folder}, &paths)
 }
 
-// distribution is the program of Debian's package docker-registry: CNCF Distribution 2.8, an OCI registry without the referrers API.
+// distribution is the program of Debian's package docker-registry: CNCF Distribution 2.8, an OCI registry without the
+// referrers API.
 const distribution = "docker-registry"
 
 // distributionPath is the program on the PATH, or that which .ci/docker-registry unpacked.
@@ -30,16 +32,17 @@ func distributionPath() (string, error) {
 	}
 	path := filepath.Join(root, ".registry", "usr", "bin", distribution)
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("no %s to test registries with (Debian's package %[1]s, or .ci/docker-registry): %w", distribution, err)
+		return "", fmt.Errorf("no %s to test registries with (Debian's package %[1]s, or .ci/docker-registry): %w",
+			distribution, err)
 	}
 	return path, nil
 }
 
 var listening = regexp.MustCompile(`listening on ([0-9.:]+)`)
 
-// Distribution runs Debian's docker-registry on a free port of 127.0.0.1 until the test ends, and returns
-// its host and port. config is added to its configuration; its storage is the folder root. Without the program the test is skipped; in CI
-// it fails.
+// Distribution runs Debian's docker-registry on a free port of 127.0.0.1 until the test ends, and returns its host and
+// port. config is added to its configuration; its storage is the folder root. Without the program the test is skipped;
+// in CI it fails.
 func Distribution(t testing.TB, root, config string) string {
 	t.Helper()
 	program, err := distributionPath()

@@ -109,7 +109,8 @@ func TestCompareMeasuresADistanceThatIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := same[0]; !o.Equal || !math.IsInf(float64(o.SQNR), 1) || o.MaxErr != 0 || math.Abs(float64(o.Cosine)-1) > 1e-12 {
+	if o := same[0]; !o.Equal || !math.IsInf(float64(o.SQNR), 1) || o.MaxErr != 0 ||
+		math.Abs(float64(o.Cosine)-1) > 1e-12 {
 		t.Errorf("a model against itself: %+v", o)
 	}
 	noisy, err := w.Compare(at("mlp.onnx"), at("mlp_noisy.onnx"), Options{})

@@ -56,7 +56,8 @@ type SparseMatrix struct {
 	Dense  Array
 }
 
-// SparseFiles writes matrices of all formats and several types by scipy.sparse.save_npz to a folder: NAME.npz for each name.
+// SparseFiles writes matrices of all formats and several types by scipy.sparse.save_npz to a folder: NAME.npz for each
+// name.
 func (w *Worker) SparseFiles(folder string) (names []string, err error) {
 	err = w.call("sparse_files", map[string]any{"folder": folder}, &names)
 	return names, err

@@ -18,8 +18,8 @@ const (
 	S3SecretKey = "test-secret"
 )
 
-// S3 runs VersityGW, an S3 server whose buckets are folders, on a free port of 127.0.0.1 until the test ends. It returns its URL and the folder of its one bucket.
-// Without the program the test is skipped; in CI it fails.
+// S3 runs VersityGW, an S3 server whose buckets are folders, on a free port of 127.0.0.1 until the test ends. It
+// returns its URL and the folder of its one bucket. Without the program the test is skipped; in CI it fails.
 func S3(t testing.TB, bucket string) (endpoint, folder string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,8 +38,8 @@ func S3(t testing.TB, bucket string) (endpoint, folder string) {
 	return endpoint, folder
 }
 
-// ServeS3 runs VersityGW until stop: its buckets are the folders in dir, and metadata is a folder for what it keeps besides. The error is fs.ErrNotExist without
-// the program.
+// ServeS3 runs VersityGW until stop: its buckets are the folders in dir, and metadata is a folder for what it keeps
+// besides. The error is fs.ErrNotExist without the program.
 func ServeS3(dir, metadata string, flags ...string) (endpoint string, stop func(), err error) {
 	root, err := Root()
 	if err != nil {

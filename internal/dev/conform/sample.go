@@ -10,8 +10,8 @@ import (
 // Exhaustive reports whether sweeps run all of their cases, as make test-exhaustive does.
 func Exhaustive() bool { return os.Getenv("MCOMPRESS_EXHAUSTIVE") == "1" }
 
-// Sampled returns one of the cases, another one for each i, or all of them if Exhaustive: a sweep over i and cases then covers
-// each i and each case, but not each pair.
+// Sampled returns one of the cases, another one for each i, or all of them if Exhaustive: a sweep over i and cases then
+// covers each i and each case, but not each pair.
 func Sampled[T any](i int, cases []T) []T { return Part(i, len(cases), cases) }
 
 // Part returns every n-th of the cases, others for each i, or all of them if Exhaustive.
@@ -26,8 +26,8 @@ func Part[T any](i, n int, cases []T) []T {
 	return part
 }
 
-// QuickModels are the real models but for one whose images take as long as those of all others together, or all of them if
-// Exhaustive.
+// QuickModels are the real models but for one whose images take as long as those of all others together, or all of them
+// if Exhaustive.
 func QuickModels(t testing.TB) []string {
 	t.Helper()
 	models := RealModels(t)

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Sizes compares files of a folder, by name, with the sizes in bytes that a report states for them, and for all together. It returns what differs, or nothing.
+// Sizes compares files of a folder, by name, with the sizes in bytes that a report states for them, and for all
+// together. It returns what differs, or nothing.
 func Sizes(folder string, stated map[string]int64, total int64) string {
 	sum := int64(0)
 	for _, name := range slices.Sorted(maps.Keys(stated)) {

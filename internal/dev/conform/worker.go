@@ -97,8 +97,8 @@ func launch() (*process, error) {
 	return p, p.cmd.Start()
 }
 
-// Command is a command of a Python. Bytecode is stored in its virtual environment when a module is first imported, since .ci/venv compiles none;
-// another Python stores none, so that folders of sources stay clean.
+// Command is a command of a Python. Bytecode is stored in its virtual environment when a module is first imported,
+// since .ci/venv compiles none; another Python stores none, so that folders of sources stay clean.
 func Command(python string, args ...string) *exec.Cmd {
 	c := exec.Command(python, args...)
 	environment := filepath.Dir(filepath.Dir(python))
@@ -106,7 +106,8 @@ func Command(python string, args ...string) *exec.Cmd {
 		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 		return c
 	}
-	c.Env = append(os.Environ(), "PYTHONPYCACHEPREFIX="+filepath.Join(environment, "bytecode"), "PYTHONDONTWRITEBYTECODE=")
+	c.Env = append(os.Environ(), "PYTHONPYCACHEPREFIX="+filepath.Join(environment, "bytecode"),
+		"PYTHONDONTWRITEBYTECODE=")
 	return c
 }
 

@@ -65,7 +65,8 @@ func size(n int64) string { return humanize.IBytes(uint64(n)) }
 
 func score(t *testing.T, w *conform.Worker, sh *shell, model string) string {
 	t.Helper()
-	a, err := w.Accuracy(filepath.Join(sh.dir, model), filepath.Join(sh.dir, "fixtures", "digits_test.npz"), "labels", conform.Options{})
+	a, err := w.Accuracy(filepath.Join(sh.dir, model), filepath.Join(sh.dir, "fixtures", "digits_test.npz"), "labels",
+		conform.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

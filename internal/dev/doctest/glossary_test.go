@@ -15,7 +15,8 @@ var (
 	methodName  = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]")
 )
 
-// TestGlossaryNamesWhatExists requires that each flag, method, command and package in the last column of docs/glossary.md exists.
+// TestGlossaryNamesWhatExists requires that each flag, method, command and package in the last column of
+// docs/glossary.md exists.
 func TestGlossaryNamesWhatExists(t *testing.T) {
 	known := map[string]bool{}
 	methods := read(t, root(t), "docs", "methods.md")

@@ -123,7 +123,8 @@ func growthPanel(b *strings.Builder, x, y int, all []growthSeries, figure func(g
 			points = append(points, fmt.Sprintf("%.1f,%.1f", u, v))
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", u, v, color)
 		}
-		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n", strings.Join(points, " "), color)
+		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n",
+			strings.Join(points, " "), color)
 		fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="3" fill="%s"/>`+"\n", x+10, y+10+16*i, color)
 		text(b, x+18, y+14+16*i, "start", s.command)
 	}

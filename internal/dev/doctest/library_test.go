@@ -12,7 +12,8 @@ var (
 	function = regexp.MustCompile("(?m)^\\| (`[A-Z][^|]*) \\|")
 )
 
-// TestLibraryProgramsRun runs the programs of docs/guide/library.md, and requires that the functions of its table exist.
+// TestLibraryProgramsRun runs the programs of docs/guide/library.md, and requires that the functions of its table
+// exist.
 func TestLibraryProgramsRun(t *testing.T) {
 	t.Parallel()
 	page := read(t, root(t), "docs", "guide", "library.md")

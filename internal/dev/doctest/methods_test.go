@@ -18,7 +18,8 @@ import (
 )
 
 // pageOf is the page of the guide about the methods of a command.
-var pageOf = map[string]string{"quantize": "quantization.md", "prune": "pruning.md", "sparse": "pruning.md", "finetune": "training.md", "distill": "training.md"}
+var pageOf = map[string]string{"quantize": "quantization.md", "prune": "pruning.md", "sparse": "pruning.md",
+	"finetune": "training.md", "distill": "training.md"}
 
 // TestMethodsAreInTheGuide requires that the guide and the glossary name every method.
 func TestMethodsAreInTheGuide(t *testing.T) {
@@ -39,8 +40,8 @@ func TestMethodsAreInTheGuide(t *testing.T) {
 	}
 }
 
-// TestQuantizationTableHoldsWhatMethodsDeclare compares the table of docs/guide/quantization.md with the declaration of each method and
-// with the opset of its result.
+// TestQuantizationTableHoldsWhatMethodsDeclare compares the table of docs/guide/quantization.md with the declaration of
+// each method and with the opset of its result.
 func TestQuantizationTableHoldsWhatMethodsDeclare(t *testing.T) {
 	page := read(t, root(t), "docs", "guide", "quantization.md")
 	for _, m := range mcompress.Methods() {
@@ -55,10 +56,14 @@ func TestQuantizationTableHoldsWhatMethodsDeclare(t *testing.T) {
 		}
 		for _, cells := range rows {
 			if got := cells[3] == "yes"; got != m.Calibrates {
-				t.Errorf("docs/guide/quantization.md: %s: calibration data is %q, the method declares %s", m.Name, cells[3], calibrationData(m))
+				t.Errorf("docs/guide/quantization.md: %s: calibration data is %q, the method declares %s", m.Name,
+					cells[3], calibrationData(m))
 			}
 		}
-		if !slices.ContainsFunc(rows, func(cells []string) bool { return slices.Contains(opsetsOf(cells[5], m.Name), opset) }) {
+		if !slices.ContainsFunc(rows, func(cells []string) bool {
+			return slices.Contains(opsetsOf(cells[5], m.Name),
+				opset)
+		}) {
 			t.Errorf("docs/guide/quantization.md: %s: no row has the lowest opset %d", m.Name, opset)
 		}
 	}
@@ -75,7 +80,8 @@ func calibrationData(m *pass.Method) string {
 func tableRows(page, method string) (rows [][]string) {
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(line, "|\n "), " | ")
-		if len(cells) == 6 && (strings.Contains(cells[0], "`"+method+"`") || strings.Contains(cells[0], "`"+method+" ")) {
+		if len(cells) == 6 && (strings.Contains(cells[0], "`"+method+"`") ||
+			strings.Contains(cells[0], "`"+method+" ")) {
 			rows = append(rows, cells)
 		}
 	}
@@ -101,7 +107,8 @@ func lowestOpset(t *testing.T, m *pass.Method) int64 {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	if _, err := (mcompress.Request{Models: []string{filepath.Join(root(t), "fixtures", "opset7.onnx")}, Output: out, Steps: []mcompress.Step{step}, Target: "embedded"}).Run(t.Context()); err != nil {
+	if _, err := (mcompress.Request{Models: []string{filepath.Join(root(t), "fixtures", "opset7.onnx")}, Output: out,
+		Steps: []mcompress.Step{step}, Target: "embedded"}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := onnx.Open(out)

@@ -46,7 +46,10 @@ func pages(t *testing.T, top string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := slices.DeleteFunc(names, func(name string) bool { return path.Ext(name) != ".md" || strings.Contains(name, "testdata/") })
+	list := slices.DeleteFunc(names, func(name string) bool {
+		return path.Ext(name) != ".md" ||
+			strings.Contains(name, "testdata/")
+	})
 	if !slices.Contains(list, "README.md") {
 		t.Fatal("no README.md")
 	}

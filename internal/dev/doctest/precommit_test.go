@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// TestPreCommitHook runs pre-commit with the hook of the repository in a new one, as its users do: it passes models and pointers of Git LFS
-// with reports that match, and fails for others.
+// TestPreCommitHook runs pre-commit with the hook of the repository in a new one, as its users do: it passes models and
+// pointers of Git LFS with reports that match, and fails for others.
 func TestPreCommitHook(t *testing.T) {
 	program := filepath.Join(filepath.Dir(conform.Python(t)), "pre-commit")
 	if _, err := os.Stat(program); err != nil {
@@ -30,7 +30,8 @@ func TestPreCommitHook(t *testing.T) {
 	}
 	script(0, "", `
 		export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.example GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.example
-		git init -q hooks && cp "`+filepath.Join(root(t), ".pre-commit-hooks.yaml")+`" hooks && git -C hooks add -A && git -C hooks commit -q -m hooks
+		git init -q hooks && cp "`+filepath.Join(root(t), ".pre-commit-hooks.yaml")+
+		`" hooks && git -C hooks add -A && git -C hooks commit -q -m hooks
 		git init -q project && cp mlp.onnx project && cd project
 		mcompress quantize mlp.onnx --report json --quiet
 		printf 'repos:\n- repo: %s\n  rev: %s\n  hooks: [{id: mcompress-verify-report-system}]\n' "$PWD/../hooks" $(git -C ../hooks rev-parse HEAD) > .pre-commit-config.yaml

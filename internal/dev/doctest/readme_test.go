@@ -13,10 +13,12 @@ import (
 // outputs are the names of files that the tool writes next to a fixture: they have two dots.
 var outputs = regexp.MustCompile(`[^/\\]*\.[^/\\]*\.[^/\\]*$`)
 
-// blocks are the fenced blocks that a reader may paste: sh has commands, console has commands after a $ with their output.
+// blocks are the fenced blocks that a reader may paste: sh has commands, console has commands after a $ with their
+// output.
 var blocks = regexp.MustCompile("(?ms)^```(sh|console)\n(.*?)^```\n")
 
-// TestREADMEIsWhatItsCommandsPrint runs the blocks of README.md in order, on a fresh checkout, and compares their output.
+// TestREADMEIsWhatItsCommandsPrint runs the blocks of README.md in order, on a fresh checkout, and compares their
+// output.
 func TestREADMEIsWhatItsCommandsPrint(t *testing.T) {
 	t.Parallel()
 	runPage(t, "README.md")
@@ -99,7 +101,8 @@ func settle(t *testing.T, path, written, actual string) {
 		return
 	}
 	if !*update {
-		t.Errorf("%s is outdated (go test ./internal/dev/doctest -update):\n%s", filepath.Base(path), firstDifference(written, actual))
+		t.Errorf("%s is outdated (go test ./internal/dev/doctest -update):\n%s", filepath.Base(path),
+			firstDifference(written, actual))
 		return
 	}
 	if err := os.WriteFile(path, []byte(actual), 0o644); err != nil {

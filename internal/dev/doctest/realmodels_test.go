@@ -10,15 +10,16 @@ import (
 	"testing"
 )
 
-// A realModel is a row of the table of quantize --auto in docs/benchmarks.md: bytes and top-1 accuracy in percent of a model, of
-// the best setting of ONNX Runtime, and of mcompress.
+// A realModel is a row of the table of quantize --auto in docs/benchmarks.md: bytes and top-1 accuracy in percent of a
+// model, of the best setting of ONNX Runtime, and of mcompress.
 type realModel struct {
 	name, setting                  string
 	source, peer, ours             float64
 	accuracy, peerAccuracy, ourAcc float64
 }
 
-// TestRealModelsAreThoseOfTheBenchmarks generates the table of README.md and the chart docs/accuracy.svg from docs/benchmarks.md.
+// TestRealModelsAreThoseOfTheBenchmarks generates the table of README.md and the chart docs/accuracy.svg from
+// docs/benchmarks.md.
 func TestRealModelsAreThoseOfTheBenchmarks(t *testing.T) {
 	models := realModels(t)
 	path := filepath.Join(root(t), "README.md")
@@ -45,7 +46,8 @@ func realModels(t *testing.T) []realModel {
 			}
 			return v
 		}
-		models = append(models, realModel{strings.TrimPrefix(cells[0], "| "), cells[3], n(1), n(4), n(6), n(2), n(5), n(7)})
+		models = append(models, realModel{strings.TrimPrefix(cells[0], "| "), cells[3], n(1), n(4), n(6), n(2), n(5),
+			n(7)})
 	}
 	if len(models) < 5 {
 		t.Fatal("docs/benchmarks.md has no table of real models")
@@ -57,7 +59,8 @@ func realTable(models []realModel) string {
 	var b strings.Builder
 	b.WriteString("| model | file | ONNX Runtime, best setting | mcompress `--auto` | top-1 accuracy: source, ONNX Runtime, mcompress |\n|---|---:|---:|---:|---:|\n")
 	for _, m := range models {
-		fmt.Fprintf(&b, "| %s | %s | %.2f× | %.2f× | %.1f %%, %.1f %%, %.1f %% |\n", m.name, size(int64(m.source)), m.source/m.peer, m.source/m.ours, m.accuracy, m.peerAccuracy, m.ourAcc)
+		fmt.Fprintf(&b, "| %s | %s | %.2f× | %.2f× | %.1f %%, %.1f %%, %.1f %% |\n", m.name, size(int64(m.source)),
+			m.source/m.peer, m.source/m.ours, m.accuracy, m.peerAccuracy, m.ourAcc)
 	}
 	return b.String()
 }
@@ -87,17 +90,20 @@ func realChart(models []realModel) string {
 		y := chartTop + chartRow*i + 8
 		ours, peer := chartLeft+chartWidth*m.ours/m.source, chartLeft+chartWidth*m.peer/m.source
 		text(&b, chartLeft-10, y+4, "end", m.name)
-		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s" stroke-width="2"/>`+"\n", ours, y, peer, y, peerColor)
+		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s" stroke-width="2"/>`+"\n", ours, y,
+			peer, y, peerColor)
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="5" fill="%s"/>`+"\n", peer, y, peerColor)
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="5" fill="%s"/>`+"\n", ours, y, ourColor)
-		text(&b, chartLeft+chartWidth+14, y+4, "start", fmt.Sprintf("accuracy %.1f %% → %.1f %% (%.1f %%)", m.accuracy, m.ourAcc, m.peerAccuracy))
+		text(&b, chartLeft+chartWidth+14, y+4, "start",
+			fmt.Sprintf("accuracy %.1f %% → %.1f %% (%.1f %%)", m.accuracy, m.ourAcc, m.peerAccuracy))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
 }
 
 func text(b *strings.Builder, x, y int, anchor, s string) {
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="%s" fill="#1f2933">%s</text>`+"\n", x, y, anchor, html.EscapeString(s))
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="%s" fill="#1f2933">%s</text>`+"\n", x, y, anchor,
+		html.EscapeString(s))
 }
 
 // between replaces the text between <!-- name --> and <!-- /name -->.

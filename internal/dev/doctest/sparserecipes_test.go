@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A sparseForm is a row of the section sparse-recipe of docs/benchmarks.md: a model in one form. Accuracy in percent is NaN without one.
+// A sparseForm is a row of the section sparse-recipe of docs/benchmarks.md: a model in one form. Accuracy in percent is
+// NaN without one.
 type sparseForm struct {
 	model, form, runtime    string
 	accuracy, bytes, median float64
@@ -19,7 +20,8 @@ type sparseForm struct {
 // label names form and runtime.
 func (f sparseForm) label() string { return f.form + ", " + f.runtime }
 
-// TestSparseRecipesAreThoseOfTheBenchmarks generates the table of README.md and the chart docs/sparse.svg from docs/benchmarks.md.
+// TestSparseRecipesAreThoseOfTheBenchmarks generates the table of README.md and the chart docs/sparse.svg from
+// docs/benchmarks.md.
 func TestSparseRecipesAreThoseOfTheBenchmarks(t *testing.T) {
 	section := sparseSection(t)
 	models := sparseForms(t, section)
@@ -81,7 +83,8 @@ func sparseTable(models [][]sparseForm) string {
 			if !math.IsNaN(f.accuracy) {
 				accuracy = fmt.Sprintf("%.1f %%", f.accuracy)
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %.3g ms | %.1f× |\n", f.model, f.label(), accuracy, size(int64(f.bytes)), f.median, forms[0].median/f.median)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %.3g ms | %.1f× |\n", f.model, f.label(), accuracy,
+				size(int64(f.bytes)), f.median, forms[0].median/f.median)
 		}
 	}
 	return b.String()
@@ -95,7 +98,8 @@ const (
 
 // sparseChart draws accuracy by latency, both compared with the dense model in ONNX Runtime: files are areas.
 func sparseChart(models [][]sparseForm) string {
-	models = slices.DeleteFunc(slices.Clone(models), func(forms []sparseForm) bool { return math.IsNaN(forms[0].accuracy) })
+	models = slices.DeleteFunc(slices.Clone(models),
+		func(forms []sparseForm) bool { return math.IsNaN(forms[0].accuracy) })
 	slowest, lowest, highest := 1.0, math.Inf(1), math.Inf(-1)
 	for _, forms := range models {
 		for _, f := range forms {
@@ -112,11 +116,13 @@ func sparseChart(models [][]sparseForm) string {
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 	text(&b, 16, 22, "start", "Change of accuracy in points, by latency ÷ that of the dense model in ONNX Runtime; areas are file sizes")
 	for points := low; points <= high; points++ {
-		fmt.Fprintf(&b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#e3e6ea"/>`+"\n", sparseLeft, y(points), sparseLeft+sparseWidth, y(points))
+		fmt.Fprintf(&b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#e3e6ea"/>`+"\n", sparseLeft, y(points),
+			sparseLeft+sparseWidth, y(points))
 		text(&b, sparseLeft-10, int(y(points))+4, "end", fmt.Sprintf("%+.0f", points))
 	}
 	for ratio := 0.0; ratio <= 1.1*slowest; ratio += 0.25 {
-		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#e3e6ea"/>`+"\n", x(ratio), sparseTop, x(ratio), sparseTop+sparseHeight)
+		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#e3e6ea"/>`+"\n", x(ratio), sparseTop,
+			x(ratio), sparseTop+sparseHeight)
 		text(&b, int(x(ratio)), sparseTop+sparseHeight+18, "middle", fmt.Sprintf("%.2f", ratio))
 	}
 	row := 0
@@ -131,9 +137,11 @@ func sparseChart(models [][]sparseForm) string {
 				fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="1" stroke-dasharray="3 3"/>`+"\n",
 					x(last.median/forms[0].median), y(last.accuracy-forms[0].accuracy), px, py, color)
 			}
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s" fill-opacity="0.6"/>`+"\n", px, py, sparseRadius*math.Sqrt(f.bytes/forms[0].bytes), color)
+			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s" fill-opacity="0.6"/>`+"\n", px, py,
+				sparseRadius*math.Sqrt(f.bytes/forms[0].bytes), color)
 			text(&b, int(px), int(py)+4, "middle", fmt.Sprint(k+1))
-			text(&b, sparseLeft+sparseWidth+20, sparseTop+8+18*row, "start", fmt.Sprintf("%d  %s: %s", k+1, f.label(), size(int64(f.bytes))))
+			text(&b, sparseLeft+sparseWidth+20, sparseTop+8+18*row, "start",
+				fmt.Sprintf("%d  %s: %s", k+1, f.label(), size(int64(f.bytes))))
 			row++
 		}
 		row++

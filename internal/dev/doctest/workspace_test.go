@@ -116,8 +116,8 @@ func plain() []string {
 
 func flags() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -buildvcs=false") }
 
-// atHome is the shell for Go's own commands: they run in the repository, whose packages are in its cache, and start programs in
-// the folder.
+// atHome is the shell for Go's own commands: they run in the repository, whose packages are in its cache, and start
+// programs in the folder.
 func (s *shell) atHome(t *testing.T) *shell {
 	t.Helper()
 	return &shell{root(t), append(slices.Clip(s.env), "GOFLAGS="+flags()+" '-exec=env -C "+s.dir+"'")}

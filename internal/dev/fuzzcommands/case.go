@@ -52,7 +52,8 @@ func (c *testCase) make(ctx context.Context, models []string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := copyFile(source, c.model()); err != nil { // a model that cannot be read or written is mutated as bytes
+		// a model that cannot be read or written is mutated as bytes
+		if err := copyFile(source, c.model()); err != nil {
 			return err
 		}
 	}
@@ -84,11 +85,12 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, text, 0o644)
 }
 
-// waits is the most times that a run may take the limit of processor time, where others use the processors, or all of its threads wait.
+// waits is the most times that a run may take the limit of processor time, where others use the processors, or all of
+// its threads wait.
 const waits = 10
 
-// limit is that of the processor time of the command. A search tries dozens of candidates, and the time of those that factor Hessians grows with the
-// cube of a layer's inputs.
+// limit is that of the processor time of the command. A search tries dozens of candidates, and the time of those that
+// factor Hessians grows with the cube of a layer's inputs.
 func (c *testCase) limit(f *fuzzer) time.Duration {
 	if slices.Contains(c.args, "--auto") {
 		return 10 * f.limit
@@ -96,7 +98,8 @@ func (c *testCase) limit(f *fuzzer) time.Duration {
 	return f.limit
 }
 
-// lateness is the most time between an interrupt and the end of a run: what runs then is a fraction of a second, on processors that others use.
+// lateness is the most time between an interrupt and the end of a run: what runs then is a fraction of a second, on
+// processors that others use.
 const lateness = 30 * time.Second
 
 // wait runs cmd, and returns how long after its interrupt it has ended.
@@ -106,7 +109,8 @@ func (c *testCase) wait(cmd *exec.Cmd) (late time.Duration, err error) {
 		return 0, err
 	}
 	if c.interrupt > 0 {
-		timer := time.AfterFunc(c.interrupt, func() { _ = cmd.Process.Signal(os.Interrupt) }) // an error says that it has ended
+		// an error says that it has ended
+		timer := time.AfterFunc(c.interrupt, func() { _ = cmd.Process.Signal(os.Interrupt) })
 		defer timer.Stop()
 	}
 	err = cmd.Wait()
@@ -122,7 +126,8 @@ func (c *testCase) run(ctx context.Context, f *fuzzer) {
 	limited, cancel := context.WithTimeout(ctx, waits*limit)
 	defer cancel()
 	shell := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, f.memory/1024, int(limit.Seconds()))
-	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", cmp.Or(c.program, f.program)}, c.args...)...)
+	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", cmp.Or(c.program, f.program)},
+		c.args...)...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "NO_COLOR=1")
 	if f.cover {

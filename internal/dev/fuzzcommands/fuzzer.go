@@ -65,7 +65,8 @@ func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (fin
 	err = g.Wait()
 	s := &f.state
 	fmt.Printf("%d cases, %d findings; all runs: %d cases, the next is %d, %.1f a minute, %.0f s, %d findings of %d kinds, exit codes 0 to 4: %v, others: %d\n",
-		s.Cases-cases, s.findings()-before, s.Cases, s.Next, 60*float64(s.Cases)/max(s.Seconds, 1), s.Seconds, s.findings(), len(s.Findings), s.Codes[:5], s.Codes[7])
+		s.Cases-cases, s.findings()-before, s.Cases, s.Next, 60*float64(s.Cases)/max(s.Seconds, 1), s.Seconds,
+		s.findings(), len(s.Findings), s.Codes[:5], s.Codes[7])
 	for _, k := range slices.Sorted(maps.Keys(s.Findings)) {
 		fmt.Printf("%d × %s: cases %v\n", len(s.Findings[k]), k, s.Findings[k])
 	}
@@ -81,13 +82,15 @@ func (f *fuzzer) printOperators() {
 		fmt.Printf("%d %s, ", f.state.Commands[name], name)
 	}
 	var missing []string
-	all := slices.DeleteFunc(operator.Names(), func(name string) bool { return strings.HasPrefix(name, "mcompress.") }) // of training steps
+	// of training steps
+	all := slices.DeleteFunc(operator.Names(), func(name string) bool { return strings.HasPrefix(name, "mcompress.") })
 	for _, name := range all {
 		if f.state.Operators[name] == 0 {
 			missing = append(missing, name)
 		}
 	}
-	fmt.Printf("operators: %d, %d of the %d of the table; not generated: %s\n", len(f.state.Operators), len(all)-len(missing), len(all), strings.Join(missing, " "))
+	fmt.Printf("operators: %d, %d of the %d of the table; not generated: %s\n", len(f.state.Operators),
+		len(all)-len(missing), len(all), strings.Join(missing, " "))
 }
 
 // prepare builds the programs, and finds the models.
@@ -122,8 +125,8 @@ func (f *fuzzer) prepare(ctx context.Context) error {
 	return err
 }
 
-// build builds the program. Models have its version, and the library, which is linked into this one, must write the same: go run records no
-// revision.
+// build builds the program. Models have its version, and the library, which is linked into this one, must write the
+// same: go run records no revision.
 func build(ctx context.Context, path string, args ...string) error {
 	args = append([]string{"build", "-buildvcs=false", "-o", path}, append(args, "./cmd/mcompress")...)
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
@@ -139,7 +142,8 @@ func (f *fuzzer) coverage(ctx context.Context) error {
 	if !f.cover {
 		return nil
 	}
-	out, err := exec.CommandContext(context.WithoutCancel(ctx), "go", "tool", "covdata", "percent", "-i", f.coverDir()).CombinedOutput()
+	out, err := exec.CommandContext(context.WithoutCancel(ctx), "go", "tool", "covdata", "percent",
+		"-i", f.coverDir()).CombinedOutput()
 	fmt.Printf("%s", out)
 	return err
 }
@@ -209,7 +213,8 @@ func (c *testCase) note() string {
 // corpus are the models to be mutated: the fixtures, and the shared models and hostile files up to 1 MiB.
 func corpus(shared string) ([]string, error) {
 	var all []string
-	for _, root := range []string{"fixtures", filepath.Join(shared, "fixtures", "models"), filepath.Join(shared, "hostile")} {
+	for _, root := range []string{"fixtures", filepath.Join(shared, "fixtures", "models"),
+		filepath.Join(shared, "hostile")} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".onnx" {
 				return err

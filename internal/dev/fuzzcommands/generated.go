@@ -23,8 +23,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A generated case is a generated model and a command, whose result is compared with ONNX Runtime's outputs of the model, with the figures of its
-// report, and with the results of runs that must not differ.
+// A generated case is a generated model and a command, whose result is compared with ONNX Runtime's outputs of the
+// model, with the figures of its report, and with the results of runs that must not differ.
 type generatedCase struct {
 	*testCase
 	f      *fuzzer
@@ -76,7 +76,8 @@ func (c *generatedCase) generatedCommand() []string {
 	var args []string
 	switch c.random.IntN(16) {
 	case 0:
-		args = []string{"quantize", "--auto", one(c.random, "--target-ratio=1.5", "--target-ratio=3", "--min-sqnr=20", "--min-sqnr=35")}
+		args = []string{"quantize", "--auto", one(c.random, "--target-ratio=1.5", "--target-ratio=3", "--min-sqnr=20",
+			"--min-sqnr=35")}
 	case 1:
 		args = []string{"apply", recipeName}
 		c.recipe = c.steps()
@@ -105,8 +106,10 @@ const recipeName = "recipe.yaml"
 
 // steps are those of a recipe: a method that prunes or prepares the model, and one that quantizes it.
 func (c *generatedCase) steps() string {
-	first := one(c.random, "method: l1-global\n    amount: 0.6", "method: l1\n    amount: 0.5", "method: fold-batchnorm", "method: float16", "method: smooth", "method: nm", "method: channel\n    amount: 0.3")
-	second := one(c.random, "method: weight-int8", "method: weight-int4\n    block: 16", "method: dynamic-int8", "method: static-int8", "method: palette", "method: weight-int2")
+	first := one(c.random, "method: l1-global\n    amount: 0.6", "method: l1\n    amount: 0.5",
+		"method: fold-batchnorm", "method: float16", "method: smooth", "method: nm", "method: channel\n    amount: 0.3")
+	second := one(c.random, "method: weight-int8", "method: weight-int4\n    block: 16", "method: dynamic-int8",
+		"method: static-int8", "method: palette", "method: weight-int2")
 	return fmt.Sprintf("steps:\n  - %s\n  - %s\n", first, second)
 }
 
@@ -131,7 +134,8 @@ func (c *generatedCase) test(ctx context.Context) {
 		c.finding = fmt.Sprintf("the generator makes an invalid model: %v", c.valid)
 		return
 	}
-	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated, c.interrupted, c.related, c.library, c.evidence, c.other, c.twice} {
+	for _, property := range []func(context.Context) string{c.refusal, c.judged, c.figures, c.rows, c.repeated,
+		c.interrupted, c.related, c.library, c.evidence, c.other, c.twice} {
 		text := property(ctx)
 		if notRun.MatchString(text) {
 			continue
@@ -156,7 +160,8 @@ func (c *generatedCase) refusal(context.Context) string {
 	return ""
 }
 
-// rightRefusals are messages about valid models: methods that find nothing to work on, and a target below what they can do.
+// rightRefusals are messages about valid models: methods that find nothing to work on, and a target below what they can
+// do.
 var rightRefusals = regexp.MustCompile(`--allow-unchanged copies it|--target-macs [0-9.]+: [0-9.]+ are left with one channel of each group`)
 
 // notRun is the message about an operator that only methods without data, and other runtimes, support.
@@ -230,8 +235,8 @@ func (c *generatedCase) report() (*figuresJSON, error) {
 	return r, json.Unmarshal(text, r)
 }
 
-// judged holds for results that onnx.checker accepts, that ONNX Runtime loads with and without optimizations, and whose outputs have the
-// error that the report states.
+// judged holds for results that onnx.checker accepts, that ONNX Runtime loads with and without optimizations, and whose
+// outputs have the error that the report states.
 func (c *generatedCase) judged(context.Context) string {
 	path := c.result()
 	if path == "" {
@@ -254,7 +259,8 @@ func (c *generatedCase) judged(context.Context) string {
 			}
 			return fmt.Sprintf("ONNX Runtime (optimizations: %s) does not run the result: %v", level, err)
 		}
-		// Without optimizations ONNX Runtime has no precise mode: pairs of 8-bit products saturate in 16 bits on CPUs without VNNI.
+		// Without optimizations ONNX Runtime has no precise mode: pairs of 8-bit products saturate in 16 bits on CPUs
+		// without VNNI.
 		if level == "none" && rounds.MatchString(c.text()) {
 			continue
 		}
@@ -279,7 +285,8 @@ func (c *generatedCase) text() string { return strings.Join(c.args, " ") + " " +
 // otherRuntime reports that the result is for a runtime with types or operators that ONNX Runtime does not have.
 func (c *generatedCase) otherRuntime() bool {
 	text := c.text()
-	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino") || strings.Contains(text, "--compute=bfloat16")
+	return strings.Contains(text, "embedded") || strings.Contains(text, "openvino") ||
+		strings.Contains(text, "--compute=bfloat16")
 }
 
 // within compares the errors of outputs at a level of optimization with those in the report.
@@ -297,7 +304,9 @@ func (c *generatedCase) within(outputs []conform.Output, level string) string {
 				continue
 			}
 			if math.IsInf(float64(o.SQNR), -1) && o.MaxErr < 1e-5 {
-				continue // the source gives zeros, and has no ratio: runtimes sum products and subtract zero points, which leaves rounding errors
+				// the source gives zeros, and has no ratio: runtimes sum products and subtract zero points, which
+				// leaves rounding errors
+				continue
 			}
 			// Sums in another order differ by some bits.
 			want := 60.0
@@ -305,19 +314,23 @@ func (c *generatedCase) within(outputs []conform.Output, level string) string {
 				want = min(want, *stated.Errors.SQNR)
 			}
 			if got := float64(o.SQNR); got < want-6 && want > 0 && got < c.noise(o.Name, level)-6 {
-				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, the report states %.1f dB", o.Name, got, want)
+				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, the report states %.1f dB", o.Name, got,
+					want)
 			} else if want > 0 && want < 40 && got > want+10 { // below 0 dB outputs are rounding errors, such as sums that cancel, which two runtimes do not share
-				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, more than the report states: %.1f dB", o.Name, got, want)
+				return fmt.Sprintf("output %s has %.1f dB in ONNX Runtime, more than the report states: %.1f dB",
+					o.Name, got, want)
 			}
 		}
 	}
 	return c.shallowBound(r, outputs)
 }
 
-// noise is the SQNR of an output of the source in ONNX Runtime at a level of optimization, compared with that without. A product whose weight is
-// behind DequantizeLinear becomes MatMulNBits with activations of 8 bits, in the source as in the result, which round differently.
+// noise is the SQNR of an output of the source in ONNX Runtime at a level of optimization, compared with that without.
+// A product whose weight is behind DequantizeLinear becomes MatMulNBits with activations of 8 bits, in the source as in
+// the result, which round differently.
 func (c *generatedCase) noise(output, level string) float64 {
-	outputs, err := c.worker.Compare(c.testCase.model(), c.testCase.model(), conform.Options{Level: level, First: "none"})
+	outputs, err := c.worker.Compare(c.testCase.model(), c.testCase.model(),
+		conform.Options{Level: level, First: "none"})
 	for _, o := range outputs {
 		if err == nil && o.Name == output {
 			return float64(o.SQNR)
@@ -371,8 +384,8 @@ func (c *generatedCase) figures(context.Context) string {
 	return ""
 }
 
-// A result without smaller weights may be larger by entries with the digests of source and recipe, and, where the source has external data,
-// by the alignment of all weights in such a file, and their entries.
+// A result without smaller weights may be larger by entries with the digests of source and recipe, and, where the
+// source has external data, by the alignment of all weights in such a file, and their entries.
 const (
 	metadata = 512
 	page     = 4096
@@ -390,7 +403,8 @@ func (c *generatedCase) rows(context.Context) string {
 	}
 	count := map[string]int{}
 	for _, w := range r.Weights {
-		count[w.Tensor]++ // constants of the result that the source does not have, such as a bias that was folded, have rows, too
+		// constants of the result that the source does not have, such as a bias that was folded, have rows, too
+		count[w.Tensor]++
 	}
 	for _, name := range c.model.Constants() {
 		if n := count[name]; n != 1 {
@@ -439,7 +453,8 @@ func (c *generatedCase) repeated(ctx context.Context) string {
 }
 
 // again runs a command on a model in a folder of its own.
-func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []string, program string) (*testCase, string, error) {
+func (c *generatedCase) again(ctx context.Context, m *modelgen.Model, args []string, program string) (*testCase,
+	string, error) {
 	dir, err := os.MkdirTemp("", "fuzzcommands")
 	if err != nil {
 		return nil, "", err
@@ -475,7 +490,8 @@ func (c *generatedCase) interrupted(ctx context.Context) string {
 	switch {
 	case again.finding != "":
 		return "after an interrupt: " + again.finding
-	case again.code == 1 && !strings.Contains(again.output, "interrupted"), again.code != 1 && again.code != c.code && again.code >= 0:
+	case again.code == 1 && !strings.Contains(again.output, "interrupted"), again.code != 1 && again.code != c.code &&
+		again.code >= 0:
 		return fmt.Sprintf("exit code %d after an interrupt: %s", again.code, lastLine(again.output))
 	}
 	return ""
@@ -512,7 +528,8 @@ func (c *generatedCase) library(ctx context.Context) (finding string) {
 		return err.Error()
 	}
 	r := mcompress.Request{
-		Models: []string{c.testCase.model()}, Output: out, Steps: []mcompress.Step{step}, Data: mcompress.Data{Path: filepath.Join(c.dir, data)},
+		Models: []string{c.testCase.model()}, Output: out, Steps: []mcompress.Step{step},
+		Data:    mcompress.Data{Path: filepath.Join(c.dir, data)},
 		Reports: mcompress.Reports{Formats: []string{"json"}},
 	}
 	r.Verification.Skip = slices.Contains(c.args, "--no-verify")
@@ -586,8 +603,9 @@ func (c *generatedCase) related(ctx context.Context) string {
 	return ""
 }
 
-// chosen reports that weights depend on more than their values and a relation keeps: on random numbers by name, or on measured outputs, whose last bits
-// depend on the order of nodes and on outputs in between, which decide between equally good weights.
+// chosen reports that weights depend on more than their values and a relation keeps: on random numbers by name, or on
+// measured outputs, whose last bits depend on the order of nodes and on outputs in between, which decide between
+// equally good weights.
 func (c *generatedCase) chosen(relation string) bool {
 	named := strings.Contains(c.text(), "random") && relation == "renamed values"
 	sums := relation == "reordered nodes" || relation == "one more output"
@@ -610,8 +628,10 @@ func (c *generatedCase) evidence(ctx context.Context) string {
 
 // others are commands that do not compress, which run on every valid model that ONNX Runtime runs.
 var others = [][]string{
-	{"inspect", "--json", "m.onnx"}, {"inspect", "--values", "m.onnx"}, {"memory", "m.onnx"}, {"bench", "--runs", "1", "m.onnx"},
-	{"verify", "--data", data, "m.onnx", "out.onnx"}, {"verify", "--samples", "1", "m.onnx", "m.onnx"}, {"report", "m.onnx", "out.onnx"},
+	{"inspect", "--json", "m.onnx"}, {"inspect", "--values", "m.onnx"}, {"memory", "m.onnx"},
+	{"bench", "--runs", "1", "m.onnx"},
+	{"verify", "--data", data, "m.onnx", "out.onnx"}, {"verify", "--samples", "1", "m.onnx", "m.onnx"},
+	{"report", "m.onnx", "out.onnx"},
 	{"split", "m.onnx", "-n", "2", "-o", "parts"}, {"quantize", "--sensitivity", "--data", data, "m.onnx"},
 	{"quantize", "--variants", "q8,fp16,q4", "-o", "variants/", "m.onnx"},
 }
@@ -628,8 +648,10 @@ func (c *generatedCase) other(ctx context.Context) string {
 	step := &testCase{dir: c.dir, args: args, initial: c.entries()}
 	step.run(ctx, c.f)
 	partly := step.code == 4 && slices.Contains(args, "--variants") // those that are possible are written
-	if !partly && !c.sized(step) && (step.finding != "" || step.code != 0 && step.code != 3 && !refusedOther.MatchString(step.output)) {
-		return fmt.Sprintf("%s: exit code %d: %s %s", strings.Join(args[:2], " "), step.code, lastLine(step.output), step.finding)
+	if !partly && !c.sized(step) && (step.finding != "" || step.code != 0 && step.code != 3 &&
+		!refusedOther.MatchString(step.output)) {
+		return fmt.Sprintf("%s: exit code %d: %s %s", strings.Join(args[:2], " "), step.code, lastLine(step.output),
+			step.finding)
 	}
 	for _, path := range slices.Concat(globbed(c.dir, "[pv]a*/*.onnx"), globbed(c.dir, "variants/onnx/*.onnx")) {
 		if err := c.worker.Check(path, !c.model.Sparse()); err != nil && !contrib(err) {
@@ -639,8 +661,8 @@ func (c *generatedCase) other(ctx context.Context) string {
 	return ""
 }
 
-// sized reports whether a command refuses a model on inputs of sizes that it chooses for open axes, and ONNX Runtime does, too: constants fit to
-// the sizes of the data.
+// sized reports whether a command refuses a model on inputs of sizes that it chooses for open axes, and ONNX Runtime
+// does, too: constants fit to the sizes of the data.
 func (c *generatedCase) sized(step *testCase) bool {
 	if step.code != 4 || !c.model.OpenSizes() || slices.Contains(step.args, "--data") {
 		return false
@@ -654,7 +676,8 @@ func globbed(dir, pattern string) []string {
 	return list
 }
 
-// refusedOther are messages about what models lack, or do not need: too few nodes to divide, weights to quantize, or opsets of a variant.
+// refusedOther are messages about what models lack, or do not need: too few nodes to divide, weights to quantize, or
+// opsets of a variant.
 var refusedOther = regexp.MustCompile(`cannot be (partitioned|divided|split)|no (point|place|cut)|--allow-unchanged copies it|no weights|fewer than|stages`)
 
 // twice holds if the result is a model like any other: a second command accepts it, and writes a valid model that runs.
@@ -671,7 +694,8 @@ func (c *generatedCase) twice(ctx context.Context) string {
 		return fmt.Sprintf("%s of the result: exit code %d: %s", again.method.Name, again.code, lastLine(again.output))
 	}
 	path := filepath.Join(c.dir, "twice.onnx")
-	if _, err := os.Stat(path); err != nil || strings.Contains(strings.Join(again.args, " "), "--compute=bfloat16") || again.method.Name == "float4" {
+	if _, err := os.Stat(path); err != nil || strings.Contains(strings.Join(again.args, " "), "--compute=bfloat16") ||
+		again.method.Name == "float4" {
 		return ""
 	}
 	if err := c.worker.Check(path, !c.model.Sparse()); err != nil && !contrib(err) {
@@ -695,7 +719,8 @@ func (c *generatedCase) packed(ctx context.Context) string {
 	}
 	defer os.RemoveAll(dir)
 	copied := filepath.Join(dir, "m.onnx")
-	for _, args := range [][]string{{"pack", "m.onnx", "-o", filepath.Join(dir, "m.mcz")}, {"unpack", filepath.Join(dir, "m.mcz"), "-o", copied}} {
+	for _, args := range [][]string{{"pack", "m.onnx", "-o", filepath.Join(dir, "m.mcz")},
+		{"unpack", filepath.Join(dir, "m.mcz"), "-o", copied}} {
 		step := &testCase{dir: c.dir, args: args}
 		if step.run(ctx, c.f); step.code != 0 {
 			return fmt.Sprintf("%s: exit code %d: %s", args[0], step.code, lastLine(step.output))
@@ -715,7 +740,8 @@ func (c *generatedCase) inputs() []string {
 	return paths
 }
 
-// nearlySmaller reports that nothing changed since the file would become larger, by no more than what external data takes.
+// nearlySmaller reports that nothing changed since the file would become larger, by no more than what external data
+// takes.
 func (r *figuresJSON) nearlySmaller(m *modelgen.Model) bool {
 	return slices.ContainsFunc(r.Weights, func(w weightJSON) bool {
 		var from, to int64
@@ -724,7 +750,8 @@ func (r *figuresJSON) nearlySmaller(m *modelgen.Model) bool {
 	})
 }
 
-// ledger counts the rows of large weights by what they say, without names: small ones are constants of the structure, which relations add.
+// ledger counts the rows of large weights by what they say, without names: small ones are constants of the structure,
+// which relations add.
 func (r *figuresJSON) ledger() map[string]int {
 	rows := map[string]int{}
 	for _, w := range r.Weights {
@@ -737,7 +764,8 @@ func (r *figuresJSON) ledger() map[string]int {
 		}
 		kind := fmt.Sprintf("%v %v %v", w.Methods, w.Forms, w.Reason.Code)
 		rows[fmt.Sprintf("%s %s of %d elements", w.Dtype, kind, n)]++
-		rows[kind+", bytes"] += int(w.Bytes.After) // what weights share, such as tables, is counted for the first one, which another order changes
+		// what weights share, such as tables, is counted for the first one, which another order changes
+		rows[kind+", bytes"] += int(w.Bytes.After)
 	}
 	return rows
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// Results that break a property are findings: here the result is the source, or one with another weight, and the report is made up.
+// Results that break a property are findings: here the result is the source, or one with another weight, and the report
+// is made up.
 func TestFindingsOfGeneratedModels(t *testing.T) {
 	seed := ordinary(t)
 	const rows = `"weights":[%s]`
@@ -31,16 +32,18 @@ func TestFindingsOfGeneratedModels(t *testing.T) {
 		report string
 		want   string
 	}{
-		"right":             {false, tensor(n), ""},
-		"wrong size":        {false, `"result":{"files":[{"name":"out.onnx","bytes":3}]}`, "the report states 3 bytes"},
-		"wrong total":       {false, `"totals":{"file_bytes":{"after":3}},` + tensor(n), "files of "},
-		"missing row":       {false, tensor(n[1:]), "constant " + n[0] + " has 0 rows"},
-		"repeated row":      {false, tensor(append(n, n[0])), "constant " + n[0] + " has 2 rows"},
-		"better than it is": {true, `"verification":{"outputs":[{"name":"OUT","errors":{"sqnr_db":40}}]},` + tensor(n), "output OUT has "},
+		"right":        {false, tensor(n), ""},
+		"wrong size":   {false, `"result":{"files":[{"name":"out.onnx","bytes":3}]}`, "the report states 3 bytes"},
+		"wrong total":  {false, `"totals":{"file_bytes":{"after":3}},` + tensor(n), "files of "},
+		"missing row":  {false, tensor(n[1:]), "constant " + n[0] + " has 0 rows"},
+		"repeated row": {false, tensor(append(n, n[0])), "constant " + n[0] + " has 2 rows"},
+		"better than it is": {true, `"verification":{"outputs":[{"name":"OUT","errors":{"sqnr_db":40}}]},` +
+			tensor(n), "output OUT has "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := modelgen.New(seed)
-			g := &generatedCase{testCase: &testCase{dir: t.TempDir(), random: rand.New(rand.NewPCG(1, 1))}, worker: conform.Start(t), model: m}
+			g := &generatedCase{testCase: &testCase{dir: t.TempDir(), random: rand.New(rand.NewPCG(1, 1))},
+				worker: conform.Start(t), model: m}
 			g.args, g.method = []string{"quantize", "--method", "weight-int8"}, quantize.WeightInt8{}.Method()
 			if err := g.write(); err != nil {
 				t.Fatal(err)

@@ -48,9 +48,12 @@ type graphMutator struct {
 
 // mutations are the kinds of changes.
 var mutations = []func(*graphMutator, *ir.Graph, *ir.Node){
-	(*graphMutator).operator, (*graphMutator).input, (*graphMutator).swap, (*graphMutator).attribute, (*graphMutator).attribute,
-	(*graphMutator).noAttribute, (*graphMutator).shape, (*graphMutator).payload, (*graphMutator).payload, (*graphMutator).dtype,
-	(*graphMutator).graphInput, (*graphMutator).version, (*graphMutator).name, (*graphMutator).bypass, (*graphMutator).duplicate,
+	(*graphMutator).operator, (*graphMutator).input, (*graphMutator).swap, (*graphMutator).attribute,
+	(*graphMutator).attribute,
+	(*graphMutator).noAttribute, (*graphMutator).shape, (*graphMutator).payload, (*graphMutator).payload,
+	(*graphMutator).dtype,
+	(*graphMutator).graphInput, (*graphMutator).version, (*graphMutator).name, (*graphMutator).bypass,
+	(*graphMutator).duplicate,
 	(*graphMutator).branch, (*graphMutator).output,
 }
 
@@ -149,7 +152,8 @@ func (g *graphMutator) attribute(_ *ir.Graph, n *ir.Node) {
 		}
 		n.SetAttr(ir.IntsAttr(a.Name, is...))
 	case ir.AttrFloat:
-		n.SetAttr(ir.FloatAttr(a.Name, pick(g, []float32{0, -1, 1e-30, 1e30, float32(math.Inf(1)), float32(math.NaN())})))
+		n.SetAttr(ir.FloatAttr(a.Name, pick(g, []float32{0, -1, 1e-30, 1e30, float32(math.Inf(1)),
+			float32(math.NaN())})))
 	case ir.AttrString:
 		n.SetAttr(ir.StringAttr(a.Name, pick(g, []string{"", "SAME_UPPER", "x", "\x1b[2J"})))
 	}
@@ -215,7 +219,8 @@ func (g *graphMutator) dtype(graph *ir.Graph, _ *ir.Node) {
 	if v == nil || v.Const.Bytes() > 1<<20 {
 		return
 	}
-	t := &ir.Tensor{Spec: ir.Spec{DType: pick(g, []ir.DType{ir.Float, ir.Float16, ir.BFloat16, ir.Double, ir.Int8, ir.Uint8, ir.Int64, ir.Int32, ir.Bool}), Shape: v.Const.Shape}}
+	t := &ir.Tensor{Spec: ir.Spec{DType: pick(g, []ir.DType{ir.Float, ir.Float16, ir.BFloat16, ir.Double, ir.Int8,
+		ir.Uint8, ir.Int64, ir.Int32, ir.Bool}), Shape: v.Const.Shape}}
 	t.Source = ir.Mem(make([]byte, t.Bytes()))
 	v.SetConst(t)
 }
@@ -234,7 +239,8 @@ func (g *graphMutator) graphInput(*ir.Graph, *ir.Node) {
 	case len(t.Shape) == 0 || g.random.IntN(6) == 0:
 		t.Shape = append(t.Shape, d)
 	case g.random.IntN(3) == 0:
-		t.Shape[g.random.IntN(len(t.Shape))] = ir.Dim{N: -1, Param: pick(g, []string{"", "n", "batch", "total_past_len"})}
+		t.Shape[g.random.IntN(len(t.Shape))] = ir.Dim{N: -1,
+			Param: pick(g, []string{"", "n", "batch", "total_past_len"})}
 	default:
 		t.Shape[g.random.IntN(len(t.Shape))] = d
 	}
@@ -283,7 +289,8 @@ func (g *graphMutator) branch(graph *ir.Graph, n *ir.Node) {
 	if len(n.Outputs) == 0 || n.Outputs[0] == nil {
 		return
 	}
-	condition := graph.AddConst("condition", &ir.Tensor{Spec: ir.Spec{DType: ir.Bool}, Source: ir.Mem{byte(g.random.IntN(2))}})
+	condition := graph.AddConst("condition", &ir.Tensor{Spec: ir.Spec{DType: ir.Bool},
+		Source: ir.Mem{byte(g.random.IntN(2))}})
 	owner := graph.NewNode(ir.OpID{Type: "If"}, []*ir.Value{condition})
 	for _, name := range []string{"then_branch", "else_branch"} {
 		sub := ir.NewSubgraph(graph, owner)

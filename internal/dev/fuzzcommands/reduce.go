@@ -17,8 +17,8 @@ import (
 // attempts is the most models that a reduction tries.
 const attempts = 120
 
-// keepReduced makes the model and the command of a finding small while the kind of the finding stays, and keeps both in a folder of the kind.
-// Of one kind the first few are kept.
+// keepReduced makes the model and the command of a finding small while the kind of the finding stays, and keeps both in
+// a folder of the kind. Of one kind the first few are kept.
 func (f *fuzzer) keepReduced(ctx context.Context, c *generatedCase) error {
 	k := kind(c.finding)
 	h := fnv.New32a()
@@ -48,7 +48,8 @@ func (f *fuzzer) keepReduced(ctx context.Context, c *generatedCase) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return errors.Join(best.place(&testCase{dir: folder}, best.model), os.WriteFile(folder+".txt", []byte(best.note()+"\n"+note), 0o644))
+	return errors.Join(best.place(&testCase{dir: folder}, best.model),
+		os.WriteFile(folder+".txt", []byte(best.note()+"\n"+note), 0o644))
 }
 
 // smaller is the first reduction of c with a finding of that kind, nil without one.
@@ -76,14 +77,16 @@ func (f *fuzzer) smaller(ctx context.Context, c *generatedCase, k string, left *
 }
 
 // same is the case of a model and a command if it has a finding of that kind.
-func (f *fuzzer) same(ctx context.Context, c *generatedCase, m *modelgen.Model, args []string, k string) *generatedCase {
+func (f *fuzzer) same(ctx context.Context, c *generatedCase, m *modelgen.Model, args []string,
+	k string) *generatedCase {
 	dir, err := os.MkdirTemp("", "fuzzcommands")
 	if err != nil {
 		return nil
 	}
 	s := &generatedCase{
-		testCase: &testCase{number: c.number, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(c.number))), args: args, method: c.method, words: words(args), always: true},
-		f:        f, worker: c.worker, model: m, target: c.target, recipe: c.recipe,
+		testCase: &testCase{number: c.number, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(c.number))),
+			args: args, method: c.method, words: words(args), always: true},
+		f: f, worker: c.worker, model: m, target: c.target, recipe: c.recipe,
 	}
 	if err := s.write(); err == nil {
 		s.test(ctx)

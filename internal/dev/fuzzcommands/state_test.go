@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A run that is killed loses neither findings nor cases: those that ended are counted once, and those that had begun are run again, first.
+// A run that is killed loses neither findings nor cases: those that ended are counted once, and those that had begun
+// are run again, first.
 func TestStateOfKilledRuns(t *testing.T) {
 	dir := t.TempDir()
 	var ran []int

@@ -22,26 +22,29 @@ func Arrows() map[string][]string {
 		"internal/manifest":   {},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
-		"pass":               {"ir", "internal/kernel", "internal/memory"},
-		"internal/pack":      {"internal/kernel", "ir"},
-		"internal/remote":    {"internal/atomicfile", "internal/retry", "onnx"},
-		"internal/retry":     {},
-		"s3":                 {"internal/remote"},
-		"onnx":               {"ir", "internal/atomicfile", "internal/pack"},
-		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
-		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel", "internal/remote"},
-		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
-		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
-		"internal/profile":   {"internal/engine", "internal/memory"},
-		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/atomicfile"},
+		"pass":             {"ir", "internal/kernel", "internal/memory"},
+		"internal/pack":    {"internal/kernel", "ir"},
+		"internal/remote":  {"internal/atomicfile", "internal/retry", "onnx"},
+		"internal/retry":   {},
+		"s3":               {"internal/remote"},
+		"onnx":             {"ir", "internal/atomicfile", "internal/pack"},
+		"internal/engine":  {"ir", "internal/kernel", "internal/memory"},
+		"internal/dataset": {"ir", "onnx", "pass", "internal/kernel", "internal/remote"},
+		"internal/metric":  {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
+		"internal/verify":  {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
+		"internal/profile": {"internal/engine", "internal/memory"},
+		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine",
+			"internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
-		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
-		"registry":             {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest", "internal/retry"},
+		"report": {"ir", "internal/kernel", "pass", "internal/memory"},
+		"registry": {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest",
+			"internal/retry"},
 		"internal/dev/conform": {}, // it is the reference for the others
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
 	for _, m := range methods {
-		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
+		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/engine",
+			"internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
 	// quantize writes small pieces where the checks are compiled in.
 	allowed["quantize"] = append(allowed["quantize"], "internal/invariants")

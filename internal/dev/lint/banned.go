@@ -21,14 +21,19 @@ func importBans() []ban {
 	return []ban{
 		{"io/ioutil", nil, "use io and os", true},
 		{"math/rand", nil, "use math/rand/v2, whose generators are seeded explicitly", true},
-		{"golang.org/x/exp/mmap", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
+		{"golang.org/x/exp/mmap", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS",
+			true},
 		{"github.com/edsrzf/mmap-go", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
 		{"github.com/stretchr/testify", nil, "compare got and want in the test", true},
-		{"github.com/owulveryck/onnx-go", []string{"internal/dev/interop"}, "it is an interop check, for the tests of internal/dev/interop", true},
-		{"gorgonia.org", []string{"internal/dev/interop"}, "it comes with onnx-go, for the tests of internal/dev/interop", true},
-		{"github.com/ebitengine/purego", []string{"internal/engine/ort"}, "only internal/engine/ort calls C: use its API", true},
+		{"github.com/owulveryck/onnx-go", []string{"internal/dev/interop"},
+			"it is an interop check, for the tests of internal/dev/interop", true},
+		{"gorgonia.org", []string{"internal/dev/interop"},
+			"it comes with onnx-go, for the tests of internal/dev/interop", true},
+		{"github.com/ebitengine/purego", []string{"internal/engine/ort"},
+			"only internal/engine/ort calls C: use its API", true},
 		{"google.golang.org/protobuf", []string{"onnx"}, "only onnx handles protobuf: use its API", false},
-		{"github.com/klauspost/compress", []string{"internal/pack"}, "only internal/pack codes entropy: use its API", true},
+		{"github.com/klauspost/compress", []string{"internal/pack"}, "only internal/pack codes entropy: use its API",
+			true},
 		{"github.com/urfave/cli", []string{"cmd"}, "flags belong to cmd: take options", false},
 		{"github.com/vbauerster/mpb", []string{"cmd"}, "progress belongs to cmd: take a callback", false},
 		{"log", []string{"cmd"}, "return an error, or a row of the ledger", false},
@@ -40,18 +45,24 @@ func callBans() []ban {
 	clock := []string{"cmd", "internal", "report/environment.go", "registry/mlflowpush.go", "distill/progress.go"}
 	output := []string{"cmd", "internal", "fixtures"}
 	return []ban{
-		{"time.Now", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go", false},
+		{"time.Now", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go",
+			false},
 		{"time.Since", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go", false},
-		{"syscall.Mmap", []string{"internal/kernel/halfguard_test.go", "internal/weightcache/map_unix.go"}, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
+		{"syscall.Mmap", []string{"internal/kernel/halfguard_test.go", "internal/weightcache/map_unix.go"},
+			"read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
 		{"golang.org/x/sys/unix.Mmap", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
 		{"os.Rename", []string{"internal/atomicfile"}, "write files with internal/atomicfile", false},
-		{"os.WriteFile", []string{"internal/dev", "packaging", "distill/checkpoint.go"}, "write files with internal/atomicfile", false},
-		{"os.MkdirTemp", []string{"internal/atomicfile", "internal/dev", "packaging"}, "make temporary folders with internal/atomicfile", false},
-		{"os.Exit", []string{"cmd", "packaging", "fixtures", "internal"}, "return an error: cmd maps it to an exit code", false},
+		{"os.WriteFile", []string{"internal/dev", "packaging", "distill/checkpoint.go"},
+			"write files with internal/atomicfile", false},
+		{"os.MkdirTemp", []string{"internal/atomicfile", "internal/dev", "packaging"},
+			"make temporary folders with internal/atomicfile", false},
+		{"os.Exit", []string{"cmd", "packaging", "fixtures", "internal"},
+			"return an error: cmd maps it to an exit code", false},
 		{"fmt.Print", output, "write to an io.Writer that the caller gives", false},
 		{"fmt.Printf", output, "write to an io.Writer that the caller gives", false},
 		{"fmt.Println", output, "write to an io.Writer that the caller gives", false},
-		{"os.Chdir", []string{"internal/dev/cluster"}, "use paths, or t.Chdir in a test: the working folder belongs to the whole process", true},
+		{"os.Chdir", []string{"internal/dev/cluster"},
+			"use paths, or t.Chdir in a test: the working folder belongs to the whole process", true},
 	}
 }
 
@@ -136,7 +147,8 @@ func initFunctions(t *Tree) []Problem {
 		}
 		for _, d := range f.Go.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && !f.IsGenerated() {
-				found = append(found, t.problem(f, fn.Pos(), "init runs implicitly: call a function where its result is used"))
+				found = append(found, t.problem(f, fn.Pos(),
+					"init runs implicitly: call a function where its result is used"))
 			}
 		}
 	}
@@ -151,7 +163,8 @@ func errorTexts(t *Tree) []Problem {
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			text, at := errorText(n, imports)
 			if strings.Contains(text, "failed to") || strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
-				found = append(found, t.problem(f, at, "error %q: state the cause, in one line, without \"failed to\" and full stop", text))
+				found = append(found, t.problem(f, at,
+					"error %q: state the cause, in one line, without \"failed to\" and full stop", text))
 			}
 			return true
 		})

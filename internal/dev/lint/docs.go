@@ -53,7 +53,8 @@ func missingExamples(t *Tree) []Problem {
 
 func isPublic(d *folder) bool {
 	for _, f := range d.built {
-		if f.Go.Name.Name == "main" || strings.HasPrefix(f.Path, "internal/") || strings.Contains(f.Path, "/internal/") {
+		if f.Go.Name.Name == "main" || strings.HasPrefix(f.Path, "internal/") ||
+			strings.Contains(f.Path, "/internal/") {
 			return false
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unusedExports finds exported functions of internal packages whose names occur in no other folder, tests included. Types and constants
-// are part of signatures and sets; methods implement interfaces.
+// unusedExports finds exported functions of internal packages whose names occur in no other folder, tests included.
+// Types and constants are part of signatures and sets; methods implement interfaces.
 func unusedExports(t *Tree) []Problem {
 	folders := map[string]map[string]bool{} // by name, the folders whose files use it
 	for _, f := range t.goFiles() {
@@ -29,7 +29,8 @@ func unusedExports(t *Tree) []Problem {
 		for _, d := range f.Go.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if ok && fn.Recv == nil && fn.Name.IsExported() && len(folders[fn.Name.Name]) == 1 {
-				found = append(found, t.problem(f, fn.Pos(), "no other package uses %s: unexport or delete it", fn.Name.Name))
+				found = append(found, t.problem(f, fn.Pos(), "no other package uses %s: unexport or delete it",
+					fn.Name.Name))
 			}
 		}
 	}

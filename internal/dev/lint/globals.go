@@ -16,7 +16,8 @@ func changedGlobals(t *Tree) []Problem {
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			for _, target := range assigned(n) {
 				if id := root(target); id != nil && isGlobal(id, names) {
-					found = append(found, t.problem(f, id.Pos(), "assigns to the package's variable %s: pass it in options", id.Name))
+					found = append(found, t.problem(f, id.Pos(),
+						"assigns to the package's variable %s: pass it in options", id.Name))
 				}
 			}
 			return true

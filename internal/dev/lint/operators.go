@@ -18,9 +18,9 @@ func operatorPlaces() map[string]string {
 	}
 }
 
-// operatorLists finds decisions by the name of an operator: comparisons and switches on Op.Type, lists that are searched for it, and
-// alternatives of several Op.Is. What they select by is a fact about operators, and belongs in the table of package ir/operator. A
-// table of functions by operator is a rule and not a fact.
+// operatorLists finds decisions by the name of an operator: comparisons and switches on Op.Type, lists that are
+// searched for it, and alternatives of several Op.Is. What they select by is a fact about operators, and belongs in the
+// table of package ir/operator. A table of functions by operator is a rule and not a fact.
 func operatorLists(t *Tree) []Problem {
 	var found []Problem
 	tables, functions := packageVariables(t), functionTypes(t)
@@ -31,7 +31,8 @@ func operatorLists(t *Tree) []Problem {
 		c := &operatorCheck{functions: functions[f.Dir()], variables: tables[f.Dir()]}
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			if c.decides(n) {
-				found = append(found, t.problem(f, n.Pos(), "selects by the name of an operator: use a column of ir/operator"))
+				found = append(found, t.problem(f, n.Pos(),
+					"selects by the name of an operator: use a column of ir/operator"))
 			}
 			return true
 		})

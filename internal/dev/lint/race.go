@@ -10,8 +10,8 @@ import (
 // raceList is the file with the tests that run under the race detector.
 const raceList = ".ci/race-tests"
 
-// raceTests compares the list with the tree: a test that was renamed would no longer run under the race detector, without a failure, and neither
-// would those of a new package.
+// raceTests compares the list with the tree: a test that was renamed would no longer run under the race detector,
+// without a failure, and neither would those of a new package.
 func raceTests(t *Tree) []Problem {
 	var found []Problem
 	listed, tests := map[string]bool{}, testNames(t)
@@ -27,7 +27,8 @@ func raceTests(t *Tree) []Problem {
 			listed[fields[0]] = true
 			for _, name := range fields[1:] {
 				if !tests[fields[0]][name] {
-					found = append(found, Problem{f.Path, i + 1, "no test " + name + " in " + fields[0] + ": name the one that is there now"})
+					found = append(found, Problem{f.Path, i + 1,
+						"no test " + name + " in " + fields[0] + ": name the one that is there now"})
 				}
 			}
 		}
@@ -40,7 +41,8 @@ func raceTests(t *Tree) []Problem {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(concurrent)) {
 		if !listed[dir] {
-			found = append(found, Problem{concurrent[dir].Path, 0, "starts goroutines: add tests of " + dir + " to " + raceList})
+			found = append(found, Problem{concurrent[dir].Path, 0,
+				"starts goroutines: add tests of " + dir + " to " + raceList})
 		}
 	}
 	return found
@@ -51,7 +53,8 @@ func testNames(t *Tree) map[string]map[string]bool {
 	names := map[string]map[string]bool{}
 	for _, f := range t.goFiles() {
 		for _, d := range f.Go.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.IsTest() && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.IsTest() && fn.Recv == nil &&
+				strings.HasPrefix(fn.Name.Name, "Test") {
 				if names[f.Dir()] == nil {
 					names[f.Dir()] = map[string]bool{}
 				}
@@ -62,7 +65,8 @@ func testNames(t *Tree) map[string]map[string]bool {
 	return names
 }
 
-// startsGoroutines reports whether a file has a go statement, or a call of a method Go, as errgroup.Group and sync.WaitGroup have.
+// startsGoroutines reports whether a file has a go statement, or a call of a method Go, as errgroup.Group and
+// sync.WaitGroup have.
 func startsGoroutines(f *File) bool {
 	starts := false
 	ast.Inspect(f.Go, func(n ast.Node) bool {

@@ -21,7 +21,8 @@ func unusedCodes(t *Tree) []Problem {
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if ok && !used[spec.Names[0].Name] {
-				found = append(found, t.problem(f, spec.Pos(), "no method gives the reason code %s: delete it with its text and description", spec.Names[0].Name))
+				found = append(found, t.problem(f, spec.Pos(),
+					"no method gives the reason code %s: delete it with its text and description", spec.Names[0].Name))
 			}
 			return !ok
 		})

@@ -10,12 +10,14 @@ var (
 	stubPattern    = regexp.MustCompile(`\b(` + "TO" + `DO|` + "FIX" + `ME|` + "XX" + `X)\b`)
 	machinePattern = regexp.MustCompile(`(^|[^\w.~)}$-])/(` + `work|root|tmp|home/\w+)/`)
 	hostPattern    = regexp.MustCompile(`\b(` + strings.Join([]string{
-		`pypi\.` + `org`, `files\.python` + `hosted\.org`, `(proxy|sum)\.go` + `lang\.org`, `registry\.npm` + `js\.org`, `index\.crates\.` + `io`,
+		`pypi\.` + `org`, `files\.python` + `hosted\.org`, `(proxy|sum)\.go` + `lang\.org`,
+		`registry\.npm` + `js\.org`, `index\.crates\.` + `io`,
 	}, "|") + `)\b`)
 )
 
 func stubs(t *Tree) []Problem {
-	return t.matching(stubPattern, "%q: do it now, or open an issue and leave no mark here", func(*File) bool { return true })
+	return t.matching(stubPattern, "%q: do it now, or open an issue and leave no mark here",
+		func(*File) bool { return true })
 }
 
 func machinePaths(t *Tree) []Problem {
@@ -23,7 +25,8 @@ func machinePaths(t *Tree) []Problem {
 }
 
 func hosts(t *Tree) []Problem {
-	return t.matching(hostPattern, "%q: leave the registry to the tools' own configuration", func(*File) bool { return true })
+	return t.matching(hostPattern, "%q: leave the registry to the tools' own configuration",
+		func(*File) bool { return true })
 }
 
 // matching returns a problem for each line of the files that the pattern matches.

@@ -52,8 +52,9 @@ func (b *builder) size() int64 {
 	return one(b, int64(1), 2, 3, 4, 5, 7, 8, 11, 13, 15, 16, 17, 24, 31, 32, 33, 48, 61, 63, 64, 65)
 }
 
-// wide is the other size of a weight with rows of n elements: sometimes the weight has more than one piece, which is 1 MiB of float32. Short rows
-// have so many that a Hessian of the next layer's inputs takes minutes and gigabytes: they are rare.
+// wide is the other size of a weight with rows of n elements: sometimes the weight has more than one piece, which is 1
+// MiB of float32. Short rows have so many that a Hessian of the next layer's inputs takes minutes and gigabytes: they
+// are rare.
 func (b *builder) wide(n int64) int64 {
 	if n > 1 && b.chance(12) && (n >= 64 || b.chance(16)) {
 		if w := int64(1<<18)/n + one(b, int64(1), 2, 3, 7, 1001, 2203, 3001); w*n < *b.budget {
@@ -118,7 +119,8 @@ func (b *builder) constant(t *Tensor) val {
 	out := val{t.Name, t.Type, t.Shape}
 	constant := b.opset >= 9 || t.Type.IsFloat() && t.Type != ir.BFloat16 // what Constant makes
 	if b.nested && b.m.IR < 4 || constant && !b.plain && b.chance(4) {
-		b.add(&Node{Name: b.name("Constant"), Op: "Constant", Out: []string{t.Name}, Attrs: []Attr{valueAttr("value", t)}})
+		b.add(&Node{Name: b.name("Constant"), Op: "Constant", Out: []string{t.Name},
+			Attrs: []Attr{valueAttr("value", t)}})
 		return out
 	}
 	t.Input = t.Input || b.m.IR < 4
@@ -139,7 +141,8 @@ func (b *builder) number(x float64) val {
 	return b.constant(tensorOf("", b.float, nil, func(int64) float64 { return x }))
 }
 
-// weight adds a weight, stored in one of many ways, or takes one of that shape that is there. fanIn is the number of products in a sum.
+// weight adds a weight, stored in one of many ways, or takes one of that shape that is there. fanIn is the number of
+// products in a sum.
 func (b *builder) weight(hint string, fanIn int64, shape ...int64) val {
 	key := fmt.Sprint(hint, b.float, shape)
 	if list := b.shared[key]; len(list) > 0 && b.chance(6) {
@@ -188,7 +191,8 @@ func (b *builder) initializer(t *Tensor) val {
 func (b *builder) stored(t *Tensor, f filler) val {
 	in := []val{{t.Name, t.Type, t.Shape}}
 	inConstant := func(t *Tensor) {
-		b.add(&Node{Name: b.name("Constant"), Op: "Constant", Out: []string{t.Name}, Attrs: []Attr{valueAttr("value", t)}})
+		b.add(&Node{Name: b.name("Constant"), Op: "Constant", Out: []string{t.Name},
+			Attrs: []Attr{valueAttr("value", t)}})
 	}
 	if b.nested && b.m.IR < 4 {
 		inConstant(t)
@@ -258,16 +262,19 @@ func parameter(t *Tensor) *Tensor {
 	return t
 }
 
-// quantized adds a weight of t's shape that is stored in fewer bits than it is used in, as the model of another quantizer or as bfloat16.
+// quantized adds a weight of t's shape that is stored in fewer bits than it is used in, as the model of another
+// quantizer or as bfloat16.
 func (b *builder) quantized(t *Tensor, f filler) (val, bool) {
 	if b.float != ir.Float || f.name != fillers[0].name || len(t.Shape) < 2 || b.nested || b.r.IntN(5) > 0 {
 		return val{}, false
 	}
 	bytes := func(dt ir.DType, low, high int) val {
-		return b.initializer(tensorOf(t.Name, dt, t.Shape, func(int64) float64 { return float64(low + b.r.IntN(high-low)) }))
+		return b.initializer(tensorOf(t.Name, dt, t.Shape,
+			func(int64) float64 { return float64(low + b.r.IntN(high-low)) }))
 	}
 	scales := func(shape ...int64) val {
-		return b.constant(parameter(tensorOf("", ir.Float, shape, func(int64) float64 { return 0.002 + 0.001*b.r.Float64() })))
+		return b.constant(parameter(tensorOf("", ir.Float, shape,
+			func(int64) float64 { return 0.002 + 0.001*b.r.Float64() })))
 	}
 	switch {
 	case b.opset >= 13 && b.chance(3):
@@ -280,10 +287,12 @@ func (b *builder) quantized(t *Tensor, f filler) (val, bool) {
 		for i := range packed.Data {
 			packed.Data[i] = byte(b.r.IntN(256))
 		}
-		return b.node("DequantizeLinear", []val{b.initializer(packed), scales(t.Shape[0])}, ir.Float, t.Shape, i64("axis", 0)), true
+		return b.node("DequantizeLinear", []val{b.initializer(packed), scales(t.Shape[0])}, ir.Float, t.Shape,
+			i64("axis", 0)), true
 	case b.opset >= 13:
 		b.trait("weight in 8 bits by channel")
-		return b.node("DequantizeLinear", []val{bytes(ir.Int8, -127, 128), scales(t.Shape[0])}, ir.Float, t.Shape, i64("axis", 0)), true
+		return b.node("DequantizeLinear", []val{bytes(ir.Int8, -127, 128), scales(t.Shape[0])}, ir.Float, t.Shape,
+			i64("axis", 0)), true
 	case b.opset >= 10:
 		b.trait("weight in 8 bits")
 		zero := b.constant(tensorOf("", ir.Uint8, nil, func(int64) float64 { return 128 }))

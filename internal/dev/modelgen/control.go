@@ -49,7 +49,8 @@ func (b *builder) ifNode(x val) val {
 		}
 		condition = b.reshapeScalar(b.node("Less", []val{b.mean(x, axes...), zero}, ir.Bool, filledShape(x.rank())))
 	}
-	return b.node("If", []val{condition}, x.typ, with(x.shape, -1, n), body("then_branch", branch("then")), body("else_branch", branch("else")))
+	return b.node("If", []val{condition}, x.typ, with(x.shape, -1, n), body("then_branch", branch("then")),
+		body("else_branch", branch("else")))
 }
 
 func filledShape(rank int) []int64 {
@@ -85,13 +86,14 @@ func (b *builder) narrowed(x val) val {
 	return b.node("MatMul", []val{x, b.weight("down", n, n, few)}, x.typ, with(x.shape, -1, few))
 }
 
-// loopOf is a Loop of count iterations that stacks an output of each: steps of them, -1 where that depends on values, and 0 for none, where it
-// returns the last value.
+// loopOf is a Loop of count iterations that stacks an output of each: steps of them, -1 where that depends on values,
+// and 0 for none, where it returns the last value.
 func (b *builder) loopOf(x, count val, steps int64) val {
 	b.trait("Loop")
 	x = b.narrowed(x)
 	c := b.inner("loop")
-	i, keep, state := val{b.name("i"), ir.Int64, []int64{}}, val{b.name("keep"), ir.Bool, []int64{}}, val{b.name("state"), x.typ, x.shape}
+	i, keep, state := val{b.name("i"), ir.Int64, []int64{}}, val{b.name("keep"), ir.Bool, []int64{}},
+		val{b.name("state"), x.typ, x.shape}
 	c.g.Inputs = []Value{declared(i), declared(keep), declared(state)}
 	y := c.like("Tanh", c.like("MatMul", state, c.weight("weight", x.last(), x.last(), x.last())))
 	again := c.node("Identity", []val{keep}, ir.Bool, []int64{})
@@ -110,7 +112,8 @@ func (b *builder) loopOf(x, count val, steps int64) val {
 		n.Out = append(n.Out, out.name)
 		b.trait("Loop with a scan output")
 	}
-	n.In = []string{count.name, b.constant(tensorOf("", ir.Bool, []int64{}, func(int64) float64 { return 1 })).name, x.name}
+	n.In = []string{count.name, b.constant(tensorOf("", ir.Bool, []int64{}, func(int64) float64 { return 1 })).name,
+		x.name}
 	b.add(n)
 	return out
 }
@@ -130,8 +133,10 @@ func (b *builder) scan(x val) val {
 			products[i] = c.unsqueeze(v, 0)
 		}
 	}
-	a := c.node("MatMul", []val{products[0], c.weight("weight", x.last(), x.last(), hidden)}, x.typ, with(products[0].shape, -1, hidden))
-	h := c.node("MatMul", []val{products[1], c.weight("recurrence", hidden, hidden, hidden)}, x.typ, with(products[1].shape, -1, hidden))
+	a := c.node("MatMul", []val{products[0], c.weight("weight", x.last(), x.last(), hidden)}, x.typ,
+		with(products[0].shape, -1, hidden))
+	h := c.node("MatMul", []val{products[1], c.weight("recurrence", hidden, hidden, hidden)}, x.typ,
+		with(products[1].shape, -1, hidden))
 	next := c.like("Tanh", c.like("Add", a, h))
 	if len(row) == 1 {
 		next = c.squeeze(next, 0)
@@ -145,7 +150,8 @@ func (b *builder) scan(x val) val {
 	return all
 }
 
-// call adds a function of a layer, with a weight among its arguments and one inside, and calls it twice, now and then in another function.
+// call adds a function of a layer, with a weight among its arguments and one inside, and calls it twice, now and then
+// in another function.
 func (b *builder) call(x val) val {
 	x = b.narrowed(x)
 	if b.m.IR < 8 {
@@ -160,7 +166,8 @@ func (b *builder) call(x val) val {
 	y := c.node("MatMul", []val{in, weight}, x.typ, x.shape)
 	if b.chance(2) {
 		t := filled(b.r, b.name("inside"), b.float, []int64{x.last(), x.last()}, x.last(), fillers[0])
-		c.add(&Node{Name: b.name("Constant"), Op: "Constant", Out: []string{t.Name}, Attrs: []Attr{valueAttr("value", t)}})
+		c.add(&Node{Name: b.name("Constant"), Op: "Constant", Out: []string{t.Name},
+			Attrs: []Attr{valueAttr("value", t)}})
 		y = c.like("MatMul", y, val{t.Name, t.Type, t.Shape})
 	}
 	y = c.unary(y)

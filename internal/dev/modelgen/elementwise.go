@@ -16,12 +16,18 @@ type function struct {
 }
 
 var functions = []function{
-	{op: "Relu", half: true}, {op: "Sigmoid", half: true}, {op: "Tanh", half: true}, {op: "Identity", half: true}, {op: "Neg", half: true}, {op: "Abs", half: true},
-	{op: "LeakyRelu"}, {op: "Elu"}, {op: "Softplus"}, {op: "HardSigmoid"}, {op: "Selu"}, {op: "Softsign"}, {op: "Sin"}, {op: "Cos"}, {op: "Atan"},
-	{op: "Erf", since: 9}, {op: "Sinh", since: 9}, {op: "Asinh", since: 9}, {op: "Shrink", since: 9, jumps: true}, {op: "ThresholdedRelu", since: 10, jumps: true},
-	{op: "Celu", since: 12}, {op: "HardSwish", since: 14}, {op: "Mish", since: 18}, {op: "Gelu", since: 20}, {op: "Swish", since: 24},
-	{op: "Floor", jumps: true}, {op: "Ceil", jumps: true}, {op: "Round", since: 11, jumps: true}, {op: "Sign", since: 9, jumps: true},
-	{op: "Dropout", since: 7}, {op: "LogSoftmax", since: 13}, {op: "Hardmax", since: 13, jumps: true}, {op: "LpNormalization"},
+	{op: "Relu", half: true}, {op: "Sigmoid", half: true}, {op: "Tanh", half: true}, {op: "Identity", half: true},
+	{op: "Neg", half: true}, {op: "Abs", half: true},
+	{op: "LeakyRelu"}, {op: "Elu"}, {op: "Softplus"}, {op: "HardSigmoid"}, {op: "Selu"}, {op: "Softsign"},
+	{op: "Sin"}, {op: "Cos"}, {op: "Atan"},
+	{op: "Erf", since: 9}, {op: "Sinh", since: 9}, {op: "Asinh", since: 9}, {op: "Shrink", since: 9, jumps: true},
+	{op: "ThresholdedRelu", since: 10, jumps: true},
+	{op: "Celu", since: 12}, {op: "HardSwish", since: 14}, {op: "Mish", since: 18}, {op: "Gelu", since: 20},
+	{op: "Swish", since: 24},
+	{op: "Floor", jumps: true}, {op: "Ceil", jumps: true}, {op: "Round", since: 11, jumps: true},
+	{op: "Sign", since: 9, jumps: true},
+	{op: "Dropout", since: 7}, {op: "LogSoftmax", since: 13}, {op: "Hardmax", since: 13, jumps: true},
+	{op: "LpNormalization"},
 	{op: "MeanVarianceNormalization", since: 9},
 	{op: "Gelu", domain: contributed}, {op: "FastGelu", domain: contributed}, {op: "QuickGelu", domain: contributed},
 }
@@ -125,7 +131,8 @@ func (b *builder) bounded(x val) val {
 
 // reduction reduces one axis, or finds positions along it.
 func (b *builder) reduction(x val) val {
-	op := one(b, "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp", "ReduceLogSum", "ReduceProd", "ArgMax", "ArgMin")
+	op := one(b, "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp",
+		"ReduceLogSum", "ReduceProd", "ArgMax", "ArgMin")
 	axis := int64(b.r.IntN(x.rank()))
 	keep := b.r.Int64N(2)
 	shape := with(x.shape, int(axis), 1)
@@ -161,22 +168,27 @@ func (b *builder) normalized(x val) val {
 	case n == 1 && x.rank() == 4:
 		return b.node("LRN", []val{x}, x.typ, x.shape, i64("size", 3))
 	case n == 2 && x.rank() >= 3 && b.opset >= 21 && c%2 == 0:
-		return b.node("GroupNormalization", []val{x, gain(c), b.weight("shift", 4, c)}, x.typ, x.shape, i64("num_groups", 2))
+		return b.node("GroupNormalization", []val{x, gain(c), b.weight("shift", 4, c)}, x.typ, x.shape,
+			i64("num_groups", 2))
 	case n == 3 && b.opset >= 23:
 		return b.node("RMSNormalization", []val{x, gain(x.last())}, x.typ, x.shape)
 	case n == 4 && x.rank() == 3:
 		b.m.Contrib = true
 		skip := b.like("Tanh", x)
 		if b.chance(2) {
-			return b.domain(contributed, "SkipSimplifiedLayerNormalization", []val{x, skip, gain(x.last())}, x.typ, x.shape)
+			return b.domain(contributed, "SkipSimplifiedLayerNormalization", []val{x, skip, gain(x.last())}, x.typ,
+				x.shape)
 		}
-		return b.domain(contributed, "SkipLayerNormalization", []val{x, skip, gain(x.last()), b.weight("shift", 4, x.last()), b.weight("bias", 4, x.last())}, x.typ, x.shape)
+		return b.domain(contributed, "SkipLayerNormalization",
+			[]val{x, skip, gain(x.last()), b.weight("shift", 4, x.last()), b.weight("bias", 4, x.last())}, x.typ,
+			x.shape)
 	}
 	return b.layerNorm(x)
 }
 
 // window multiplies x by the constant expression of a window, as spectra of signals are made.
 func (b *builder) window(x val) val {
-	w := b.node(one(b, "HannWindow", "HammingWindow", "BlackmanWindow"), []val{b.scalar(x.last())}, ir.Float, []int64{x.last()})
+	w := b.node(one(b, "HannWindow", "HammingWindow", "BlackmanWindow"), []val{b.scalar(x.last())}, ir.Float,
+		[]int64{x.last()})
 	return b.like("Mul", x, w)
 }

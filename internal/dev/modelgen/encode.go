@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Write writes the model to path, its external data next to it, and the inputs of its run to test_data_set_0 next to it.
+// Write writes the model to path, its external data next to it, and the inputs of its run to test_data_set_0 next to
+// it.
 func (m *Model) Write(path string) error {
 	w := &files{name: filepath.Base(path)}
 	text := m.message(w)
@@ -275,7 +276,8 @@ func (t *Tensor) message(w *files) message {
 		t.typed(&b)
 	case t.Field == External && w != nil:
 		location, offset := w.add(t)
-		for _, e := range [][2]string{{"location", location}, {"offset", fmt.Sprint(offset)}, {"length", fmt.Sprint(len(t.Data))}} {
+		for _, e := range [][2]string{{"location", location}, {"offset", fmt.Sprint(offset)},
+			{"length", fmt.Sprint(len(t.Data))}} {
 			var entry message
 			entry.string(1, e[0])
 			entry.string(2, e[1])
@@ -288,7 +290,8 @@ func (t *Tensor) message(w *files) message {
 	return b
 }
 
-// typed writes the elements to the field of their type. int32_data has a whole byte of a type below 8 bits in each number.
+// typed writes the elements to the field of their type. int32_data has a whole byte of a type below 8 bits in each
+// number.
 func (t *Tensor) typed(b *message) {
 	switch t.Type {
 	case ir.Float, ir.Complex64:

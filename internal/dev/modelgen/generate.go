@@ -96,7 +96,8 @@ func (b *builder) input(hint string, t ir.DType, shape []int64, values func(int6
 func (b *builder) shallow() []val {
 	b.plain = b.chance(2)
 	b.m.ordinary = b.plain && b.float == ir.Float
-	ranks := map[string]int{"Conv": 4, "ConvTranspose": 4, "LSTM": 3, "GRU": 3, "RNN": 3, "batch of MatMul": 3, "Gemm": 2}
+	ranks := map[string]int{"Conv": 4, "ConvTranspose": 4, "LSTM": 3, "GRU": 3, "RNN": 3, "batch of MatMul": 3,
+		"Gemm": 2}
 	for {
 		l := one(b, weighted...)
 		rank := ranks[l.name]
@@ -181,7 +182,8 @@ func (b *builder) convOf(x val, out, k, s, group int64) val {
 	}
 	size := func(n int64) int64 { return (n+2*(k/2)-k)/s + 1 }
 	y := b.node("Conv", in, x.typ, []int64{x.shape[0], out, size(x.shape[2]), size(x.shape[3])},
-		ints("dilations", 1, 1), i64("group", group), ints("kernel_shape", k, k), ints("pads", k/2, k/2, k/2, k/2), ints("strides", s, s))
+		ints("dilations", 1, 1), i64("group", group), ints("kernel_shape", k, k), ints("pads", k/2, k/2, k/2, k/2),
+		ints("strides", s, s))
 	if !folded {
 		y = b.batchNorm(y)
 	}
@@ -249,7 +251,8 @@ func (b *builder) uNet() []val {
 	down := b.like("Relu", b.convOf(top, 2*c, 3, 2, 1))
 	var up val
 	if b.chance(2) {
-		up = b.node("ConvTranspose", []val{down, b.weight("filter", 2*c, 2*c, c, 2, 2)}, x.typ, top.shape, ints("strides", 2, 2))
+		up = b.node("ConvTranspose", []val{down, b.weight("filter", 2*c, 2*c, c, 2, 2)}, x.typ, top.shape,
+			ints("strides", 2, 2))
 	} else {
 		up = b.convOf(b.double(down), c, 3, 1, 1)
 	}
@@ -269,7 +272,8 @@ func (b *builder) double(x val) val {
 	}
 	switch {
 	case b.opset < 9:
-		return b.node("Upsample", []val{x}, x.typ, shape, Attr{"scales", []float32{1, 1, 2, 2}}, text("mode", "nearest"))
+		return b.node("Upsample", []val{x}, x.typ, shape, Attr{"scales", []float32{1, 1, 2, 2}},
+			text("mode", "nearest"))
 	case b.opset < 10:
 		return b.node("Upsample", []val{x, scales()}, x.typ, shape, text("mode", "nearest"))
 	case b.opset < 11:
@@ -294,7 +298,8 @@ func (b *builder) attention(x val, heads int64, causal bool) val {
 	var q, k, v val
 	if b.opset >= 23 && b.chance(2) {
 		q, k, v = project("query", width), project("key", width), project("value", width)
-		y := b.node("Attention", []val{q, k, v}, x.typ, x.shape, i64("q_num_heads", heads), i64("kv_num_heads", heads), i64("is_causal", b.r.Int64N(2)))
+		y := b.node("Attention", []val{q, k, v}, x.typ, x.shape, i64("q_num_heads", heads),
+			i64("kv_num_heads", heads), i64("is_causal", b.r.Int64N(2)))
 		return b.node("MatMul", []val{y, b.weight("projection", width, width, width)}, x.typ, x.shape)
 	}
 	if b.chance(3) {
@@ -309,12 +314,13 @@ func (b *builder) attention(x val, heads int64, causal bool) val {
 	scores = b.like("Mul", scores, b.number(0.3))
 	if causal {
 		lowest := one(b, -1e4, -1e9, -3.4028234663852886e38)
-		scores = b.like("Add", scores, b.constant(tensorOf("", b.float, []int64{1, 1, steps, steps}, func(i int64) float64 {
-			if i%steps > i/steps {
-				return lowest
-			}
-			return 0
-		})))
+		scores = b.like("Add", scores, b.constant(tensorOf("", b.float, []int64{1, 1, steps, steps},
+			func(i int64) float64 {
+				if i%steps > i/steps {
+					return lowest
+				}
+				return 0
+			})))
 	}
 	y := b.node("MatMul", []val{b.softmax(scores), v}, x.typ, q.shape)
 	y = b.reshape(b.transpose(y, 0, 2, 1, 3), batch, steps, width)
@@ -377,7 +383,8 @@ func (b *builder) languageModel() []val {
 		return []val{b.node("MatMul", []val{x, b.transpose(table, 1, 0)}, b.float, logits)}
 	case 1:
 		b.trait("tied head of Gemm")
-		flat := b.node("Gemm", []val{b.reshape(x, -1, width), table, b.weight("bias", 4, words)}, b.float, []int64{steps, words}, i64("transB", 1))
+		flat := b.node("Gemm", []val{b.reshape(x, -1, width), table, b.weight("bias", 4, words)}, b.float,
+			[]int64{steps, words}, i64("transB", 1))
 		return []val{b.reshape(flat, logits...)}
 	}
 	return []val{b.node("MatMul", []val{x, b.weight("head", width, width, words)}, b.float, logits)}
@@ -393,7 +400,8 @@ func (b *builder) recurrentNet() []val {
 	return []val{b.matMul(x)}
 }
 
-// detector has boxes and scores of convolutions, and those that non-maximum suppression selects: their number depends on values.
+// detector has boxes and scores of convolutions, and those that non-maximum suppression selects: their number depends
+// on values.
 func (b *builder) detector() []val {
 	b.sizesByValues()
 	x := b.like("Relu", b.convOf(b.image(), 8, 3, 2, 1))
@@ -421,7 +429,8 @@ func (b *builder) selection() []val {
 	switch b.r.IntN(5) {
 	case 4: // rows that are kept, with layers after them
 		first := b.squeeze(b.slice(x, 1, 0, 1), 1)
-		rows := b.node("Compress", []val{x, b.node("Greater", []val{first, b.number(0)}, ir.Bool, first.shape)}, x.typ, with(x.shape, 0, -1), i64("axis", 0))
+		rows := b.node("Compress", []val{x, b.node("Greater", []val{first, b.number(0)}, ir.Bool, first.shape)},
+			x.typ, with(x.shape, 0, -1), i64("axis", 0))
 		return []val{x, b.matMul(b.like("Relu", b.matMul(rows)))}
 	case 0:
 		return []val{b.node("NonZero", []val{b.like("Relu", x)}, ir.Int64, []int64{2, -1})}
@@ -432,14 +441,16 @@ func (b *builder) selection() []val {
 		k := 1 + b.r.Int64N(x.last())
 		top := val{b.name("v"), x.typ, with(x.shape, -1, k)}
 		at := val{b.name("v"), ir.Int64, top.shape}
-		b.add(&Node{Name: b.name("TopK"), Op: "TopK", In: []string{x.name, b.list(k).name}, Out: []string{top.name, at.name}})
+		b.add(&Node{Name: b.name("TopK"), Op: "TopK", In: []string{x.name, b.list(k).name},
+			Out: []string{top.name, at.name}})
 		return []val{top, at}
 	}
 	rounded := b.node("Floor", []val{x}, x.typ, x.shape)
 	return []val{b.node("Unique", []val{rounded}, x.typ, []int64{-1})}
 }
 
-// durations repeats rows as often as a value says, as speech models of the kind of VITS do, by a Loop whose body has weights.
+// durations repeats rows as often as a value says, as speech models of the kind of VITS do, by a Loop whose body has
+// weights.
 func (b *builder) durations() []val {
 	b.sizesByValues()
 	x := b.gemm(b.input("x", b.float, []int64{3, b.size()}, normal(b.r, 1)))

@@ -105,7 +105,8 @@ func TestRelationsKeepOutputs(t *testing.T) {
 		if name == "one more output" {
 			continue
 		}
-		if outputs, err := w.Compare(path, changed, conform.Options{Level: "none"}); err != nil || conform.LowestSQNR(outputs) < 100 {
+		if outputs, err := w.Compare(path, changed, conform.Options{Level: "none"}); err != nil ||
+			conform.LowestSQNR(outputs) < 100 {
 			t.Errorf("seed %d, %s: %v, %v", seed, name, outputs, err)
 		}
 	}

@@ -2,7 +2,8 @@ package modelgen
 
 import "github.com/mcompress/mcompress/ir"
 
-// Layers whose weights another quantizer has made integers, with the operators that compute with these. All of them round activations.
+// Layers whose weights another quantizer has made integers, with the operators that compute with these. All of them
+// round activations.
 
 // integers adds random bytes of a type as a weight.
 func (b *builder) integers(t ir.DType, shape ...int64) val {
@@ -10,7 +11,8 @@ func (b *builder) integers(t ir.DType, shape ...int64) val {
 	if t == ir.Uint8 {
 		low, high = 0, 256
 	}
-	return b.initializer(tensorOf(b.name("quantized"), t, shape, func(int64) float64 { return float64(low + b.r.IntN(high-low)) }))
+	return b.initializer(tensorOf(b.name("quantized"), t, shape,
+		func(int64) float64 { return float64(low + b.r.IntN(high-low)) }))
 }
 
 // setting adds a scale or zero point, a scalar without sizes.
@@ -36,8 +38,10 @@ func (b *builder) real(q, scale, zero val) val {
 // dynamic is x as 8-bit integers of a scale that its values give.
 func (b *builder) dynamic(x val) (q, scale, zero val) {
 	b.m.discontinuous, b.m.ordinary = true, false
-	q, scale, zero = val{b.name("v"), ir.Uint8, x.shape}, val{b.name("v"), ir.Float, nil}, val{b.name("v"), ir.Uint8, nil}
-	b.add(&Node{Name: b.name("DynamicQuantizeLinear"), Op: "DynamicQuantizeLinear", In: []string{x.name}, Out: []string{q.name, scale.name, zero.name}})
+	q, scale, zero = val{b.name("v"), ir.Uint8, x.shape}, val{b.name("v"), ir.Float, nil},
+		val{b.name("v"), ir.Uint8, nil}
+	b.add(&Node{Name: b.name("DynamicQuantizeLinear"), Op: "DynamicQuantizeLinear", In: []string{x.name},
+		Out: []string{q.name, scale.name, zero.name}})
 	return q, scale, zero
 }
 
@@ -72,16 +76,19 @@ func (b *builder) integerLayer(x val) val {
 		return b.ms("MatMulIntegerToFloat", in, ir.Float, wide)
 	case 2:
 		scale, zero := b.activation()
-		in := []val{b.rounded(x, scale, zero), scale, zero, b.integers(weight, x.last(), n), b.setting(ir.Float, 0.01, channels...), b.setting(weight, 0, channels...), scale, zero}
+		in := []val{b.rounded(x, scale, zero), scale, zero, b.integers(weight, x.last(), n),
+			b.setting(ir.Float, 0.01, channels...), b.setting(weight, 0, channels...), scale, zero}
 		return b.real(b.node("QLinearMatMul", in, ir.Uint8, wide), scale, zero)
 	case 3:
 		if x.rank() != 2 {
 			break
 		}
 		scale, zero := b.activation()
-		in := []val{b.rounded(x, scale, zero), scale, zero, b.integers(weight, n, x.last()), b.setting(ir.Float, 0.01, channels...), b.setting(weight, 0, channels...)}
+		in := []val{b.rounded(x, scale, zero), scale, zero, b.integers(weight, n, x.last()),
+			b.setting(ir.Float, 0.01, channels...), b.setting(weight, 0, channels...)}
 		if b.chance(2) {
-			in = append(in, b.initializer(tensorOf(b.name("bias"), ir.Int32, []int64{n}, func(int64) float64 { return float64(b.r.IntN(2000) - 1000) })))
+			in = append(in, b.initializer(tensorOf(b.name("bias"), ir.Int32, []int64{n},
+				func(int64) float64 { return float64(b.r.IntN(2000) - 1000) })))
 		} else {
 			in = append(in, val{})
 		}
@@ -98,18 +105,22 @@ func (b *builder) integerConv(x val) val {
 	pads := ints("pads", 1, 1, 1, 1)
 	if b.chance(3) {
 		q, scale, zero := b.dynamic(x)
-		y := b.cast(b.node("ConvInteger", []val{q, b.integers(ir.Uint8, out, c, 3, 3), zero, b.setting(ir.Uint8, 128)}, ir.Int32, shape, pads), ir.Float)
+		y := b.cast(b.node("ConvInteger", []val{q, b.integers(ir.Uint8, out, c, 3, 3), zero,
+			b.setting(ir.Uint8, 128)}, ir.Int32, shape, pads), ir.Float)
 		return b.like("Mul", y, b.node("Mul", []val{scale, b.setting(ir.Float, 0.01)}, ir.Float, nil))
 	}
 	scale, zero := b.activation()
-	in := []val{b.rounded(x, scale, zero), scale, zero, b.integers(weight, out, c, 3, 3), b.setting(ir.Float, 0.01), b.setting(weight, 0), scale, zero}
+	in := []val{b.rounded(x, scale, zero), scale, zero, b.integers(weight, out, c, 3, 3), b.setting(ir.Float, 0.01),
+		b.setting(weight, 0), scale, zero}
 	if b.chance(2) {
-		in = append(in, b.initializer(tensorOf(b.name("bias"), ir.Int32, []int64{out}, func(int64) float64 { return float64(b.r.IntN(2000) - 1000) })))
+		in = append(in, b.initializer(tensorOf(b.name("bias"), ir.Int32, []int64{out},
+			func(int64) float64 { return float64(b.r.IntN(2000) - 1000) })))
 	}
 	return b.real(b.node("QLinearConv", in, ir.Uint8, shape, pads), scale, zero)
 }
 
-// integerMovement are ONNX Runtime's operators on 8-bit activations, as far as 1.31 has them: QLinearReduceMean is not implemented.
+// integerMovement are ONNX Runtime's operators on 8-bit activations, as far as 1.31 has them: QLinearReduceMean is not
+// implemented.
 func (b *builder) integerMovement(x val) val {
 	b.m.Contrib = true
 	scale, zero := b.activation()
@@ -117,7 +128,8 @@ func (b *builder) integerMovement(x val) val {
 	one8 := func(op string, shape []int64, attrs ...Attr) val {
 		return b.real(b.ms(op, []val{q, scale, zero, scale, zero}, ir.Uint8, shape, attrs...), scale, zero)
 	}
-	switch op := one(b, "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat", "QLinearSoftmax", "QLinearGlobalAveragePool", "QLinearAveragePool", "QLinearWhere", "pair"); {
+	switch op := one(b, "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat",
+		"QLinearSoftmax", "QLinearGlobalAveragePool", "QLinearAveragePool", "QLinearWhere", "pair"); {
 	case op == "QLinearAdd" || op == "QLinearMul":
 		other := b.integers(ir.Uint8, x.last())
 		return b.real(b.ms(op, []val{q, scale, zero, other, scale, zero, scale, zero}, ir.Uint8, x.shape), scale, zero)
@@ -125,7 +137,8 @@ func (b *builder) integerMovement(x val) val {
 		return one8(op, x.shape)
 	case op == "QLinearConcat":
 		wide := with(x.shape, -1, 2*x.last())
-		return b.real(b.ms(op, []val{scale, zero, q, scale, zero, q, scale, zero}, ir.Uint8, wide, i64("axis", int64(x.rank()-1))), scale, zero)
+		return b.real(b.ms(op, []val{scale, zero, q, scale, zero, q, scale, zero}, ir.Uint8, wide,
+			i64("axis", int64(x.rank()-1))), scale, zero)
 	case op == "QLinearSoftmax" && b.opset >= 13:
 		return one8(op, x.shape, i64("axis", int64(x.rank()-1)), i64("opset", b.opset))
 	case op == "QLinearGlobalAveragePool" && x.rank() == 4:
@@ -144,7 +157,8 @@ func (b *builder) integerMovement(x val) val {
 func (b *builder) integerAttention(x val, heads int64) val {
 	w := x.last()
 	q, scale, zero := b.dynamic(x)
-	in := []val{q, b.integers(ir.Int8, w, 3*w), b.weight("bias", 4, 3*w), scale, b.setting(ir.Float, 0.01), {}, zero, b.setting(ir.Int8, 0)}
+	in := []val{q, b.integers(ir.Int8, w, 3*w), b.weight("bias", 4, 3*w), scale, b.setting(ir.Float, 0.01), {}, zero,
+		b.setting(ir.Int8, 0)}
 	return b.ms("QAttention", in, x.typ, x.shape, i64("num_heads", heads))
 }
 
@@ -153,10 +167,12 @@ func (b *builder) integerLSTM(x val) val {
 	b.m.discontinuous, b.m.ordinary, b.m.Contrib = true, false, true
 	hidden := one(b, int64(3), 8, 16, 17)
 	gates := one(b, ir.Int8, ir.Uint8)
-	in := []val{x, b.integers(gates, 1, x.last(), 4*hidden), b.integers(gates, 1, hidden, 4*hidden), b.weight("B", 4, 1, 8*hidden), {}, {}, {}, {},
+	in := []val{x, b.integers(gates, 1, x.last(), 4*hidden), b.integers(gates, 1, hidden, 4*hidden),
+		b.weight("B", 4, 1, 8*hidden), {}, {}, {}, {},
 		b.setting(ir.Float, 0.01, 1), b.setting(gates, 3, 1), b.setting(ir.Float, 0.01, 1), b.setting(gates, 2, 1)}
 	state := val{b.name("v"), x.typ, []int64{1, x.shape[1], hidden}}
-	b.add(&Node{Name: b.name("DynamicQuantizeLSTM"), Domain: contributed, Op: "DynamicQuantizeLSTM", In: namesOf(in), Out: []string{"", state.name}, Attrs: []Attr{i64("hidden_size", hidden)}})
+	b.add(&Node{Name: b.name("DynamicQuantizeLSTM"), Domain: contributed, Op: "DynamicQuantizeLSTM", In: namesOf(in),
+		Out: []string{"", state.name}, Attrs: []Attr{i64("hidden_size", hidden)}})
 	return state
 }
 
@@ -166,8 +182,10 @@ func (b *builder) blockTable() val {
 	ids := b.constant(tensorOf("", ir.Int64, []int64{2, 3}, func(int64) float64 { return float64(b.r.Int64N(rows)) }))
 	bits := one(b, int64(4), 8)
 	in := []val{b.integers(ir.Uint8, rows, width*bits/8), ids,
-		b.constant(parameter(tensorOf("", ir.Float, []int64{rows, width / block}, func(int64) float64 { return 0.01 + 0.01*b.r.Float64() })))}
-	return b.ms("GatherBlockQuantized", in, ir.Float, []int64{2, 3, width}, i64("bits", bits), i64("block_size", block), i64("gather_axis", 0), i64("quantize_axis", 1))
+		b.constant(parameter(tensorOf("", ir.Float, []int64{rows, width / block},
+			func(int64) float64 { return 0.01 + 0.01*b.r.Float64() })))}
+	return b.ms("GatherBlockQuantized", in, ir.Float, []int64{2, 3, width}, i64("bits", bits),
+		i64("block_size", block), i64("gather_axis", 0), i64("quantize_axis", 1))
 }
 
 // embedded is the embedding of a BERT model: words, positions and segments, in float or in 8 bits.

@@ -174,7 +174,8 @@ func (b *builder) lowRank(x val) val {
 func (b *builder) einsum(x val) val {
 	n := b.size()
 	equation := map[int]string{2: "ab,bc->ac", 3: "abc,cd->abd"}[x.rank()]
-	return b.node("Einsum", []val{x, b.weight("einsum", x.last(), x.last(), n)}, x.typ, with(x.shape, -1, n), text("equation", equation))
+	return b.node("Einsum", []val{x, b.weight("einsum", x.last(), x.last(), n)}, x.typ, with(x.shape, -1, n),
+		text("equation", equation))
 }
 
 // conv is a convolution of one to three spatial axes, also grouped and depthwise.
@@ -252,12 +253,15 @@ func (b *builder) embedding(x val) val {
 	rows, width := b.wide(8), b.size()
 	ids := b.ids(x, rows)
 	if b.chance(4) && ids.elems() < 1<<10 {
-		return b.node("Gather", []val{b.weight("table", 1, width, rows), ids}, b.float, append([]int64{width}, ids.shape...), i64("axis", 1))
+		return b.node("Gather", []val{b.weight("table", 1, width, rows), ids}, b.float,
+			append([]int64{width}, ids.shape...), i64("axis", 1))
 	}
 	if b.chance(6) && ids.elems() < 1<<8 {
-		return b.node("Gather", []val{b.weight("table", 1, rows, 3, width), ids}, b.float, append(slices.Clone(ids.shape), 3, width))
+		return b.node("Gather", []val{b.weight("table", 1, rows, 3, width), ids}, b.float,
+			append(slices.Clone(ids.shape), 3, width))
 	}
-	return b.node("Gather", []val{b.weight("table", 1, rows, width), ids}, b.float, append(slices.Clone(ids.shape), width))
+	return b.node("Gather", []val{b.weight("table", 1, rows, width), ids}, b.float,
+		append(slices.Clone(ids.shape), width))
 }
 
 // recurrent is an LSTM, GRU or RNN over the first axis of x, with its outputs of the last step or all of them.
@@ -305,7 +309,8 @@ func (b *builder) scaleBy(x val) val {
 	if b.chance(2) {
 		return b.like("Mul", x, b.number(1.5))
 	}
-	return b.like("Div", x, b.constant(tensorOf("", b.float, []int64{x.last()}, func(i int64) float64 { return 1 + float64(i%7)/4 })))
+	return b.like("Div", x, b.constant(tensorOf("", b.float, []int64{x.last()},
+		func(i int64) float64 { return 1 + float64(i%7)/4 })))
 }
 
 // layerNorm is LayerNormalization, or its decomposition in older opsets.
@@ -367,7 +372,8 @@ func (b *builder) pool(x val) val {
 		return b.globalPool(x)
 	}
 	shape := []int64{x.shape[0], x.shape[1], (x.shape[2]-2)/2 + 1, (x.shape[3]-2)/2 + 1}
-	return b.node(one(b, "MaxPool", "AveragePool"), []val{x}, x.typ, shape, ints("kernel_shape", 2, 2), ints("strides", 2, 2))
+	return b.node(one(b, "MaxPool", "AveragePool"), []val{x}, x.typ, shape, ints("kernel_shape", 2, 2),
+		ints("strides", 2, 2))
 }
 
 func (b *builder) globalPool(x val) val {
@@ -389,7 +395,8 @@ func (b *builder) mask(x val) val {
 // computedShape reshapes by a shape that is computed from that of x, as exporters do for dynamic axes.
 func (b *builder) computedShape(x val) val {
 	shape := b.node("Shape", []val{x}, ir.Int64, []int64{int64(x.rank())})
-	first := b.node("Gather", []val{shape, b.constant(tensorOf("", ir.Int64, nil, func(int64) float64 { return 0 }))}, ir.Int64, nil, i64("axis", 0))
+	first := b.node("Gather", []val{shape, b.constant(tensorOf("", ir.Int64, nil, func(int64) float64 { return 0 }))},
+		ir.Int64, nil, i64("axis", 0))
 	target := b.concat(0, b.unsqueeze(first, 0), b.list(-1))
 	return b.node("Reshape", []val{x, target}, x.typ, []int64{x.shape[0], x.elems() / x.shape[0]})
 }

@@ -161,8 +161,8 @@ func (m *Model) graphs(f func(*Graph)) {
 	}
 }
 
-// Constants are the names of the constants with axes, those of bodies and functions included: scalars are no weights, nor are the
-// parameters of quantized weights.
+// Constants are the names of the constants with axes, those of bodies and functions included: scalars are no weights,
+// nor are the parameters of quantized weights.
 func (m *Model) Constants() []string {
 	var names []string
 	add := func(t *Tensor) {
@@ -223,7 +223,8 @@ func (m *Model) External() bool {
 	return found
 }
 
-// Sparse reports whether a constant of a graph is sparse: strict shape inference takes its type for one that no operator accepts.
+// Sparse reports whether a constant of a graph is sparse: strict shape inference takes its type for one that no
+// operator accepts.
 func (m *Model) Sparse() bool {
 	found := false
 	m.graphs(func(g *Graph) {
@@ -234,17 +235,21 @@ func (m *Model) Sparse() bool {
 	return found
 }
 
-// Ordinary reports whether the model is one layer with weights of normal numbers: its output has about the error of these.
+// Ordinary reports whether the model is one layer with weights of normal numbers: its output has about the error of
+// these.
 func (m *Model) Ordinary() bool { return m.ordinary }
 
-// OpenSizes reports whether an axis of an input has a name instead of a size. Constants are chosen for the size in Inputs: with others, such as 1,
-// the model need not run.
+// OpenSizes reports whether an axis of an input has a name instead of a size. Constants are chosen for the size in
+// Inputs: with others, such as 1, the model need not run.
 func (m *Model) OpenSizes() bool {
-	return slices.ContainsFunc(m.Graph.Inputs, func(v Value) bool { return slices.ContainsFunc(v.Shape, func(d ir.Dim) bool { return d.Param != "" }) })
+	return slices.ContainsFunc(m.Graph.Inputs, func(v Value) bool {
+		return slices.ContainsFunc(v.Shape,
+			func(d ir.Dim) bool { return d.Param != "" })
+	})
 }
 
-// Discontinuous reports whether small errors of a value may have large effects: comparisons, rounding, selections. Figures of two
-// runtimes, whose sums differ in the last bits, are then not comparable.
+// Discontinuous reports whether small errors of a value may have large effects: comparisons, rounding, selections.
+// Figures of two runtimes, whose sums differ in the last bits, are then not comparable.
 func (m *Model) Discontinuous() bool { return m.discontinuous }
 
 // Finite reports whether all weights are finite.

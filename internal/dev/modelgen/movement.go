@@ -9,7 +9,8 @@ import (
 // moved moves elements of x: by padding, repetition, lookups, and sequences.
 func (b *builder) moved(x val) val {
 	last, axis := x.last(), int64(x.rank()-1)
-	switch op := one(b, "Pad", "Tile", "Expand", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Trilu", "CumSum", "Sequence", "OneHot", "TopK", "Slice",
+	switch op := one(b, "Pad", "Tile", "Expand", "Gather", "GatherElements", "GatherND", "ScatterElements",
+		"ScatterND", "Trilu", "CumSum", "Sequence", "OneHot", "TopK", "Slice",
 		"ReverseSequence", "CastLike", "ConstantOfShape", "EyeLike", "Shape", "Compress", "integers", "integers"); {
 	case op == "Pad" && b.opset >= 11:
 		pads := make([]int64, 2*x.rank())
@@ -35,10 +36,12 @@ func (b *builder) moved(x val) val {
 		return b.node(op, []val{x, b.indices([]int64{3, 1}, x.shape[0])}, x.typ, with(x.shape, 0, 3))
 	case op == "ScatterElements" && b.opset >= 11:
 		shape := slices.Repeat([]int64{1}, x.rank())
-		return b.node(op, []val{x, b.indices(shape, last), b.constant(tensorOf("", b.float, shape, normal(b.r, 1)))}, x.typ, x.shape, i64("axis", axis))
+		return b.node(op, []val{x, b.indices(shape, last), b.constant(tensorOf("", b.float, shape, normal(b.r, 1)))},
+			x.typ, x.shape, i64("axis", axis))
 	case op == "ScatterND" && b.opset >= 11:
 		update := with(x.shape, 0, 1)
-		return b.node(op, []val{x, b.indices([]int64{1, 1}, x.shape[0]), b.constant(tensorOf("", b.float, update, normal(b.r, 1)))}, x.typ, x.shape)
+		return b.node(op, []val{x, b.indices([]int64{1, 1}, x.shape[0]),
+			b.constant(tensorOf("", b.float, update, normal(b.r, 1)))}, x.typ, x.shape)
 	case op == "Trilu" && b.opset >= 14:
 		return b.node(op, []val{x}, x.typ, x.shape, i64("upper", b.r.Int64N(2)))
 	case op == "CumSum" && b.opset >= 11:
@@ -54,19 +57,22 @@ func (b *builder) moved(x val) val {
 		b.m.discontinuous = true
 		k := 1 + b.r.Int64N(last)
 		top := val{b.name("v"), x.typ, with(x.shape, -1, k)}
-		b.add(&Node{Name: b.name(op), Op: op, In: []string{x.name, b.list(k).name}, Out: []string{top.name, b.name("v")}})
+		b.add(&Node{Name: b.name(op), Op: op, In: []string{x.name, b.list(k).name},
+			Out: []string{top.name, b.name("v")}})
 		return top
 	case op == "Slice" && b.opset >= 10:
 		shape := with(x.shape, -1, (last+1)/2)
 		return b.node(op, []val{x, b.list(0), b.list(1 << 40), b.list(axis), b.list(2)}, x.typ, shape)
 	case op == "ReverseSequence" && b.opset >= 10:
-		lengths := b.constant(tensorOf("", ir.Int64, []int64{x.shape[1]}, func(int64) float64 { return float64(x.shape[0]) }))
+		lengths := b.constant(tensorOf("", ir.Int64, []int64{x.shape[1]},
+			func(int64) float64 { return float64(x.shape[0]) }))
 		return b.like(op, x, lengths)
 	case op == "CastLike" && b.opset >= 15:
 		return b.node(op, []val{b.indices([]int64{3}, 5), x}, x.typ, []int64{3})
 	case op == "ConstantOfShape" && b.opset >= 9:
 		shape := b.node("Shape", []val{x}, ir.Int64, []int64{int64(x.rank())})
-		return b.like("Add", x, b.node(op, []val{shape}, x.typ, x.shape, valueAttr("value", tensorOf("", b.float, []int64{1}, func(int64) float64 { return 0.25 }))))
+		return b.like("Add", x, b.node(op, []val{shape}, x.typ, x.shape,
+			valueAttr("value", tensorOf("", b.float, []int64{1}, func(int64) float64 { return 0.25 }))))
 	case op == "EyeLike" && b.opset >= 9 && x.rank() == 2 && b.float == ir.Float:
 		return b.like("Add", x, b.like(op, x))
 	case op == "Shape":
@@ -103,7 +109,8 @@ func (b *builder) indices(shape []int64, n int64) val {
 // sequence makes a sequence of x and a function of it, and takes both out again.
 func (b *builder) sequence(x val) val {
 	both := b.name("v")
-	b.add(&Node{Name: b.name("SequenceConstruct"), Op: "SequenceConstruct", In: []string{x.name, b.like("Neg", x).name}, Out: []string{both}})
+	b.add(&Node{Name: b.name("SequenceConstruct"), Op: "SequenceConstruct",
+		In: []string{x.name, b.like("Neg", x).name}, Out: []string{both}})
 	if b.chance(2) {
 		at := b.constant(tensorOf("", ir.Int64, nil, func(int64) float64 { return 1 }))
 		return b.node("SequenceAt", []val{{name: both}, at}, x.typ, x.shape)
@@ -115,15 +122,18 @@ func (b *builder) sequence(x val) val {
 // resampled changes the resolution of an image.
 func (b *builder) resampled(x val) val {
 	c, h, w := x.shape[1], x.shape[2], x.shape[3]
-	switch op := one(b, "DepthToSpace", "SpaceToDepth", "Resize", "LpPool", "GlobalLpPool", "GridSample", "Col2Im", "double"); {
+	switch op := one(b, "DepthToSpace", "SpaceToDepth", "Resize", "LpPool", "GlobalLpPool", "GridSample", "Col2Im",
+		"double"); {
 	case op == "DepthToSpace" && c%4 == 0:
 		return b.node(op, []val{x}, x.typ, []int64{x.shape[0], c / 4, 2 * h, 2 * w}, i64("blocksize", 2))
 	case op == "SpaceToDepth" && h%2 == 0 && w%2 == 0:
 		return b.node(op, []val{x}, x.typ, []int64{x.shape[0], 4 * c, h / 2, w / 2}, i64("blocksize", 2))
 	case op == "Resize" && b.opset >= 13:
-		return b.node(op, []val{x, {}, {}, b.list(x.shape[0], c, 2*h, 2*w)}, x.typ, []int64{x.shape[0], c, 2 * h, 2 * w}, text("mode", one(b, "linear", "cubic")))
+		return b.node(op, []val{x, {}, {}, b.list(x.shape[0], c, 2*h, 2*w)}, x.typ,
+			[]int64{x.shape[0], c, 2 * h, 2 * w}, text("mode", one(b, "linear", "cubic")))
 	case op == "LpPool" && h > 1 && w > 1:
-		return b.node(op, []val{x}, x.typ, []int64{x.shape[0], c, (h-2)/2 + 1, (w-2)/2 + 1}, ints("kernel_shape", 2, 2), ints("strides", 2, 2))
+		return b.node(op, []val{x}, x.typ, []int64{x.shape[0], c, (h-2)/2 + 1, (w-2)/2 + 1},
+			ints("kernel_shape", 2, 2), ints("strides", 2, 2))
 	case op == "GlobalLpPool":
 		return b.node(op, []val{x}, x.typ, []int64{x.shape[0], c, 1, 1})
 	case op == "GridSample" && b.opset >= 20:

@@ -11,7 +11,8 @@ import (
 // Reductions are models that are smaller or simpler than m, the ones that remove most first. They need not be valid.
 func Reductions(m *Model) iter.Seq[*Model] {
 	return func(yield func(*Model) bool) {
-		for _, reduce := range []func(*Model, func(*Model) bool) bool{oneOutput, earlierOutput, laterInput, bypass, simpleConstants} {
+		for _, reduce := range []func(*Model, func(*Model) bool) bool{oneOutput, earlierOutput, laterInput, bypass,
+			simpleConstants} {
 			if !reduce(m, yield) {
 				return
 			}
@@ -121,7 +122,8 @@ func laterInput(m *Model, yield func(*Model) bool) bool {
 			continue
 		}
 		v, known := m.types[n.Out[0]]
-		if !known || !v.typ.IsFloat() || slices.Contains(v.shape, -1) || slices.ContainsFunc(m.Graph.Outputs, func(o Value) bool { return o.Name == v.name }) {
+		if !known || !v.typ.IsFloat() || slices.Contains(v.shape, -1) ||
+			slices.ContainsFunc(m.Graph.Outputs, func(o Value) bool { return o.Name == v.name }) {
 			continue
 		}
 		c := m.Clone()

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A relation makes an equivalent model, whose constants of some size are the same ones; false if the model has no place for it.
+// A relation makes an equivalent model, whose constants of some size are the same ones; false if the model has no place
+// for it.
 type relation struct {
 	name  string
 	apply func(*rand.Rand, *Model) bool
@@ -166,7 +167,8 @@ func behindIdentity(_ *rand.Rand, m *Model) bool {
 		}
 		copied := t.Name + "_copy"
 		m.replace(t.Name, copied)
-		before = append(before, &Node{Name: "Identity_" + t.Name, Op: "Identity", In: []string{t.Name}, Out: []string{copied}})
+		before = append(before, &Node{Name: "Identity_" + t.Name, Op: "Identity", In: []string{t.Name},
+			Out: []string{copied}})
 	}
 	g.Nodes = append(before, g.Nodes...)
 	return len(before) > 0
@@ -180,7 +182,8 @@ func inConstants(_ *rand.Rand, m *Model) bool {
 			continue // Constant has floats only
 		}
 		t.Field %= External
-		before = append(before, &Node{Name: "Constant_" + t.Name, Op: "Constant", Out: []string{t.Name}, Attrs: []Attr{valueAttr("value", t)}})
+		before = append(before, &Node{Name: "Constant_" + t.Name, Op: "Constant", Out: []string{t.Name},
+			Attrs: []Attr{valueAttr("value", t)}})
 		g.Constants = slices.DeleteFunc(g.Constants, func(c *Tensor) bool { return c == t })
 	}
 	g.Nodes = append(before, g.Nodes...)
@@ -215,7 +218,8 @@ func oneMoreOutput(_ *rand.Rand, m *Model) bool {
 	in := m.Graph.Inputs[0]
 	out := in
 	out.Name = "one_more"
-	m.Graph.Nodes = append(m.Graph.Nodes, &Node{Name: "Identity_one_more", Op: "Identity", In: []string{in.Name}, Out: []string{out.Name}})
+	m.Graph.Nodes = append(m.Graph.Nodes, &Node{Name: "Identity_one_more", Op: "Identity", In: []string{in.Name},
+		Out: []string{out.Name}})
 	m.Graph.Outputs = append(m.Graph.Outputs, out)
 	return true
 }

@@ -54,8 +54,8 @@ func normal(r *rand.Rand, scale float64) func(int64) float64 {
 	return func(int64) float64 { return r.NormFloat64() * scale }
 }
 
-// A filler is a kind of values of a weight. It changes numbers that are normal; channels are the numbers of each index of the first axis,
-// or of the last one.
+// A filler is a kind of values of a weight. It changes numbers that are normal; channels are the numbers of each index
+// of the first axis, or of the last one.
 type filler struct {
 	name   string
 	weight int // how often it is chosen

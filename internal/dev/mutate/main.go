@@ -1,10 +1,11 @@
-// Command mutate measures how many wrong lines the tests notice (mutation testing): it changes one operator, number or statement of
-// a package at a time and runs the tests of the package and of the packages that import it. It is a development tool and no part of CI.
+// Command mutate measures how many wrong lines the tests notice (mutation testing): it changes one operator, number or
+// statement of a package at a time and runs the tests of the package and of the packages that import it. It is a
+// development tool and no part of CI.
 //
 //	go run ./internal/dev/mutate -n 300 ./quantize/... ./prune/...
 //
-// The sample depends on -seed only. A run that is interrupted resumes: mutants in the file of results are not tested again. The
-// source files stay as they are; a mutant is an overlay of the build.
+// The sample depends on -seed only. A run that is interrupted resumes: mutants in the file of results are not tested
+// again. The source files stay as they are; a mutant is an overlay of the build.
 package main
 
 import (
@@ -31,7 +32,8 @@ func main() {
 	since := flag.String("since", "", "`revision` of Git: mutate only lines that changed since")
 	limit := flag.Duration("limit", time.Minute, "time `limit` of the tests of a mutant")
 	own := flag.Bool("own", false, "run the tests of the mutant's package only, not those of the packages that import it: faster, and the score is a lower bound")
-	out := flag.String("o", ".bench/mutants.jsonl", "`file` of results, one JSON object per line; results in it are kept")
+	out := flag.String("o", ".bench/mutants.jsonl",
+		"`file` of results, one JSON object per line; results in it are kept")
 	flag.Parse()
 	if err := run(ctx, flag.Args(), *n, *seed, *since, *limit, *own, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -39,7 +41,8 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, patterns []string, n int, seed uint64, since string, limit time.Duration, own bool, out string) error {
+func run(ctx context.Context, patterns []string, n int, seed uint64, since string, limit time.Duration, own bool,
+	out string) error {
 	packages, err := list(ctx, patterns)
 	if err != nil {
 		return err
@@ -86,8 +89,8 @@ func run(ctx context.Context, patterns []string, n int, seed uint64, since strin
 	return f.Close()
 }
 
-// sites are the mutants of packages in the order of a hash: a change of one file leaves the mutants of others in the sample, and the
-// sample of some packages has those of a sample of all.
+// sites are the mutants of packages in the order of a hash: a change of one file leaves the mutants of others in the
+// sample, and the sample of some packages has those of a sample of all.
 func sites(packages map[string]*pkg, lines map[string]map[int]bool, seed uint64) ([]mutant, error) {
 	var all []mutant
 	for _, p := range packages {

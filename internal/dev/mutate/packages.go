@@ -43,7 +43,8 @@ func list(ctx context.Context, patterns []string) (map[string]*pkg, error) {
 		if len(q.TestGoFiles)+len(q.XTestGoFiles) == 0 {
 			continue
 		}
-		for _, path := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(q.Imports, q.TestImports, q.XTestImports)))) {
+		for _, path := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(q.Imports, q.TestImports,
+			q.XTestImports)))) {
 			if p := found[path]; p != nil && path != q.ImportPath {
 				p.importers = append(p.importers, q.ImportPath)
 			}

@@ -31,12 +31,15 @@ func (m mutant) key() string {
 // operators are the replacements of binary operators.
 var operators = map[token.Token]token.Token{
 	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.MUL,
-	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR, token.EQL: token.NEQ, token.NEQ: token.EQL,
-	token.LAND: token.LOR, token.LOR: token.LAND, token.SHL: token.SHR, token.SHR: token.SHL, token.AND: token.OR, token.OR: token.AND,
+	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR, token.EQL: token.NEQ,
+	token.NEQ:  token.EQL,
+	token.LAND: token.LOR, token.LOR: token.LAND, token.SHL: token.SHR, token.SHR: token.SHL, token.AND: token.OR,
+	token.OR: token.AND,
 }
 
 // names are the replacements of functions and constants.
-var names = map[string]string{"true": "false", "false": "true", "min": "max", "max": "min", "Floor": "Ceil", "Ceil": "Floor"}
+var names = map[string]string{"true": "false", "false": "true", "min": "max", "max": "min", "Floor": "Ceil",
+	"Ceil": "Floor"}
 
 // A finder collects the mutants of a file.
 type finder struct {
@@ -59,7 +62,8 @@ func (p *pkg) mutants(lines map[string]map[int]bool) ([]mutant, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &finder{fset: token.NewFileSet(), text: text, base: mutant{Package: p.ImportPath, File: name, path: path, dir: p.Dir}, lines: lines[name]}
+		f := &finder{fset: token.NewFileSet(), text: text,
+			base: mutant{Package: p.ImportPath, File: name, path: path, dir: p.Dir}, lines: lines[name]}
 		tree, err := parser.ParseFile(f.fset, path, text, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err

@@ -36,7 +36,8 @@ func TestMutantsOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"4 ! → ", "4 < → <=", "4 && → ||", "4 == → !=", "4 3 → 4", "5 ++ → --", "8 continue → break", "10 a = min(a, b) → ", "10 min → max", "11 g() → ",
+		"4 ! → ", "4 < → <=", "4 && → ||", "4 == → !=", "4 3 → 4", "5 ++ → --", "8 continue → break",
+		"10 a = min(a, b) → ", "10 min → max", "11 g() → ",
 		"12 + → -", "12 err → nil",
 	}
 	var got []string

@@ -34,8 +34,8 @@ type tester struct {
 	baseline map[string]map[string]time.Duration // by package, times of its tests without a mutant
 }
 
-// test runs the quick tests of the mutant's package and of its importers, and then their other tests, until one fails or the time is
-// over: most mutants fail in quick tests.
+// test runs the quick tests of the mutant's package and of its importers, and then their other tests, until one fails
+// or the time is over: most mutants fail in quick tests.
 func (t *tester) test(ctx context.Context, m mutant) (result, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -78,8 +78,8 @@ func (t *tester) test(ctx context.Context, m mutant) (result, error) {
 	return r, ctx.Err()
 }
 
-// fails reports whether the quick tests of a package, or the others, fail or hang: without the mutant they end within a third of the
-// limit.
+// fails reports whether the quick tests of a package, or the others, fail or hang: without the mutant they end within a
+// third of the limit.
 func (t *tester) fails(ctx context.Context, path string, quick bool, overlay string, limit time.Duration) bool {
 	names, usual, others := quickTests(t.baseline[path])
 	selection := "-run"
@@ -110,8 +110,9 @@ func quickTests(times map[string]time.Duration) (names []string, quick, others t
 	return names, quick, others
 }
 
-// testTimes measures the tests of a package. Those that do not end within the limit have its entry "", and the limit as their time. It is an error if one fails: it
-// would kill every mutant. Tests that are skipped, such as for want of a program, are named: mutants that only they notice survive.
+// testTimes measures the tests of a package. Those that do not end within the limit have its entry "", and the limit as
+// their time. It is an error if one fails: it would kill every mutant. Tests that are skipped, such as for want of a
+// program, are named: mutants that only they notice survive.
 func testTimes(ctx context.Context, path string, limit time.Duration) (map[string]time.Duration, error) {
 	text, err := runTests(ctx, path, limit, "-count=1", "-json")
 	times, failed, skipped := parseTimes(text)
@@ -119,7 +120,8 @@ func testTimes(ctx context.Context, path string, limit time.Duration) (map[strin
 		return nil, fmt.Errorf("%s: tests fail without a mutant: %s", path, strings.Join(failed, ", "))
 	}
 	if len(skipped) > 0 {
-		fmt.Fprintf(os.Stderr, "%s: %d tests are skipped, so that mutants may survive that they would notice: %s\n", path, len(skipped), strings.Join(skipped, ", "))
+		fmt.Fprintf(os.Stderr, "%s: %d tests are skipped, so that mutants may survive that they would notice: %s\n",
+			path, len(skipped), strings.Join(skipped, ", "))
 	}
 	if err != nil {
 		times[""] = limit
@@ -127,7 +129,8 @@ func testTimes(ctx context.Context, path string, limit time.Duration) (map[strin
 	return times, nil
 }
 
-// parseTimes reads the times of tests that passed, and the names of others, from what go test -json prints. A test that ran when the time was over has not failed.
+// parseTimes reads the times of tests that passed, and the names of others, from what go test -json prints. A test that
+// ran when the time was over has not failed.
 func parseTimes(text string) (times map[string]time.Duration, failed, skipped []string) {
 	times = map[string]time.Duration{}
 	late := false

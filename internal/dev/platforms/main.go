@@ -1,7 +1,8 @@
-// Command platforms type-checks the module, tests included, for the platforms GOOS/GOARCH that its arguments name, without cgo.
+// Command platforms type-checks the module, tests included, for the platforms GOOS/GOARCH that its arguments name,
+// without cgo.
 //
-// It reads the sources, those of the standard library too, and generates no code: compiling for a platform takes ten times
-// as long and finds the same errors.
+// It reads the sources, those of the standard library too, and generates no code: compiling for a platform takes ten
+// times as long and finds the same errors.
 package main
 
 import (

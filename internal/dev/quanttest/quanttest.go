@@ -113,7 +113,8 @@ func Open(t testing.TB, path string) *ir.Model {
 func Save(t testing.TB, m *ir.Model, e *ir.Eval) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: e}); err != nil {
+	if _, err := onnx.Save(context.Background(), m, path,
+		onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: e}); err != nil {
 		t.Fatal(err)
 	}
 	return path

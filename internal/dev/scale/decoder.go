@@ -23,7 +23,8 @@ const (
 	positions  = 4096
 )
 
-// decoder is a language model in float16 as onnxruntime-genai's builder writes them, with n layers: 48 are 14 B parameters.
+// decoder is a language model in float16 as onnxruntime-genai's builder writes them, with n layers: 48 are 14 B
+// parameters.
 func decoder(n int) *ir.Model {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}, {Domain: contrib, Version: 1}}
@@ -100,7 +101,8 @@ func (d *decoderBuilder) node(domain, op string, outputs int, in ...*ir.Value) [
 // mask computes the lengths that GroupQueryAttention reads.
 func (d *decoderBuilder) mask(mask *ir.Value) {
 	ints := func(name string, is ...int64) *ir.Value {
-		return d.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+		return d.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+			Source: ir.Ints(is...)})
 	}
 	to := ir.IntAttr("to", int64(ir.Int32))
 	sum := d.Insert(nil, "ReduceSum", []*ir.Value{mask, ints("axis", 1)})
@@ -117,10 +119,12 @@ func (d *decoderBuilder) attention(layer string, i int, x *ir.Value) (*ir.Value,
 		d.product(layer+".attn.v_proj", x, hidden, keyHeads*headSize),
 	}
 	for _, kind := range []string{"key", "value"} {
-		in = append(in, d.input(fmt.Sprintf("past_key_values.%d.%s", i, kind), ir.Float16, "batch_size", keyHeads, "past_sequence_length", headSize))
+		in = append(in, d.input(fmt.Sprintf("past_key_values.%d.%s", i, kind), ir.Float16, "batch_size", keyHeads,
+			"past_sequence_length", headSize))
 	}
 	out := d.node(contrib, "GroupQueryAttention", 3, append(in, d.lengths, d.total, d.rope[0], d.rope[1])...)
-	out[0].Producer().Attrs = []*ir.Attr{ir.IntAttr("num_heads", heads), ir.IntAttr("kv_num_heads", keyHeads), ir.IntAttr("do_rotary", 1)}
+	out[0].Producer().Attrs = []*ir.Attr{ir.IntAttr("num_heads", heads), ir.IntAttr("kv_num_heads", keyHeads),
+		ir.IntAttr("do_rotary", 1)}
 	for k, kind := range []string{"key", "value"} {
 		out[k+1].Name = fmt.Sprintf("present.%d.%s", i, kind)
 		out[k+1].Type = symbolic(ir.Float16, "batch_size", keyHeads, "total_sequence_length", headSize)

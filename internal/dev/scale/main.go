@@ -1,6 +1,6 @@
-// Command scale writes models of a given number of nodes, initializers or layers, in graphs of several kinds: long chains, constant
-// expressions, values of many consumers, nested subgraphs. They show whether the time of a command grows with the size of the graph only.
-// The kind decoder is a language model in float16; its 48 layers are 28 GB.
+// Command scale writes models of a given number of nodes, initializers or layers, in graphs of several kinds: long
+// chains, constant expressions, values of many consumers, nested subgraphs. They show whether the time of a command
+// grows with the size of the graph only. The kind decoder is a language model in float16; its 48 layers are 28 GB.
 //
 //	go run ./internal/dev/scale -n 1000000 -kind nodes FILE
 package main

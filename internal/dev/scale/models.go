@@ -148,7 +148,8 @@ func doubled(g *ir.Graph, x *ir.Value, n int) *ir.Value {
 func views(g *ir.Graph, x *ir.Value, n int) *ir.Value {
 	w := weight(g, size, size)
 	for range n / 2 {
-		w = g.Insert(nil, "Identity", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0))})
+		w = g.Insert(nil, "Identity", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w},
+			ir.IntsAttr("perm", 1, 0))})
 	}
 	return g.Insert(nil, "MatMul", []*ir.Value{x, w})
 }
@@ -209,6 +210,7 @@ func branches(g *ir.Graph, x, condition *ir.Value, depth int) *ir.Value {
 	other := ir.NewSubgraph(g, n)
 	other.Name = "else"
 	other.AddOutput(other.Insert(nil, "Neg", []*ir.Value{x}))
-	n.Attrs = []*ir.Attr{{Name: "then_branch", Type: ir.AttrGraph, Graph: then}, {Name: "else_branch", Type: ir.AttrGraph, Graph: other}}
+	n.Attrs = []*ir.Attr{{Name: "then_branch", Type: ir.AttrGraph, Graph: then},
+		{Name: "else_branch", Type: ir.AttrGraph, Graph: other}}
 	return y
 }

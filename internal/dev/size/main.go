@@ -1,5 +1,6 @@
-// Package main measures what the parts of the program cost whoever installs it: the processor time that compiles them, from an empty build cache, and their
-// machine code in the binary. It prints the table of docs/decisions/size.md. A part costs all packages that the program would not have without it.
+// Package main measures what the parts of the program cost whoever installs it: the processor time that compiles them,
+// from an empty build cache, and their machine code in the binary. It prints the table of docs/decisions/size.md. A
+// part costs all packages that the program would not have without it.
 //
 //	go run ./internal/dev/size
 package main
@@ -23,7 +24,8 @@ const (
 	program = module + "cmd/mcompress"
 )
 
-// parts are packages by what they do. Parts overlap: a package that two of them need is in neither, and is if one of them is a package of the other.
+// parts are packages by what they do. Parts overlap: a package that two of them need is in neither, and is if one of
+// them is a package of the other.
 var parts = []struct {
 	name     string
 	packages []string
@@ -35,22 +37,26 @@ var parts = []struct {
 	{"canonical JSON: jsontext", []string{"github.com/go-json-experiment/json/jsontext"}},
 	{"registries", []string{module + "registry"}},
 	{"OCI: oras-go", []string{
-		"oras.land/oras-go/v2/registry", "oras.land/oras-go/v2/registry/remote", "oras.land/oras-go/v2/registry/remote/auth",
+		"oras.land/oras-go/v2/registry", "oras.land/oras-go/v2/registry/remote",
+		"oras.land/oras-go/v2/registry/remote/auth",
 		"oras.land/oras-go/v2/registry/remote/credentials", "oras.land/oras-go/v2/content",
 	}},
 	{"object storage, web servers", []string{module + "internal/remote"}},
 	{"S3 signatures and credentials: minio-go", []string{module + "s3"}},
 	{"HTTP and TLS", []string{"net/http"}},
 	{"packing", []string{module + "internal/pack"}},
-	{"FSE and Zstandard: klauspost/compress", []string{"github.com/klauspost/compress/fse", "github.com/klauspost/compress/zstd"}},
+	{"FSE and Zstandard: klauspost/compress", []string{"github.com/klauspost/compress/fse",
+		"github.com/klauspost/compress/zstd"}},
 	{"signatures", []string{module + "internal/sign"}},
 	{"ONNX Runtime as backend", []string{module + "internal/engine/ort"}},
 	{"splitting for devices", []string{module + "internal/partition", module + "internal/pipeline"}},
 	{"`encoding/gob`", []string{"encoding/gob"}},
-	{"recipes: go-yaml", []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/ast", "github.com/goccy/go-yaml/parser"}},
+	{"recipes: go-yaml", []string{"github.com/goccy/go-yaml", "github.com/goccy/go-yaml/ast",
+		"github.com/goccy/go-yaml/parser"}},
 	{"pictures: WebP, scaling", []string{"golang.org/x/image/draw", "golang.org/x/image/webp"}},
 	{"Fourier transforms: gonum", []string{"gonum.org/v1/gonum/dsp/fourier"}},
-	{"progress bar: mpb", []string{"github.com/vbauerster/mpb/v8", "github.com/vbauerster/mpb/v8/decor", "github.com/vbauerster/mpb/v8/cwriter"}},
+	{"progress bar: mpb", []string{"github.com/vbauerster/mpb/v8", "github.com/vbauerster/mpb/v8/decor",
+		"github.com/vbauerster/mpb/v8/cwriter"}},
 	{"manual page: md2man", []string{"github.com/cpuguy83/go-md2man/v2/md2man"}},
 	{"templates: `html/template`", []string{"html/template", "text/template"}},
 }
@@ -131,7 +137,8 @@ func groupOf(name string) string {
 }
 
 func show(name string, c, total cost) {
-	fmt.Printf("| %s | %d | %.1f | %.1f | %.2f |\n", name, c.packages, c.seconds, 100*c.seconds/total.seconds, float64(c.bytes)/1e6)
+	fmt.Printf("| %s | %d | %.1f | %.1f | %.2f |\n", name, c.packages, c.seconds, 100*c.seconds/total.seconds,
+		float64(c.bytes)/1e6)
 }
 
 // importsOf are the imports of each package of the program.
@@ -189,7 +196,8 @@ func sum(costs map[string]cost, all, rest map[string]bool) (total cost) {
 // costsOf builds the program from an empty build cache, and returns the cost of each package.
 func costsOf(dir string) (map[string]cost, error) {
 	binary, graph := filepath.Join(dir, "mcompress"), filepath.Join(dir, "actions.json")
-	if _, err := command([]string{"GOCACHE=" + filepath.Join(dir, "cache")}, "build", "-debug-actiongraph="+graph, "-o", binary, "./cmd/mcompress"); err != nil {
+	if _, err := command([]string{"GOCACHE=" + filepath.Join(dir, "cache")}, "build", "-debug-actiongraph="+graph,
+		"-o", binary, "./cmd/mcompress"); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(graph)
@@ -220,8 +228,8 @@ func costsOf(dir string) (map[string]cost, error) {
 	return costs, addBytes(costs, binary)
 }
 
-// addBytes adds the sizes of functions to the packages that they are named after. Data is not counted: symbols of the linker, such as its table of lines, span
-// that of all packages.
+// addBytes adds the sizes of functions to the packages that they are named after. Data is not counted: symbols of the
+// linker, such as its table of lines, span that of all packages.
 func addBytes(costs map[string]cost, binary string) error {
 	out, err := command(nil, "tool", "nm", "-size", binary)
 	if err != nil {

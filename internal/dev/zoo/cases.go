@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// A command is a command line. Of its arguments MODEL is the model, OUT the result, PARTS a folder, DATA random samples of the model with
-// ONNX Runtime's outputs, and RECIPE a recipe.
+// A command is a command line. Of its arguments MODEL is the model, OUT the result, PARTS a folder, DATA random samples
+// of the model with ONNX Runtime's outputs, and RECIPE a recipe.
 type command struct {
 	name string
 	args []string
@@ -24,9 +24,11 @@ type check int
 
 const (
 	unchecked check = iota
-	loaded          // ONNX Runtime loads and runs it; its outputs are not compared, as sums of int8 weights saturate in it on x86 without VNNI
-	compared        // its outputs in ONNX Runtime have the errors that its report states
-	recorded        // verify's comparison of the embedded engine with ONNX Runtime
+	// ONNX Runtime loads and runs it; its outputs are not compared, as sums of int8 weights saturate in it on x86
+	// without VNNI
+	loaded
+	compared // its outputs in ONNX Runtime have the errors that its report states
+	recorded // verify's comparison of the embedded engine with ONNX Runtime
 )
 
 // A need is a part of the samples.
@@ -59,7 +61,8 @@ func allCases() []command {
 	list := []command{
 		{name: "inspect", args: []string{"inspect", "--values", "MODEL"}},
 		{name: "memory", args: []string{"memory", "MODEL"}},
-		{name: "verify", args: []string{"verify", "MODEL", "--data", "DATA", "--json", "--no-layers"}, needs: outputs, written: recorded},
+		{name: "verify", args: []string{"verify", "MODEL", "--data", "DATA", "--json", "--no-layers"}, needs: outputs,
+			written: recorded},
 		{name: "bench", args: []string{"bench", "--runs", "1", "--warmup", "0", "--time", "0s", "MODEL"}},
 	}
 	write := func(name string, args ...string) {

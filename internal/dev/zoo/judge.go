@@ -14,17 +14,19 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// tolerance is the difference of SQNR, in decibels, between a report and ONNX Runtime, and high the SQNR from which on a difference does
-// not count. Activations that are rounded to 8 bits or to float16 are rounded otherwise where sums differ by one unit in the last place, or where a
-// runtime keeps float32 between operators, so that less is lost by chance in one of them.
+// tolerance is the difference of SQNR, in decibels, between a report and ONNX Runtime, and high the SQNR from which on
+// a difference does not count. Activations that are rounded to 8 bits or to float16 are rounded otherwise where sums
+// differ by one unit in the last place, or where a runtime keeps float32 between operators, so that less is lost by
+// chance in one of them.
 const (
 	tolerance = 3
 	rounded   = 10
 	high      = 40
 )
 
-// judge holds a result to its report: onnx.checker accepts it, ONNX Runtime loads it with and without optimizations, its outputs there have
-// the errors that the report states, and the files their sizes. It returns what is wrong, or nothing.
+// judge holds a result to its report: onnx.checker accepts it, ONNX Runtime loads it with and without optimizations,
+// its outputs there have the errors that the report states, and the files their sizes. It returns what is wrong, or
+// nothing.
 func (r *result) judge(oracle *conform.Worker, m model, c command, samples recording, written string) string {
 	stated, err := readReport(written)
 	if err != nil {
@@ -53,11 +55,13 @@ func (r *result) judge(oracle *conform.Worker, m model, c command, samples recor
 
 // contributed reports an error of onnx.checker about operators of ONNX Runtime, of which it knows none.
 func contributed(err error) bool {
-	return strings.Contains(err.Error(), "No opset import for domain 'com.microsoft") || strings.Contains(err.Error(), "No Op registered")
+	return strings.Contains(err.Error(), "No opset import for domain 'com.microsoft") ||
+		strings.Contains(err.Error(), "No Op registered")
 }
 
 // run compares the outputs of a result in ONNX Runtime with those of its source.
-func (r *result) run(oracle *conform.Worker, m model, c command, samples recording, written string, stated *report.Report, level string) string {
+func (r *result) run(oracle *conform.Worker, m model, c command, samples recording, written string,
+	stated *report.Report, level string) string {
 	o := conform.Options{Level: level, Inputs: samples.inputs}
 	outputs, err := oracle.Compare(m.path, written, o)
 	if err != nil {
@@ -70,7 +74,8 @@ func (r *result) run(oracle *conform.Worker, m model, c command, samples recordi
 		return err.Error()
 	}
 	r.ORT = figure(conform.LowestSQNR(outputs))
-	// Without optimizations ONNX Runtime has no precise mode: pairs of 8-bit products saturate in 16 bits on CPUs without VNNI.
+	// Without optimizations ONNX Runtime has no precise mode: pairs of 8-bit products saturate in 16 bits on CPUs
+	// without VNNI.
 	activations := strings.Contains(c.name, "-int8") && !strings.HasPrefix(c.name, "weight")
 	switch {
 	case c.written == loaded || activations && level == "none":
@@ -101,7 +106,8 @@ func agrees(stated *report.Report, outputs []conform.Output, tolerance float64) 
 
 // otherSizes reports that a result has an output of another size than its source, and says so.
 func otherSizes(stated *report.Report) bool {
-	return stated.Verification != nil && slices.ContainsFunc(stated.Verification.Outputs, func(o verification.Output) bool { return o.Sizes != nil })
+	return stated.Verification != nil && slices.ContainsFunc(stated.Verification.Outputs,
+		func(o verification.Output) bool { return o.Sizes != nil })
 }
 
 // sizes compares the files of a result with those in its report.

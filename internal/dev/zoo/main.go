@@ -1,10 +1,11 @@
-// Command zoo runs the commands of mcompress on models that its tests do not have: trained ones from wheels of PyPI, and those that
-// exporters (onnxruntime-genai, optimum-onnx, torch.onnx) write for small configurations of language, vision and speech models.
-// `make zoo` installs the exporters, makes the models in .zoo/models and runs all cases.
+// Command zoo runs the commands of mcompress on models that its tests do not have: trained ones from wheels of PyPI,
+// and those that exporters (onnxruntime-genai, optimum-onnx, torch.onnx) write for small configurations of language,
+// vision and speech models. `make zoo` installs the exporters, makes the models in .zoo/models and runs all cases.
 //
-// A finding is a crash, a run beyond the limits of time or memory, an exit code that is not for such a model, an error that does not
-// name what is unsupported, an output that ONNX Runtime does not load, or outputs that differ between it and the embedded engine.
-// Results are appended to .zoo/results.jsonl; cases that are there without a finding do not run again.
+// A finding is a crash, a run beyond the limits of time or memory, an exit code that is not for such a model, an error
+// that does not name what is unsupported, an output that ONNX Runtime does not load, or outputs that differ between it
+// and the embedded engine. Results are appended to .zoo/results.jsonl; cases that are there without a finding do not
+// run again.
 //
 // It is no benchmark: it measures nothing, and needs no module but this one.
 package main
@@ -58,7 +59,8 @@ func (s *sweep) main(ctx context.Context, models, cases string, again bool) (fin
 	if err != nil {
 		return 0, err
 	}
-	if err := s.run(ctx, filter(found, selected, func(m model) string { return m.name }), filter(allCases(), wanted, func(c command) string { return c.name })); err != nil {
+	if err := s.run(ctx, filter(found, selected, func(m model) string { return m.name }),
+		filter(allCases(), wanted, func(c command) string { return c.name })); err != nil {
 		return 0, err
 	}
 	return s.summary(os.Stdout), nil

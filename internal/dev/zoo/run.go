@@ -40,7 +40,8 @@ func (s *sweep) start(ctx context.Context, dir string, args ...string) run {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
 	err := cmd.Run()
-	r := run{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), seconds: math.Round(100*time.Since(began).Seconds()) / 100}
+	r := run{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(),
+		seconds: math.Round(100*time.Since(began).Seconds()) / 100}
 	switch text := r.stdout + r.stderr; {
 	case limited.Err() != nil:
 		r.finding = fmt.Sprintf("no end within %v", s.limit)
@@ -59,7 +60,8 @@ func (s *sweep) start(ctx context.Context, dir string, args ...string) run {
 // names are texts of errors that name what is unsupported: a value or an operator, or the code of a reason.
 var names = []string{`"`, "not supported", "no trainable weights", "no-repeated-layers", "can be partitioned into"}
 
-// refusal describes what is wrong with an exit code other than 0: a model that cannot be compressed is unsupported, by a name.
+// refusal describes what is wrong with an exit code other than 0: a model that cannot be compressed is unsupported, by
+// a name.
 func (r run) refusal() string {
 	switch {
 	case r.code != 4:

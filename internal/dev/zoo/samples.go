@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// samplesOfModel is the number of runs that are recorded. Commands without data verify on the same one, so that their reports can be
-// compared with ONNX Runtime.
+// samplesOfModel is the number of runs that are recorded. Commands without data verify on the same one, so that their
+// reports can be compared with ONNX Runtime.
 const samplesOfModel = 1
 
 // A recording are samples of a model.

@@ -10,7 +10,8 @@ import (
 	"text/tabwriter"
 )
 
-// summary prints the number of cases by exit code, the errors by how many models have them, and returns the number of findings.
+// summary prints the number of cases by exit code, the errors by how many models have them, and returns the number of
+// findings.
 func (s *sweep) summary(w io.Writer) (findings int) {
 	type row struct {
 		codes    [5]int
@@ -42,7 +43,8 @@ func (s *sweep) summary(w io.Writer) (findings int) {
 	fmt.Fprintln(table, "case\texit 0\t1\t2\t3\t4\tnot run\tfindings")
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		c := rows[name]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, c.codes[0], c.codes[1], c.codes[2], c.codes[3], c.codes[4], c.omitted, c.findings)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, c.codes[0], c.codes[1], c.codes[2], c.codes[3],
+			c.codes[4], c.omitted, c.findings)
 	}
 	table.Flush()
 	fmt.Fprintln(w)

@@ -46,8 +46,8 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 	Message string  `json:"message,omitempty"` // of an error
 	Ratio   float64 `json:"ratio,omitempty"`   // size of the model to that of the result
-	// The lowest SQNR of the outputs of a result and of its source, in the report, which the embedded engine measured, and in ONNX Runtime,
-	// exact where they are equal; or why it was not measured.
+	// The lowest SQNR of the outputs of a result and of its source, in the report, which the embedded engine measured,
+	// and in ONNX Runtime, exact where they are equal; or why it was not measured.
 	Embedded string `json:"embedded,omitempty"`
 	ORT      string `json:"ort,omitempty"`
 	Weights  string `json:"weights,omitempty"` // the lowest SQNR of a weight in the report
@@ -69,7 +69,8 @@ func (s *sweep) prepare(ctx context.Context, again bool) error {
 		}
 	}
 	s.program = filepath.Join(s.dir, "mcompress")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", s.program, "./cmd/mcompress").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", s.program,
+		"./cmd/mcompress").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
 	if s.version, err = digestOf(s.program); err != nil {
@@ -139,7 +140,8 @@ func (s *sweep) model(ctx context.Context, m model, cases []command) error {
 	return nil
 }
 
-// valid reports whether a case need not run again: it has no finding, and what could not run could not with this program either.
+// valid reports whether a case need not run again: it has no finding, and what could not run could not with this
+// program either.
 func (s *sweep) valid(r result) bool {
 	return r.Finding == "" && (r.Message == "" || r.Program == s.version)
 }
@@ -174,7 +176,8 @@ func (s *sweep) test(ctx context.Context, m model, c command, samples recording,
 		return r
 	}
 	written := filepath.Join(out, "out.onnx")
-	words := strings.NewReplacer("MODEL", m.path, "OUT", written, "PARTS", out, "DATA", samples.data, "RECIPE", filepath.Join(dir, "recipe.yaml"))
+	words := strings.NewReplacer("MODEL", m.path, "OUT", written, "PARTS", out, "DATA", samples.data, "RECIPE",
+		filepath.Join(dir, "recipe.yaml"))
 	args := make([]string, len(c.args))
 	for i, a := range c.args {
 		args[i] = words.Replace(a)
@@ -195,8 +198,8 @@ func (s *sweep) test(ctx context.Context, m model, c command, samples recording,
 	return r
 }
 
-// low is the SQNR, in decibels, of the embedded engine's outputs below which those outside verify's tolerances are a finding: sums of
-// 8-bit activations differ from ONNX Runtime's by some percent.
+// low is the SQNR, in decibels, of the embedded engine's outputs below which those outside verify's tolerances are a
+// finding: sums of 8-bit activations differ from ONNX Runtime's by some percent.
 const low = 25
 
 // evaluate reads verify's comparison with recorded outputs.

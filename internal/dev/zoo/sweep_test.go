@@ -82,7 +82,8 @@ func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An output that ONNX Runtime computes with another error than the report states is a finding; differences of tiny errors are none.
+// An output that ONNX Runtime computes with another error than the report states is a finding; differences of tiny
+// errors are none.
 func TestOutputsAgreeWithReports(t *testing.T) {
 	db := func(x float64) *float64 { return &x }
 	for _, c := range []struct {
@@ -99,8 +100,10 @@ func TestOutputsAgreeWithReports(t *testing.T) {
 		{verification.Errors{Exact: true, Elements: 8}, 20, false},
 		{verification.Errors{}, -5, true}, // without signal no ratio is stated
 	} {
-		stated := &report.Report{Verification: &verification.Result{Outputs: []verification.Output{{Name: "other"}, {Name: "y", Errors: &c.stated}}}}
-		if why := agrees(stated, []conform.Output{{Name: "y", SQNR: conform.Float(c.got)}}, tolerance); (why == "") != c.agrees {
+		stated := &report.Report{Verification: &verification.Result{Outputs: []verification.Output{{Name: "other"},
+			{Name: "y", Errors: &c.stated}}}}
+		if why := agrees(stated, []conform.Output{{Name: "y", SQNR: conform.Float(c.got)}},
+			tolerance); (why == "") != c.agrees {
 			t.Errorf("%+v in the report, %v dB: %q", c.stated, c.got, why)
 		}
 	}

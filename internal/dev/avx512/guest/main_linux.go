@@ -1,5 +1,6 @@
-// Command guest is the first process of the emulated computer. It runs the test binaries of its root folder with the arguments of /tests, a line for
-// each of them, reports on the console whether they passed, and switches the computer off.
+// Command guest is the first process of the emulated computer. It runs the test binaries of its root folder with the
+// arguments of /tests, a line for each of them, reports on the console whether they passed, and switches the computer
+// off.
 package main
 
 import (
@@ -49,7 +50,8 @@ func run() error {
 		args := strings.Fields(line)
 		test := exec.Command("/"+args[0], args[1:]...)
 		test.Stdout, test.Stderr = os.Stdout, os.Stdout
-		// The garbage collector of Go 1.26, which scans with GFNI and AVX-512, finds invalid pointers in Bochs 2.7, in programs without kernels too. The memory suffices without it.
+		// The garbage collector of Go 1.26, which scans with GFNI and AVX-512, finds invalid pointers in Bochs 2.7, in
+		// programs without kernels too. The memory suffices without it.
 		test.Env = append(os.Environ(), "GOGC=off")
 		start := time.Now()
 		if err := test.Run(); err != nil {

@@ -1,8 +1,8 @@
-// Command controlplane is a Kubernetes control plane in one program: its first argument selects etcd, kube-apiserver or kube-controller-manager, whose
-// flags follow.
+// Command controlplane is a Kubernetes control plane in one program: its first argument selects etcd, kube-apiserver or
+// kube-controller-manager, whose flags follow.
 //
-// It is a module of its own, so that mcompress does not depend on Kubernetes. k8s.io/kubernetes replaces its staging modules by folders that its zip file
-// lacks; go.mod replaces each by its published version instead, v0.N of v1.N.
+// It is a module of its own, so that mcompress does not depend on Kubernetes. k8s.io/kubernetes replaces its staging
+// modules by folders that its zip file lacks; go.mod replaces each by its published version instead, v0.N of v1.N.
 package main
 
 import (
