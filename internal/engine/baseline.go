@@ -197,7 +197,7 @@ func (l *loader) sharedConstant(k *constant) *constant {
 		return nil
 	}
 	name := l.baseline.identity(k.tensor)
-	if t := l.baseline.constants[name]; name != "" && t != nil && op.Known(t.array) {
+	if t := l.baseline.constants[name]; name != "" && t != nil && op.IsKnown(t.array) {
 		return t
 	}
 	return nil

@@ -75,7 +75,7 @@ func (c *compiler) graph(s *scope, g *ir.Graph) error {
 		return err
 	}
 	for _, v := range g.Outputs {
-		i, err := c.read(s, v)
+		i, err := c.valueSlot(s, v)
 		if err != nil {
 			return fmt.Errorf("graph output %q: %w", v.Name, err)
 		}
@@ -131,7 +131,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	st := &step{Node: op.NewNode(id, version, attrs, arrays), op: row}
 	st.Label, st.Module, st.Seed = s.label+n.Label(), n.Module, c.opt.Seed
 	st.NumIn = len(n.Inputs())
-	if st.in, err = c.readAll(s, n.Inputs()); err != nil {
+	if st.in, err = c.valueSlots(s, n.Inputs()); err != nil {
 		return st.wrap(err)
 	}
 	if err := c.bodies(s, st, attrs); err != nil {
@@ -185,7 +185,7 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 	for _, a := range s.resolve(n.Attrs) {
 		inner.attrs[a.Name] = a
 	}
-	args, err := c.readAll(s, n.Inputs())
+	args, err := c.valueSlots(s, n.Inputs())
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.place(n), err)
 	}
@@ -202,7 +202,7 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 		if i >= len(n.Outputs) || n.Outputs[i] == nil {
 			continue
 		}
-		made, err := c.read(inner, v)
+		made, err := c.valueSlot(inner, v)
 		if err != nil {
 			return fmt.Errorf("%s: output %q: %w", s.place(n), v.Name, err)
 		}
@@ -255,7 +255,7 @@ func (c *compiler) arrays(attrs []*ir.Attr) (map[string]*ir.Array, error) {
 	return out, nil
 }
 
-func (c *compiler) readAll(s *scope, vs []*ir.Value) ([]int, error) {
+func (c *compiler) valueSlots(s *scope, vs []*ir.Value) ([]int, error) {
 	slots := make([]int, len(vs))
 	for i, v := range vs {
 		slots[i] = absent
@@ -263,15 +263,15 @@ func (c *compiler) readAll(s *scope, vs []*ir.Value) ([]int, error) {
 			continue
 		}
 		var err error
-		if slots[i], err = c.read(s, v); err != nil {
+		if slots[i], err = c.valueSlot(s, v); err != nil {
 			return nil, err
 		}
 	}
 	return slots, nil
 }
 
-// read is the slot of v in scope s.
-func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
+// valueSlot is the slot of v in scope s.
+func (c *compiler) valueSlot(s *scope, v *ir.Value) (int, error) {
 	if i, ok := s.slots[v]; ok {
 		return i, nil
 	}
@@ -281,7 +281,7 @@ func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
 	if s.outer == nil {
 		return 0, fmt.Errorf("value %q has no producer", v.Name)
 	}
-	outer, err := c.read(s.outer, v)
+	outer, err := c.valueSlot(s.outer, v)
 	if err != nil || outer == absent {
 		return outer, err
 	}

@@ -18,9 +18,9 @@ func control() []op.Op {
 	}
 }
 
-// control plans a step with subgraphs. If the types inside a subgraph follow from the step's inputs, its arena is
+// planControl plans a step with subgraphs. If the types inside a subgraph follow from the step's inputs, its arena is
 // scratch memory of the step; else it is planned at run time.
-func (pl *planner) control(i int, s *step, in []*ir.Array) error {
+func (pl *planner) planControl(i int, s *step, in []*ir.Array) error {
 	var specs []ir.Spec
 	var err error
 	switch s.ID.Type {
@@ -41,12 +41,12 @@ func (pl *planner) control(i int, s *step, in []*ir.Array) error {
 	return pl.declare(i, s, specs)
 }
 
-// control runs a step with subgraphs.
-func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
+// runControl runs a step with subgraphs.
+func (in *instance) runControl(r *execution, i int, s *step, c *op.Call) error {
 	var out []*ir.Array
 	var err error
 	b := &bodies{in: in, r: r, i: i, s: s, c: c}
-	defer func() { b.drop(b.held) }()
+	defer func() { b.drop(b.heldBytes) }()
 	switch s.ID.Type {
 	case "If":
 		out, err = b.branch()
@@ -63,7 +63,7 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 		return s.wrap(err)
 	}
 	// Before the outputs are counted: they would count twice, and a result of half of the limit would be refused.
-	b.drop(b.held) // what is an output is counted for its slot
+	b.drop(b.heldBytes) // what is an output is counted for its slot
 	for k, o := range s.out {
 		if o == absent || !s.Consumed[k] {
 			continue
@@ -90,13 +90,13 @@ type bodies struct {
 	s  *step
 	c  *op.Call
 
-	held int64 // bytes of results of subgraphs in the account
+	heldBytes int64 // of results of subgraphs in the account
 }
 
 // drop discounts n bytes of results.
 func (b *bodies) drop(n int64) {
 	b.r.account.Release(n)
-	b.held -= n
+	b.heldBytes -= n
 }
 
 // dropAll discounts results that are no longer used.
@@ -111,15 +111,15 @@ func (b *bodies) take(n int64) error {
 	if err := b.r.account.Take(n); err != nil {
 		return err
 	}
-	b.held += n
+	b.heldBytes += n
 	return nil
 }
 
-// check is an error if there is not enough memory for a copy of a.
-func (b *bodies) check(a *ir.Array) error { return b.r.account.Check(op.Held(a)) }
+// checkCopy is an error if there is not enough memory for a copy of a.
+func (b *bodies) checkCopy(a *ir.Array) error { return b.r.account.Check(op.Held(a)) }
 
-// run runs a subgraph and returns its outputs, which the caller owns. args are its inputs without captures.
-func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
+// runBody runs a subgraph and returns its outputs, which the caller owns. args are its inputs without captures.
+func (b *bodies) runBody(name string, args []*ir.Array) ([]*ir.Array, error) {
 	p := b.s.bodies[name]
 	if p == nil {
 		return nil, fmt.Errorf("attribute %s is missing", name)
@@ -136,7 +136,7 @@ func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	}
 	// In scratch memory of the step, so that the planned arena includes subgraphs.
 	if pl := b.in.plan.bodies[b.i]; pl != nil {
-		return b.planned(name, pl[name], args)
+		return b.runPlanned(name, pl[name], args)
 	}
 	e, inner, err := p.take(b.r, args)
 	if err != nil {
@@ -149,8 +149,8 @@ func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	return b.results(inner)
 }
 
-// planned runs a subgraph in the step's scratch memory.
-func (b *bodies) planned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, error) {
+// runPlanned runs a subgraph in the step's scratch memory.
+func (b *bodies) runPlanned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, error) {
 	inner := b.in.bodies[b.i][name]
 	if inner == nil {
 		if b.in.bodies[b.i] == nil {
@@ -192,8 +192,8 @@ func copied(a *ir.Array) *ir.Array {
 	return a.Clone()
 }
 
-// body plans a subgraph for inputs of these types, and stores the plan under its attribute name.
-func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*plan, []ir.Spec, error) {
+// planBody plans a subgraph for inputs of these types, and stores the plan under its attribute name.
+func (pl *planner) planBody(i int, s *step, name string, args, in []*ir.Array) (*plan, []ir.Spec, error) {
 	p := s.bodies[name]
 	if p == nil || len(args) != len(p.inputs) {
 		return nil, nil, op.ErrUnknown
@@ -236,7 +236,7 @@ func sameSpecs(a, b []ir.Spec) bool {
 // planIf plans the taken branch, or both if the condition is known at run time only.
 func (pl *planner) planIf(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 	names := []string{"then_branch", "else_branch"}
-	if op.Known(in[0]) {
+	if op.IsKnown(in[0]) {
 		taken, err := condition(in[0])
 		if err != nil {
 			return nil, err
@@ -245,7 +245,7 @@ func (pl *planner) planIf(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	var specs []ir.Spec
 	for _, name := range names {
-		_, got, err := pl.body(i, s, name, nil, in)
+		_, got, err := pl.planBody(i, s, name, nil, in)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +270,7 @@ func (b *bodies) branch() ([]*ir.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.run(branchOf(taken), nil)
+	return b.runBody(branchOf(taken), nil)
 }
 
 // condition is the value of a tensor of one bool.
@@ -297,7 +297,7 @@ func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 		args = append(args, &ir.Array{DType: a.DType, Shape: a.Shape})
 		carried = append(carried, a.Spec())
 	}
-	_, specs, err := pl.body(i, s, "body", args, in)
+	_, specs, err := pl.planBody(i, s, "body", args, in)
 	// A value that grows has another type in each iteration; scan outputs have as many rows as there are iterations.
 	if err != nil || !sameSpecs(specs[1:], carried) {
 		return nil, op.ErrUnknown
@@ -326,7 +326,7 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 	var last []*ir.Array // carried values of the previous iteration
 	for iter := int64(0); going && (trips < 0 || iter < trips); iter++ {
 		args := []*ir.Array{ir.ArrayOf([]int64{iter}), ir.ArrayOf([]bool{going})}
-		out, err := b.run("body", append(args, carried...))
+		out, err := b.runBody("body", append(args, carried...))
 		if err != nil {
 			return nil, err
 		}
@@ -370,7 +370,7 @@ func (b *bodies) finish(carried []*ir.Array, collected []*stacker) ([]*ir.Array,
 	out := make([]*ir.Array, 0, len(carried)+len(collected))
 	for _, a := range carried {
 		if a != nil {
-			if err := b.check(a); err != nil {
+			if err := b.checkCopy(a); err != nil {
 				return nil, err
 			}
 			a = copied(a) // without iterations it is an input
@@ -427,7 +427,7 @@ func (b *bodies) sequenceMap() ([]*ir.Array, error) {
 			}
 			args[k] = a.Items[i]
 		}
-		got, err := b.run("body", args)
+		got, err := b.runBody("body", args)
 		if err != nil {
 			return nil, err
 		}

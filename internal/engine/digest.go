@@ -97,7 +97,7 @@ func add(h hash.Hash, d digest) bool {
 }
 
 func array(h hash.Hash, a *ir.Array) bool {
-	if a == nil || a.Kind != ir.Dense || !op.Known(a) {
+	if a == nil || a.Kind != ir.Dense || !op.IsKnown(a) {
 		return false
 	}
 	words(h, a.String(), string(a.Data))

@@ -67,7 +67,7 @@ func (b *bodies) modified(name string, x *ir.Array) (*ir.Array, error) {
 	if b.s.bodies[name] == nil {
 		return x, nil
 	}
-	out, err := b.run(name, []*ir.Array{x})
+	out, err := b.runBody(name, []*ir.Array{x})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -139,7 +139,7 @@ func (f *fusion) array(o int) *ir.Array {
 	if o == absent || f.p.slots[o].constant == nil {
 		return nil
 	}
-	if a := f.p.slots[o].constant.array; op.Known(a) {
+	if a := f.p.slots[o].constant.array; op.IsKnown(a) {
 		return a
 	}
 	return nil

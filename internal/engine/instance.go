@@ -52,7 +52,7 @@ func (in *instance) rebind(pl *plan) {
 		case r.bytes > 0:
 			in.arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape, Data: in.region(r)}
 			in.template[o] = &in.arrays[o]
-		case op.Known(v), pl.prog.slots[o].constant != nil:
+		case op.IsKnown(v), pl.prog.slots[o].constant != nil:
 			in.template[o] = v
 		default:
 			in.arrays[o] = ir.Array{DType: v.DType, Shape: v.Shape} // a view of an input of the run
@@ -113,7 +113,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 	}
 	for _, o := range slices.Sorted(maps.Keys(fetch)) {
 		// No step computes these in this run.
-		if prog.slots[o].constant != nil || in.plan.values[o] != nil && op.Known(in.plan.values[o]) {
+		if prog.slots[o].constant != nil || in.plan.values[o] != nil && op.IsKnown(in.plan.values[o]) {
 			take(nil, o)
 		}
 	}
@@ -133,7 +133,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		if in.plan.modes[i] == precomputed {
 			continue
 		}
-		if err := in.step(r, i, s); err != nil {
+		if err := in.runStep(r, i, s); err != nil {
 			return nil, err
 		}
 		// Now, as a later step may use their memory.
@@ -162,8 +162,8 @@ func (p *program) isOutput(slot int) bool {
 	return false
 }
 
-// step runs step i.
-func (in *instance) step(r *execution, i int, s *step) error {
+// runStep runs step i.
+func (in *instance) runStep(r *execution, i int, s *step) error {
 	c := &in.calls[i]
 	c.Ctx, c.Account = r.ctx, r.account
 	for k, j := range s.in {
@@ -186,19 +186,19 @@ func (in *instance) step(r *execution, i int, s *step) error {
 		return s.wrap(err)
 	}
 	if r.profile == nil {
-		return in.compute(r, i, s, c)
+		return in.computeStep(r, i, s, c)
 	}
 	alloc, freed := in.plan.turnover(i)
 	e := Event{Node: s.Label, Op: s.ID.String(), Index: i, Alloc: alloc, Freed: freed, Dynamic: in.dynamicMem.bytes, Stale: in.stale(i)}
 	if in.plan.prog.names == nil {
 		e.Index = absent
 	}
-	return r.profile.Step(e, func() error { return in.compute(r, i, s, c) })
+	return r.profile.Step(e, func() error { return in.computeStep(r, i, s, c) })
 }
 
-func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
+func (in *instance) computeStep(r *execution, i int, s *step, c *op.Call) error {
 	if s.bodies != nil {
-		return in.control(r, i, s, c)
+		return in.runControl(r, i, s, c)
 	}
 	if in.plan.modes[i] != placed {
 		return in.caused(i, s, in.dynamic(s, c))

@@ -25,7 +25,7 @@ type Interpreter struct {
 	streamed int64        // bytes of constants that are read for each run
 	loaded   int64        // bytes in the account after loading
 	shared   *sharedState // nil if no other session shares values with this one
-	recycled recycled     // memory for results
+	recycled recyclePool  // memory for results
 }
 
 // Open prepares m for runs and reads its weights. The files of m stay in use until Close. An operator that the engine
@@ -126,7 +126,7 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if err := l.store.finish(e.prog); err != nil {
 		return err
 	}
-	e.weights = l.prepared + e.prog.held()
+	e.weights = l.prepared + e.prog.heldBytes()
 	e.loaded = e.account.Held()
 	// Last, as it gives names to slots of steps that remained.
 	if e.shared != nil {
@@ -135,8 +135,8 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	return nil
 }
 
-// held is the number of bytes of constants in memory.
-func (p *program) held() int64 {
+// heldBytes is the number of bytes of constants in memory.
+func (p *program) heldBytes() int64 {
 	seen := map[*constant]bool{}
 	bytes := int64(0)
 	_ = p.each(func(p *program) error {
@@ -366,7 +366,7 @@ type execution struct {
 	pool     *op.Pool
 	eval     *ir.Eval
 	account  *op.Account
-	recycled *recycled
+	recycled *recyclePool
 	arena    *Arena
 	profile  Profiler
 	maxSteps int64                             // 0 for no limit

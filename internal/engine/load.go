@@ -104,9 +104,9 @@ func (l *loader) reserveText(s *step, out []*ir.Array) bool {
 	return true
 }
 
-// read makes sure that k's data are in memory.
-func (l *loader) read(k *constant) error {
-	if op.Known(k.array) {
+// readConstant makes sure that k's data are in memory.
+func (l *loader) readConstant(k *constant) error {
+	if op.IsKnown(k.array) {
 		return nil
 	}
 	if k.packed != nil {
@@ -140,7 +140,7 @@ func (l *loader) release(k *constant) {
 func (l *loader) foldSmall(p *program) error {
 	for _, s := range p.slots {
 		if s.constant != nil && s.constant.tensor != nil && s.constant.tensor.Bytes() <= smallConstant {
-			if err := l.read(s.constant); err != nil {
+			if err := l.readConstant(s.constant); err != nil {
 				return err
 			}
 		}
@@ -362,7 +362,7 @@ func (l *loader) moveUses(p *program, s *step) {
 func (l *loader) readRest(p *program) error {
 	for _, s := range p.slots {
 		if s.constant != nil && s.constant.uses > 0 && !s.constant.stream && s.constant.packed == nil {
-			if err := l.read(s.constant); err != nil {
+			if err := l.readConstant(s.constant); err != nil {
 				return err
 			}
 		}
@@ -401,7 +401,7 @@ func (l *loader) compute(p *program, s *step) bool {
 		if in[i] = p.slots[j].constant.array; s.op.OfShape {
 			continue // the shape of a weight does not require its data
 		}
-		if err := l.read(p.slots[j].constant); err != nil {
+		if err := l.readConstant(p.slots[j].constant); err != nil {
 			return false
 		}
 	}

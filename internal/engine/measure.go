@@ -44,16 +44,16 @@ func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Me
 		return nil, pl.wrapPeak(err)
 	}
 	p := &probe{e: e, plan: pl, args: args, all: ir.AlignedBytes(pl.memory.Size + 2*guardBytes)}
-	first, err := p.run(ctx, 0x55)
+	first, err := p.runPattern(ctx, 0x55)
 	if err != nil {
 		return nil, err
 	}
 	untouched := p.untouched(nil, 0x55)
-	second, err := p.run(ctx, 0xaa)
+	second, err := p.runPattern(ctx, 0xaa)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.same(first, second); err != nil {
+	if err := p.compareOutputs(first, second); err != nil {
 		return nil, err
 	}
 	m := &Measurement{Heap: p.recorder.heap}
@@ -84,8 +84,8 @@ func (p *probe) arena() []byte {
 	return p.all[guardBytes : len(p.all)-guardBytes : len(p.all)-guardBytes]
 }
 
-// run fills the memory with a pattern and runs the plan on it.
-func (p *probe) run(ctx context.Context, pattern byte) (map[int]*ir.Array, error) {
+// runPattern fills the memory with a pattern and runs the plan on it.
+func (p *probe) runPattern(ctx context.Context, pattern byte) (map[int]*ir.Array, error) {
 	for i := range p.all {
 		p.all[i] = pattern
 	}
@@ -121,8 +121,8 @@ func (p *probe) untouched(before []uint64, pattern byte) []uint64 {
 	return marks
 }
 
-// same compares the outputs of both runs.
-func (p *probe) same(first, second map[int]*ir.Array) error {
+// compareOutputs compares the outputs of both runs.
+func (p *probe) compareOutputs(first, second map[int]*ir.Array) error {
 	if slices.ContainsFunc(p.e.prog.steps, func(s *step) bool { return s.op.Impure || s.bodies != nil }) {
 		return nil
 	}

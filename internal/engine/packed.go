@@ -106,7 +106,7 @@ func (l *loader) readUnpacked(p *program, s *step, packed []op.Packed) error {
 		if j == absent || packed[i] != nil || l.planOnly {
 			continue
 		}
-		if err := l.read(p.slots[j].constant); err != nil {
+		if err := l.readConstant(p.slots[j].constant); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (l *loader) takePacked(p *program, s *step) (bool, error) {
 				return false, err
 			}
 		case !l.planOnly && !l.store.loads():
-			if err := l.read(k); err != nil {
+			if err := l.readConstant(k); err != nil {
 				return false, err
 			}
 		}

@@ -87,7 +87,7 @@ func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *
 	// Before steps: a view of a streamed constant is in its buffer.
 	pl.stream()
 	for i, s := range p.steps {
-		if err := pl.step(i, s); err != nil {
+		if err := pl.planStep(i, s); err != nil {
 			return nil, err
 		}
 	}
@@ -144,14 +144,14 @@ func (pl *planner) stream() {
 	}
 }
 
-// step selects the mode of step i.
-func (pl *planner) step(i int, s *step) error {
+// planStep selects the mode of step i.
+func (pl *planner) planStep(i int, s *step) error {
 	in, ok := pl.inputs(s)
 	if !ok {
 		return nil
 	}
 	if s.bodies != nil {
-		return pl.control(i, s, in)
+		return pl.planControl(i, s, in)
 	}
 	// First, as it calls no shape function.
 	if pl.repeat(i, s, in) {
@@ -202,7 +202,7 @@ func (pl *planner) repeat(i int, s *step, in []*ir.Array) bool {
 
 // sameType reports whether a planner cannot distinguish a and b: they have one type, and no data or the same.
 func sameType(a, b *ir.Array) bool {
-	return a == b || b != nil && !op.Known(a) && !op.Known(b) && a.DType == b.DType && slices.Equal(a.Shape, b.Shape)
+	return a == b || b != nil && !op.IsKnown(a) && !op.IsKnown(b) && a.DType == b.DType && slices.Equal(a.Shape, b.Shape)
 }
 
 // inputs are the types of the inputs of s, false if one is still unknown.
@@ -230,7 +230,7 @@ func (pl *planner) precompute(i int, s *step, in []*ir.Array) (bool, error) {
 		if a == nil || s.op.OfShape {
 			continue
 		}
-		if bytes += max(a.Bytes(), textBytes(a)); !op.Known(a) || bytes > maxPrecomputed {
+		if bytes += max(a.Bytes(), textBytes(a)); !op.IsKnown(a) || bytes > maxPrecomputed {
 			return false, nil
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // A planCache holds the plans of one program, the latest first, each with the instance of its last run.
 type planCache struct {
 	mu      sync.Mutex
-	entries []*planned
+	entries []*planEntry
 }
 
-type planned struct {
+type planEntry struct {
 	types string
 	plan  *plan
 	idle  *instance
@@ -32,7 +32,7 @@ func (p *program) exec(r *execution, args []*ir.Array, fetch map[int]bool) (map[
 }
 
 // take returns an instance for arguments of these types.
-func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, error) {
+func (p *program) take(r *execution, args []*ir.Array) (*planEntry, *instance, error) {
 	e, err := p.plans.get(p, args, r)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, err
 	return e, e.plan.bind(arena.take(e.plan.memory.Size), r.pool), nil
 }
 
-func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, error) {
+func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planEntry, error) {
 	types := typesOf(args)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +86,8 @@ func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, e
 	if err != nil {
 		return nil, err
 	}
-	e := &planned{types: types, plan: pl}
-	c.entries = append([]*planned{e}, c.entries...)
+	e := &planEntry{types: types, plan: pl}
+	c.entries = append([]*planEntry{e}, c.entries...)
 	for len(c.entries) > keptPlans {
 		c.entries[keptPlans].free(r.account)
 		c.entries = c.entries[:keptPlans]
@@ -96,7 +96,7 @@ func (c *planCache) get(p *program, args []*ir.Array, r *execution) (*planned, e
 }
 
 // reuse takes an idle instance whose plan has the offsets of e's; nil if there is none.
-func (c *planCache) reuse(e *planned) *instance {
+func (c *planCache) reuse(e *planEntry) *instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.entries {
@@ -110,7 +110,7 @@ func (c *planCache) reuse(e *planned) *instance {
 }
 
 // put keeps an instance for the next run with this plan.
-func (c *planCache) put(e *planned, in *instance, account *op.Account) {
+func (c *planCache) put(e *planEntry, in *instance, account *op.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// At once, so that arrays of the caller are not kept until the next run.
@@ -146,7 +146,7 @@ func (c *planCache) free(account *op.Account) {
 }
 
 // free releases the idle instance.
-func (e *planned) free(account *op.Account) {
+func (e *planEntry) free(account *op.Account) {
 	if e.idle != nil {
 		account.Release(int64(len(e.idle.arena)))
 		e.idle = nil

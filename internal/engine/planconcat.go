@@ -11,8 +11,8 @@ import (
 // planning takes time in proportion to the graph.
 const concatReach = 1000
 
-// A moved buffer is in another one, at an offset.
-type moved struct {
+// A bufferMove is a buffer that is in another one, at an offset.
+type bufferMove struct {
 	buffer, to int
 	at         int64
 }
@@ -22,7 +22,7 @@ type moved struct {
 func (pl *planner) concatenate() {
 	var live []int64
 	var peak int64
-	var moves []moved
+	var moves []bufferMove
 	for i, s := range pl.prog.steps {
 		if pl.modes[i] != placed || !s.is("Concat") || !pl.joins(s) {
 			continue
@@ -38,8 +38,8 @@ func (pl *planner) concatenate() {
 }
 
 // move updates the slots whose buffers move. A buffer moves into that of a later step, which may move, too.
-func (pl *planner) move(moves []moved) {
-	last := make(map[int]moved, len(moves))
+func (pl *planner) move(moves []bufferMove) {
+	last := make(map[int]bufferMove, len(moves))
 	// From the last: where a buffer ends up follows from where the Concat that it moves into does. One pass over the
 	// slots instead of one for each Concat, which took n² time in a chain of n.
 	for _, m := range slices.Backward(moves) {
@@ -77,16 +77,16 @@ func (pl *planner) joins(s *step) bool {
 }
 
 // join is the moves of inputs of Concat i into its output.
-func (pl *planner) join(i int, s *step, live []int64, peak int64) []moved {
+func (pl *planner) join(i int, s *step, live []int64, peak int64) []bufferMove {
 	o, at := s.out[0], int64(0)
-	var moves []moved
+	var moves []bufferMove
 	taken, first := map[int]bool{}, i
 	for _, j := range s.in {
 		h, n := pl.buffer[j], pl.values[j].Bytes()
 		// A value that is there twice is copied the second time. Kernels get aligned tensors.
 		if !taken[h] && at%ir.Alignment == 0 && pl.joinable(i, h, n) {
 			taken[h] = true
-			moves = append(moves, moved{h, o, at})
+			moves = append(moves, bufferMove{h, o, at})
 			first = min(first, pl.firstStep[h])
 		}
 		at += n
@@ -113,7 +113,7 @@ func (pl *planner) joinable(i, h int, n int64) bool {
 
 // joined is the change of the live bytes of the steps first to i if buffers move into one of n bytes that begins with
 // step first.
-func (pl *planner) joined(i, first int, n int64, moves []moved) []int64 {
+func (pl *planner) joined(i, first int, n int64, moves []bufferMove) []int64 {
 	changed := make([]int64, i+1-first)
 	for k := range changed[:i-first] {
 		changed[k] = n

@@ -45,7 +45,7 @@ func (l *loader) callPrepare(p *program, s *step, r *storedStep) (*op.Prepared, 
 		if in[i] = k.array; s.Packed != nil && k.packed == s.Packed {
 			continue
 		}
-		if err := l.read(k); err != nil {
+		if err := l.readConstant(k); err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,8 @@ func (e *Interpreter) Recycle(arrays ...*ir.Array) {
 	}
 }
 
-// recycled is the memory of recycled results. It is counted by the session's account.
-type recycled struct {
+// A recyclePool is the memory of recycled results. It is counted by the session's account.
+type recyclePool struct {
 	mu     sync.Mutex
 	grows  bool // results were recycled: new ones have memory to grow
 	blocks [][]byte
@@ -29,7 +29,7 @@ type recycled struct {
 
 // put adds a block, which is counted, and releases the oldest beyond limit. Memory that is not aligned or already there
 // is released.
-func (r *recycled) put(block []byte, limit int, account *op.Account) {
+func (r *recyclePool) put(block []byte, limit int, account *op.Account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	start := unsafe.SliceData(block)
@@ -49,7 +49,7 @@ func (r *recycled) put(block []byte, limit int, account *op.Account) {
 
 // take returns the smallest block of n to 2·n bytes, nil if there is none, and otherwise the number of bytes to
 // allocate.
-func (r *recycled) take(n int64) (block []byte, allocate int64) {
+func (r *recyclePool) take(n int64) (block []byte, allocate int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	best := absent
@@ -71,7 +71,7 @@ func (r *recycled) take(n int64) (block []byte, allocate int64) {
 }
 
 // free releases all blocks.
-func (r *recycled) free(account *op.Account) {
+func (r *recyclePool) free(account *op.Account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	account.Release(r.held())
@@ -79,7 +79,7 @@ func (r *recycled) free(account *op.Account) {
 }
 
 // held is the number of bytes; the caller holds the lock.
-func (r *recycled) held() (bytes int64) {
+func (r *recyclePool) held() (bytes int64) {
 	for _, b := range r.blocks {
 		bytes += int64(len(b))
 	}
@@ -87,7 +87,7 @@ func (r *recycled) held() (bytes int64) {
 }
 
 // idle is the number of bytes of all blocks.
-func (r *recycled) idle() int64 {
+func (r *recyclePool) idle() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.held()

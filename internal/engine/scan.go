@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A scanning holds the attributes of one Scan: from opset 9 along any axis, in opset 8 along axis 1 of batches.
-type scanning struct {
+// A scanLayout holds the attributes of one Scan: from opset 9 along any axis, in opset 8 along axis 1 of batches.
+type scanLayout struct {
 	states, scans int
 	inAxes        []int
 	inBack        []bool
@@ -20,12 +20,12 @@ type scanning struct {
 }
 
 // scanOf reads the attributes and checks them against the inputs.
-func scanOf(s *step, in []*ir.Array) (*scanning, error) {
+func scanOf(s *step, in []*ir.Array) (*scanLayout, error) {
 	body := s.bodies["body"]
 	if body == nil {
 		return nil, fmt.Errorf("attribute body is missing")
 	}
-	z := &scanning{batched: s.Version < 9, scans: int(s.Int("num_scan_inputs", 0))}
+	z := &scanLayout{batched: s.Version < 9, scans: int(s.Int("num_scan_inputs", 0))}
 	if z.batched {
 		in = in[1:]
 	}
@@ -98,7 +98,7 @@ func (pl *planner) planScan(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 		}
 		args = append(args, &ir.Array{DType: a.DType, Shape: shape})
 	}
-	_, specs, err := pl.body(i, s, "body", args, in)
+	_, specs, err := pl.planBody(i, s, "body", args, in)
 	if err != nil || !sameSpecs(specs[:z.states], states) {
 		return nil, op.ErrUnknown
 	}
@@ -126,7 +126,7 @@ func (b *bodies) scan() ([]*ir.Array, error) {
 }
 
 // scanOne scans one sequence of the given length.
-func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array, error) {
+func (b *bodies) scanOne(z *scanLayout, in []*ir.Array, length int64) ([]*ir.Array, error) {
 	state := append([]*ir.Array(nil), in[:z.states]...)
 	collected := make([]*stacker, len(z.outAxes))
 	for k := range collected {
@@ -146,7 +146,7 @@ func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array
 			}
 			args = append(args, item)
 		}
-		out, err := b.run("body", args)
+		out, err := b.runBody("body", args)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +163,7 @@ func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array
 }
 
 // scanBatch is opset 8: axis 0 is a batch, whose sequences may have different lengths.
-func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
+func (b *bodies) scanBatch(z *scanLayout, in []*ir.Array) ([]*ir.Array, error) {
 	var lengths []int64
 	if in[0] != nil {
 		var err error

@@ -82,7 +82,7 @@ func (l *loader) start(p *program) error {
 		if s.constant == nil {
 			continue
 		}
-		t.known[s.constant] = op.Known(s.constant.array)
+		t.known[s.constant] = op.IsKnown(s.constant.array)
 		if err := l.setData(p, i); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (l *loader) start(p *program) error {
 func (l *loader) setData(p *program, slot int) (err error) {
 	k := p.slots[slot].constant
 	payload, ok := l.store.data[[2]int{l.store.programs[p], slot}]
-	if !ok || op.Known(k.array) {
+	if !ok || op.IsKnown(k.array) {
 		return nil
 	}
 	if k.array.Data, err = l.store.payloads.get(payload, k.array.Bytes()); err != nil {

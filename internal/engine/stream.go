@@ -81,7 +81,7 @@ func (f *prefetcher) wait(i int) error {
 	}
 	// Only what it needs: the rest of what arrives with it is read while it runs.
 	if i == 0 { // the first step has no read-ahead
-		if err := f.read(f.needs(0)); err != nil {
+		if err := f.readSlots(f.needs(0)); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (f *prefetcher) wait(i int) error {
 	}
 	// With a buffer, so that the goroutine ends even if nobody waits after an error.
 	f.busy = make(chan error, 1)
-	go func() { f.busy <- f.read(rest) }()
+	go func() { f.busy <- f.readSlots(rest) }()
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (f *prefetcher) done() error {
 	return err
 }
 
-func (f *prefetcher) read(slots []int) error {
+func (f *prefetcher) readSlots(slots []int) error {
 	for _, o := range slots {
 		t := f.in.plan.prog.slots[o].constant.tensor
 		r, err := f.r.eval.Open(f.r.ctx, t)

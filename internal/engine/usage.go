@@ -69,7 +69,7 @@ func (e *Interpreter) usage(in map[string]ir.Spec, pool *op.Pool) (*Usage, error
 
 // Types are the types of all values that Run may fetch, as far as they follow from inputs of these types.
 func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
-	known, err := e.Known(in)
+	known, err := e.KnownValues(in)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
 	return types, nil
 }
 
-// Known is Types with the elements of small values that follow from constants and shapes: axes, sizes, factors.
-func (e *Interpreter) Known(in map[string]ir.Spec) (map[string]*ir.Array, error) {
+// KnownValues is Types with the elements of small values that follow from constants and shapes: axes, sizes, factors.
+func (e *Interpreter) KnownValues(in map[string]ir.Spec) (map[string]*ir.Array, error) {
 	pl, err := e.planFor(in, e.pool)
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (t *finishedTile) rows(i, rows, strips int) {
 	if t.cols > GemmPanel {
 		wide = 2 * GemmPanel
 	}
-	next := t.ahead(i, t.j, wide)
+	next := t.prefetch(i, t.j, wide)
 	switch (tileShape{rows, wide}) {
 	case tileShape{12, 16}:
 		gemmFinish12x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)

@@ -102,7 +102,7 @@ func (p finishedPanels) call(shape tileShape, i, j, strips int, c *float32, ldc,
 	k, aRow, aK, bK, bPanel, cRow, lo, hi := p.k, 4*p.a.Row, 4*p.a.K, 4*p.b.K, 4*p.b.Panel, 4*ldc, p.finish.Lo, p.finish.Hi
 	switch shape {
 	case tileShape{6, 16}:
-		next := p.ahead(i, j, GemmPanel)
+		next := p.prefetch(i, j, GemmPanel)
 		gemmFinish6x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, next.at, next.lines)
 	case tileShape{5, 16}:
 		gemmFinish5x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi)

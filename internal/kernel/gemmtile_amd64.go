@@ -149,19 +149,19 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	case tileShape{5, 16}:
 		gemm5x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{6, 16}:
-		next := g.ahead(i, j, wide)
+		next := g.prefetch(i, j, wide)
 		gemm6x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add, next.at, next.lines)
 	case tileShape{6, 8}:
 		gemm6x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	case tileShape{12, 8}:
 		gemm12x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
-		gemmWideTile(shape, k, a, aRow, aK, b, bK, bPanel, c, cRow, add, g.ahead(i, j, wide))
+		gemmWideTile(shape, k, a, aRow, aK, b, bK, bPanel, c, cRow, add, g.prefetch(i, j, wide))
 	}
 }
 
 // gemmWideTile calls the tile of this shape in AVX-512.
-func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add int, next ahead) {
+func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add int, next prefetch) {
 	switch shape {
 	case tileShape{4, 32}:
 		gemm4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
@@ -176,13 +176,13 @@ func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, 
 	}
 }
 
-// An ahead is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of a
+// A prefetch is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of a
 // panel for four steps of k.
-type ahead struct{ at, second, lines int }
+type prefetch struct{ at, second, lines int }
 
-// ahead divides the panels that are multiplied next among the first strips: the more there are, the more time memory
+// prefetch divides the panels that are multiplied next among the first strips: the more there are, the more time memory
 // has. Nothing is left for others: lines of B itself take no time.
-func (g *gemm) ahead(i, j, wide int) ahead {
+func (g *gemm) prefetch(i, j, wide int) prefetch {
 	next, second, strip, several := wide/GemmPanel*g.b.Panel, 4*g.b.Panel, i/gemmRows(), g.prefetchingStrips()
 	if j+wide >= g.n && g.b.Next != 0 {
 		next = g.b.Next - j/GemmPanel*g.b.Panel
@@ -193,13 +193,13 @@ func (g *gemm) ahead(i, j, wide int) ahead {
 	// A line every four steps. All lines in the first strip were slower: that strip waited for weights from memory. 128
 	// rows with weights from memory, one core of an Intel Xeon with AVX-512: 155 → 215 GFLOP/s.
 	case g.m >= 8*gemmRows() && strip < 8: // one panel after the other
-		return ahead{4 * (next + strip/4*g.b.Panel + strip%4*part), 0, 1}
+		return prefetch{4 * (next + strip/4*g.b.Panel + strip%4*part), 0, 1}
 	// Fewer than eight strips have less time, so each prefetches more lines. 160 to 960 channels of 7×7 pixels with
 	// AVX2: 171 → 127 µs.
 	case strip < several:
-		return ahead{4 * (next + strip*4/several*part), second, 4 / several}
+		return prefetch{4 * (next + strip*4/several*part), second, 4 / several}
 	}
-	return ahead{}
+	return prefetch{}
 }
 
 // prefetchingStrips is the number of strips that prefetch if there are fewer than eight: 1, 2 or 4.

@@ -69,12 +69,12 @@ func race(peer *openblas, n, rounds int) (paces, error) {
 	plain := gemm.FloatProduct{A: gemm.Rows(gaussian(r, n*n), n), B: gemm.Rows(gaussian(r, n*n), n),
 		C: make([]float32, n*n), Stride: n}
 	packed := plain
-	packed.Packed, packed.B = gemm.PackFloat(gemm.Alone{}, plain.B, n, n), gemm.Matrix[float32]{}
+	packed.Packed, packed.B = gemm.PackFloat(gemm.CallerPool{}, plain.B, n, n), gemm.Matrix[float32]{}
 	work := ir.AlignedBytes(max(gemm.FloatWork(s, 1, 1, false), gemm.FloatWork(s, 1, 1, true)))
 	product := func(p gemm.FloatProduct) func() (float64, error) {
 		return func() (float64, error) {
 			start := time.Now()
-			gemm.Float(gemm.Alone{}, s, work, p)
+			gemm.Float(gemm.CallerPool{}, s, work, p)
 			return time.Since(start).Seconds(), nil
 		}
 	}

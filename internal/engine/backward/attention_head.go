@@ -114,7 +114,7 @@ func each[T number](c *op.Call, p *attention, gradient bool, f func(h *head[T]))
 		}
 	}
 	if p.parallelHeads(c.Pool.Workers()) {
-		c.Pool.Slots(p.groups(), func(i, slot int) { one(i, slot, gemm.Alone{}) })
+		c.Pool.Slots(p.groups(), func(i, slot int) { one(i, slot, gemm.CallerPool{}) })
 		return
 	}
 	for i := range p.groups() {

@@ -10,11 +10,11 @@ type arithmetic[T any] struct {
 }
 
 // pooled are the element types of pools.
-type pooled interface {
+type poolElement interface {
 	float32 | float64 | int8 | uint8
 }
 
-func arithmeticOf[T pooled]() arithmetic[T] {
+func arithmeticOf[T poolElement]() arithmetic[T] {
 	a, ok := any(arithmetic[float32]{
 		kernel.Max,
 		func(y, x []float32) { kernel.Add(y, y, x) },
@@ -27,14 +27,14 @@ func arithmeticOf[T pooled]() arithmetic[T] {
 }
 
 // greater sets each y to the maximum of a and b; NaN propagates.
-func greater[T pooled](y, a, b []T) {
+func greater[T poolElement](y, a, b []T) {
 	a, b = a[:len(y)], b[:len(y)]
 	for i := range y {
 		y[i] = max(a[i], b[i])
 	}
 }
 
-func add[T pooled](y, x []T) {
+func add[T poolElement](y, x []T) {
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] += v

@@ -16,7 +16,7 @@ type pass struct {
 
 // passes are the axes that change, the last one first: it is the slowest, and the passes of other axes may add rows to
 // it.
-func (r *resizing) passes(shape []int64) []pass {
+func (r *resizePlan) passes(shape []int64) []pass {
 	dims := append([]int64(nil), shape...)
 	var list []pass
 	for i := len(dims) - 1; i >= 0; i-- {
@@ -31,7 +31,7 @@ func (r *resizing) passes(shape []int64) []pass {
 }
 
 // work is the size in bytes of the values between passes, and of x and the result as floats if they have another type.
-func (r *resizing) work(x *ir.Array) int64 {
+func (r *resizePlan) work(x *ir.Array) int64 {
 	if r.mode == "nearest" {
 		return 0
 	}
@@ -53,7 +53,7 @@ func (r *resizing) work(x *ir.Array) int64 {
 func computesInFloat32(dt ir.DType) bool { return dt == ir.Float || isHalf(dt) }
 
 // interpolate resizes with weights.
-func (r *resizing) interpolate(c *op.Call) error {
+func (r *resizePlan) interpolate(c *op.Call) error {
 	if c.In[0].Elems() == 0 {
 		return fmt.Errorf("input X, %s, is empty", c.In[0])
 	}
@@ -65,7 +65,7 @@ func (r *resizing) interpolate(c *op.Call) error {
 	return nil
 }
 
-func interpolateAs[F float](r *resizing, c *op.Call, axpy func(y []F, a F, x []F)) {
+func interpolateAs[F float](r *resizePlan, c *op.Call, axpy func(y []F, a F, x []F)) {
 	buf := scratch[F](c.Work)
 	x, y := elements[F](c.In[0]), elements[F](c.Out[0])
 	if x == nil {

@@ -3,7 +3,7 @@ package conv
 // A maxBand pools a band of a channel: rows along the first axis of the output. The input under them is padded and
 // processed as one line of elements: a window along an axis is a maximum of elements that are a fixed distance apart,
 // and the maximum of a large window is that of two smaller ones, which may overlap.
-type maxBand[T pooled] struct {
+type maxBand[T poolElement] struct {
 	*window
 	arithmetic[T]
 	rows       int
@@ -14,7 +14,7 @@ type maxBand[T pooled] struct {
 // maxBandSize is the number of elements of a band: two of them stay in the L1 cache.
 const maxBandSize = 1 << 12
 
-func maxBandOf[T pooled](w *window) *maxBand[T] {
+func maxBandOf[T poolElement](w *window) *maxBand[T] {
 	if len(w.in) == 1 {
 		w = w.asImage()
 	}

@@ -17,7 +17,7 @@ func maxPoolLayouts(n *op.Node, _ []*ir.Array) op.Layouts {
 }
 
 // A maxLast pools images with channels last, row by row of the output.
-type maxLast[T pooled] struct {
+type maxLast[T poolElement] struct {
 	*window
 	arithmetic[T]
 	channels int
@@ -26,7 +26,7 @@ type maxLast[T pooled] struct {
 	pixels   []T          // a row of the output, if that has channels first
 }
 
-func maxPoolLast[T pooled](c *op.Call, w *window, x, y []T) {
+func maxPoolLast[T poolElement](c *op.Call, w *window, x, y []T) {
 	channels := int(c.In[0].Shape[1])
 	pools := make([]*maxLast[T], c.Pool.Workers())
 	c.Pool.Slots(len(y)/(w.out[1]*channels), func(i, slot int) {

@@ -51,7 +51,7 @@ func poolWindow(n *op.Node, lengths []int64) (*window, error) {
 	return windowOf(n, lengths, nil, places)
 }
 
-func maxPool[T pooled](c *op.Call) error {
+func maxPool[T poolElement](c *op.Call) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
 	if err != nil || len(y) == 0 {
@@ -77,7 +77,7 @@ func maxPool[T pooled](c *op.Call) error {
 
 // maxChannel returns a function that pools a channel: a window that covers only padding gets the lowest number, NaN
 // propagates. It must not be called concurrently.
-func maxChannel[T pooled](w *window) func(y, x []T) {
+func maxChannel[T poolElement](w *window) func(y, x []T) {
 	if rows := maxRowsOf(w); rows != nil {
 		if pool, ok := any(rows.channel).(func(y, x []T)); ok {
 			return pool
@@ -96,7 +96,7 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 	})
 }
 
-func lowest[T pooled]() T {
+func lowest[T poolElement]() T {
 	v := 0.0
 	switch any(T(0)).(type) {
 	case float32:
@@ -111,7 +111,7 @@ func lowest[T pooled]() T {
 
 // maxPoolIndices pools and computes the indices of the maxima in X: of the first ones, counted over the whole tensor,
 // in column-major order within a channel if storage_order is set. The index of a window that covers only padding is -1.
-func maxPoolIndices[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
+func maxPoolIndices[T poolElement](c *op.Call, w *window, x, y []T, places []int64) {
 	columns := c.Int("storage_order", 0) != 0
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
 		var rows []coveredRow
@@ -131,7 +131,7 @@ func maxPoolIndices[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
 }
 
 // firstMax is the maximum of the window at o of these rows, and its position.
-func firstMax[T pooled](w *window, x []T, rows []coveredRow, o int) (T, int) {
+func firstMax[T poolElement](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	last := w.last()
 	lo, hi := w.inside(last, o)
 	first := o*w.stride[last] - w.begin[last]

@@ -10,7 +10,7 @@ import (
 
 // copyNearest resizes with nearest-neighbour interpolation. It moves elements of any type; outside is the extrapolation
 // value.
-func (r *resizing) copyNearest(c *op.Call) error {
+func (r *resizePlan) copyNearest(c *op.Call) error {
 	x, y := c.In[0], c.Out[0]
 	if x.Elems() == 0 {
 		return fmt.Errorf("input X, %s, is empty", x)
@@ -42,12 +42,12 @@ func (r *resizing) copyNearest(c *op.Call) error {
 	return nil
 }
 
-func nearestBits[T ir.Element](r *resizing, c *op.Call, beyond *ir.Array) {
+func nearestBits[T ir.Element](r *resizePlan, c *op.Call, beyond *ir.Array) {
 	nearestAs(r, c, ir.View[T](c.In[0]), ir.View[T](c.Out[0]), ir.View[T](beyond)[0])
 }
 
 // nearestAs copies blocks of inner elements: those of the axes after the last one that changes.
-func nearestAs[T any](r *resizing, c *op.Call, x, y []T, beyond T) {
+func nearestAs[T any](r *resizePlan, c *op.Call, x, y []T, beyond T) {
 	rank := len(r.out)
 	last := rank - 1
 	for last > 0 && r.axis(last, c.In[0].Shape[last]).same() {

@@ -45,9 +45,9 @@ func preparePacked(w *ir.Array, p *op.Pool) *op.Prepared {
 	return &op.Prepared{State: packedWeights(packed), Bytes: bytes, Drops: []int{1}}
 }
 
-// A packed product is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are
+// A packedProduct is that of all images. Tiles have pixels of several of them if they are tiny, so that weights are
 // read less often.
-type packed struct {
+type packedProduct struct {
 	*Geometry
 	joined           int  // images whose pixels are joined: all, or each alone
 	down, across     int  // tiles over the pixels of joined images, and over the channels
@@ -71,8 +71,8 @@ const (
 
 // packedOf divides the product into tiles. Those of a worker are contiguous pixels, as in other steps, or channels if
 // the weights are larger than the images.
-func packedOf(g *Geometry, workers int) *packed {
-	p := &packed{Geometry: g, joined: 1, depth: min(g.Depth(), gemm.Depth)}
+func packedOf(g *Geometry, workers int) *packedProduct {
+	p := &packedProduct{Geometry: g, joined: 1, depth: min(g.Depth(), gemm.Depth)}
 	// Tiles with pixels of several images read the weights less often: 960 to 240 channels of 1×1 pixels take 0.46 of
 	// the time with 8 images, 512 to 512 with 3×3 kernels and 3×3 pixels 0.85. Joining images of 6×6 to 14×14 pixels
 	// gained nothing (0.97 to 1.03).
@@ -106,10 +106,10 @@ func packedOf(g *Geometry, workers int) *packed {
 // weights are read by all.
 func dividesChannels(pixels, channels int) bool { return pixels < channels }
 
-func (p *packed) tiles() int { return p.Batch / p.joined * p.down * p.across }
+func (p *packedProduct) tiles() int { return p.Batch / p.joined * p.down * p.across }
 
 // tile returns the pixels of all images and the channels of a tile.
-func (p *packed) tile(task int) (from, to, first, last int) {
+func (p *packedProduct) tile(task int) (from, to, first, last int) {
 	across, rest := task%p.across, task/p.across
 	down, images := rest%p.down, rest/p.down
 	if p.byChannels {
@@ -130,7 +130,7 @@ func bounded(i, n, unit, length int) (from, to int) {
 
 // slots are the numbers of elements of a worker's scratch memory: strips, patches, those of a further image, sums, and
 // sums of a Float16 output by channel.
-func (p *packed) slots(isHalf bool) [5]int {
+func (p *packedProduct) slots(isHalf bool) [5]int {
 	further, stored := 0, 0
 	if p.joined > 1 {
 		further = panel * p.depth
@@ -142,7 +142,7 @@ func (p *packed) slots(isHalf bool) [5]int {
 }
 
 // eachImage calls f for the images that have pixels from to end-1 of all, with those of the image.
-func (p *packed) eachImage(from, end int, f func(image, lo, hi int)) {
+func (p *packedProduct) eachImage(from, end int, f func(image, lo, hi int)) {
 	for from < end {
 		image := from / p.OutArea()
 		first := image * p.OutArea()
@@ -152,7 +152,7 @@ func (p *packed) eachImage(from, end int, f func(image, lo, hi int)) {
 	}
 }
 
-func (p *packed) slot(isHalf bool) (size int64) {
+func (p *packedProduct) slot(isHalf bool) (size int64) {
 	for _, n := range p.slots(isHalf) {
 		size += aligned(4 * int64(n))
 	}
@@ -203,19 +203,19 @@ func (weights packedWeights) algorithm(g *Geometry, workers int) algorithm {
 	}
 }
 
-func (p *packed) run(pool *op.Pool, work []byte, j job, weights packedWeights) {
+func (p *packedProduct) run(pool *op.Pool, work []byte, j job, weights packedWeights) {
 	table, rest := work[:p.TableSize()], work[p.TableSize():]
 	images := p.images(j.x, table)
 	size := int(p.slot(j.y.isHalf()))
 	pool.Slots(p.tiles(), func(task, slot int) {
-		t := packedTile{packed: p, job: j, weights: weights, patches: images}
+		t := packedTile{packedProduct: p, job: j, weights: weights, patches: images}
 		t.from, t.to, t.first, t.last = p.tile(task)
 		t.run(scratch[float32](rest[slot*size:][:size]))
 	})
 }
 
 // images returns a function for the patches of an image. table is that of PatchesOf.
-func (p *packed) images(x Images[float32], table []byte) func(image int) gemm.Panels[float32] {
+func (p *packedProduct) images(x Images[float32], table []byte) func(image int) gemm.Panels[float32] {
 	size := p.InC * p.InArea()
 	if p.Pointwise() {
 		return func(image int) gemm.Panels[float32] { return pixelPanels(x.from(image*size), p.OutArea()) }
@@ -226,7 +226,7 @@ func (p *packed) images(x Images[float32], table []byte) func(image int) gemm.Pa
 
 // A packedTile is pixels from to to-1 of all images and channels first to last-1 of the output.
 type packedTile struct {
-	*packed
+	*packedProduct
 	job
 	weights     packedWeights
 	patches     func(image int) gemm.Panels[float32]

@@ -21,7 +21,7 @@ func resizes() []op.Op {
 }
 
 // A resizing is one node's attributes and sizes for input X.
-type resizing struct {
+type resizePlan struct {
 	mode      string // nearest, linear or cubic
 	nearest   string
 	transform string
@@ -34,7 +34,7 @@ type resizing struct {
 	roi       []float32 // starts and then ends by axis; nil for all of X
 }
 
-func resizeRow(name string, since int64, read func(n *op.Node, in []*ir.Array) (*resizing, error)) op.Op {
+func resizeRow(name string, since int64, read func(n *op.Node, in []*ir.Array) (*resizePlan, error)) op.Op {
 	return op.Op{
 		Type: name, Since: since,
 		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -67,7 +67,7 @@ func resizeRow(name string, since int64, read func(n *op.Node, in []*ir.Array) (
 	}
 }
 
-func upsampleByAttribute(n *op.Node, in []*ir.Array) (*resizing, error) {
+func upsampleByAttribute(n *op.Node, in []*ir.Array) (*resizePlan, error) {
 	x, err := resizable(in)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func upsampleByAttribute(n *op.Node, in []*ir.Array) (*resizing, error) {
 	return simpleResizing(n, x, n.Floats("scales"))
 }
 
-func upsample(n *op.Node, in []*ir.Array) (*resizing, error) {
+func upsample(n *op.Node, in []*ir.Array) (*resizePlan, error) {
 	x, err := resizable(in)
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func upsample(n *op.Node, in []*ir.Array) (*resizing, error) {
 
 // simpleResizing is the operator before version 11. Its nearest-neighbour rounding was not specified: it rounds down
 // for upsampling and up for downsampling, as the test of Resize 10 requires.
-func simpleResizing(n *op.Node, x *ir.Array, scales []float32) (*resizing, error) {
-	r := &resizing{mode: n.Text("mode", "nearest"), nearest: "simple", transform: "asymmetric"}
+func simpleResizing(n *op.Node, x *ir.Array, scales []float32) (*resizePlan, error) {
+	r := &resizePlan{mode: n.Text("mode", "nearest"), nearest: "simple", transform: "asymmetric"}
 	if r.mode == "bilinear" {
 		r.mode = "linear"
 	}
@@ -100,12 +100,12 @@ func simpleResizing(n *op.Node, x *ir.Array, scales []float32) (*resizing, error
 	return r, r.byScales(x, scales, everyAxis(x))
 }
 
-func readResize(n *op.Node, in []*ir.Array) (*resizing, error) {
+func readResize(n *op.Node, in []*ir.Array) (*resizePlan, error) {
 	x, err := resizable(in)
 	if err != nil {
 		return nil, err
 	}
-	r := &resizing{
+	r := &resizePlan{
 		mode:      n.Text("mode", "nearest"),
 		nearest:   n.Text("nearest_mode", "round_prefer_floor"),
 		transform: n.Text("coordinate_transformation_mode", "half_pixel"),
@@ -127,7 +127,7 @@ func readResize(n *op.Node, in []*ir.Array) (*resizing, error) {
 	return r, r.readRoi(op.Opt(in, 1), axes)
 }
 
-func (r *resizing) check() error {
+func (r *resizePlan) check() error {
 	if r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic" {
 		return fmt.Errorf("mode is %q, want nearest, linear or cubic", r.mode)
 	}
@@ -144,7 +144,7 @@ func (r *resizing) check() error {
 }
 
 // size computes the output's lengths from scales or sizes, exactly one of which is given.
-func (r *resizing) size(n *op.Node, in []*ir.Array, axes []int) error {
+func (r *resizePlan) size(n *op.Node, in []*ir.Array, axes []int) error {
 	scales, sizes := given(op.Opt(in, 2)), given(op.Opt(in, 3))
 	switch {
 	case scales != nil && sizes != nil:
@@ -189,7 +189,7 @@ func floatList(a *ir.Array, name string) ([]float32, error) {
 	if a == nil {
 		return nil, fmt.Errorf("input %s is missing", name)
 	}
-	if !op.Known(a) {
+	if !op.IsKnown(a) {
 		return nil, op.ErrUnknown
 	}
 	switch {
@@ -236,7 +236,7 @@ func resizedAxes(n *op.Node, x *ir.Array) ([]int, error) {
 	return axes, nil
 }
 
-func (r *resizing) byScales(x *ir.Array, scales []float32, axes []int) error {
+func (r *resizePlan) byScales(x *ir.Array, scales []float32, axes []int) error {
 	if len(scales) != len(axes) {
 		return fmt.Errorf("scales %v has %d entries, want %d", scales, len(scales), len(axes))
 	}
@@ -255,7 +255,7 @@ func (r *resizing) byScales(x *ir.Array, scales []float32, axes []int) error {
 	return nil
 }
 
-func (r *resizing) bySizes(x *ir.Array, sizes []int64, axes []int, policy string) error {
+func (r *resizePlan) bySizes(x *ir.Array, sizes []int64, axes []int, policy string) error {
 	if len(sizes) != len(axes) {
 		return fmt.Errorf("sizes %v has %d entries, want %d", sizes, len(sizes), len(axes))
 	}
@@ -274,7 +274,7 @@ func (r *resizing) bySizes(x *ir.Array, sizes []int64, axes []int, policy string
 }
 
 // keepAspect uses one scale for all axes.
-func (r *resizing) keepAspect(x *ir.Array, axes []int, policy string) error {
+func (r *resizePlan) keepAspect(x *ir.Array, axes []int, policy string) error {
 	ratio := func(axis int) float64 { return float64(r.out[axis]) / float64(x.Shape[axis]) }
 	scale := ratio(axes[0])
 	for _, axis := range axes[1:] {
@@ -298,14 +298,14 @@ func (r *resizing) keepAspect(x *ir.Array, axes []int, policy string) error {
 }
 
 // keep initializes the output shape with x's.
-func (r *resizing) keep(x *ir.Array) {
+func (r *resizePlan) keep(x *ir.Array) {
 	r.out = append([]int64(nil), x.Shape...)
 	r.scale = make([]float32, len(x.Shape))
 	fill(r.scale, 1)
 }
 
 // readRoi reads the region of tf_crop_and_resize.
-func (r *resizing) readRoi(a *ir.Array, axes []int) error {
+func (r *resizePlan) readRoi(a *ir.Array, axes []int) error {
 	if r.transform != "tf_crop_and_resize" {
 		return nil
 	}

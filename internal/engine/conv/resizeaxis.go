@@ -41,17 +41,17 @@ var transforms = map[string]func(l resizedAxis, o, wanted float32) float32{
 }
 
 // coordinate is the input coordinate of output o.
-func (r *resizing) coordinate(l resizedAxis, o int) float32 {
+func (r *resizePlan) coordinate(l resizedAxis, o int) float32 {
 	return transforms[r.transform](l, float32(o), l.scale*float32(l.in))
 }
 
 // outside reports whether tf_crop_and_resize uses extrapolation_value at p.
-func (r *resizing) outside(l resizedAxis, p float32) bool {
+func (r *resizePlan) outside(l resizedAxis, p float32) bool {
 	return r.roi != nil && (p < 0 || p > float32(l.in-1))
 }
 
 // axis is the resizing of axis i.
-func (r *resizing) axis(i int, in int64) resizedAxis {
+func (r *resizePlan) axis(i int, in int64) resizedAxis {
 	l := resizedAxis{in: int(in), out: int(r.out[i]), scale: r.scale[i], end: 1}
 	if r.roi != nil {
 		l.start, l.end = r.roi[i], r.roi[len(r.out)+i]
@@ -79,7 +79,7 @@ var nearestModes = map[string]func(p float64, shrinks bool) float64{
 }
 
 // nearestPositions are the input positions of the outputs, -1 outside of the region.
-func (r *resizing) nearestPositions(l resizedAxis) []int32 {
+func (r *resizePlan) nearestPositions(l resizedAxis) []int32 {
 	round := nearestModes[r.nearest]
 	places := make([]int32, l.out)
 	for o := range places {
@@ -103,7 +103,7 @@ type filter struct {
 }
 
 // filter computes the weights of an axis.
-func (r *resizing) filter(l resizedAxis) *filter {
+func (r *resizePlan) filter(l resizedAxis) *filter {
 	curve, reach := triangle, float64(1)
 	if r.mode == "cubic" {
 		a := float64(r.a)

@@ -54,8 +54,8 @@ func isSparse(n *op.Node, w *ir.Array) bool {
 	return source != nil
 }
 
-// A quantized is a Packed of 8-bit values.
-type quantized interface {
+// A quantizedWeight is a Packed of 8-bit values.
+type quantizedWeight interface {
 	// Source lists the nonzero elements of the transposed matrix whose element (k, n) of k×n is k·row + n·col. It is
 	// nil if the dense one is multiplied faster.
 	Source(d spmm.Density, k, n, row, col int) (spmm.Source, kernel.SparseValues)
@@ -69,7 +69,7 @@ func sourceOf(n *op.Node, w *ir.Array) (spmm.Source, kernel.SparseValues) {
 	}
 	d, rows, depth := sparseDensity(w), int(w.Shape[0]), int(op.Product(w.Shape[1:]))
 	switch packed := n.Packed.(type) {
-	case quantized:
+	case quantizedWeight:
 		return packed.Source(d, depth, rows, 1, depth)
 	case *packedweight.Sparse:
 		if d.Worthwhile(rows*depth, packed.NonZeros()) {

@@ -9,18 +9,18 @@ type Pool interface {
 	Workers() int
 }
 
-// Alone is a pool of the caller only.
-type Alone struct{}
+// CallerPool is a pool whose only worker is the caller.
+type CallerPool struct{}
 
 // For runs f(0) to f(n-1) one after the other.
-func (Alone) For(n int, f func(i int)) {
+func (CallerPool) For(n int, f func(i int)) {
 	for i := range n {
 		f(i)
 	}
 }
 
 // Slots runs one task after the other.
-func (a Alone) Slots(n int, f func(task, slot int)) { a.For(n, func(i int) { f(i, 0) }) }
+func (a CallerPool) Slots(n int, f func(task, slot int)) { a.For(n, func(i int) { f(i, 0) }) }
 
 // Workers is one.
-func (Alone) Workers() int { return 1 }
+func (CallerPool) Workers() int { return 1 }

@@ -48,7 +48,7 @@ func gatedBy(t *Tape, x, y *ir.Value, factor float64) (typ string, attrs []*ir.A
 	if p == nil || y.OnlyConsumer() == nil {
 		return "", nil
 	}
-	if f, ok := clippedOf(t, y, x); ok && f.times(factor).near(clipped{1. / 6, 1. / 2, 0, 1}) {
+	if f, ok := clippedOf(t, y, x); ok && f.times(factor).near(clipFunction{1. / 6, 1. / 2, 0, 1}) {
 		return "HardSwish", nil
 	}
 	if math.Abs(factor-1) > 1e-6 {
@@ -112,59 +112,61 @@ func isSoftplus(t *Tape, n *ir.Node, x *ir.Value) bool {
 	return exp != nil && exp.Input(0) == x
 }
 
-// clipped is the function min(max(slope·x+shift, lo), hi), with a slope above 0.
-type clipped struct{ slope, shift, lo, hi float64 }
+// clipFunction is the function min(max(slope·x+shift, lo), hi), with a slope above 0.
+type clipFunction struct{ slope, shift, lo, hi float64 }
 
-func unclipped(slope float64) clipped { return clipped{slope, 0, math.Inf(-1), math.Inf(1)} }
+func unclipped(slope float64) clipFunction { return clipFunction{slope, 0, math.Inf(-1), math.Inf(1)} }
 
-func (f clipped) times(c float64) clipped {
-	return clipped{c * f.slope, c * f.shift, c * f.lo, c * f.hi}
+func (f clipFunction) times(c float64) clipFunction {
+	return clipFunction{c * f.slope, c * f.shift, c * f.lo, c * f.hi}
 }
 
-func (f clipped) plus(c float64) clipped { return clipped{f.slope, f.shift + c, f.lo + c, f.hi + c} }
+func (f clipFunction) plus(c float64) clipFunction {
+	return clipFunction{f.slope, f.shift + c, f.lo + c, f.hi + c}
+}
 
-func (f clipped) clip(lo, hi float64) clipped {
-	return clipped{f.slope, f.shift, min(max(f.lo, lo), hi), min(max(f.hi, lo), hi)}
+func (f clipFunction) clip(lo, hi float64) clipFunction {
+	return clipFunction{f.slope, f.shift, min(max(f.lo, lo), hi), min(max(f.hi, lo), hi)}
 }
 
 // near reports whether the constants are equal but for rounding.
-func (f clipped) near(g clipped) bool {
+func (f clipFunction) near(g clipFunction) bool {
 	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-5 }
 	return near(f.slope, g.slope) && near(f.shift, g.shift) && near(f.lo, g.lo) && near(f.hi, g.hi)
 }
 
 // clippedOf returns v as a function of x, through nodes whose results have no other consumer.
-func clippedOf(t *Tape, v, x *ir.Value) (clipped, bool) {
+func clippedOf(t *Tape, v, x *ir.Value) (clipFunction, bool) {
 	if v == x {
 		return unclipped(1), true
 	}
 	n := v.Producer()
 	if n == nil || v.OnlyConsumer() == nil {
-		return clipped{}, false
+		return clipFunction{}, false
 	}
 	step, inner := clippedStep(t, n)
 	if step == nil {
-		return clipped{}, false
+		return clipFunction{}, false
 	}
 	f, ok := clippedOf(t, inner, x)
 	return step(f), ok
 }
 
 // clippedStep returns what n adds to the function of one of its inputs, and that input; nil if n is no such node.
-func clippedStep(t *Tape, n *ir.Node) (step func(clipped) clipped, inner *ir.Value) {
+func clippedStep(t *Tape, n *ir.Node) (step func(clipFunction) clipFunction, inner *ir.Value) {
 	switch {
 	case is(n, "", "Relu"):
-		return func(f clipped) clipped { return f.clip(0, math.Inf(1)) }, n.Input(0)
+		return func(f clipFunction) clipFunction { return f.clip(0, math.Inf(1)) }, n.Input(0)
 	case is(n, "", "HardSigmoid"):
 		alpha, beta := float64(n.Float("alpha", 0.2)), float64(n.Float("beta", 0.5))
 		if alpha > 0 {
-			return func(f clipped) clipped { return f.times(alpha).plus(beta).clip(0, 1) }, n.Input(0)
+			return func(f clipFunction) clipFunction { return f.times(alpha).plus(beta).clip(0, 1) }, n.Input(0)
 		}
 	case is(n, "", "Clip"):
 		lo, lower := clipBound(t, n, 1, "min", math.Inf(-1))
 		hi, upper := clipBound(t, n, 2, "max", math.Inf(1))
 		if lower && upper {
-			return func(f clipped) clipped { return f.clip(lo, hi) }, n.Input(0)
+			return func(f clipFunction) clipFunction { return f.clip(lo, hi) }, n.Input(0)
 		}
 	case len(n.Inputs()) == 2:
 		return clippedByConstant(t, n)
@@ -173,7 +175,7 @@ func clippedStep(t *Tape, n *ir.Node) (step func(clipped) clipped, inner *ir.Val
 }
 
 // clippedByConstant is clippedStep of operators with a constant operand.
-func clippedByConstant(t *Tape, n *ir.Node) (step func(clipped) clipped, inner *ir.Value) {
+func clippedByConstant(t *Tape, n *ir.Node) (step func(clipFunction) clipFunction, inner *ir.Value) {
 	inner = n.Input(0)
 	c, ok := t.elements.scalar(n.Input(1))
 	if !ok && is(n, "", "Add", "Mul", "Min", "Max") {
@@ -183,17 +185,17 @@ func clippedByConstant(t *Tape, n *ir.Node) (step func(clipped) clipped, inner *
 	switch {
 	case !ok:
 	case is(n, "", "Add"):
-		return func(f clipped) clipped { return f.plus(c) }, inner
+		return func(f clipFunction) clipFunction { return f.plus(c) }, inner
 	case is(n, "", "Sub"):
-		return func(f clipped) clipped { return f.plus(-c) }, inner
+		return func(f clipFunction) clipFunction { return f.plus(-c) }, inner
 	case is(n, "", "Mul") && c > 0:
-		return func(f clipped) clipped { return f.times(c) }, inner
+		return func(f clipFunction) clipFunction { return f.times(c) }, inner
 	case is(n, "", "Div") && c > 0:
-		return func(f clipped) clipped { return f.times(1 / c) }, inner
+		return func(f clipFunction) clipFunction { return f.times(1 / c) }, inner
 	case is(n, "", "Min"):
-		return func(f clipped) clipped { return f.clip(math.Inf(-1), c) }, inner
+		return func(f clipFunction) clipFunction { return f.clip(math.Inf(-1), c) }, inner
 	case is(n, "", "Max"):
-		return func(f clipped) clipped { return f.clip(c, math.Inf(1)) }, inner
+		return func(f clipFunction) clipFunction { return f.clip(c, math.Inf(1)) }, inner
 	}
 	return nil, nil
 }

@@ -19,7 +19,7 @@ func (t *Tape) Clone() *Tape {
 		c.tape.Params = append(c.tape.Params, &Param{Name: p.Name, Tensor: p.Tensor, Value: c.values[p.Value], Grad: c.values[p.Grad]})
 	}
 	for _, r := range t.Running {
-		c.tape.Running = append(c.tape.Running, Running{Name: r.Name, Tensor: r.Tensor, Value: c.values[r.Value], New: c.values[r.New]})
+		c.tape.Running = append(c.tape.Running, RunningStatistic{Name: r.Name, Tensor: r.Tensor, Value: c.values[r.Value], New: c.values[r.New]})
 	}
 	c.tape.seeded = c.nodes[t.seeded]
 	for _, n := range t.forward {

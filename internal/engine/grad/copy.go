@@ -254,7 +254,7 @@ func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 		} else if a := known[v.Name]; a != nil {
 			t.types[v] = ir.Spec{Name: v.Name, DType: a.DType, Shape: a.Shape}
 		}
-		if a := known[v.Name]; op.Known(a) {
+		if a := known[v.Name]; op.IsKnown(a) {
 			t.elements[v] = a
 		}
 	}
@@ -292,7 +292,7 @@ func inferValues(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return s.Known(inputs)
+	return s.KnownValues(inputs)
 }
 
 // copyBatchSizes lets Reshape copy the size of the first axis, where that of rewrites is a constant: any batch size is

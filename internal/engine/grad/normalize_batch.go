@@ -12,9 +12,9 @@ var batchNorms = []rule{
 	{Type: "InstanceNormalization", Backward: instanceNorm},
 }
 
-// A Running is a running statistic of BatchNormalization, a constant of the model: mean or variance per channel. Like a
+// A RunningStatistic is a running statistic of BatchNormalization, a constant of the model: mean or variance per channel. Like a
 // parameter it is an input of the step; after each step the caller replaces it by New.
-type Running struct {
+type RunningStatistic struct {
 	Name   string
 	Tensor *ir.Tensor // before training
 	Value  *ir.Value  // the step's input
@@ -84,7 +84,7 @@ func trackStatistic(t *Tape, n *ir.Node, i int) {
 	}
 	in := t.Input(v.Name, v.Const.DType, v.Const.Shape...)
 	n.SetInput(i, in)
-	t.Running = append(t.Running, Running{v.Name, v.Const, in, n.Outputs[i]})
+	t.Running = append(t.Running, RunningStatistic{v.Name, v.Const, in, n.Outputs[i]})
 }
 
 func batchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {

@@ -9,28 +9,28 @@ import (
 
 // reductions are gradients of reductions. x, y and dy have the same rank in them: reduced axes have size 1 in y and dy.
 var reductions = []rule{
-	reduction("ReduceSum", func(r reduced) *ir.Value { return r.dy }),
-	reduction("ReduceMean", func(r reduced) *ir.Value { return r.Scale(r.dy, r.dt, 1/r.count()) }),
+	reduction("ReduceSum", func(r reductionNode) *ir.Value { return r.dy }),
+	reduction("ReduceMean", func(r reductionNode) *ir.Value { return r.Scale(r.dy, r.dt, 1/r.count()) }),
 	reduction("ReduceMax", extreme),
 	reduction("ReduceMin", extreme),
-	reduction("ReduceL1", func(r reduced) *ir.Value { return r.mul(r.Op("Sign", []*ir.Value{r.x()}), r.dy) }),
-	reduction("ReduceL2", func(r reduced) *ir.Value {
+	reduction("ReduceL1", func(r reductionNode) *ir.Value { return r.mul(r.Op("Sign", []*ir.Value{r.x()}), r.dy) }),
+	reduction("ReduceL2", func(r reductionNode) *ir.Value {
 		zero := r.Scalar(r.dt, 0) // the gradient at 0 is 0
 		per := r.Op("Where", []*ir.Value{r.Op("Equal", []*ir.Value{r.y(), zero}), zero, r.Op("Div", []*ir.Value{r.dy, r.y()})})
 		return r.mul(r.x(), per)
 	}),
-	reduction("ReduceSumSquare", func(r reduced) *ir.Value { return r.mul(r.x(), r.Scale(r.dy, r.dt, 2)) }),
-	reduction("ReduceLogSum", func(r reduced) *ir.Value {
+	reduction("ReduceSumSquare", func(r reductionNode) *ir.Value { return r.mul(r.x(), r.Scale(r.dy, r.dt, 2)) }),
+	reduction("ReduceLogSum", func(r reductionNode) *ir.Value {
 		return r.Op("Div", []*ir.Value{r.dy, r.Op("Exp", []*ir.Value{r.y()})})
 	}),
-	reduction("ReduceLogSumExp", func(r reduced) *ir.Value {
+	reduction("ReduceLogSumExp", func(r reductionNode) *ir.Value {
 		return r.mul(r.Op("Exp", []*ir.Value{r.Op("Sub", []*ir.Value{r.x(), r.y()})}), r.dy)
 	}),
-	reduction("ReduceProd", func(r reduced) *ir.Value { return r.mul(r.others(), r.dy) }),
+	reduction("ReduceProd", func(r reductionNode) *ir.Value { return r.mul(r.others(), r.dy) }),
 }
 
-// A reduced is a reduction node with its gradient.
-type reduced struct {
+// A reductionNode is a reduction node with its gradient.
+type reductionNode struct {
 	*Builder
 	node *ir.Node
 	dt   ir.DType
@@ -39,9 +39,9 @@ type reduced struct {
 }
 
 // reduction returns a rule for the gradient f, which broadcasts to the shape of x.
-func reduction(typ string, f func(r reduced) *ir.Value) rule {
+func reduction(typ string, f func(r reductionNode) *ir.Value) rule {
 	return rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		r := reduced{Builder: t.Builder, node: n, dt: t.DType(n.Input(0))}
+		r := reductionNode{Builder: t.Builder, node: n, dt: t.DType(n.Input(0))}
 		var err error
 		if r.keep, err = keepDimsShape(t, n); err != nil {
 			return nil, err
@@ -78,21 +78,21 @@ func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 }
 
 // kept returns v with the reduced axes in its shape.
-func (r reduced) kept(v *ir.Value) *ir.Value {
+func (r reductionNode) kept(v *ir.Value) *ir.Value {
 	if len(r.keep) == len(r.Shape(r.node.Outputs[0])) {
 		return v
 	}
 	return r.Reshape(v, r.keep)
 }
 
-func (r reduced) x() *ir.Value { return r.node.Input(0) }
+func (r reductionNode) x() *ir.Value { return r.node.Input(0) }
 
-func (r reduced) y() *ir.Value { return r.kept(r.node.Outputs[0]) }
+func (r reductionNode) y() *ir.Value { return r.kept(r.node.Outputs[0]) }
 
-func (r reduced) mul(a, b *ir.Value) *ir.Value { return r.Op("Mul", []*ir.Value{a, b}) }
+func (r reductionNode) mul(a, b *ir.Value) *ir.Value { return r.Op("Mul", []*ir.Value{a, b}) }
 
 // count returns the number of elements per result.
-func (r reduced) count() float64 {
+func (r reductionNode) count() float64 {
 	n := 1.0
 	for i, d := range r.Shape(r.x()) {
 		if r.keep[i] != d {
@@ -103,7 +103,7 @@ func (r reduced) count() float64 {
 }
 
 // extreme divides the gradient equally among all elements that equal the maximum or minimum.
-func extreme(r reduced) *ir.Value {
+func extreme(r reductionNode) *ir.Value {
 	is := r.Cast(r.Op("Equal", []*ir.Value{r.x(), r.y()}), r.dt)
 	many := r.SumTo(is, r.Shape(r.x()), r.keep)
 	return r.mul(is, r.Op("Div", []*ir.Value{r.dy, many}))
@@ -111,7 +111,7 @@ func extreme(r reduced) *ir.Value {
 
 // others returns for each element the product of the others in its reduction, which may be zero: of those before and
 // those after it.
-func (r reduced) others() *ir.Value {
+func (r reductionNode) others() *ir.Value {
 	x := r.Shape(r.x())
 	var order []int64
 	for _, folds := range []bool{false, true} {

@@ -12,7 +12,7 @@ type Tape struct {
 	Params []*Param
 
 	// Running are the running statistics of BatchNormalization that the step updates.
-	Running         []Running
+	Running         []RunningStatistic
 	batchStatistics bool
 	plain           bool // without rewrites that gradients do not require
 

@@ -7,7 +7,7 @@ import (
 
 // A batchProduct is products of stacked matrices: the strides of batch apply to those of a and b, those of c are
 // contiguous.
-type batchProduct[T computed] struct {
+type batchProduct[T computeType] struct {
 	gemm.Shape
 	batch              []int64
 	a, b               gemm.Matrix[T]

@@ -18,7 +18,7 @@ type contraction struct {
 }
 
 // A factor is a tensor with labelled axes; each label occurs once.
-type factor[T computed] struct {
+type factor[T computeType] struct {
 	labels  []label
 	strides []int64 // 0 where it repeats
 	data    []T
@@ -53,7 +53,7 @@ func (c *contraction) run(in []*ir.Array, out *ir.Array) error {
 }
 
 // contractAll multiplies two factors at a time, those with the smallest product first.
-func contractAll[T computed](c *contraction, in []*ir.Array, out *ir.Array) error {
+func contractAll[T computeType](c *contraction, in []*ir.Array, out *ir.Array) error {
 	var fs []factor[T]
 	for i, a := range in {
 		fs = append(fs, factorOf[T](c, a, c.terms[i]))
@@ -78,7 +78,7 @@ func contractAll[T computed](c *contraction, in []*ir.Array, out *ir.Array) erro
 }
 
 // factorOf labels the axes of a. A label that occurs twice selects the diagonal.
-func factorOf[T computed](c *contraction, a *ir.Array, labels []label) factor[T] {
+func factorOf[T computeType](c *contraction, a *ir.Array, labels []label) factor[T] {
 	f := factor[T]{data: load[T](c.scratch, a)}
 	for i, stride := range op.Strides(a.Shape) {
 		if a.Shape[i] == 1 {
@@ -94,7 +94,7 @@ func factorOf[T computed](c *contraction, a *ir.Array, labels []label) factor[T]
 }
 
 // nearest is the pair of factors with the smallest product; the first such pair.
-func nearest[T computed](c *contraction, fs []factor[T]) (int, int) {
+func nearest[T computeType](c *contraction, fs []factor[T]) (int, int) {
 	if len(fs) == 2 {
 		return 0, 1
 	}
@@ -115,7 +115,7 @@ func nearest[T computed](c *contraction, fs []factor[T]) (int, int) {
 }
 
 // kept reports which labels the result or one of the other factors needs.
-func kept[T computed](c *contraction, rest []factor[T]) func(label) bool {
+func kept[T computeType](c *contraction, rest []factor[T]) func(label) bool {
 	return func(l label) bool {
 		return slices.Contains(c.out, l) || slices.ContainsFunc(rest, func(f factor[T]) bool { return f.has(l) })
 	}
@@ -127,7 +127,7 @@ type roles struct{ batch, rows, cols, inner []label }
 
 func (r roles) all() []label { return slices.Concat(r.batch, r.rows, r.cols) }
 
-func rolesOf[T computed](a, b factor[T], needed func(label) bool) (r roles) {
+func rolesOf[T computeType](a, b factor[T], needed func(label) bool) (r roles) {
 	for _, l := range a.labels {
 		switch {
 		case b.has(l) && needed(l):
@@ -147,7 +147,7 @@ func rolesOf[T computed](a, b factor[T], needed func(label) bool) (r roles) {
 }
 
 // contract multiplies two factors. The last product is written to dst, if its labels are in the order of the result.
-func contract[T computed](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T], error) {
+func contract[T computeType](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T], error) {
 	r := rolesOf(a, b, needed)
 	if swapped := rolesOf(b, a, needed); last && slices.Equal(swapped.all(), c.out) {
 		a, b, r = b, a, swapped
@@ -172,7 +172,7 @@ func contract[T computed](c *contraction, a, b factor[T], needed func(label) boo
 }
 
 // matrices is f as stacked matrices: in place if one stride covers all rows and another one all columns, else a copy.
-func matrices[T computed](c *contraction, f factor[T], batch, rows, cols []label) (gemm.Matrix[T], []int64) {
+func matrices[T computeType](c *contraction, f factor[T], batch, rows, cols []label) (gemm.Matrix[T], []int64) {
 	all := slices.Concat(batch, rows, cols)
 	_, row, ok := merge(c.shape(rows), f.along(rows))
 	_, col, ok2 := merge(c.shape(cols), f.along(cols))
@@ -188,7 +188,7 @@ func matrices[T computed](c *contraction, f factor[T], batch, rows, cols []label
 }
 
 // gather writes f to dst, with its axes in the given order. Labels that are not in it are summed over.
-func gather[T computed](c *contraction, dst []T, f factor[T], order []label) {
+func gather[T computeType](c *contraction, dst []T, f factor[T], order []label) {
 	if c.counts || len(dst) == 0 {
 		return
 	}
@@ -226,7 +226,7 @@ func place(i int64, shape, strides []int64) int64 {
 }
 
 // total is the sum of the elements along some axes, starting at offset at.
-func total[T computed](data []T, at int64, dims, strides []int64) T {
+func total[T computeType](data []T, at int64, dims, strides []int64) T {
 	if len(dims) == 0 {
 		return data[at]
 	}

@@ -91,7 +91,7 @@ func disturb(r *rand.Rand, c *call) {
 		return
 	case 2:
 		for k := range c.in { // all at once, so that they still match
-			if c.in[k] != nil && c.in[k].DType == ir.Float && op.Known(c.in[k]) {
+			if c.in[k] != nil && c.in[k].DType == ir.Float && op.IsKnown(c.in[k]) {
 				c.in[k] = numbers(ir.Float16, c.in[k].Shape, values(c.in[k])...)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // computed are the types that operators compute in. Integers are computed modulo 2^64, which is exact modulo the width
 // of every type.
-type computed interface{ float32 | float64 | uint64 }
+type computeType interface{ float32 | float64 | uint64 }
 
 // A scratch allocates parts of a call's Work. A counting one has no memory, so that Work and Run of an operator share
 // the same steps.
@@ -35,7 +35,7 @@ func (s *scratch) bytes(n int64) []byte {
 	return s.mem[from : from+n : from+n]
 }
 
-func take[T computed](s *scratch, n int64) []T {
+func take[T computeType](s *scratch, n int64) []T {
 	return kernel.Words[T](s.bytes(n * int64(unsafe.Sizeof(T(0)))))
 }
 
@@ -76,7 +76,7 @@ func (s *scratch) outputs(specs []ir.Spec, out []*ir.Array) []*ir.Array {
 }
 
 // load is a as elements of type T: its own memory if it has this type, else a copy in s.
-func load[T computed](s *scratch, a *ir.Array) []T {
+func load[T computeType](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
 		return ir.View[T](a)
 	}
@@ -96,7 +96,7 @@ func load[T computed](s *scratch, a *ir.Array) []T {
 }
 
 // space is memory for the elements of a as type T: its own, or memory of s that store rounds from.
-func space[T computed](s *scratch, a *ir.Array) []T {
+func space[T computeType](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
 		return ir.View[T](a)
 	}
@@ -104,7 +104,7 @@ func space[T computed](s *scratch, a *ir.Array) []T {
 }
 
 // store rounds x into a, unless it is a's memory.
-func store[T computed](a *ir.Array, x []T) {
+func store[T computeType](a *ir.Array, x []T) {
 	if isNative[T](a.DType) {
 		return
 	}
@@ -119,7 +119,7 @@ func store[T computed](a *ir.Array, x []T) {
 }
 
 // isNative reports whether elements of type dt are stored as T.
-func isNative[T computed](dt ir.DType) bool {
+func isNative[T computeType](dt ir.DType) bool {
 	switch any(T(0)).(type) {
 	case float32:
 		return dt == ir.Float

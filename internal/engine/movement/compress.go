@@ -33,7 +33,7 @@ func compressed(n *op.Node, in []*ir.Array) (a *ir.Array, axis int, condition []
 	if chosen.DType != ir.Bool || len(chosen.Shape) != 1 || chosen.Elems() > size {
 		return nil, 0, nil, fmt.Errorf("condition is %s, want a list of up to %d bools", chosen, size)
 	}
-	if !op.Known(chosen) {
+	if !op.IsKnown(chosen) {
 		return nil, 0, nil, op.ErrUnknown
 	}
 	return a, axis, ir.View[bool](chosen), nil

@@ -137,7 +137,7 @@ func runEyeLike(c *op.Call) error {
 		return nil
 	}
 	row, col := max(0, -k), max(0, k)
-	s := &strided{dst: int(row*cols + col)}
+	s := &stridedTransfer{dst: int(row*cols + col)}
 	s.add(min(rows-row, cols-col), cols+1, 0)
 	move(c.Pool, s, dst, one)
 	return nil

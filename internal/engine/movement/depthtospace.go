@@ -71,7 +71,7 @@ func runSpaceToDepth(c *op.Call) error {
 }
 
 // reordered visits the axes [N, C, H, block, W, block] of a wide image of that shape.
-func reordered(wide []int64, b int64, dst, src []int64) *strided {
+func reordered(wide []int64, b int64, dst, src []int64) *stridedTransfer {
 	return newStrided([]int64{wide[0], wide[1], wide[2] / b, b, wide[3] / b, b}, dst, src)
 }
 

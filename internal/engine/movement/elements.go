@@ -10,7 +10,7 @@ import (
 // grain is the minimum number of elements per task.
 const grain = 16 << 10
 
-// A transfer is a way to copy elements from one tensor to another of the same type: *strided, *runs or fill.
+// A transfer is a way to copy elements from one tensor to another of the same type: *stridedTransfer, *runs or fill.
 type transfer interface{ isTransfer() }
 
 // move runs t from src to dst, for any element type. They must not overlap.
@@ -40,7 +40,7 @@ func move(p *op.Pool, t transfer, dst, src *ir.Array) {
 
 func apply[T any](p *op.Pool, t transfer, dst, src []T) {
 	switch t := t.(type) {
-	case *strided:
+	case *stridedTransfer:
 		moveStrided(p, t, dst, src)
 	case *runs:
 		moveRuns(p, t, dst, src)

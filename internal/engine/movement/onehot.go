@@ -59,7 +59,7 @@ func asInts(a *ir.Array) ([]int64, error) {
 	if !a.DType.IsFloat() {
 		return op.Ints(a)
 	}
-	if !op.Known(a) {
+	if !op.IsKnown(a) {
 		return nil, op.ErrUnknown
 	}
 	xs := make([]float64, a.Elems())

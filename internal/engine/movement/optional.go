@@ -10,7 +10,7 @@ import (
 // optionals are a value itself, or empty.
 func optionals() []op.Op {
 	return []op.Op{
-		{Type: "Identity", Since: 1, View: true, Shape: op.Same(0)},
+		{Type: "Identity", Since: 1, View: true, Shape: op.InputType(0)},
 		{Type: "Optional", Since: 15, Run: runOptional},
 		{Type: "OptionalGetElement", Since: 15, Run: runOptionalGetElement},
 		{Type: "OptionalHasElement", Since: 15, Run: runOptionalHasElement},

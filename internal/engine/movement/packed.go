@@ -17,7 +17,7 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 		return nil
 	}
 	entries := int(table.Shape[0])
-	if !op.Known(table) || !op.Known(at) {
+	if !op.IsKnown(table) || !op.IsKnown(at) {
 		return lookup(packedweight.NewLookup(table.DType, entries, nil, int(at.Elems()), nil))
 	}
 	if s := mostlyFirst(table, at); s != nil {
@@ -112,7 +112,7 @@ func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Pack
 	if packed[2] != nil {
 		values = packedweight.Dense(packed[2], values.Shape)
 	}
-	if !op.Known(at) || !op.Known(values) {
+	if !op.IsKnown(at) || !op.IsKnown(values) {
 		return packedweight.NewSparse[int32](int(at.Elems()), nil, nil)
 	}
 	if last := at.Elems() - 1; at.DType == ir.Int32 && last >= 0 && int64(ir.View[int32](at)[last]) < in[0].Shape[0] {

@@ -217,8 +217,8 @@ func (r region) border(axis int, shape []int64) []region {
 }
 
 // strided visits the region of a tensor of that shape, with those strides in the other one.
-func (r region) strided(shape, src []int64) *strided {
-	s := &strided{}
+func (r region) strided(shape, src []int64) *stridedTransfer {
+	s := &stridedTransfer{}
 	for i, stride := range op.Strides(shape) {
 		s.dst += int(r[i].from * stride)
 		s.add(r[i].n, stride, src[i])

@@ -28,7 +28,7 @@ func rangeShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		}
 	}
 	for _, a := range ends {
-		if !op.Known(a) {
+		if !op.IsKnown(a) {
 			return nil, op.ErrUnknown
 		}
 	}

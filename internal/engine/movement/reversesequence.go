@@ -51,14 +51,14 @@ func runReverse(c *op.Call) error {
 			return fmt.Errorf("sequence %d has length %d of %d steps", i, n, steps)
 		}
 		at := int(int64(i) * strides[batch])
-		turned := &strided{dst: at, src: at + int((n-1)*strides[time])}
+		turned := &stridedTransfer{dst: at, src: at + int((n-1)*strides[time])}
 		turned.add(n, strides[time], -strides[time])
 		turned.add(inner, 1, 1)
-		rest := &strided{dst: at + int(n*strides[time])}
+		rest := &stridedTransfer{dst: at + int(n*strides[time])}
 		rest.src = rest.dst
 		rest.add(steps-n, strides[time], strides[time])
 		rest.add(inner, 1, 1)
-		for _, s := range []*strided{turned, rest} {
+		for _, s := range []*stridedTransfer{turned, rest} {
 			if !s.empty() {
 				move(c.Pool, s, c.Out[0], a)
 			}

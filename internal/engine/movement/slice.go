@@ -110,7 +110,7 @@ func runSlice(from list) func(*op.Call) error {
 		}
 		dst := c.Out[0]
 		from, to := op.Strides(src.Shape), op.Strides(dst.Shape)
-		s := &strided{}
+		s := &stridedTransfer{}
 		for i, t := range taken {
 			s.src += int(t.start * from[i])
 			s.add(t.n, to[i], t.step*from[i])

@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A strided transfer visits both tensors along the same axes, with separate strides: transpose, slice, concat, tile.
-type strided struct {
+// A stridedTransfer visits both tensors along the same axes, with separate strides: transpose, slice, concat, tile.
+type stridedTransfer struct {
 	axes     []axis // in the order of dst, contiguous axes are merged
 	dst, src int    // offsets of the first elements
 }
@@ -14,10 +14,10 @@ type strided struct {
 // An axis is n steps with strides dst and src. Strides of src may be zero or negative.
 type axis struct{ n, dst, src int }
 
-func (*strided) isTransfer() {}
+func (*stridedTransfer) isTransfer() {}
 
 // add adds an inner axis.
-func (s *strided) add(n, dst, src int64) {
+func (s *stridedTransfer) add(n, dst, src int64) {
 	a := axis{int(n), int(dst), int(src)}
 	if a.n == 1 {
 		return
@@ -31,8 +31,8 @@ func (s *strided) add(n, dst, src int64) {
 }
 
 // newStrided visits an array of that shape.
-func newStrided(shape, dst, src []int64) *strided {
-	s := &strided{axes: make([]axis, 0, len(shape)+2)}
+func newStrided(shape, dst, src []int64) *stridedTransfer {
+	s := &stridedTransfer{axes: make([]axis, 0, len(shape)+2)}
 	for i, n := range shape {
 		s.add(n, dst[i], src[i])
 	}
@@ -40,7 +40,7 @@ func newStrided(shape, dst, src []int64) *strided {
 }
 
 // empty reports whether there are no elements.
-func (s *strided) empty() bool {
+func (s *stridedTransfer) empty() bool {
 	for _, a := range s.axes {
 		if a.n == 0 {
 			return true
@@ -50,7 +50,7 @@ func (s *strided) empty() bool {
 }
 
 // moveStrided iterates over the outer axes and uses a specialized loop for the last two.
-func moveStrided[T any](p *op.Pool, s *strided, dst, src []T) {
+func moveStrided[T any](p *op.Pool, s *stridedTransfer, dst, src []T) {
 	switch {
 	case s.empty():
 		return

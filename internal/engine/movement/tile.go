@@ -40,7 +40,7 @@ func tileShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 func runTile(c *op.Call) error {
 	src, dst := c.In[0], c.Out[0]
 	from, to := op.Strides(src.Shape), op.Strides(dst.Shape)
-	s := &strided{}
+	s := &stridedTransfer{}
 	for i, n := range src.Shape {
 		if n == 0 {
 			return nil

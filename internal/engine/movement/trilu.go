@@ -45,7 +45,7 @@ func runTrilu(c *op.Call) error {
 		if upper {
 			from, to = 0, within(row+k, 0, cols)
 		}
-		s := &strided{dst: int(row*cols + from)}
+		s := &stridedTransfer{dst: int(row*cols + from)}
 		s.add(op.Product(dst.Shape[:rank-2]), rows*cols, 0)
 		s.add(to-from, 1, 0)
 		move(c.Pool, s, dst, zero)

@@ -11,7 +11,7 @@ import (
 func Example() {
 	increment := op.Op{
 		Domain: "example", Type: "Increment", Since: 1,
-		Shape:   op.Same(0),
+		Shape:   op.InputType(0),
 		InPlace: []int{0},
 		Run: func(c *op.Call) error {
 			x, y := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0])

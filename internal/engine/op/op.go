@@ -91,8 +91,8 @@ type Prepared struct {
 // ErrUnknown means that an output's shape depends on data that are not known yet.
 var ErrUnknown = errors.New("the shape depends on data")
 
-// Known reports whether a's data are available.
-func Known(a *ir.Array) bool {
+// IsKnown reports whether a's data are available.
+func IsKnown(a *ir.Array) bool {
 	return a != nil && (a.Kind != ir.Dense || a.Data != nil || a.Text != nil || a.Elems() == 0)
 }
 

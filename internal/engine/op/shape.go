@@ -11,8 +11,8 @@ func One(dt ir.DType, shape ...int64) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: dt, Shape: shape}}, nil
 }
 
-// Same returns the type of input i for every output.
-func Same(i int) func(*Node, []*ir.Array) ([]ir.Spec, error) {
+// InputType returns the type of input i for every output.
+func InputType(i int) func(*Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(n *Node, in []*ir.Array) ([]ir.Spec, error) {
 		a, err := Arg(in, i, fmt.Sprint(i))
 		if err != nil {
@@ -66,7 +66,7 @@ func Axis(axis int64, rank int) (int, error) {
 // Ints are the elements of an integer tensor, such as shapes, axes and pads. It returns ErrUnknown if they are not
 // known yet.
 func Ints(a *ir.Array) ([]int64, error) {
-	if !Known(a) {
+	if !IsKnown(a) {
 		return nil, ErrUnknown
 	}
 	switch a.DType {

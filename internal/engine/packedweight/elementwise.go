@@ -40,7 +40,7 @@ func Div(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	if !ok || !w.plain() || w.x.DType != ir.Uint8 || len(x) == 0 || x[len(x)-1] != 1 {
 		return nil
 	}
-	if units.DType != ir.Int32 || len(units.Shape) != 1 || !op.Known(units) {
+	if units.DType != ir.Int32 || len(units.Shape) != 1 || !op.IsKnown(units) {
 		return nil
 	}
 	of := map[int64]ir.DType{2: ir.Uint4, 4: ir.Uint2}[units.Shape[0]]
@@ -60,7 +60,7 @@ func Div(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 // Mod takes the values of quotients.
 func Mod(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	w, ok := packed[0].(*Quantized)
-	if !ok || !w.quotients || in[1].DType != ir.Int32 || in[1].Elems() != 1 || !op.Known(in[1]) || ir.View[int32](in[1])[0] != 1<<w.x.DType.Bits() {
+	if !ok || !w.quotients || in[1].DType != ir.Int32 || in[1].Elems() != 1 || !op.IsKnown(in[1]) || ir.View[int32](in[1])[0] != 1<<w.x.DType.Bits() {
 		return nil
 	}
 	// A copy: the quotients may have other consumers.
@@ -85,7 +85,7 @@ func Sub(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	}
 	other := *w
 	other.Granularity, other.zero = g, &ir.Array{DType: ir.Uint8, Shape: in[1].Shape}
-	if !op.Known(zero) {
+	if !op.IsKnown(zero) {
 		return &other
 	}
 	other.zero.Data = make([]byte, zero.Elems())
@@ -118,7 +118,7 @@ func Mul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 			s.Scales = l
 		case packed[1-i] != nil:
 			return nil
-		case op.Known(scale):
+		case op.IsKnown(scale):
 			s.Floats = ir.View[float32](scale)
 		default:
 			s.Floats = make([]float32, scale.Elems())
@@ -135,7 +135,7 @@ func scaledSparse(s *Sparse, shape []int64, scales *ir.Array) op.Packed {
 	if len(scales.Shape) != len(shape) || len(shape) == 0 || n == 0 || n != shape[0] || scales.Shape[0] != n || scales.DType != ir.Float {
 		return nil
 	}
-	if !op.Known(scales) {
+	if !op.IsKnown(scales) {
 		return s
 	}
 	return s.Scaled(ir.View[float32](scales), int(op.Product(shape[1:])))
@@ -158,7 +158,7 @@ func scaledQuantized(in []*ir.Array, packed []op.Packed) op.Packed {
 		other.zero = repeatedZero(w.zero, in[1].Shape)
 	}
 	other.Granularity = g
-	if op.Known(in[1]) {
+	if op.IsKnown(in[1]) {
 		other.scale = ir.View[float32](in[1])
 	}
 	return &other
@@ -167,7 +167,7 @@ func scaledQuantized(in []*ir.Array, packed []op.Packed) op.Packed {
 // repeatedZero is a single zero point for each scale.
 func repeatedZero(zero *ir.Array, shape []int64) *ir.Array {
 	all := &ir.Array{DType: zero.DType, Shape: shape}
-	if op.Known(zero) {
+	if op.IsKnown(zero) {
 		all.Data = slices.Repeat(zero.Data, int(all.Elems()))
 	}
 	return all

@@ -67,8 +67,8 @@ func packDequantize(n *op.Node, in []*ir.Array, forms []op.Packed) op.Packed {
 		zero = nil
 	}
 	var scale []float32
-	if op.Known(in[0]) {
-		if scale, err = floats(in[1]); err != nil || zero != nil && !op.Known(zero) {
+	if op.IsKnown(in[0]) {
+		if scale, err = floats(in[1]); err != nil || zero != nil && !op.IsKnown(zero) {
 			return nil
 		}
 	}

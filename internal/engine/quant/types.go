@@ -28,7 +28,7 @@ func rangeOfType(dt ir.DType) kernel.IntRange {
 
 // integers are the elements of a quantized or int32 tensor.
 func integers(a *ir.Array) ([]int32, error) {
-	if !op.Known(a) {
+	if !op.IsKnown(a) {
 		return nil, op.ErrUnknown
 	}
 	to := make([]int32, a.Elems())
@@ -72,7 +72,7 @@ func isScale(dt ir.DType) bool {
 
 // floats are the elements of a tensor of scales.
 func floats(a *ir.Array) ([]float32, error) {
-	if !op.Known(a) {
+	if !op.IsKnown(a) {
 		return nil, op.ErrUnknown
 	}
 	if a.DType == ir.Float {

@@ -62,7 +62,7 @@ func runBatch(c *op.Call) error {
 	return batchNorm(c, kernel.MeanVariance, scaleShift)
 }
 
-func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64), apply affineFunc[T]) error {
+func batchNorm[T floatElement](c *op.Call, spread func([]T) (mean, variance float64), apply affineFunc[T]) error {
 	x := c.In[0]
 	l := batchLanes(c.Node, x)
 	scale, bias, mean, variance := numbers(c.In[1]), numbers(c.In[2]), numbers(c.In[3]), numbers(c.In[4])
@@ -91,7 +91,7 @@ func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64)
 }
 
 // scaleColumns is for channels of one element.
-func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block.Loader[T], center, scale, shift []float64) {
+func scaleColumns[T floatElement](c *op.Call, l lanes, out block.Writer[T], in block.Loader[T], center, scale, shift []float64) {
 	block.Parallel(c, l.outer*l.n, block.Grain, groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for at := from; at < to; at += block.Len {
@@ -109,7 +109,7 @@ func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block
 }
 
 // batchMeanVar are mean and variance of each channel over all instances.
-func batchMeanVar[T floating](c *op.Call, l lanes, in block.Loader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
+func batchMeanVar[T floatElement](c *op.Call, l lanes, in block.Loader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
 	mean, variance = make([]float64, l.n), make([]float64, l.n)
 	block.Parallel(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)

@@ -84,12 +84,12 @@ func (l layout) unit(u int) (out, count, base int) {
 }
 
 // foldBytes is the scratch memory of a worker: a block of elements, accumulators and outputs.
-const foldBytes = 8*block.Len + (16+8)*colBlock // scaled is the widest accumulator
+const foldBytes = 8*block.Len + (16+8)*colBlock // scaledSum is the widest accumulator
 
 func (l layout) work(workers int) int64 {
 	size := int64(workers) * foldBytes
 	if l.parts > 1 {
-		size += block.Bytes[scaled](l.units() * l.parts * l.width)
+		size += block.Bytes[scaledSum](l.units() * l.parts * l.width)
 	}
 	return size
 }

@@ -92,7 +92,7 @@ func (g groupNorm) run(c *op.Call) error {
 	return nil
 }
 
-func normGroups[T floating](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64), apply affineFunc[T]) {
+func normGroups[T floatElement](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64), apply affineFunc[T]) {
 	x := c.In[0]
 	groups, channels := int(g.groups(c.Node, x)), int(x.Shape[1])
 	if x.Elems() == 0 {
@@ -129,9 +129,9 @@ func numbers(a *ir.Array) []float64 {
 }
 
 // An affineFunc writes (x-center)·scale+shift for n elements from at on.
-type affineFunc[T floating] func(out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
+type affineFunc[T floatElement] func(out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
 
-func affine[T floating](out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
+func affine[T floatElement](out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
 		y := out.Block(bufY, at, m)

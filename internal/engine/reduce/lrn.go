@@ -42,7 +42,7 @@ func runLRN(c *op.Call) error {
 }
 
 // lrn divides by a power of the sum of squares over adjacent channels.
-func lrn[T floating](c *op.Call) {
+func lrn[T floatElement](c *op.Call) {
 	l := lanesOf(c.In[0], 1)
 	size := int(min(c.Int("size", 1), math.MaxInt32))
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])

@@ -49,7 +49,7 @@ func runMVN(c *op.Call) error {
 	return nil
 }
 
-func mvn[T floating](c *op.Call, l layout, spread func([]T) (mean, variance float64)) {
+func mvn[T floatElement](c *op.Call, l layout, spread func([]T) (mean, variance float64)) {
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])
 	block.Parallel(c, l.outputs, block.Grain/max(4*l.n, 1), groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)

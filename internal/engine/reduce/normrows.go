@@ -10,10 +10,10 @@ import (
 )
 
 // A rowFunc writes a normalized row and returns its mean and the inverse of its deviation. bias may be nil.
-type rowFunc[T floating] func(dst, x, scale, bias []T, eps float32, centered bool) (mean, inv T)
+type rowFunc[T floatElement] func(dst, x, scale, bias []T, eps float32, centered bool) (mean, inv T)
 
 // normRows computes the outputs of r from its inputs.
-func normRows[T floating](c *op.Call, r rowNorm, f rowFunc[T]) {
+func normRows[T floatElement](c *op.Call, r rowNorm, f rowFunc[T]) {
 	x := c.In[0]
 	l, eps := rowsFrom(c.Node, x), c.Float("epsilon", r.epsilon)
 	size := rowBuffers * block.Bytes[float64](l.n)
@@ -91,7 +91,7 @@ func addends[T ir.Element](c *op.Call, inputs []int) []block.Operand[T] {
 	return add
 }
 
-func addRows[T floating](dst, x []T, add []block.Operand[T], at int, buf []T) []T {
+func addRows[T floatElement](dst, x []T, add []block.Operand[T], at int, buf []T) []T {
 	for i := range add {
 		addRow(dst, x, add[i].Ordered(at, len(x), buf))
 		x = dst
@@ -99,7 +99,7 @@ func addRows[T floating](dst, x []T, add []block.Operand[T], at int, buf []T) []
 	return dst
 }
 
-func addRow[T floating](dst, a, b []T) {
+func addRow[T floatElement](dst, a, b []T) {
 	if dst, ok := any(dst).([]float32); ok {
 		kernel.Add(dst, any(a).([]float32), any(b).([]float32))
 		return

@@ -94,7 +94,7 @@ func (o optimizer) run(c *op.Call) error {
 	return nil
 }
 
-func optimize[T floating](c *op.Call, update updater, ins, outs []*ir.Array) {
+func optimize[T floatElement](c *op.Call, update updater, ins, outs []*ir.Array) {
 	var in [][]T
 	for _, a := range ins {
 		in = append(in, ir.View[T](a))

@@ -98,7 +98,7 @@ func unexpected(c *op.Call, dt ir.DType) error {
 	return fmt.Errorf("%s is not implemented for %s", c.ID.Type, dt)
 }
 
-func reduceReals[T floating](c *op.Call, l layout) error {
+func reduceReals[T floatElement](c *op.Call, l layout) error {
 	switch c.ID.Type {
 	case "ReduceMax":
 		return run(c, l, c.In[0], extreme(T(math.Inf(-1)), func(a, b T) T { return max(a, b) }))

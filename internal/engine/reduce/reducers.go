@@ -11,9 +11,9 @@ import (
 // integer are the types that integers are computed in. Smaller ones are converted block by block.
 type integer interface{ int64 | uint64 }
 
-type floating interface{ float32 | float64 }
+type floatElement interface{ float32 | float64 }
 
-type numeric interface{ integer | floating }
+type numeric interface{ integer | floatElement }
 
 // each makes a fold from a function that adds one element.
 func each[T ir.Element, A any](zero A, add func(A, T) A, join func(a, b A) A, done func(A, int) T) fold[T, A] {
@@ -41,7 +41,7 @@ func extreme[T ir.Element](zero T, pick func(a, b T) T) fold[T, T] {
 }
 
 // realFold sums, or multiplies, in float64.
-func realFold[T floating](name string) fold[T, float64] {
+func realFold[T floatElement](name string) fold[T, float64] {
 	f := summing[T, float64](asIs[T])
 	switch name {
 	case "ReduceMean":
@@ -81,7 +81,7 @@ func summing[T, A numeric](done func(A, int) T) fold[T, A] {
 	}
 }
 
-func squares[T floating]() fold[T, float64] {
+func squares[T floatElement]() fold[T, float64] {
 	f := summing[T, float64](asIs[T])
 	f.row = func(acc float64, x []T) float64 {
 		for _, v := range x {
@@ -98,7 +98,7 @@ func squares[T floating]() fold[T, float64] {
 	return f
 }
 
-func asIs[T floating](a float64, _ int) T { return T(a) }
+func asIs[T floatElement](a float64, _ int) T { return T(a) }
 
 func sum[T numeric](a, b T) T { return a + b }
 
@@ -155,7 +155,7 @@ func reduceSingles(c *op.Call, l layout) error {
 		return run(c, l, c.In[0], f)
 	case "ReduceLogSumExp":
 		f := logSumExp[float32]()
-		f.row = scaled.plusRow
+		f.row = scaledSum.plusRow
 		return run(c, l, c.In[0], f)
 	case "ReduceSum", "ReduceMean", "ReduceLogSum":
 		f.row = func(acc float64, x []float32) float64 { return acc + kernel.ReduceSum(x) }

@@ -125,7 +125,7 @@ func maximum(x []float64) float64 {
 }
 
 // hardmax is 1 at the first maximum, 0 elsewhere.
-func hardmax[T floating](dst, x []T) {
+func hardmax[T floatElement](dst, x []T) {
 	if len(x) == 0 {
 		return
 	}
@@ -135,7 +135,7 @@ func hardmax[T floating](dst, x []T) {
 }
 
 // lpNorm divides by the sum of magnitudes, or by the root of the sum of squares; zeros are unchanged.
-func lpNorm[T floating](n *op.Node) func(dst, x []T) {
+func lpNorm[T floatElement](n *op.Node) func(dst, x []T) {
 	p := n.Int("p", 2)
 	return func(dst, x []T) {
 		sum := 0.0

@@ -35,7 +35,7 @@ func scalar(in []*ir.Array, i int, name string) (float64, error) {
 	if a.Elems() != 1 {
 		return 0, fmt.Errorf("%s is %s, want one number", name, a)
 	}
-	if !op.Known(a) {
+	if !op.IsKnown(a) {
 		return 0, op.ErrUnknown
 	}
 	var x [1]float64

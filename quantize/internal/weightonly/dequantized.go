@@ -64,7 +64,7 @@ func (d *dequantizedConstant) lines(first, count int) ([]byte, error) {
 		return nil, err
 	}
 	w := make([]float32, k*n)
-	c.Weights(gemm.Alone{}, w)
+	c.Weights(gemm.CallerPool{}, w)
 	return d.constant(w, k, n), nil
 }
 

@@ -54,6 +54,6 @@ func quantizedMatrix(t *testing.T, r *rand.Rand, transposed bool, dt ir.DType) (
 		t.Fatal(err)
 	}
 	w := make([]float32, l.k*l.n)
-	c.Weights(gemm.Alone{}, w)
+	c.Weights(gemm.CallerPool{}, w)
 	return l, l.constant(w, l.k, l.n)
 }

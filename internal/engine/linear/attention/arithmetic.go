@@ -31,7 +31,7 @@ func singles() arithmetic[float32] {
 	return arithmetic[float32]{
 		compare: compareSingles,
 		multiply: func(work []byte, s gemm.Shape, a, b gemm.Matrix[float32], c []float32, stride int) {
-			gemm.Float(gemm.Alone{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride})
+			gemm.Float(gemm.CallerPool{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride})
 		},
 		work: func(rows int, s Shape) int64 {
 			scores := gemm.FloatWork(gemm.Shape{M: rows, N: s.Keys, K: s.Size}, 1, 1, false)
@@ -63,12 +63,12 @@ func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []fl
 	if factor == 0 { // an Alpha of 0 means 1 in package gemm
 		q = gemm.Matrix[float32]{Data: make([]float32, 1)}
 	}
-	gemm.Float(gemm.Alone{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+	gemm.Float(gemm.CallerPool{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
 }
 
 func doubles() arithmetic[float64] {
 	multiply := func(_ []byte, s gemm.Shape, a, b gemm.Matrix[float64], c []float64, stride int) {
-		gemm.Plain(gemm.Alone{}, s, a, b, c, stride)
+		gemm.Plain(gemm.CallerPool{}, s, a, b, c, stride)
 	}
 	return arithmetic[float64]{
 		compare: func(work []byte, s gemm.Shape, q, k gemm.Matrix[float64], c []float64, stride int, factor float64) {

@@ -100,7 +100,7 @@ func small(row *op.Op, c Case) bool {
 		return false
 	}
 	specs, err := row.Shape(n, c.In)
-	if err != nil || slices.ContainsFunc(c.In, func(a *ir.Array) bool { return a != nil && !op.Known(a) }) {
+	if err != nil || slices.ContainsFunc(c.In, func(a *ir.Array) bool { return a != nil && !op.IsKnown(a) }) {
 		return false
 	}
 	for _, s := range specs {
