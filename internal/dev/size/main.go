@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,9 +74,9 @@ func (c *cost) add(d cost) {
 }
 
 func main() {
-	log.SetFlags(0)
 	if err := measure(); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, "size:", err)
+		os.Exit(1)
 	}
 }
 
