@@ -212,7 +212,7 @@ func (r Request) verified() Data {
 		d = r.Data
 	}
 	if p := r.Verification.Perplexity; p != "" {
-		d.Path, d.Labels, d.Columns, d.Classes = p, "", "", ""
+		d.Path, d.Labels, d.Columns, d.Classes = p, "", nil, nil
 	}
 	return d
 }
@@ -277,8 +277,8 @@ func CheckData(d Data) error {
 		field string
 		given bool
 	}{
-		{"Labels", d.Labels != ""}, {"Columns", d.Columns != ""}, {"Classes", d.Classes != ""}, {"Scale", d.Scale != 0}, {"Mean", d.Mean != ""},
-		{"Std", d.Std != ""}, {"Reshape", d.Reshape != ""}, {"Layout", d.Layout != ""}, {"Limit", d.Limit > 0}, {"Step", d.Step > 0},
+		{"Labels", d.Labels != ""}, {"Columns", len(d.Columns) > 0}, {"Classes", len(d.Classes) > 0}, {"Scale", d.Scale != 0}, {"Mean", len(d.Mean) > 0},
+		{"Std", len(d.Std) > 0}, {"Reshape", len(d.Reshape) > 0}, {"Layout", d.Layout != ""}, {"Limit", d.Limit > 0}, {"Step", d.Step > 0},
 		{"Prefetch", d.Prefetch != nil}, {"Loaders", d.Loaders > 0},
 	} {
 		if o.given {

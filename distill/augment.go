@@ -28,7 +28,7 @@ type augmentation func(m image, sample []byte, random train.Counter)
 
 // newAugmenter returns the augmentations of --augment; nil without.
 func newAugmenter(l *loader) (*augmenter, error) {
-	if l.settings.Augment == "" {
+	if len(l.settings.Augment) == 0 {
 		return nil, nil
 	}
 	if len(l.inputs) != 1 {
@@ -40,7 +40,7 @@ func newAugmenter(l *loader) (*augmenter, error) {
 		return nil, fmt.Errorf("--augment: input %q: %w", in.Name, err)
 	}
 	a := &augmenter{input: in.Name, image: m, seed: int64(*l.settings.Seed)}
-	for _, item := range items(l.settings.Augment) {
+	for _, item := range l.settings.Augment {
 		f, err := augmentationOf(item)
 		if err != nil {
 			return nil, err

@@ -68,7 +68,7 @@ func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int
 		return nil, err
 	}
 	e.step.setLosses(losses, targets)
-	outputs, err := b.measure.outputsOf(tape, b.model.Graph, items(b.settings.Scores))
+	outputs, err := b.measure.outputsOf(tape, b.model.Graph, b.settings.Scores)
 	if err != nil {
 		return nil, err
 	}

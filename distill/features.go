@@ -35,7 +35,7 @@ type featureList []feature
 
 // features finds the features of --features and --match in the graphs of student and teachers.
 func (l *loader) features(ctx context.Context, teachers []*ir.Model) (featureList, error) {
-	if l.settings.Features == "" && l.settings.Match == "" && l.settings.Loss != noLoss {
+	if len(l.settings.Features) == 0 && len(l.settings.Match) == 0 && l.settings.Loss != noLoss {
 		return nil, nil
 	}
 	if err := l.settings.checkTeachers(teachers); err != nil {
@@ -90,8 +90,8 @@ func (s *settings) findFeatures(student *structure, teachers []*structure) (fs f
 // featureKinds returns the kinds of --features. Where nothing but features is trained and none are given, they are hidden states and attention, as far
 // as student and teachers have them.
 func (s *settings) featureKinds(student *structure, teachers []*structure) []string {
-	if s.Features != "" || s.Match != "" || s.Loss != noLoss {
-		return items(s.Features)
+	if len(s.Features) > 0 || len(s.Match) > 0 || s.Loss != noLoss {
+		return s.Features
 	}
 	var kinds []string
 	for _, kind := range []string{hints, attention} {
@@ -102,14 +102,14 @@ func (s *settings) featureKinds(student *structure, teachers []*structure) []str
 	if len(kinds) == 0 {
 		kinds = []string{hints}
 	}
-	s.Features = pass.List(strings.Join(kinds, ","))
-	s.choose("features", s.Features, "kinds that both models have")
+	s.Features = kinds
+	s.choose("features", s.Features.String(), "kinds that both models have")
 	return kinds
 }
 
 // matched returns the features of --match, for all teachers that have the value.
 func (s *settings) matched(student *structure, teachers []*structure) (fs featureList, err error) {
-	for _, pair := range items(s.Match) {
+	for _, pair := range s.Match {
 		kind, names := hints, pair
 		if prefix, rest, ok := strings.Cut(pair, ":"); ok && slices.Contains(featureKinds, prefix) {
 			kind, names = prefix, rest

@@ -11,8 +11,10 @@ import (
 
 // Gradual is the options of pruning in steps.
 type Gradual struct {
+	// Schedule is the amount after each pruning step: cubic, the default (most in the first steps), linear or constant (all in the first step).
 	Schedule string `flag:"schedule" default:"cubic" enum:"cubic,linear,constant" usage:"pruning 'schedule', the amount after each pruning step: cubic (most in the first steps), linear, constant (all in the first step)"`
-	Steps    int    `flag:"steps" default:"10" usage:"'number' of pruning steps, with training after each"`
+	// Steps is the number of pruning steps, with training after each; 0 for 10.
+	Steps int `flag:"steps" default:"10" usage:"'number' of pruning steps, with training after each"`
 }
 
 // pruningSchedules return the fraction of the final amount after a fraction of the steps. Cubic is the one of Zhu and Gupta (To prune, or not

@@ -18,7 +18,7 @@ type head struct {
 
 // heads returns the outputs that labels of this shape of a sample belong to: those of --scores, or the only one that they fit.
 func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
-	if len(items(s.Scores)) > 0 {
+	if len(s.Scores) > 0 {
 		return s.namedHeads(g, labels)
 	}
 	var hs []head
@@ -39,7 +39,7 @@ func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 
 // namedHeads returns the outputs of --scores. If there are as many labels of a sample, each output has one of them, in their order.
 func (s *settings) namedHeads(g *ir.Graph, labels []int64) (hs []head, err error) {
-	names := items(s.Scores)
+	names := s.Scores
 	each := len(names) > 1 && slices.Equal(labels, []int64{int64(len(names))})
 	for i, name := range names {
 		y, err := s.output(g, name)
@@ -61,7 +61,7 @@ func (s *settings) namedHeads(g *ir.Graph, labels []int64) (hs []head, err error
 
 // checkScores reports names in --scores that are not those of one output each, also where no loss has labels.
 func (s *settings) checkScores(g *ir.Graph) error {
-	names := items(s.Scores)
+	names := s.Scores
 	for i, name := range names {
 		if _, err := s.output(g, name); err != nil {
 			return err

@@ -64,7 +64,9 @@ func TestHeads(t *testing.T) {
 		{two, "first,second", "3", "--scores first: the output has no score"},
 	} {
 		var labels []int64
-		for _, d := range items(pass.List(c.labels)) {
+		var sizes pass.List
+		sizes.Set(c.labels)
+		for _, d := range sizes {
 			var n int64
 			fmt.Sscan(d, &n)
 			labels = append(labels, n)

@@ -145,7 +145,7 @@ func (l *loader) checkBatchAxis() error {
 		if in.Type == nil || len(in.Type.Shape) == 0 || in.Type.Shape[0].Known() {
 			continue
 		}
-		for _, dim := range items(l.settings.Dims) {
+		for _, dim := range l.settings.Dims {
 			if name, _, _ := strings.Cut(dim, "="); name == in.Axis(0) {
 				return pass.OptionErrorf("--dim %s: the axis is the batch of input %q; set its size by --batch", dim, in.Name)
 			}
@@ -270,7 +270,7 @@ func (l *loader) heads() (hs []head, err error) {
 		shape, _ := l.set.ClassLabels()
 		return l.settings.heads(g, shape)
 	}
-	named := items(l.settings.Scores)
+	named := l.settings.Scores
 	if len(named) == 0 {
 		h, _ := headOf(firstFloats(g), nil, -1)
 		return []head{h}, nil

@@ -90,7 +90,7 @@ func (s *settings) checkTeachers(teachers []*ir.Model) error {
 // tokenScores returns the output with a row of scores for each token: that of --scores, or the only one of three axes.
 func (s *settings) tokenScores(g *ir.Graph) (*ir.Value, error) {
 	const required = "--loss next-token requires an output of shape [samples, tokens, vocabulary]; name it with --scores: the outputs are %s"
-	names := items(s.Scores)
+	names := s.Scores
 	if len(names) == 1 {
 		y, err := s.output(g, names[0])
 		if err != nil {
@@ -120,7 +120,7 @@ func (s *settings) labelWeight(labelled bool) float64 {
 		return max(s.alpha, 0)
 	case s.alpha >= 0:
 		return s.alpha
-	case s.Teacher != "":
+	case len(s.Teacher) > 0:
 		return 0.5
 	}
 	return 1

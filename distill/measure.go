@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -62,8 +63,8 @@ func (o *FineTune) measureBy(name, scores string, e Evaluator, identity string) 
 	if o.Metric == "" && o.Evaluator == nil {
 		o.Metric, o.Evaluator, o.EvaluatorID = name, e, identity
 	}
-	if o.Scores == "" {
-		o.Scores = pass.List(scores)
+	if len(o.Scores) == 0 && scores != "" {
+		o.Scores = strings.Split(scores, ",")
 	}
 }
 

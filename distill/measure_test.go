@@ -128,7 +128,7 @@ func TestWithMetricKeepsTheStepsOwn(t *testing.T) {
 	steps := []pass.Options{&FineTune{}, &FineTune{Metric: Agreement}, &Distill{}}
 	for i, o := range WithMetric(steps, "f1", "y", nil, "") {
 		got, want := fineTune(o), []string{"f1", Agreement, "f1"}[i]
-		if got.Metric != want || got.Scores != "y" || fineTune(steps[i]).Scores != "" {
+		if got.Metric != want || got.Scores.String() != "y" || fineTune(steps[i]).Scores != nil {
 			t.Errorf("step %d: %q %q", i, got.Metric, got.Scores)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -32,8 +31,10 @@ func (Distill) Method() *pass.Method { return distillation }
 
 // Reference is the first teacher: a student that starts from random weights has nothing else to be compared with.
 func (o Distill) Reference() string {
-	first, _, _ := strings.Cut(string(o.Teacher), ",")
-	return first
+	if len(o.Teacher) == 0 {
+		return ""
+	}
+	return o.Teacher[0]
 }
 
 // Budget is --memory-budget.
@@ -102,7 +103,7 @@ func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 
 // isItself reports whether the teacher is the trained model itself.
 func isItself(step *pass.Step, s *settings) bool {
-	return s.Teacher == "" && s.QAT == "" && s.Reinit == nil && !s.prunes && !step.Env.Changed
+	return len(s.Teacher) == 0 && s.QAT == "" && s.Reinit == nil && !s.prunes && !step.Env.Changed
 }
 
 // newStepTrainer returns the trainer of a step's model.
@@ -125,7 +126,7 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 
 // teachersOf returns the models of --teacher, or the source model if there is one.
 func teachersOf(step *pass.Step, s *settings) (list []*ir.Model, err error) {
-	if s.Teacher == "" {
+	if len(s.Teacher) == 0 {
 		if step.Env.Source == nil {
 			return nil, nil
 		}
@@ -134,7 +135,7 @@ func teachersOf(step *pass.Step, s *settings) (list []*ir.Model, err error) {
 	if step.Env.Open == nil {
 		return nil, errors.New("--teacher: cannot open models in this context")
 	}
-	for _, path := range items(s.Teacher) {
+	for _, path := range s.Teacher {
 		m, err := step.Env.Open(path)
 		if err != nil {
 			return nil, err

@@ -15,8 +15,10 @@ import (
 // model, then prunes in steps with training after each. The mask of each step is a new one: weights under it
 // keep their values, and return if their importance rises.
 type Movement struct {
-	Amount     float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements of each weight that is pruned, above 0 up to 1"`
-	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1; 0 for 0.5.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements of each weight that is pruned, above 0 up to 1"`
+	// Embeddings prunes tables that Gather looks up, too.
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 	Gradual
 	FineTune `names:"schedule=lr-schedule,steps=training-steps,time=-,qat=-,reinit=-"`
 }

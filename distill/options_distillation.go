@@ -11,7 +11,7 @@ import (
 
 // checkDistillation reports invalid kinds of features and weights of teachers.
 func (o *FineTune) checkDistillation() error {
-	for _, kind := range items(o.Features) {
+	for _, kind := range o.Features {
 		if !slices.Contains(featureKinds, kind) {
 			return pass.OptionErrorf("--features %s: unknown kind; use some of %s", kind, strings.Join(featureKinds, ", "))
 		}
@@ -22,7 +22,7 @@ func (o *FineTune) checkDistillation() error {
 
 // teacherWeights returns the weights of the teachers, whose sum is 1.
 func (o *FineTune) teacherWeights() ([]float64, error) {
-	n, given := max(1, len(items(o.Teacher))), items(o.TeacherWeights)
+	n, given := max(1, len(o.Teacher)), o.TeacherWeights
 	if len(given) == 0 {
 		return slices.Repeat([]float64{1 / float64(n)}, n), nil
 	}

@@ -2,11 +2,9 @@ package distill
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // TestReusedBatches: training and evaluation in the memory of one batch, which is overwritten between two batches, is bit-identical to training in
@@ -31,7 +29,7 @@ func TestReusedBatches(t *testing.T) {
 			tr := newTrainer(c.model(), e, serial, parse(t, append([]string{"epochs", "3", "batch", "16", "lr", "0.01", "prefetch", prefetch}, c.o...)...))
 			defer tr.close()
 			if len(c.teachers) > 0 {
-				tr.settings.Teacher = pass.List(strings.Repeat("teacher.onnx,", len(c.teachers)-1) + "teacher.onnx")
+				tr.settings.Teacher = slices.Repeat([]string{"teacher.onnx"}, len(c.teachers))
 			}
 			if err := tr.prepare(t.Context(), c.teachers); err != nil {
 				t.Fatalf("%s: %v", name, err)

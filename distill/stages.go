@@ -13,7 +13,7 @@ func Stages(o Distill) []pass.Options {
 	if first.Save != "" {
 		first.Save += ".stage1"
 	}
-	second.Features, second.Match, second.Reinit = "", "", nil
+	second.Features, second.Match, second.Reinit = nil, nil, nil
 	second.BatchStatistics = o.BatchStatistics || o.Reinit != nil
 	return []pass.Options{&first, &second}
 }

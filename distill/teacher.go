@@ -223,7 +223,7 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 	if !some {
 		return nil, nil
 	}
-	if l.settings.CacheTeacher && l.settings.Augment == "" {
+	if l.settings.CacheTeacher && len(l.settings.Augment) == 0 {
 		ts.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
 	}
 	return ts, nil

@@ -91,7 +91,7 @@ func TestTeacherWeights(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.weights, err, c.want)
 		}
 	}
-	o := &Distill{Teacher: "a,b", TeacherWeights: "3,1"}
+	o := &Distill{Teacher: []string{"a", "b"}, TeacherWeights: []string{"3", "1"}}
 	if w, err := (*FineTune)(o).teacherWeights(); err != nil || w[0] != 0.75 || w[1] != 0.25 || o.Reference() != "a" {
 		t.Errorf("got %v, %v, reference %s", w, err, o.Reference())
 	}
@@ -131,15 +131,15 @@ func TestPlannedFeatures(t *testing.T) {
 
 // TestStages: the first stage trains on features alone, the second one on outputs.
 func TestStages(t *testing.T) {
-	steps := Stages(Distill{Teacher: "t", Features: "relations", Steps: 7, Save: "ckpt", Alpha: new(0.5), Reinit: new(int64(3))})
+	steps := Stages(Distill{Teacher: []string{"t"}, Features: []string{"relations"}, Steps: 7, Save: "ckpt", Alpha: new(0.5), Reinit: new(int64(3))})
 	first, second := steps[0].(*Distill), steps[1].(*Distill)
-	if first.Loss != noLoss || first.Features != "relations" || first.Alpha != nil || first.Save != "ckpt.stage1" || first.Steps != 7 {
+	if first.Loss != noLoss || first.Features.String() != "relations" || first.Alpha != nil || first.Save != "ckpt.stage1" || first.Steps != 7 {
 		t.Errorf("first stage %+v", first)
 	}
 	if first.Reinit == nil || second.Reinit != nil || !second.BatchStatistics {
 		t.Error("the second stage must continue from the weights of the first one")
 	}
-	if second.Loss != "" || second.Features != "" || *second.Alpha != 0.5 || second.Save != "ckpt" || second.Teacher != "t" {
+	if second.Loss != "" || second.Features != nil || *second.Alpha != 0.5 || second.Save != "ckpt" || second.Teacher.String() != "t" {
 		t.Errorf("second stage %+v", second)
 	}
 }
@@ -147,7 +147,7 @@ func TestStages(t *testing.T) {
 // TestFeaturesAlone: without --features, --loss none trains on the kinds that the models have.
 func TestFeaturesAlone(t *testing.T) {
 	tr := taught(t, []*ir.Model{network(2, features, 48, classes)}, "data", samples(t, 300), "steps", "2", "lr", "0.01", "loss", noLoss)
-	if len(tr.graphs.terms) != 1 || tr.graphs.terms[0].kind != hints || tr.settings.Features != hints {
+	if len(tr.graphs.terms) != 1 || tr.graphs.terms[0].kind != hints || tr.settings.Features.String() != hints {
 		t.Errorf("terms %+v of features %s", tr.graphs.terms, tr.settings.Features)
 	}
 }

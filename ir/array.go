@@ -28,7 +28,7 @@ type Array struct {
 	Keys  *Array   // of a map, as a tensor of rank 1
 }
 
-// NewArray returns a tensor of zeros, or of empty strings.
+// NewArray returns a tensor of zeros, or of empty strings. It panics if a size is negative, as make does.
 func NewArray(dt DType, shape ...int64) *Array {
 	a := &Array{DType: dt, Shape: shape}
 	if dt == String {
@@ -40,7 +40,9 @@ func NewArray(dt DType, shape ...int64) *Array {
 }
 
 // ArrayOf returns a tensor of these elements, which it does not copy. The element type
-// follows from T; bytes are Uint8.
+// follows from T; bytes are Uint8. It panics if the shape is not one of len(data) elements,
+// as the program that calls it has made both: check a shape that comes from a file or a user
+// with Spec.Valid and Spec.Elems first.
 func ArrayOf[T Element](data []T, shape ...int64) *Array {
 	a := &Array{DType: elementType[T](), Shape: shape}
 	if int64(len(data)) != a.Elems() {

@@ -2,6 +2,7 @@ package pass
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,11 +28,13 @@ type field struct {
 // fieldsOf are the options of a struct, those of embedded structs included.
 func fieldsOf(v reflect.Value) []*field {
 	var list []*field
+	shared := sharedTags(v.Type())
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
-		switch tag, ok := sf.Tag.Lookup("flag"); {
-		case ok:
-			list = append(list, newField(v.Field(i), sf, tag))
+		tags := fieldTags{sf.Tag, shared[sf.Name]}
+		switch {
+		case tags.get("flag") != "":
+			list = append(list, newField(v.Field(i), sf, tags))
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct:
 			group := fieldsOf(v.Field(i))
 			redefine(group, sf.Tag.Get("defaults"))
@@ -41,12 +44,17 @@ func fieldsOf(v reflect.Value) []*field {
 	return list
 }
 
+// fieldTags are the tags of a field, and of the equal field of a group of shared options. The first that has a key counts.
+type fieldTags [2]reflect.StructTag
+
+func (t fieldTags) get(key string) string { return cmp.Or(t[0].Get(key), t[1].Get(key)) }
+
 // newField panics on an invalid declaration, which is a bug.
-func newField(v reflect.Value, sf reflect.StructField, tag string) *field {
-	name, not := strings.CutSuffix(tag, ",not")
-	f := &field{v: v, name: name, not: not, usage: placeholder(sf.Tag.Get("usage")), def: sf.Tag.Get("default")}
-	f.list, f.file, f.apart = sf.Tag.Get("list") == "yes", sf.Tag.Get("file") == "yes", sf.Tag.Get("recipe") == "no"
-	if e := sf.Tag.Get("enum"); e != "" {
+func newField(v reflect.Value, sf reflect.StructField, tags fieldTags) *field {
+	name, not := strings.CutSuffix(tags.get("flag"), ",not")
+	f := &field{v: v, name: name, not: not, usage: placeholder(tags.get("usage")), def: tags.get("default")}
+	f.list, f.file, f.apart = tags.get("list") == "yes", tags.get("file") == "yes", tags.get("recipe") == "no"
+	if e := tags.get("enum"); e != "" {
 		f.enum = strings.Split(e, ",")
 	}
 	switch {

@@ -13,8 +13,11 @@ import (
 // A Selection is the weights that a step applies to: globs over the names of tensors, nodes and modules, or op:Type over operators, and
 // the minimum size in elements. A module includes its submodules.
 type Selection struct {
-	Only    Globs `flag:"only" list:"yes" usage:"apply to tensors, nodes and modules that match these 'globs' only (op:MatMul for operators)"`
-	Skip    Globs `flag:"skip" list:"yes" usage:"skip tensors, nodes and modules that match these 'globs'"`
+	// Only are globs over the names of tensors, nodes and modules to which the step applies, or op:Type over operators; empty for all.
+	Only Globs `flag:"only" list:"yes" usage:"apply to tensors, nodes and modules that match these 'globs' only (op:MatMul for operators)"`
+	// Skip are globs of those that are left as they are.
+	Skip Globs `flag:"skip" list:"yes" usage:"skip tensors, nodes and modules that match these 'globs'"`
+	// MinSize is the number of elements below which tensors are left as they are.
 	MinSize int64 `flag:"min-size" usage:"skip tensors with fewer 'elements'"`
 
 	searched bool              // Only is the result of a search

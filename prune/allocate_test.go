@@ -66,8 +66,8 @@ func (b *bench) zeros(w *ir.Value) (n int) {
 }
 
 func TestAllocationExcludesOtherAmounts(t *testing.T) {
-	for _, s := range []Sparsity{{Allocate: owl, Pattern: Pattern{N: 2, M: 4}}, {Allocate: owl, Amounts: Amounts{{"w", 0.5}}}} {
-		if err := (Wanda{Sparsity: s}).Check(); err == nil {
+	for _, s := range []Wanda{{Allocate: owl, Pattern: Pattern{N: 2, M: 4}}, {Allocate: owl, Amounts: Amounts{{"w", 0.5}}}} {
+		if err := s.Check(); err == nil {
 			t.Errorf("%+v: no error", s)
 		}
 	}

@@ -20,12 +20,17 @@ import (
 // A second run prunes the same fraction of the remaining channels.
 type Channel struct {
 	pass.Selection
-	Importance
+	_ pass.SharedOptions[channelImportance]
+	pass.Calibration
+
+	// Importance is magnitude, taylor, or, of heads and neurons, wanda; empty for magnitude.
+	Importance string
 	// Amount is the fraction of the channels of each group that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
-	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
+	// Round is the number of which the channels that are kept are a multiple; 0 for 1.
+	Round int `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
 	// TargetMACs is the fraction of the multiply-accumulates of products with weights that is left, above 0 up to 1; 0 for an amount of each group.
 	TargetMACs float64 `flag:"target-macs" usage:"'fraction' of the multiply-accumulates to keep, in place of --amount: channels of all layers are compared by importance for each multiply-accumulate that they save"`
 
@@ -54,7 +59,7 @@ func (o Channel) Check() error {
 	if o.Round < 1 {
 		return pass.OptionErrorf("--round %d is not a number of 1 or more", o.Round)
 	}
-	if err := o.Importance.check(o.removes); err != nil {
+	if err := checkImportance(o.Importance, o.removes); err != nil {
 		return err
 	}
 	if o.TargetMACs != 0 && len(o.Amounts) > 0 {

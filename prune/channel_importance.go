@@ -17,15 +17,14 @@ const (
 	byTaylor    = "taylor"
 )
 
-// Importance is the group of options about the importance of channels, heads and neurons.
-type Importance struct {
-	pass.Calibration
+// channelImportance is the group of options about the importance of channels, heads and neurons.
+type channelImportance struct {
 	// Importance is magnitude, taylor, or, of heads and neurons, wanda; empty for magnitude.
 	Importance string `flag:"importance" default:"magnitude" enum:"magnitude,wanda,taylor" usage:"'importance': magnitude (L1 norm of the weights that make a channel), or by calibration samples: taylor (first-order change of the outputs without it, by gradients), wanda (of heads and neurons only: L1 norm of the weights that read a channel, times the norm of the channel)"`
 }
 
-func (o Importance) check(k channelKind) error {
-	switch o.Importance {
+func checkImportance(importance string, k channelKind) error {
+	switch importance {
 	case "", byMagnitude, byTaylor:
 		return nil
 	case byInputs:
@@ -34,7 +33,7 @@ func (o Importance) check(k channelKind) error {
 		}
 		return nil
 	}
-	return pass.OptionErrorf("--importance %s is not magnitude, wanda or taylor", o.Importance)
+	return pass.OptionErrorf("--importance %s is not magnitude, wanda or taylor", importance)
 }
 
 // importances are those of the classes of groups, and the work of the model if there is a target for it. Groups that have to stay get a reason.
@@ -55,7 +54,7 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 		return nil, nil, err
 	}
 	var t *taylor
-	switch o.Importance.Importance {
+	switch o.Importance {
 	case byTaylor:
 		clear(worth) // of the norms, only that they are finite counts
 		t = newTaylor(step, plan, groups, worth)

@@ -10,12 +10,17 @@ import (
 // limited to these: a network loses the neurons of least importance, those of the layers that are multiplied with one another together.
 type FFN struct {
 	pass.Selection
+	_ pass.SharedOptions[channelImportance]
+	pass.Calibration
+
 	// Amount is the fraction of the neurons of each network that is removed, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.25" usage:"'fraction' of the neurons of each network that is removed, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
-	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of neurons"`
-	Importance
+	// Round is the number of which the neurons that are kept are a multiple; 0 for 1.
+	Round int `flag:"round" default:"1" usage:"keep a multiple of this 'number' of neurons"`
+	// Importance is magnitude, taylor, or, of heads and neurons, wanda; empty for magnitude.
+	Importance string
 }
 
 var ffnMethod = &pass.Method{
@@ -32,7 +37,7 @@ var ffnMethod = &pass.Method{
 func (FFN) Method() *pass.Method { return ffnMethod }
 
 func (o FFN) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons, Importance: o.Importance}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons, Importance: o.Importance, Calibration: o.Calibration}
 }
 
 // Check reports options that are out of range.

@@ -13,11 +13,15 @@ import (
 // is always kept.
 type Heads struct {
 	pass.Selection
+	_ pass.SharedOptions[channelImportance]
+	pass.Calibration
+
 	// Amount is the fraction of the heads of each attention that is removed, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.25" usage:"'fraction' of the heads of each attention that is removed, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
-	Importance
+	// Importance is magnitude, taylor, or, of heads and neurons, wanda; empty for magnitude.
+	Importance string
 }
 
 var headsMethod = &pass.Method{
@@ -34,7 +38,7 @@ var headsMethod = &pass.Method{
 func (Heads) Method() *pass.Method { return headsMethod }
 
 func (o Heads) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads, Importance: o.Importance}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads, Importance: o.Importance, Calibration: o.Calibration}
 }
 
 // Check reports amounts that are not fractions.

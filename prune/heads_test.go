@@ -329,7 +329,7 @@ func TestImportanceByInputs(t *testing.T) {
 			t.Errorf("%s: %.1f dB", importance, db)
 		}
 	}
-	if err := (prune.Heads{Importance: prune.Importance{Importance: "l7"}}).Check(); err == nil {
+	if err := (prune.Heads{Importance: "l7"}).Check(); err == nil {
 		t.Error("an unknown importance is accepted")
 	}
 }

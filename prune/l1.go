@@ -16,8 +16,9 @@ type L1 struct {
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
-	Amounts    Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
-	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	// Embeddings prunes tables that Gather looks up, too.
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 	// Biases prunes the biases of layers, too.
 	Biases bool `flag:"biases" usage:"prune biases, too"`
 }

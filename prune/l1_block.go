@@ -19,9 +19,11 @@ type L1Block struct {
 	// Amount is the fraction of the blocks of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the blocks that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
-	Amounts    Amounts        `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
-	Block      pass.BlockSize `flag:"block" default:"16" usage:"side of a block, or 'ROWSxCOLS'"`
-	Embeddings bool           `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	// Block is the shape of the blocks that are pruned as a whole.
+	Block pass.BlockSize `flag:"block" default:"16" usage:"side of a block, or 'ROWSxCOLS'"`
+	// Embeddings prunes tables that Gather looks up, too.
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 }
 
 var l1BlockMethod = &pass.Method{

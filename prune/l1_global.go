@@ -14,8 +14,9 @@ import (
 type L1Global struct {
 	pass.Selection
 	// Amount is the fraction of all elements that is pruned, above 0 up to 1; 0 is the default.
-	Amount     float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, above 0 up to 1"`
-	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, above 0 up to 1"`
+	// Embeddings prunes tables that Gather looks up, too.
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 	// Biases prunes the biases of layers, too.
 	Biases bool `flag:"biases" usage:"prune biases, too"`
 }

@@ -19,7 +19,11 @@ type Layers struct {
 	pass.Selection
 	// Amount is the fraction of the layers of each kind that is removed, above 0 up to 1; 0 is the default.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the layers of each kind that is removed, above 0 up to 1; one always stays"`
-	LayerImportance
+	// Importance is spread (the layers that stay are evenly spaced) or cosine (block influence: one minus the mean cosine similarity of a
+	// layer's input and output in calibration samples; Men et al. 2024, arXiv:2403.03853); empty for spread.
+	Importance string `flag:"importance" default:"spread" enum:"spread,cosine" usage:"'rule' that chooses the layers to keep: spread (evenly spaced ones), or cosine (those that change their input most in calibration samples, by cosine similarity)"`
+	pass.Calibration
+
 	// AllowUnchanged accepts models without repeated layers.
 	AllowUnchanged bool `flag:"allow-unchanged" usage:"copy a model without repeated layers (default: an error, exit code 4)"`
 }
@@ -39,7 +43,7 @@ func (Layers) Method() *pass.Method { return layersMethod }
 
 // Check reports an amount that is not a fraction, and an unknown importance.
 func (o Layers) Check() error {
-	if err := o.LayerImportance.check(); err != nil {
+	if err := o.checkImportance(); err != nil {
 		return err
 	}
 	return checkAmount(o.Amount)

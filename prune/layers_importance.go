@@ -18,15 +18,7 @@ const (
 	byCosine = "cosine"
 )
 
-// LayerImportance is the group of options about the layers that are kept.
-type LayerImportance struct {
-	// Importance is spread (the layers that stay are evenly spaced) or cosine (block influence: one minus the mean cosine similarity of a
-	// layer's input and output in calibration samples; Men et al. 2024, arXiv:2403.03853); empty for spread.
-	Importance string `flag:"importance" default:"spread" enum:"spread,cosine" usage:"'rule' that chooses the layers to keep: spread (evenly spaced ones), or cosine (those that change their input most in calibration samples, by cosine similarity)"`
-	pass.Calibration
-}
-
-func (o LayerImportance) check() error {
+func (o Layers) checkImportance() error {
 	if !slices.Contains([]string{"", bySpread, byCosine}, o.Importance) {
 		return pass.OptionErrorf("--importance %s is not spread or cosine", o.Importance)
 	}
@@ -34,7 +26,7 @@ func (o LayerImportance) check() error {
 }
 
 // influences are the block influences of the layers of each repetition, nil for evenly spaced ones.
-func (o LayerImportance) influences(ctx context.Context, s *pass.Step, found []repetition) (map[*repetition][]float64, error) {
+func (o Layers) influences(ctx context.Context, s *pass.Step, found []repetition) (map[*repetition][]float64, error) {
 	if o.Importance != byCosine || s.Env.DryRun || len(found) == 0 { // sizes do not depend on values
 		return nil, nil
 	}

@@ -19,8 +19,10 @@ type LowRank struct {
 	pass.Selection
 	// Amount is the fraction of the elements of each weight that factors save, above 0 up to 1; 0 is the default.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of each weight's elements that factors save, above 0 up to 1"`
+	// Energy is the fraction of the squares of singular values that is kept, from 0 to 1, whatever rank that takes; 0 for an amount.
 	Energy float64 `flag:"energy" usage:"'fraction' of the squares of singular values to keep, from 0 to 1, whatever rank that takes; 0: by --amount"`
-	Rank   int     `flag:"rank" usage:"'rank' of all factors; 0: by --amount"`
+	// Rank is that of all factors; 0 for an amount.
+	Rank int `flag:"rank" usage:"'rank' of all factors; 0: by --amount"`
 }
 
 var lowRankMethod = &pass.Method{

@@ -16,8 +16,10 @@ import (
 // first. Where m does not divide the axis, the last group is shorter and keeps n too.
 type NM struct {
 	pass.Selection
-	Pattern    Pattern `flag:"pattern" default:"2:4" usage:"'n:m' to keep n of every m"`
-	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Pattern keeps N of every M elements along the reduction axis; the zero value is 2:4.
+	Pattern Pattern `flag:"pattern" default:"2:4" usage:"'n:m' to keep n of every m"`
+	// Embeddings prunes tables that Gather looks up, too.
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 }
 
 var nmMethod = &pass.Method{

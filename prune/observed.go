@@ -80,7 +80,7 @@ type moments interface {
 // A sampled pass prunes weights layer by layer by the observed inputs of each.
 type sampled struct {
 	step       *pass.Step
-	sparsity   *Sparsity
+	sparsity   *sparsity
 	sequential bool // the inputs of a layer are observed in the model whose earlier layers are pruned; otherwise in the source
 	pool       *op.Pool
 	data       calibrate.Data

@@ -16,11 +16,13 @@ type Random struct {
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
-	Amounts    Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
-	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	// Embeddings prunes tables that Gather looks up, too.
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 	// Biases prunes the biases of layers, too.
-	Biases bool   `flag:"biases" usage:"prune biases, too"`
-	Seed   uint64 `flag:"seed" usage:"'number' that the draw starts from"`
+	Biases bool `flag:"biases" usage:"prune biases, too"`
+	// Seed chooses the elements.
+	Seed uint64 `flag:"seed" usage:"'number' that the draw starts from"`
 }
 
 var randomMethod = &pass.Method{

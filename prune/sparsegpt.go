@@ -18,13 +18,23 @@ import (
 // the inputs is that of calibration samples in the model whose earlier layers are pruned already.
 type SparseGPT struct {
 	pass.Selection
-	Sparsity
+	pass.Calibration
+	_ pass.SharedOptions[sparsity]
+
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
+	Amount Amount
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts Amounts
+	// Pattern keeps N of every M elements along the reduction axis, in place of an amount.
+	Pattern Pattern
+	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
+	Allocate string
 	// Compare is the elements that are compared with each other: block, layer, row or auto; empty for auto. The paper's is block.
 	Compare string `flag:"compare" default:"auto" enum:"auto,block,layer,row" usage:"'comparison' of elements: block (those of 128 inputs, with the changes by earlier ones), layer (all of a weight), row (those of an output row), or auto (the one of highest output SQNR on held-out samples)"`
 	// Damp is the dampening, as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
-	Sequence
-	pass.Calibration
+	// NoSequential observes the activations of the source model, so that layers do not depend on each other.
+	NoSequential bool
 }
 
 var sparseGPTMethod = &pass.Method{
@@ -44,8 +54,10 @@ func (o SparseGPT) Check() error {
 	if d := o.damp(); !(d >= 0 && d <= math.MaxFloat32) {
 		return pass.OptionErrorf("--damp %g: must not be negative", d)
 	}
-	return o.check()
+	return o.sparsity().check()
 }
+
+func (o SparseGPT) sparsity() *sparsity { return sparsityOf(o) }
 
 func (o SparseGPT) damp() float64 {
 	if o.Damp == nil {
@@ -56,7 +68,8 @@ func (o SparseGPT) damp() float64 {
 
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
-	s := &sampled{step: step, sparsity: &o.Sparsity, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: o.note, fits: true}
+	amounts := o.sparsity()
+	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: amounts.note, fits: true}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byBlock, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return hessian.New(s.pool, k) }
 	var factored []moments // whose factors are those of the layers with the same inputs
@@ -80,7 +93,7 @@ func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 		}
 		return nil
 	}
-	return s.run(ctx, o.weights(step))
+	return s.run(ctx, amounts.weights(step))
 }
 
 // comparisons are those that differ.
@@ -102,7 +115,7 @@ func (o *SparseGPT) mask(l *layer, x []float32, factors []*hessian.Factor) []boo
 		w := float64(x[l.index(row/l.n, input, row%l.n)])
 		scores[at] = factors[row/l.n].Loss[l.k-1-input] * float64(w*w)
 	}
-	o.eachPart(l, o.Compare == byLayer, func(from, to, n int) { mask = append(mask, smallest(scores[from:to], int64(n))...) })
+	o.sparsity().eachPart(l, o.Compare == byLayer, func(from, to, n int) { mask = append(mask, smallest(scores[from:to], int64(n))...) })
 	return mask
 }
 

@@ -16,11 +16,21 @@ import (
 // first.
 type Wanda struct {
 	pass.Selection
-	Sparsity
+	pass.Calibration
+	_ pass.SharedOptions[sparsity]
+
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
+	Amount Amount
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts Amounts
+	// Pattern keeps N of every M elements along the reduction axis, in place of an amount.
+	Pattern Pattern
+	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
+	Allocate string
 	// Compare is the elements that are compared with each other: row, layer, magnitude or auto; empty for auto. The paper's is row.
 	Compare string `flag:"compare" default:"auto" enum:"auto,row,layer,magnitude" usage:"'comparison' of elements: row (those of an output row), layer (all of a weight), magnitude (all of a weight, without input norms), or auto (the one of highest output SQNR)"`
-	Sequence
-	pass.Calibration
+	// NoSequential observes the activations of the source model, so that layers do not depend on each other.
+	NoSequential bool
 }
 
 var wandaMethod = &pass.Method{
@@ -36,11 +46,14 @@ var wandaMethod = &pass.Method{
 func (Wanda) Method() *pass.Method { return wandaMethod }
 
 // Check reports amounts that are not fractions.
-func (o Wanda) Check() error { return o.check() }
+func (o Wanda) Check() error { return o.sparsity().check() }
+
+func (o Wanda) sparsity() *sparsity { return sparsityOf(o) }
 
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
-	s := &sampled{step: step, sparsity: &o.Sparsity, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: o.note}
+	amounts := o.sparsity()
+	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: amounts.note}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byRow, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
@@ -52,7 +65,7 @@ func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 			}
 			l.scores(scores[row*l.k:][:l.k], x, row, m)
 		})
-		o.eachPart(l, o.Compare != byRow, func(from, to, n int) {
+		amounts.eachPart(l, o.Compare != byRow, func(from, to, n int) {
 			for i, pruned := range smallest(scores[from:to], int64(n)) {
 				if pruned {
 					row, input := (from+i)/l.k, (from+i)%l.k
@@ -62,7 +75,7 @@ func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 		})
 		return nil
 	}
-	return s.run(ctx, o.weights(step))
+	return s.run(ctx, amounts.weights(step))
 }
 
 // comparisons are those that differ for layers, first that of magnitude pruning: norms of inputs have to be of use.
@@ -88,7 +101,7 @@ func (l *layer) scores(scores []float64, x []float32, row int, m *inputNorms) {
 // eachPart calls do for the parts of a weight that are pruned separately, as ranges of its elements row by row, with the number of elements
 // to prune in each: the groups of a pattern, or output rows, or the whole weight, as of a convolution: rows of 9 inputs differ too much for
 // one amount. The numbers add up to the amount of the weight.
-func (o *Sparsity) eachPart(l *layer, whole bool, do func(from, to, n int)) {
+func (o *sparsity) eachPart(l *layer, whole bool, do func(from, to, n int)) {
 	all := l.groups * l.n * l.k
 	if o.Pattern.M == 0 {
 		amount, part := l.amount, l.k
@@ -129,8 +142,9 @@ func (s *inputNorms) Add(rows []float32) {
 // Finite reports whether there were only finite inputs.
 func (s *inputNorms) Finite() bool { return allFinite(s.squares) }
 
-// Sparsity is the group of options about the elements that are pruned: a fraction of each weight, or a pattern.
-type Sparsity struct {
+// sparsity is the group of options about the elements that are pruned, a fraction of each weight or a pattern, and about the model whose
+// activations are observed.
+type sparsity struct {
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
@@ -139,17 +153,18 @@ type Sparsity struct {
 	Pattern Pattern `flag:"pattern" usage:"'n:m' to keep n of every m elements along the reduction axis, in place of --amount"`
 	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
 	Allocate string `flag:"allocate" default:"uniform" enum:"uniform,owl,sensitivity" usage:"'distribution' of --amount over weights: uniform, owl (smaller fractions of weights with more outliers of |weight| times input norm), or sensitivity (smaller ones where pruning this weight alone changes the outputs more)"`
-}
-
-// Sequence is the option about the model whose activations are observed.
-type Sequence struct {
 	// NoSequential observes the activations of the source model, so that layers do not depend on each other.
 	NoSequential bool `flag:"sequential,not" usage:"observe the inputs of a layer in the model whose earlier layers are pruned; =false: in the source, so that workers of a plan divide the layers"`
 }
 
-func (o *Sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }
+func sparsityOf(o pass.Options) *sparsity {
+	group := pass.SharedOf[sparsity](o)
+	return &group
+}
 
-func (o *Sparsity) check() error {
+func (o *sparsity) fraction() fraction { return fraction{o.Amount, o.Amounts} }
+
+func (o *sparsity) check() error {
 	if o.Pattern.M > 0 && len(o.Amounts) > 0 {
 		return pass.OptionErrorf("--pattern and --amounts exclude each other")
 	}
@@ -160,7 +175,7 @@ func (o *Sparsity) check() error {
 }
 
 // weights are the weights that are pruned; the others have a row in the ledger.
-func (o *Sparsity) weights(s *pass.Step) (ws []*weight) {
+func (o *sparsity) weights(s *pass.Step) (ws []*weight) {
 	for _, w := range weights(s, false) {
 		reason := pass.Reason{}
 		if o.Pattern.M == 0 && o.fraction().of(w.v, w.consumers, w.before.Elems()) == 0 {
@@ -178,7 +193,7 @@ func (o *Sparsity) weights(s *pass.Step) (ws []*weight) {
 }
 
 // note is the reason of a weight that is pruned.
-func (o *Sparsity) note(l *layer) pass.Reason {
+func (o *sparsity) note(l *layer) pass.Reason {
 	k, along := int64(0), ""
 	o.eachPart(l, true, func(_, _, n int) { k += int64(n) })
 	if o.Pattern.M > 0 {

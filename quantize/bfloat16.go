@@ -11,9 +11,16 @@ import (
 // for products of bfloat16, so that only the embedded engine runs a graph that computes in it.
 type BFloat16 struct {
 	pass.Selection
+	_ pass.SharedOptions[halfCompute]
+
 	// Compute is the type of the arithmetic: float32 or bfloat16.
 	Compute string `flag:"compute" default:"float32" enum:"float32,bfloat16" usage:"'type' of the arithmetic: float32, or bfloat16 for activations in bfloat16, too"`
-	HalfCompute
+	// NoKeepIO makes inputs and outputs of the model 16-bit floats, too.
+	NoKeepIO bool
+	// KeepFloat32 are globs over names of nodes that compute in float32 (op:Softmax for operators).
+	KeepFloat32 pass.Globs
+	// Clamp replaces weights beyond the type's range by its largest number. Without it such weights stay float32.
+	Clamp bool
 }
 
 var bfloat16Method = &pass.Method{
@@ -39,5 +46,5 @@ func (o BFloat16) Requires() []pass.Requirement {
 
 // Run implements pass.Options.
 func (o BFloat16) Run(ctx context.Context, s *pass.Step) error {
-	return o.converter(&float.BFloat16Type, o.Compute).Run(ctx, s)
+	return pass.SharedOf[halfCompute](o).converter(&float.BFloat16Type, o.Compute).Run(ctx, s)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// Blockwise is the group of options about weights of which blocks share a scale.
-type Blockwise struct {
+// blockwise is the group of options about weights of which blocks share a scale.
+type blockwise struct {
 	// Block is the number of elements along the reduction axis that share a scale: a power of two from 16 to 256.
 	Block BlockSize `flag:"block" usage:"block size: 'number' of elements along the reduction axis that share a scale, a power of two from 16 to 256"`
 	// Search is the rule for scales: auto, mse or minmax.
@@ -30,17 +30,17 @@ type Blockwise struct {
 	NoSequential bool `flag:"sequential,not" usage:"gptq takes the Hessian of a layer from the model whose earlier layers are quantized; =false: from the source, so that workers of a plan divide the layers"`
 	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening of gptq, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
-	BiasCorrection
-	Calibration
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	BiasCorrection bool `flag:"bias-correction" usage:"subtract the mean quantization error of each output channel, measured on calibration samples, from biases"`
 }
 
 // given reports whether an option was given that selects blockwise quantization.
-func (o Blockwise) given() bool {
+func (o blockwise) given() bool {
 	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form != "" && o.Form != weightonly.AutoForm
 }
 
 // check reports options that exclude one another.
-func (o Blockwise) check(perChannel bool) error {
+func (o blockwise) check(perChannel bool) error {
 	damp := 0.0
 	if o.Damp != nil {
 		damp = *o.Damp
@@ -61,7 +61,7 @@ func (o Blockwise) check(perChannel bool) error {
 }
 
 // options are those of the implementation.
-func (o Blockwise) options(bits int, weightType string, symmetric bool) *weightonly.BlockOptions {
+func (o blockwise) options(bits int, weightType string, symmetric bool, samples Calibration) *weightonly.BlockOptions {
 	b := &weightonly.BlockOptions{Bits: bits, Block: int(o.Block), WeightType: weightType, Symmetric: symmetric, Search: o.Search, Algo: o.Algo}
 	b.Form = weightonly.Form{Name: o.Form}
 	switch {
@@ -70,7 +70,7 @@ func (o Blockwise) options(bits int, weightType string, symmetric bool) *weighto
 	case bits == 8:
 		b.Form.AccuracyLevel = quantizedActivations
 	}
-	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(o.Calibration, true), ActOrder: !o.NoActOrder, Sequential: !o.NoSequential}
+	b.GPTQ = weightonly.GPTQ{Data: calibrate.NewData(samples, true), ActOrder: !o.NoActOrder, Sequential: !o.NoSequential}
 	if o.Damp != nil {
 		b.GPTQ.Damp = *o.Damp
 	}
@@ -81,7 +81,7 @@ func (o Blockwise) options(bits int, weightType string, symmetric bool) *weighto
 const quantizedActivations = 4
 
 // requires returns the capability of runtimes that the form of weights of some bits needs, if it is requested.
-func (o Blockwise) requires(bits int) []pass.Requirement {
+func (o blockwise) requires(bits int) []pass.Requirement {
 	need := map[string]map[int]pass.Capability{
 		weightonly.NBitsForm:    {2: pass.NBits2, 4: pass.NBits4, 8: pass.NBits8},
 		weightonly.StandardForm: {2: pass.Cast2, 4: pass.Dequantize4},
@@ -90,9 +90,9 @@ func (o Blockwise) requires(bits int) []pass.Requirement {
 }
 
 // correction is that of biases.
-func (o Blockwise) correction() biascorrection.Correction {
-	d := calibrate.NewData(o.Calibration, true)
-	return biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &d}
+func (o blockwise) correction(samples Calibration) biascorrection.Correction {
+	d := calibrate.NewData(samples, true)
+	return biascorrection.Correction{Enabled: o.BiasCorrection, Data: &d}
 }
 
 // A BlockSize is a number of elements that share a scale: a power of two from 16 to 256.

@@ -13,12 +13,21 @@ import (
 // quantized at run time (DynamicQuantizeLinear).
 type DynamicInt8 struct {
 	pass.Selection
-	Int8
+	_ pass.SharedOptions[int8Weights]
+
+	// PerTensor is one scale for the whole tensor instead of one for each output channel.
+	PerTensor bool
+	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
+	Asymmetric bool
+	// WeightType is the quantized data type: int8, the default, or uint8.
+	WeightType string
 	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
 	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 	// Embeddings quantizes the tables of Gather, too.
 	Embeddings bool `flag:"embeddings" usage:"quantize embedding tables (Gather), too"`
-	BiasCorrection
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	BiasCorrection bool `flag:"bias-correction" usage:"subtract the mean quantization error of each output channel, measured on calibration samples, from biases"`
+
 	Calibration
 }
 
@@ -41,7 +50,7 @@ func (DynamicInt8) Requires() []pass.Requirement {
 
 // Run implements pass.Options.
 func (o DynamicInt8) Run(ctx context.Context, s *pass.Step) error {
-	q := &dynamic.Quantizer{Spec: o.spec(o.ReduceRange), Embeddings: o.Embeddings, Data: calibrate.NewData(o.Calibration, true)}
-	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &q.Data}
+	q := &dynamic.Quantizer{Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Embeddings: o.Embeddings, Data: calibrate.NewData(o.Calibration, true)}
+	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection, Data: &q.Data}
 	return q.Run(ctx, s)
 }

@@ -61,7 +61,8 @@ func Example() {
 	// scales float [4 2 1 60]
 }
 
-// Options about calibration are in an embedded struct. Options for which 0 is a value of its own are pointers.
+// Options of a method are fields of its struct; those about calibration samples and the selection of weights are groups. Options for which 0 is
+// a value of its own are pointers.
 func ExampleStaticInt8() {
 	o := quantize.StaticInt8{
 		Calibration:    quantize.Calibration{Samples: pass.Samples{Path: "samples.npz"}, CalibrationSamples: new(64)},
@@ -78,10 +79,11 @@ func ExampleStaticInt8() {
 	// data samples.npz
 }
 
-func ExampleBlockwise() {
-	o := quantize.WeightInt4{Blockwise: quantize.Blockwise{Block: 64, Algo: "gptq", Damp: new(0.0)}}
+// The options of GPTQ, and weights that stay as they are.
+func ExampleWeightInt4() {
+	o := quantize.WeightInt4{Block: 64, Algo: "gptq", Damp: new(0.0), Selection: pass.Selection{Skip: []string{"lm_head", "op:Gather"}}}
 	for _, v := range pass.Values(o) {
-		if v.Name == "algo" || v.Name == "block" || v.Name == "damp" {
+		if v.Name == "algo" || v.Name == "block" || v.Name == "damp" || v.Name == "skip" {
 			fmt.Println(v.Name, v.Value)
 		}
 	}
@@ -89,4 +91,5 @@ func ExampleBlockwise() {
 	// algo gptq
 	// block 64
 	// damp 0
+	// skip lm_head,op:Gather
 }

@@ -15,9 +15,16 @@ import (
 // runtimes without kernels for half precision insert a Cast around every node of a converted graph.
 type Float16 struct {
 	pass.Selection
+	_ pass.SharedOptions[halfCompute]
+
 	// Compute is the type of the arithmetic: float32 or float16.
 	Compute string `flag:"compute" default:"float32" enum:"float32,float16" usage:"'type' of the arithmetic: float32, or float16 for activations in half precision, too"`
-	HalfCompute
+	// NoKeepIO makes inputs and outputs of the model 16-bit floats, too.
+	NoKeepIO bool
+	// KeepFloat32 are globs over names of nodes that compute in float32 (op:Softmax for operators).
+	KeepFloat32 pass.Globs
+	// Clamp replaces weights beyond the type's range by its largest number. Without it such weights stay float32.
+	Clamp       bool
 	Calibration `defaults:"calibrate=32"`
 }
 
@@ -35,7 +42,7 @@ func (Float16) Method() *pass.Method { return float16Method }
 
 // Run implements pass.Options.
 func (o Float16) Run(ctx context.Context, s *pass.Step) error {
-	w := o.converter(&float.Binary16, o.Compute)
+	w := pass.SharedOf[halfCompute](o).converter(&float.Binary16, o.Compute)
 	d := calibrate.NewData(o.Calibration, true)
 	w.Data = &d
 	return w.Run(ctx, s)

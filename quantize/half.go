@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
 
-// HalfCompute is the group of options about arithmetic in a 16-bit float.
-type HalfCompute struct {
+// halfCompute is the group of options about arithmetic in a 16-bit float.
+type halfCompute struct {
 	// NoKeepIO makes inputs and outputs of the model 16-bit floats, too.
 	NoKeepIO bool `flag:"keep-io,not" usage:"with --compute: inputs and outputs of the model stay float32"`
 	// KeepFloat32 are globs over names of nodes that compute in float32 (op:Softmax for operators).
@@ -15,6 +15,6 @@ type HalfCompute struct {
 	Clamp bool `flag:"clamp" usage:"clamp weights to the type's range; without it weights beyond the range stay float32"`
 }
 
-func (o HalfCompute) converter(t *float.HalfType, compute string) *float.Converter {
+func (o halfCompute) converter(t *float.HalfType, compute string) *float.Converter {
 	return &float.Converter{HalfType: t, Compute: compute == t.DType.String(), KeepIO: !o.NoKeepIO, KeepFloat32: o.KeepFloat32, Clamp: o.Clamp}
 }

@@ -2,8 +2,8 @@ package quantize
 
 import "github.com/mcompress/mcompress/quantize/internal/spec"
 
-// Int8 is the group of options about 8-bit weights.
-type Int8 struct {
+// int8Weights is the group of options about 8-bit weights.
+type int8Weights struct {
 	// PerTensor is one scale for the whole tensor instead of one for each output channel.
 	PerTensor bool `flag:"per-tensor" usage:"one scale for the whole tensor; without it one for each output channel"`
 	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
@@ -12,6 +12,6 @@ type Int8 struct {
 	WeightType string `flag:"weight-type" default:"int8" enum:"int8,uint8" usage:"quantized data 'type' of weights: int8 or uint8"`
 }
 
-func (o Int8) spec(reduceRange bool) spec.QuantSpec {
+func (o int8Weights) spec(reduceRange bool) spec.QuantSpec {
 	return spec.QuantSpec{Unsigned: o.WeightType == "uint8", Symmetric: !o.Asymmetric, ReduceRange: reduceRange, PerTensor: o.PerTensor}
 }

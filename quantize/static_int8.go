@@ -13,7 +13,14 @@ import (
 // DequantizeLinear). Activation ranges come from calibration samples. Other weights are stored as by WeightInt8.
 type StaticInt8 struct {
 	pass.Selection
-	Int8
+	_ pass.SharedOptions[int8Weights]
+
+	// PerTensor is one scale for the whole tensor instead of one for each output channel.
+	PerTensor bool
+	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
+	Asymmetric bool
+	// WeightType is the quantized data type: int8, the default, or uint8.
+	WeightType string
 	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
 	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 	// ActivationType is the quantized data type of activations: uint8, int8, uint16 or int16. ONNX Runtime has no integer kernels for
@@ -70,7 +77,7 @@ func (o StaticInt8) Requires() []pass.Requirement {
 // Run implements pass.Options.
 func (o StaticInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &qdq.Quantizer{
-		Spec: o.spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
+		Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
 		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: calibrate.NewData(o.Calibration, true),
 	}
 	q.Activations.Symmetric = o.ActivationSymmetric

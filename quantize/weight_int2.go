@@ -10,13 +10,35 @@ import (
 // WeightInt2 stores weights of any layer as 2-bit integers; arithmetic is in float. The default is asymmetric blocks of 32.
 type WeightInt2 struct {
 	pass.Selection
+	_ pass.SharedOptions[blockwise]
+
 	// WeightType is the quantized data type: int2 or uint2.
 	WeightType string `flag:"weight-type" default:"uint2" enum:"int2,uint2" usage:"quantized data 'type' of weights: int2 or uint2"`
 	// Symmetric quantizes without zero points; without it each block has a zero point.
 	Symmetric bool `flag:"symmetric" usage:"symmetric weights, without zero points; without it each block has a zero point"`
 	// PerChannel is one scale for each output channel instead of blocks.
 	PerChannel bool `flag:"per-channel" usage:"one scale for each output channel instead of blocks"`
-	Blockwise  `defaults:"block=32,search=mse,algo=rtn,form=auto"`
+	// Block is the number of elements along the reduction axis that share a scale: a power of two from 16 to 256.
+	Block BlockSize `default:"32"`
+	// Search is the rule for scales: auto, mse or minmax.
+	Search string `default:"mse"`
+	// Algo is the rounding algorithm: rtn, hqq, gptq or awq.
+	Algo string `default:"rtn"`
+	// Form is the form of matrix products: auto, dequantizelinear or matmulnbits.
+	Form string `default:"auto"`
+	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit weights, for which no other
+	// level has a fast kernel, and 0 for others.
+	AccuracyLevel *int64
+	// NoActOrder turns activation order of GPTQ off.
+	NoActOrder bool
+	// NoSequential takes the Hessians of GPTQ from the source model, so that matrices do not depend on each other.
+	NoSequential bool
+	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
+	Damp *float64
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	BiasCorrection bool
+
+	Calibration
 }
 
 var weightInt2Method = &pass.Method{
@@ -32,14 +54,17 @@ var weightInt2Method = &pass.Method{
 func (WeightInt2) Method() *pass.Method { return weightInt2Method }
 
 // Check implements pass.Checker.
-func (o WeightInt2) Check() error { return o.check(o.PerChannel) }
+func (o WeightInt2) Check() error { return o.blockwise().check(o.PerChannel) }
+
+func (o WeightInt2) blockwise() blockwise { return pass.SharedOf[blockwise](o) }
 
 // Requires returns the capability of runtimes without which there is no form.
-func (o WeightInt2) Requires() []pass.Requirement { return o.requires(2) }
+func (o WeightInt2) Requires() []pass.Requirement { return o.blockwise().requires(2) }
 
 // Run implements pass.Options.
 func (o WeightInt2) Run(ctx context.Context, s *pass.Step) error {
-	b := o.options(2, o.WeightType, o.Symmetric)
+	blocks := o.blockwise()
+	b := blocks.options(2, o.WeightType, o.Symmetric, o.Calibration)
 	b.PerChannel = o.PerChannel
-	return (&weightonly.Quantizer{Blocks: b, Bias: o.correction()}).Run(ctx, s)
+	return (&weightonly.Quantizer{Blocks: b, Bias: blocks.correction(o.Calibration)}).Run(ctx, s)
 }

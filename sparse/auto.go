@@ -9,6 +9,7 @@ import (
 // Auto stores each weight in the form that is smallest in the file. Weights that no form makes smaller stay dense.
 type Auto struct {
 	pass.Selection
+	// Block is the shape of a block in block CSR; the zero value is 16 by 16.
 	Block Block `flag:"block" default:"16" usage:"side of a block in block CSR, or 'ROWSxCOLS'"`
 }
 

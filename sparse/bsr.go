@@ -15,6 +15,7 @@ import (
 // BSR stores the blocks of a matrix that hold any value.
 type BSR struct {
 	pass.Selection
+	// Block is the shape of a block; the zero value is 16 by 16.
 	Block Block `flag:"block" default:"16" usage:"side of a block in block CSR, or 'ROWSxCOLS'"`
 }
 

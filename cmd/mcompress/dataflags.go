@@ -81,11 +81,19 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 // samples is the data of the flags, without a path for random inputs.
 func (s *sampling) samples() mcompress.Data {
 	d := mcompress.Data{
-		Path: s.data, Labels: s.labels, Columns: s.columns.String(), Classes: pass.List(s.names.String()), Scale: s.scale, Mean: s.mean.String(), Std: s.std.String(),
-		Reshape: s.reshape.String(), Layout: s.layout, Fill: pass.List(s.constants.String()), Dims: pass.List(s.dims.String()), Carry: s.carry, Step: s.step,
+		Path: s.data, Labels: s.labels, Columns: pass.List(s.columns), Classes: pass.List(s.names), Scale: s.scale, Mean: pass.Numbers(s.mean), Std: pass.Numbers(s.std),
+		Reshape: pass.Sizes(s.reshape), Layout: s.layout, Fill: listOf(&s.constants), Dims: listOf(&s.dims), Carry: s.carry, Step: s.step,
 		Prefetch: s.prefetch, Loaders: s.loaders, Limit: s.limit,
 	}
 	return d
+}
+
+// listOf is the items of a flag of several values.
+func listOf(v flag.Value) (list pass.List) {
+	if text := v.String(); text != "" {
+		list = strings.Split(text, ",")
+	}
+	return list
 }
 
 // fill sets the samples of v.
@@ -133,7 +141,7 @@ func (s *sampling) adopt(given []pass.Option, test testSet) error {
 		return nil
 	}
 	if s.data != "" {
-		s.training = &mcompress.Data{Path: s.data, Labels: s.labels, Columns: s.columns.String()}
+		s.training = &mcompress.Data{Path: s.data, Labels: s.labels, Columns: pass.List(s.columns)}
 	}
 	s.data, s.limit = test.path, test.limit
 	if st, err := os.Stat(s.labels); err == nil && st.Mode().IsRegular() || test.labels != "" {

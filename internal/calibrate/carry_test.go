@@ -9,7 +9,6 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // Each run has the outputs of the run before, which is computed from its samples: without read-ahead, too.
@@ -30,7 +29,7 @@ func TestCarriedOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := calibrate.Data{}
-	d.Path, d.Carry, d.Prefetch = path, pass.List(y.Name+"=sum"), new(int)
+	d.Path, d.Carry, d.Prefetch = path, []string{y.Name + "=sum"}, new(int)
 	var got []float32
 	s := background()
 	s.Model = m
