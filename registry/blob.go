@@ -69,6 +69,7 @@ func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadClos
 		return nil, 0, r.failed(watch.cause(err))
 	}
 	content := &watchedBody{resp.Body, watch}
+	// A registry may refuse ranges instead of ignoring them: the file is sent from its start.
 	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 		if err := content.Close(); err != nil {
 			return nil, 0, err
@@ -213,6 +214,7 @@ func (u *upload) run(ctx context.Context) (mounted bool, err error) {
 			return false, err
 		}
 	}
+	// The registry compares the digest here: a wrong or short body is an error and no blob.
 	err = u.failed(u.commit(ctx))
 	if isTransfer(err) && u.stored(ctx) { // the response was lost, or late
 		return false, nil
@@ -311,6 +313,7 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 // known.
 func (u *upload) resume(ctx context.Context) bool {
 	before, at := u.sent, u.at
+	// Until the registry has answered, nothing of the upload is known to be there.
 	u.at, u.sent = nil, 0
 	if at == nil {
 		return false

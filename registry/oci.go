@@ -198,12 +198,14 @@ func (p *pusher) run(ctx context.Context) error {
 			return err
 		}
 	}
+	// By digest and without a tag: until all referrers are there too, nobody finds it.
 	if err := p.put(ctx, p.manifest); err != nil {
 		return err
 	}
 	if err := p.refer(ctx); err != nil {
 		return err
 	}
+	// It names this manifest already: nothing is left to do for a push that is repeated.
 	if tagged {
 		return nil
 	}

@@ -50,6 +50,7 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 	if err := p.set.MakeDir(dir); err != nil {
 		return nil, err
 	}
+	// Before the first download: a conflict is found without transferring gigabytes.
 	missing, err := p.missing(ctx)
 	if err != nil {
 		return nil, err
@@ -57,6 +58,7 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 	if err := each(ctx, o, missing, p.download); err != nil {
 		return nil, p.discard(err, missing)
 	}
+	// The model last: where it is, its data files and reports are.
 	if err := p.set.Publish(p.model()); err != nil {
 		return nil, err
 	}
@@ -224,6 +226,7 @@ func (d *download) run(ctx context.Context) error {
 		if err == nil {
 			return d.v.check()
 		}
+		// Progress: a connection that breaks after every gigabyte still transfers a file of any size.
 		if d.v.read > before {
 			series.Progress()
 		}
@@ -239,6 +242,7 @@ func (d *download) resume(ctx context.Context) error {
 	if err != nil {
 		return d.out.Fail(err)
 	}
+	// The part of an earlier pull is hashed first: SHA-256 of the whole continues from it.
 	if st.Size() <= d.f.Size {
 		if _, err := io.Copy(d.v, d.meter.reader(ctx, d.out)); err != nil {
 			return d.out.Fail(err)
@@ -275,6 +279,7 @@ func (d *download) transfer(ctx context.Context) error {
 	from := d.meter.reader(ctx, content)
 	for buffer := make([]byte, 1<<16); ; {
 		n, err := from.Read(buffer)
+		// Before the file is written: a registry that sends more than it lists does not fill the disk.
 		if _, wrong := d.v.Write(buffer[:n]); wrong != nil {
 			return wrong
 		}

@@ -65,6 +65,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("stopped after 10 redirects")
 	}
+	// Credentials and models could be read and changed on the way.
 	if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
 		return fmt.Errorf("redirect from HTTPS to HTTP (%s) is refused", r.URL.Host)
 	}

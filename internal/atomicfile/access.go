@@ -23,6 +23,7 @@ func Like(sources ...string) (Access, error) {
 		if err != nil {
 			return a, withPath(path, err)
 		}
+		// The intersection over all sources: a readable model may have private data files.
 		a.deny |= ^st.Mode().Perm() & 0o077
 		a.sources = append(a.sources, st)
 	}

@@ -36,6 +36,8 @@ func NewFolder(parent string) (*Folder, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Between MkdirTemp and the lock the folder looks like that of a killed process, and a concurrent Sweep may
+		// take it.
 		switch f, err := lock(path); {
 		case err == nil:
 			return f, nil
@@ -117,6 +119,7 @@ func removeUnlocked(path string) {
 	if os.Remove(path) == nil { // empty: its process was killed before it made the lock
 		return
 	}
+	// Within a root, so that a symbolic link in the place of the lock does not lead out of the folder.
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return

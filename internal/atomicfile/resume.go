@@ -25,6 +25,7 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 	if err := Check(partial); err != nil {
 		return nil, err
 	}
+	// Next to the final place, so that publishing is a rename on one file system.
 	f, err := OpenLocked(partial, 0o666&^s.Access.deny)
 	if err != nil {
 		return nil, withPath(path, err)
@@ -98,6 +99,7 @@ func lockPartial(f *os.File) error {
 	if err != nil {
 		return err
 	}
+	// Between open and lock another process may have renamed the file: the lock is then on what it published.
 	if named, err := os.Lstat(f.Name()); err != nil || !os.SameFile(opened, named) {
 		return &BusyError{"another process has just written the same file"}
 	}

@@ -132,11 +132,14 @@ func (s *Set) Publish(last string) error {
 			return err
 		}
 	}
+	// All files are closed and checked above, before the first is renamed: from here on only a rename can fail, and
+	// those before it are undone.
 	for i, f := range s.files {
 		if s.renaming != nil {
 			s.renaming()
 		}
 		if err := f.publish(i); err != nil {
+			// The last renamed is undone first, so that the model never has its name without its data files.
 			for _, f := range slices.Backward(s.files[:i]) {
 				err = errors.Join(err, f.unpublish())
 			}
@@ -145,6 +148,7 @@ func (s *Set) Publish(last string) error {
 	}
 	s.files = nil
 	if s.Sync {
+		// A rename is durable with its folder only; the content was flushed before.
 		for dir := range s.folders {
 			syncFolder(dir)
 		}
@@ -160,6 +164,7 @@ func (s *Set) index(path string) int {
 // links.
 func (f *File) publish(i int) error {
 	backup := filepath.Join(f.folder, "mcompress.replaced."+strconv.Itoa(i))
+	// A link and not a rename: the old file keeps its name until the new one replaces it.
 	if os.Link(f.Path, backup) == nil {
 		f.backup = backup
 	}

@@ -20,6 +20,7 @@ func (e *TargetError) Error() string {
 
 // Check returns an error unless path is free or a regular file. Symbolic links are not followed.
 func Check(path string) error {
+	// Not Stat: as root, a rename to a link or a device would replace it.
 	st, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

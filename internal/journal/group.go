@@ -46,11 +46,9 @@ func Join(ctx context.Context, folder string, index, count int, id Identity, m M
 	identify := func(context.Context) (Identity, error) { return id, nil }
 	g := &Group{ctx: ctx, folder: folder, mirror: m, index: index, others: make([]*log, count)}
 	for i := range g.others {
-		g.others[i] = &log{Journal: &Journal{
-			dir: g.dir(
-				i,
-			), identify: func() (Identity, error) { return id, nil }, known: map[string][]*io.SectionReader{},
-		}}
+		l := &Journal{dir: g.dir(i), known: map[string][]*io.SectionReader{}}
+		l.identify = func() (Identity, error) { return id, nil }
+		g.others[i] = &log{Journal: l}
 	}
 	if err := m.Pull(ctx, g.entry(index, logName)); err != nil {
 		return nil, err
@@ -120,10 +118,12 @@ func (l *log) refresh(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// A log of another file, or one that became shorter, is that of a process which began anew with --restart.
 	if named, err := os.Stat(l.file.Name()); err != nil || !os.SameFile(st, named) || st.Size() < l.end {
 		l.forget() // the process was started anew
 		return nil
 	}
+	// The end may be torn because the other process is just writing it: the next refresh reads the rest.
 	if err := l.scan(ctx); err != nil && !errors.Is(err, errTorn) {
 		return err
 	}
@@ -153,6 +153,7 @@ func (g *Group) Result(unit string) (parts []*io.SectionReader, ok bool) {
 func (g *Group) owner(unit string) int {
 	return slices.IndexFunc(g.others, func(l *log) bool {
 		_, ok := l.known[unit]
+		// An unsound log is that of another job in the same folder, whose units have the same names.
 		return ok && l.sound
 	})
 }
@@ -237,6 +238,7 @@ func (g *Group) Wait(ctx context.Context, patience time.Duration, done func() bo
 		if err := g.Refresh(ctx); err != nil {
 			return err
 		}
+		// A refresh of logs in a bucket is a request for each of them.
 		interval = min(2*interval, maxInterval)
 		if n := g.results(); n != count {
 			count, since, interval = n, time.Now(), minInterval

@@ -76,6 +76,7 @@ func at(ctx context.Context, dir string, identify func(context.Context) (Identit
 	j := &Journal{
 		dir: dir, identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel, known: map[string][]*io.SectionReader{},
 	}
+	// The folder is made for the first result, so that a run without one leaves nothing.
 	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {
 		return j, nil
 	}
@@ -141,6 +142,7 @@ func (j *Journal) open(ctx context.Context) (err error) {
 		return err
 	}
 	if _, ok := j.known[identity]; !ok {
+		// In the background, as the digest of the source takes as long as reading all of it.
 		j.found.Go(j.begun)
 	}
 	return nil
@@ -153,6 +155,7 @@ const identity = ""
 // none.
 func (j *Journal) read(ctx context.Context) error {
 	err := j.scan(ctx)
+	// Records are not flushed to the disk one by one: a kill leaves a part of the last, whose unit is computed again.
 	if errors.Is(err, errTorn) {
 		err = j.file.Truncate(j.end)
 	}
@@ -160,6 +163,7 @@ func (j *Journal) read(ctx context.Context) error {
 		return err
 	}
 	found, err := j.identified()
+	// Without an identity nobody knows whose results these are; the next record would be appended to them.
 	if !found && err == nil {
 		clear(j.known)
 		j.end = 0
@@ -230,6 +234,7 @@ func (j *Journal) Remove() error {
 			left--
 		}
 	}
+	// Files that are not of the journal stay, and the folder with them.
 	if err != nil || left > 0 {
 		return err
 	}

@@ -78,6 +78,7 @@ func (c *chunker) coderOf(plane []byte, worth int, float bool) (coder, int) {
 		if k == mix && !c.small {
 			break
 		}
+		// In the order of decoding time, each has to save that many bytes over all faster ones.
 		if _, out := c.code(k, plane); len(out)+worth < least {
 			best, least = k, len(out)
 		}

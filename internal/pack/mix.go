@@ -73,6 +73,7 @@ func newMixer(n int) *mixer {
 	for i := range contexts {
 		m.active = append(m.active, uint(i))
 	}
+	// The encoder and the decoder begin with the same contexts, those of no bytes.
 	m.byteDone()
 	return m
 }
@@ -188,6 +189,7 @@ func (m *mixer) update(bit, p uint32) {
 	m.errors += max(e, -e)
 	target := int64(bit)*(2*half-1) - half
 	w, nibble := &m.weights[m.set], m.nibble&15
+	// The learning rate, 7/2^18 of the error in 16 bits.
 	e *= 7
 	for _, i := range m.active {
 		i %= columns
@@ -219,6 +221,7 @@ func (m *mixer) drop() {
 		x := int64(m.inputs[i]) * int64(m.weights[m.set][i])
 		m.effect[i] += max(x, -x) >> 8
 	}
+	// At positions that depend on the data alone, so that the decoder drops the same contexts.
 	if len(m.data)%checkEvery > 0 {
 		return
 	}
@@ -289,6 +292,7 @@ func mixed(dst, in []byte) []byte {
 			} else {
 				low = middle + 1
 			}
+			// The first byte of the interval is decided.
 			for (low^high)>>24 == 0 {
 				dst = append(dst, byte(high>>24))
 				low, high = low<<8, high<<8|255

@@ -43,6 +43,7 @@ func Write(ctx context.Context, w io.Writer, files []File, o Options) (*Index, e
 	for _, f := range files {
 		size += f.Size
 	}
+	// Twice only where it is cheap: both results are in memory.
 	if size > smallSize || len(o.Base) > 0 ||
 		!slices.ContainsFunc(files, func(f File) bool { return len(f.Tensors) > 0 }) {
 		return write(ctx, w, files, o)
@@ -251,6 +252,7 @@ func (p *writer) emit(c *chunk) error {
 // refer makes c a reference if its content is stored already, which is compared byte by byte.
 func (p *writer) refer(c *chunk) error {
 	const reference = 4
+	// A reference is padded as any payload is: for content that is packed to less it would be no smaller.
 	if c.kind != dataRecord || c.packed <= max(reference, c.header.raw/maxRatio) {
 		return nil
 	}
@@ -262,6 +264,7 @@ func (p *writer) refer(c *chunk) error {
 	}
 	b := grow(&c.before, len(c.raw))
 	c.before = b
+	// CRC-32C and size only suggest equal content.
 	if err := p.files[first.from.file].read(b, first.from.offset); err != nil || !bytes.Equal(b, c.raw) {
 		return err
 	}

@@ -34,6 +34,7 @@ func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader
 		defer cancel()
 		return c.put(ctx, loc.object(), r)
 	})
+	// If-None-Match failed: there is an object.
 	if errors.Is(err, ErrChanged) { // or an earlier attempt wrote it, whose response was lost
 		var same bool
 		if same, err = s.same(ctx, loc, r); err == nil && !same {

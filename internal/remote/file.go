@@ -81,6 +81,7 @@ func (f *File) begin() error {
 	case start != 0 || end != min(firstRead, total):
 		return errRange
 	}
+	// Ranges of two versions of a file would be read as one model without an error.
 	t := tagOf(resp.Header)
 	if t.etag == "" && t.modified == "" {
 		return refusedf(
@@ -173,6 +174,7 @@ func (f *File) fetchOnce(p []byte, off int64) (int, error) {
 	switch t := tagOf(resp.Header); {
 	case err != nil:
 		return 0, err
+	// Checked although the request was conditional: not every server and proxy honours If-Match.
 	case total != f.size || t.etag != f.tag.etag || t.etag == "" && t.modified != f.tag.modified:
 		return 0, ErrChanged
 	case start != off || end != off+int64(len(p)):
@@ -206,6 +208,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 
 // readSome reads at least one byte.
 func (f *File) readSome(p []byte, off int64) (int, error) {
+	// Read-ahead before the last small read: its bytes are wanted next, and free a buffer when they are read.
 	if n, ok, err := f.buffers.read(f, p, off); ok {
 		f.ended(off + int64(n))
 		return n, err
@@ -215,12 +218,14 @@ func (f *File) readSome(p []byte, off int64) (int, error) {
 		return n, nil
 	}
 	bound := f.bound(off)
+	// A read of all that is left of a payload needs nothing after it, and a random one would waste 2 MiB.
 	if f.sequential(off) && bound-off > int64(len(p)) {
 		if n, ok, err := f.buffers.ahead(f, p, off, bound); ok {
 			f.ended(off + int64(n))
 			return n, err
 		}
 	}
+	// Smaller reads are of headers, near which others follow: they receive a little more.
 	if len(p) >= firstRead {
 		f.ended(off + int64(len(p)))
 		return len(p), f.fetch(p, off)

@@ -127,6 +127,7 @@ func (m *Mirror) pullSegment(ctx context.Context, log string) (n int64, err erro
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+	// What is on disk after off was not pushed, and another process has continued from off: its log is the valid one.
 	if err := out.Truncate(off); err != nil {
 		return 0, err
 	}
@@ -202,6 +203,7 @@ func (m *Mirror) Fetch(ctx context.Context, name string) error {
 		return err
 	}
 	defer in.Close()
+	// The object is opened even if the file is here: finalize needs its ETag for the copy in the bucket.
 	if _, err = os.Stat(m.path(name)); errors.Is(err, fs.ErrNotExist) {
 		err = written(m.path(name), in.verified)
 	}

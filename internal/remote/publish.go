@@ -97,6 +97,7 @@ func (s *settings) publish(ctx context.Context, files []Upload) (err error) {
 			return failed(f.URL, err)
 		}
 	}
+	// After all parts of all files: until here nothing has appeared, and an error leaves the bucket as it was.
 	for _, u := range begun {
 		if err := s.retry(ctx, func() error { return u.complete(ctx) }); err != nil {
 			return failed(u.file.URL, err)
@@ -219,6 +220,8 @@ func (u *upload) copyPart(ctx context.Context, i int, off, n int64) error {
 func (u *upload) complete(ctx context.Context) error {
 	err := u.sent.complete(ctx, u.parts)
 	var status *statusError
+	// An attempt whose response was lost may have completed the upload, which is then not found. The object is there
+	// with the digest and size of this file.
 	if errors.As(err, &status) && status.status == http.StatusNotFound && u.file.SHA256 != "" {
 		h, unknown := u.sent.head(ctx, u.sent.object)
 		if unknown == nil && h.Get("Content-Length") == strconv.FormatInt(u.size, 10) && sumOf(h) == u.file.SHA256 {
@@ -235,6 +238,7 @@ const aborts = 4
 // abort removes the parts that were sent, also after ctx ended. A part that a server still receives may be there after
 // an abort, which is repeated then.
 func (u *upload) abort(ctx context.Context) error {
+	// An interrupted run removes its parts too, as they cost storage without being listed.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	series := retry.NewSeries(u.settings.pause)

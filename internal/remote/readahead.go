@@ -53,6 +53,8 @@ func (b *buffers) read(f *File, p []byte, off int64) (n int, ok bool, err error)
 		return 0, false, nil
 	}
 	s := b.segments[i]
+	// Counted under the lock before it is released: else the buffer could be given to another segment while this reader
+	// waits.
 	s.readers, s.last = s.readers+1, b.reads
 	b.continued(s)
 	b.mu.Unlock()
@@ -64,6 +66,7 @@ func (b *buffers) read(f *File, p []byte, off int64) (n int, ok bool, err error)
 	defer b.mu.Unlock()
 	s.readers--
 	s.left -= int64(n)
+	// A segment with an error is dropped, so that the next read requests it again.
 	if s.left <= 0 || s.err != nil {
 		s.dropped = true
 	}
@@ -85,6 +88,7 @@ func (b *buffers) ahead(f *File, p []byte, off, bound int64) (n int, ok bool, er
 // continued starts to read the segments after s, whose reader is expected to go on to the end of the payload.
 func (b *buffers) continued(s *segmentOf) {
 	bound := s.file.bound(s.off)
+	// No further than depth, so that other readers get buffers, too.
 	for off, i := s.end, 0; off < bound && i < depth; off, i = off+segment, i+1 {
 		if slices.ContainsFunc(
 			b.segments,
@@ -104,6 +108,8 @@ func (b *buffers) start(f *File, off, bound int64) *segmentOf {
 	if buffer == nil {
 		return nil
 	}
+	// The goroutine below is a reader until it has the bytes, so that a segment that is dropped meanwhile keeps its
+	// buffer.
 	s := &segmentOf{
 		file:    f,
 		off:     off,

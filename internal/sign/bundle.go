@@ -106,6 +106,8 @@ func seal(s *statement, key *ecdsa.PrivateKey) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without a source of random numbers the signature is deterministic: a second push of the same model uploads
+	// nothing.
 	sig, err := key.Sign(nil, payloadHash(hash, payload), hash)
 	if err != nil {
 		return nil, err
@@ -138,6 +140,7 @@ func Open(text []byte, key *ecdsa.PublicKey) (*Signed, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The hint is not signed: it only saves computing with another key. What decides is the signature below.
 	if signer := b.Material.PublicKey.Hint; signer != "" && signer != hint {
 		return nil, ErrKey
 	}
@@ -175,6 +178,7 @@ func parse(payload []byte) (*Signed, error) {
 	names := map[string]bool{}
 	signed := &Signed{Ignored: append(how.IgnorePaths, gitPaths()...), Symlinks: how.AllowSymlinks}
 	for _, r := range s.Predicate.Resources {
+		// A verifier could compare the first digest of a name, and another one the second.
 		if names[r.Name] {
 			return nil, fmt.Errorf("the statement has %q twice", r.Name)
 		}
@@ -182,6 +186,7 @@ func parse(payload []byte) (*Signed, error) {
 		signed.Files = append(signed.Files, File{r.Name, r.Digest})
 	}
 	sum, err := root(s.Predicate.Resources)
+	// Both are signed; model-signing verifies this digest, so that a statement which it refuses is refused here, too.
 	if err != nil || s.Subject[0].Digest["sha256"] != sum {
 		return nil, errors.New("the digest of the statement's subject is not that of its files")
 	}
@@ -191,6 +196,8 @@ func parse(payload []byte) (*Signed, error) {
 // payloadHash is the hash of a payload in DSSE's pre-authentication encoding.
 func payloadHash(hash crypto.Hash, payload []byte) []byte {
 	h := hash.New()
+	// DSSE v1, protocol, section "Signature Definition": lengths are part of it, so that type and payload cannot be
+	// shifted.
 	fmt.Fprintf(h, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload))
 	h.Write(payload)
 	return h.Sum(nil)

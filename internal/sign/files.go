@@ -113,6 +113,7 @@ func (f Files) list(ignored []string) ([]string, error) {
 		switch name = filepath.ToSlash(name); {
 		case err != nil:
 			return err
+		// Not descended into, as in model-signing: .git has thousands of files.
 		case covers(ignored, name) && d.IsDir():
 			return fs.SkipDir
 		case !covers(ignored, name) && !d.IsDir():
@@ -159,6 +160,8 @@ func (f Files) check(name string, symlinks bool) error {
 	if err != nil {
 		return err
 	}
+	// A link to a folder is an error, too: model-signing follows none, so that the files behind it would not be
+	// covered.
 	if st.Mode()&fs.ModeSymlink != 0 {
 		if !symlinks {
 			return &kindError{"a symbolic link, which is not signed"}

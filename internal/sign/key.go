@@ -29,6 +29,7 @@ func PrivateKey(source string, passphrase func() ([]byte, error)) (*ecdsa.Privat
 
 func privateKey(block *pem.Block, passphrase func() ([]byte, error)) (*ecdsa.PrivateKey, error) {
 	switch {
+	// Such blocks have the type of plain ones, and would be an error of the parser.
 	case strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
 		return nil, errors.New(
 			"keys that are encrypted as SEC 1 are not supported: convert it with openssl pkcs8 -topk8",

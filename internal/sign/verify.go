@@ -117,6 +117,7 @@ func (s *Signed) Compare(
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(m Mismatch) bool { return m.Problem == "" })
+	// A report that was added to a signed model would otherwise pass for a part of it.
 	for _, name := range present {
 		if !names[name] && !covers(s.Ignored, name) {
 			found = append(found, Mismatch{name, "not signed"})
@@ -136,6 +137,7 @@ func (s *Signed) byName(present []string) []File {
 
 // problem compares a file with its signed digest; empty if it is unchanged.
 func (f File) problem(ctx context.Context, of func(ctx context.Context, name string) (string, error)) (string, error) {
+	// Before the file is opened: a signed name may lead out of the folder.
 	if !utf8.ValidString(f.Name) || !filepath.IsLocal(filepath.FromSlash(f.Name)) {
 		return "not a name of a file in the folder", nil
 	}
